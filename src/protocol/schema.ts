@@ -1,0 +1,101 @@
+// PyTorch's schema language, parsed: `softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor`.
+// The operator table declares its operators in it; argument checks, normalization and printing read the result.
+import { ArgumentError } from '../errors/index.ts'
+
+/** Base types that occur in schemas, plus modifiers. `Tensor[]` has list=true; `int?` has optional=true; `Tensor(a!)` has mutated=true. */
+export interface SchemaType {
+  readonly base: 'Tensor' | 'Scalar' | 'int' | 'float' | 'bool' | 'str' | 'ScalarType' | 'Generator' | 'any'
+  readonly list: boolean
+  readonly optional: boolean
+  readonly mutated: boolean
+}
+
+export interface SchemaArgument {
+  /** camelCase name, as the options object spells it. */
+  readonly name: string
+  readonly type: SchemaType
+  /** Arguments after `*` may only be given in the options object. */
+  readonly kwargOnly: boolean
+  readonly hasDefault: boolean
+  readonly default: unknown
+}
+
+export interface FunctionSchema {
+  readonly name: string
+  readonly overload: string
+  readonly args: readonly SchemaArgument[]
+  readonly returns: readonly SchemaType[]
+  /** The text it was parsed from. */
+  readonly text: string
+}
+
+const camel = (name: string): string => name.replace(/_+([a-z0-9])/g, (_, c: string) => c.toUpperCase())
+
+function parseType(text: string, schema: string): SchemaType {
+  const match = /^(\w+)(\([^)]*\))?(\[\d*\])?(\?)?$/.exec(text.trim())
+  if (match === null) throw new ArgumentError(`parseSchema: cannot read the type '${text}' in '${schema}'.`)
+  const bases = ['Tensor', 'Scalar', 'int', 'float', 'bool', 'str', 'ScalarType', 'Generator', 'any']
+  const name = match[1] === 'SymInt' ? 'int' : (match[1] ?? '')
+  if (!bases.includes(name)) throw new ArgumentError(`parseSchema: unknown type '${text}' in '${schema}'; known are ${bases.join(', ')}.`)
+  return { base: name as SchemaType['base'], list: match[3] !== undefined, optional: match[4] !== undefined, mutated: (match[2] ?? '').includes('!') }
+}
+
+function parseDefault(text: string): unknown {
+  if (text === 'None') return null
+  if (text === 'True') return true
+  if (text === 'False') return false
+  if (text.startsWith('[')) return text.slice(1, -1).split(',').filter((s) => s.trim() !== '').map((s) => parseDefault(s.trim()))
+  if (/^["'].*["']$/.test(text)) return text.slice(1, -1)
+  if (text === 'inf') return Infinity
+  if (text === '-inf') return -Infinity
+  const value = Number(text)
+  return Number.isNaN(value) ? text : value
+}
+
+function splitTop(text: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i]
+    if (c === '[' || c === '(') depth++
+    else if (c === ']' || c === ')') depth--
+    else if (c === ',' && depth === 0) {
+      parts.push(text.slice(start, i))
+      start = i + 1
+    }
+  }
+  parts.push(text.slice(start))
+  return parts.map((p) => p.trim()).filter((p) => p !== '')
+}
+
+/** Parses one schema. Argument names come out in camelCase. Throws ArgumentError with the text when it cannot be read. */
+export function parseSchema(text: string): FunctionSchema {
+  const match = /^(?:\w+::)?(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.+)$/s.exec(text.trim())
+  if (match === null) throw new ArgumentError(`parseSchema: expected 'name(arguments) -> returns', got '${text}'.`)
+  let kwargOnly = false
+  const args: SchemaArgument[] = []
+  for (const part of splitTop(match[3] ?? '')) {
+    if (part === '*') {
+      kwargOnly = true
+      continue
+    }
+    const arg = /^(.+?)\s+(\w+)(?:\s*=\s*(.+))?$/s.exec(part)
+    if (arg === null) throw new ArgumentError(`parseSchema: cannot read the argument '${part}' in '${text}'.`)
+    args.push({
+      name: camel(arg[2] ?? ''),
+      type: parseType(arg[1] ?? '', text),
+      kwargOnly,
+      hasDefault: arg[3] !== undefined,
+      default: arg[3] === undefined ? undefined : parseDefault(arg[3]),
+    })
+  }
+  const ret = (match[4] ?? '').trim()
+  const returns = (ret.startsWith('(') ? splitTop(ret.slice(1, -1)) : [ret]).map((r) => parseType(r.split(' ')[0] ?? '', text))
+  return { name: match[1] ?? '', overload: match[2] ?? '', args, returns, text: text.trim() }
+}
+
+/** The schema's text. */
+export function formatSchema(schema: FunctionSchema): string {
+  return schema.text
+}
