@@ -1,0 +1,72 @@
+// Shapes and strides: plain arrays of non-negative integers, row-major by default.
+import { ShapeError } from '../errors/index.ts'
+
+/** Number of elements of a shape; 1 for a scalar. */
+export function numelOf(shape: readonly number[]): number {
+  let n = 1
+  for (let i = 0; i < shape.length; i++) n *= shape[i] as number
+  return n
+}
+
+/** Row-major strides, in elements. */
+export function contiguousStrides(shape: readonly number[]): readonly number[] {
+  const strides = new Array<number>(shape.length)
+  let step = 1
+  for (let i = shape.length - 1; i >= 0; i--) {
+    strides[i] = step
+    step *= Math.max(1, shape[i] as number)
+  }
+  return strides
+}
+
+/** Whether the elements lie row-major without gaps; strides of dimensions of size 1 do not matter. */
+export function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
+  let step = 1
+  for (let i = shape.length - 1; i >= 0; i--) {
+    const size = shape[i] as number
+    if (size === 0) return true
+    if (size !== 1) {
+      if (strides[i] !== step) return false
+      step *= size
+    }
+  }
+  return true
+}
+
+export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
+
+/** `[2, 3]`, as error messages print shapes. */
+export const formatShape = (shape: readonly number[]): string => `[${shape.join(', ')}]`
+
+/** The broadcast shape, PyTorch's `torch.broadcast_shapes`. Throws ShapeError naming `op` and both shapes. */
+export function broadcastShapes(op: string, a: readonly number[], b: readonly number[]): readonly number[] {
+  if (sameShape(a, b)) return a
+  const rank = Math.max(a.length, b.length)
+  const out = new Array<number>(rank)
+  for (let i = 1; i <= rank; i++) {
+    const x = i <= a.length ? (a[a.length - i] as number) : 1
+    const y = i <= b.length ? (b[b.length - i] as number) : 1
+    if (x !== y && x !== 1 && y !== 1) {
+      throw new ShapeError(
+        `${op}: the shapes ${formatShape(a)} (self) and ${formatShape(b)} (other) do not broadcast: ` +
+          `size ${x} of self must equal size ${y} of other at dimension ${rank - i} (or one of them be 1). Reshape or unsqueeze one of them.`,
+      )
+    }
+    out[rank - i] = x === 1 ? y : x
+  }
+  return out
+}
+
+/** A dimension index in 0..rank-1 from one in -rank..rank-1. Throws ShapeError naming `op`. */
+export function wrapDim(op: string, dim: number, rank: number): number {
+  const bound = Math.max(1, rank)
+  if (!Number.isInteger(dim) || dim < -bound || dim >= bound) {
+    throw new ShapeError(`${op}: dim ${dim} is out of range for a tensor of ${rank} dimensions; expected ${-bound} to ${bound - 1}.`)
+  }
+  return dim < 0 ? dim + bound : dim
+}

@@ -1,0 +1,20 @@
+// The data behind tensors: one block of memory, shared by a tensor and its views, with a version that in-place operators raise.
+import { newBlock } from '../kernels/index.ts'
+import type { Block } from '../kernels/index.ts'
+
+export class Storage {
+  readonly block: Block
+  readonly nbytes: number
+  /** Raised by every write after construction; autograd and compile compare it. PyTorch's version counter. */
+  version = 0
+
+  constructor(block: Block, nbytes: number) {
+    this.block = block
+    this.nbytes = nbytes
+  }
+
+  /** New memory of that many bytes, not cleared. */
+  static allocate(nbytes: number): Storage {
+    return new Storage(newBlock(nbytes), nbytes)
+  }
+}
