@@ -1,0 +1,286 @@
+// The engine: walks the tape from the newest node to the oldest, adding up gradients, and delivers them to leaves or to the asked-for inputs.
+// It is iterative (graphs of any depth) and never reads data, so it runs on fake and pending tensors as well.
+import { dispatchState } from '../dispatch/index.ts'
+import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { add, clone, detach, onesLike } from '../ops/index.ts'
+import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { AutogradError } from './errors.ts'
+import { applyHooks, leafHooksOf } from './hooks.ts'
+import { GradNode } from './node.ts'
+
+/** Options of a backward pass. */
+export interface BackwardOptions {
+  /** Keep what the nodes saved, so that the graph can be walked again. Default: the value of createGraph. */
+  readonly retainGraph?: boolean
+  /** Record the backward pass itself, for derivatives of derivatives. */
+  readonly createGraph?: boolean
+}
+
+/** Nodes waiting to run, newest first: a binary heap over `seq`. */
+class NodeQueue {
+  readonly #heap: GradNode[] = []
+
+  push(node: GradNode): void {
+    const heap = this.#heap
+    let i = heap.length
+    heap.push(node)
+    while (i > 0) {
+      const parent = (i - 1) >> 1
+      const above = heap[parent] as GradNode
+      if (above.seq >= node.seq) break
+      heap[i] = above
+      i = parent
+    }
+    heap[i] = node
+  }
+
+  pop(): GradNode | undefined {
+    const heap = this.#heap
+    const top = heap[0]
+    const last = heap.pop()
+    if (last === undefined || top === last) return top
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && (heap[child + 1] as GradNode).seq > (heap[child] as GradNode).seq) child++
+      const below = heap[child] as GradNode
+      if (below.seq <= last.seq) break
+      heap[i] = below
+      i = child
+    }
+    heap[i] = last
+    return top
+  }
+}
+
+/** What the caller wants gradients of: null = all leaves. */
+interface Wanted {
+  readonly leaves: ReadonlySet<Tensor>
+  readonly outputs: ReadonlyMap<GradNode, ReadonlyMap<number, Tensor>>
+  /** Nodes from which a wanted tensor can be reached: the others are not run. */
+  readonly useful: ReadonlySet<GradNode>
+}
+
+function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Wanted {
+  const leaves = new Set<Tensor>()
+  const outputs = new Map<GradNode, Map<number, Tensor>>()
+  for (const input of inputs) {
+    const node = input.gradFn as GradNode | null
+    if (node === null) leaves.add(input)
+    else {
+      const known = outputs.get(node) ?? new Map<number, Tensor>()
+      known.set(input.outputNr, input)
+      outputs.set(node, known)
+    }
+  }
+  // Sorting all reachable nodes by age puts every target before its users, so one sweep from the oldest suffices.
+  const seen = new Set<GradNode>()
+  const stack: GradNode[] = []
+  for (const root of roots) if (root.gradFn !== null) stack.push(root.gradFn as GradNode)
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    for (const target of node.targets) if (target instanceof GradNode && !seen.has(target)) stack.push(target)
+  }
+  const useful = new Set<GradNode>()
+  for (const node of [...seen].sort((a, b) => a.seq - b.seq)) {
+    const reaches = outputs.has(node) || node.targets.some((t) => t !== null && (t instanceof GradNode ? useful.has(t) : leaves.has(t)))
+    if (reaches) useful.add(node)
+  }
+  return { leaves, outputs, useful }
+}
+
+/** One backward pass. `sink` receives the gradient of each leaf (all of them), or of each wanted tensor. */
+function run(roots: readonly Tensor[], rootGrads: readonly Tensor[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
+  const buffers = new Map<GradNode, (Tensor | null)[]>()
+  const leafGrads = new Map<Tensor, Tensor>()
+  const queue = new NodeQueue()
+
+  const deliver = (target: GradNode | Tensor, outputNr: number, grad: Tensor): void => {
+    if (!(target instanceof GradNode)) {
+      if (wanted !== null && !wanted.leaves.has(target)) return
+      const known = leafGrads.get(target)
+      leafGrads.set(target, known === undefined ? grad : add(known, grad))
+      return
+    }
+    if (wanted !== null && !wanted.useful.has(target)) return
+    let buffer = buffers.get(target)
+    if (buffer === undefined) {
+      buffer = new Array<Tensor | null>(target.numOutputs).fill(null)
+      buffers.set(target, buffer)
+      queue.push(target)
+    }
+    const known = buffer[outputNr] ?? null
+    buffer[outputNr] = known === null ? grad : add(known, grad)
+  }
+
+  for (let i = 0; i < roots.length; i++) {
+    const root = roots[i] as Tensor
+    deliver((root.gradFn as GradNode | null) ?? root, root.outputNr, rootGrads[i] as Tensor)
+  }
+  for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
+    const grads = buffers.get(node) as (Tensor | null)[]
+    buffers.delete(node)
+    for (let i = 0; i < grads.length; i++) {
+      const grad = grads[i] ?? null
+      if (grad === null) continue
+      const hooked = applyHooks(node.hooks?.[i], grad)
+      grads[i] = hooked
+      const asked = wanted?.outputs.get(node)?.get(i)
+      if (asked !== undefined) sink(asked, hooked)
+    }
+    const { targets } = node
+    const needs = new Array<boolean>(targets.length)
+    let any = false
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i] ?? null
+      const need = target !== null && (wanted === null || (target instanceof GradNode ? wanted.useful.has(target) : wanted.leaves.has(target)))
+      needs[i] = need
+      any ||= need
+    }
+    if (!any) continue
+    if (node.released) {
+      throw new AutogradError(
+        `backward: the graph through ${node.name} has been walked before, and what it saved was freed. ` +
+          'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
+      )
+    }
+    const results = node.apply(grads, needs)
+    for (let i = 0; i < targets.length; i++) {
+      const result = results[i] ?? null
+      if (result !== null && needs[i] === true) deliver(targets[i] as GradNode | Tensor, node.outputNrs[i] as number, result)
+    }
+    if (!keep) node.release()
+  }
+  for (const [leaf, grad] of leafGrads) sink(leaf, applyHooks(leafHooksOf(leaf), grad))
+}
+
+function checkRoot(name: string, root: Tensor, index: number): void {
+  if (!(root instanceof Tensor)) throw new ArgumentError(`${name}: output ${index} must be a Tensor, got ${typeof root}.`)
+  if (root.requiresGrad) return
+  throw new AutogradError(
+    `${name}: output ${index} does not require grad and has no gradFn, so there is nothing to differentiate. ` +
+      'Call requiresGrad_() on a leaf before the computation, and check that it was not inside noGrad.',
+  )
+}
+
+function rootGradient(name: string, root: Tensor, gradient: Tensor | null | undefined): Tensor {
+  if (gradient === null || gradient === undefined) {
+    if (root.numel === 1) return onesLike(root)
+    throw new AutogradError(
+      `${name}: the gradient of a tensor of shape ${formatShape(root.shape)} must be given; only for one element it is 1 by default. ` +
+        'Reduce it first (sum(), mean()), or pass a gradient of the same shape.',
+    )
+  }
+  if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${typeof gradient}.`)
+  if (!sameShape(gradient.shape, root.shape)) {
+    throw new ShapeError(`${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`)
+  }
+  return gradient
+}
+
+function withGrad<T>(enabled: boolean, fn: () => T): T {
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = enabled
+  try {
+    return fn()
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
+}
+
+/** Adds a gradient to `leaf.grad`. `shared` are tensors that something else holds: the leaf gets its own copy of those. */
+function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): void {
+  const known = leaf.grad
+  if (createGraph) {
+    leaf.grad = known === null ? grad : add(known, grad)
+  } else if (known === null) {
+    const owned = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
+    leaf.grad = owned ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
+    shared.add(grad)
+  } else if (known.requiresGrad || known.viewBase !== null || !known.contiguousLayout) {
+    leaf.grad = add(known, grad)
+  } else {
+    // In place, as PyTorch does: whoever holds `leaf.grad` sees the sum.
+    known.add_(grad)
+  }
+}
+
+/**
+ * Computes gradients of `tensors` and adds them to `.grad` of the leaves (of `inputs` only, when given). PyTorch's `torch.autograd.backward`.
+ * `gradTensors[i]` is the gradient of `tensors[i]`; it may be left out for one element. Throws AutogradError when nothing requires grad.
+ */
+export function backward(
+  tensors: Tensor | readonly Tensor[],
+  gradTensors: Tensor | readonly (Tensor | null)[] | null = null,
+  options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor } = {},
+): void {
+  checkOptions('backward', options, ['retainGraph', 'createGraph', 'inputs'])
+  const roots = tensors instanceof Tensor ? [tensors] : tensors
+  const given = gradTensors instanceof Tensor ? [gradTensors] : (gradTensors ?? [])
+  const createGraph = options.createGraph ?? false
+  const keep = options.retainGraph ?? createGraph
+  roots.forEach((root, i) => checkRoot('backward', root, i))
+  const inputs = options.inputs === undefined ? null : options.inputs instanceof Tensor ? [options.inputs] : options.inputs
+  withGrad(createGraph, () => {
+    const grads = roots.map((root, i) => rootGradient('backward', root, given[i]))
+    const shared = new Set<Tensor>(given.filter((g) => g !== null))
+    const wanted = inputs === null ? null : reachability(roots, inputs)
+    run(roots, grads, wanted, keep, (tensor, grad) => accumulate(tensor, grad, createGraph, shared))
+  })
+}
+
+/**
+ * Gradients of the sum of `outputs` with respect to `inputs`, returned and not stored in `.grad`. PyTorch's `torch.autograd.grad`.
+ * An input that the outputs do not depend on is an AutogradError, or null with `allowUnused`.
+ */
+export function grad(
+  outputs: Tensor | readonly Tensor[],
+  inputs: Tensor | readonly Tensor[],
+  options: BackwardOptions & { readonly gradOutputs?: Tensor | readonly (Tensor | null)[] | null; readonly allowUnused?: boolean } = {},
+): (Tensor | null)[] {
+  checkOptions('grad', options, ['gradOutputs', 'retainGraph', 'createGraph', 'allowUnused'])
+  const roots = outputs instanceof Tensor ? [outputs] : outputs
+  const wantedTensors = inputs instanceof Tensor ? [inputs] : inputs
+  const given = options.gradOutputs instanceof Tensor ? [options.gradOutputs] : (options.gradOutputs ?? [])
+  const createGraph = options.createGraph ?? false
+  const keep = options.retainGraph ?? createGraph
+  roots.forEach((root, i) => checkRoot('grad', root, i))
+  wantedTensors.forEach((input, i) => {
+    if (input.requiresGrad) return
+    throw new AutogradError(`grad: input ${i} (shape ${formatShape(input.shape)}, dtype ${input.dtype}) does not require grad; call requiresGrad_() on it before the computation.`)
+  })
+  const results = new Map<Tensor, Tensor>()
+  withGrad(createGraph, () => {
+    const grads = roots.map((root, i) => rootGradient('grad', root, given[i]))
+    run(roots, grads, reachability(roots, wantedTensors), keep, (tensor, value) => {
+      results.set(tensor, value)
+    })
+  })
+  // Two tensor objects may stand for one output of one node; the walk reports one of them.
+  const find = (input: Tensor): Tensor | null => {
+    const direct = results.get(input)
+    if (direct !== undefined || input.gradFn === null) return direct ?? null
+    for (const [tensor, value] of results) if (tensor.gradFn === input.gradFn && tensor.outputNr === input.outputNr) return value
+    return null
+  }
+  return wantedTensors.map((input, i) => {
+    const value = find(input)
+    if (value !== null || options.allowUnused === true) return value
+    throw new AutogradError(
+      `grad: input ${i} (shape ${formatShape(input.shape)}) was not used to compute the outputs. Pass { allowUnused: true } to get null for it.`,
+    )
+  })
+}
+
+/** Throws ArgumentError for an option that is not in `known`. */
+export function checkOptions(name: string, options: object, known: readonly string[]): void {
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key)) throw new ArgumentError(`${name}: unknown option '${key}'; known are ${known.join(', ')}.`)
+  }
+}
+
+/** Whether a tensor can have gradients at all. */
+export const isDifferentiable = (tensor: Tensor): boolean => dtypeInfo[tensor.dtype].floating

@@ -1,0 +1,178 @@
+// User-defined differentiable functions, and the low-level way to give tensors a backward (used by compiled graphs).
+import { dispatchState } from '../dispatch/index.ts'
+import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { zerosLike } from '../ops/index.ts'
+import { detach } from '../ops/index.ts'
+import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { AutogradError } from './errors.ts'
+import { GradNode, pushEdge, setGradFn } from './node.ts'
+import type { EdgeList } from './node.ts'
+import { versionOf } from './versions.ts'
+
+/** Gradients of the inputs from those of the outputs; null = none. */
+export type BackwardFn = (grads: readonly (Tensor | null)[], needs: readonly boolean[]) => readonly (Tensor | null)[]
+
+/** A node whose backward is a function: compiled graphs, custom functions. */
+export class FunctionNode extends GradNode {
+  readonly name: string
+  released = false
+  #backward: BackwardFn | null
+  readonly #inputs: readonly { readonly shape: readonly number[]; readonly dtype: string }[]
+  readonly #onRelease: (() => void) | null
+
+  constructor(name: string, inputs: readonly Tensor[], edges: EdgeList, numOutputs: number, backward: BackwardFn, onRelease: (() => void) | null) {
+    super(edges, numOutputs)
+    this.name = name
+    this.#backward = backward
+    // Shapes only: holding the inputs would keep their memory alive.
+    this.#inputs = inputs.map(({ shape, dtype }) => ({ shape, dtype }))
+    this.#onRelease = onRelease
+  }
+
+  apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
+    const backward = this.#backward
+    if (backward === null) throw new AutogradError(`${this.name}: its saved tensors were freed by an earlier backward; pass { retainGraph: true } to that one.`)
+    const results = backward(grads, needs)
+    if (!Array.isArray(results) || results.length !== this.#inputs.length) {
+      throw new ArgumentError(
+        `${this.name}: its backward must return ${this.#inputs.length} gradients (null where there is none), one per tensor input, got ${Array.isArray(results) ? String(results.length) : typeof results}.`,
+      )
+    }
+    for (let i = 0; i < results.length; i++) {
+      const result = results[i] as Tensor | null
+      const input = this.#inputs[i] as { shape: readonly number[] }
+      if (result !== null && result !== undefined && !sameShape(result.shape, input.shape)) {
+        throw new ShapeError(`${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(input.shape)}.`)
+      }
+    }
+    return results
+  }
+
+  release(): void {
+    this.#backward = null
+    this.#onRelease?.()
+    this.released = true
+  }
+}
+
+/** Options of {@link attachGradNode}. */
+export interface AttachOptions {
+  /** What `gradFn.name` says; default 'CompiledFunctionBackward'. */
+  readonly name?: string
+  /** Called when the saved tensors are freed (after a backward without retainGraph). */
+  readonly onRelease?: () => void
+}
+
+/**
+ * Gives tensors a history: `outputs` were computed from `inputs`, and `backward` computes the gradients of all inputs from those of all outputs.
+ * Inputs that do not require grad get none. Integer outputs are left alone. Returns the node, or null when no input requires grad.
+ */
+export function attachGradNode(outputs: readonly Tensor[], inputs: readonly Tensor[], backward: BackwardFn, options: AttachOptions = {}): GradNode | null {
+  if (!inputs.some((t) => t.requiresGrad)) return null
+  const edges: EdgeList = { targets: [], outputNrs: [] }
+  for (const input of inputs) pushEdge(edges, input)
+  const node = new FunctionNode(options.name ?? 'CompiledFunctionBackward', inputs, edges, outputs.length, backward, options.onRelease ?? null)
+  for (let i = 0; i < outputs.length; i++) {
+    const output = outputs[i] as Tensor
+    if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
+  }
+  return node
+}
+
+/** What forward and backward of a custom function share. PyTorch's `ctx`. */
+export class FunctionContext {
+  /** Anything else that forward wants to hand to backward. */
+  [key: string]: unknown
+  #saved: readonly Tensor[] = []
+  #versions: readonly number[] = []
+  #freed = false
+  readonly #nonDifferentiable = new Set<Tensor>()
+  /** Whether each argument of `apply` needs a gradient. PyTorch's `ctx.needs_input_grad`. */
+  needsInputGrad: readonly boolean[] = []
+
+  /** Keeps tensors for backward. */
+  saveForBackward(...tensors: Tensor[]): void {
+    this.#saved = tensors
+    this.#versions = tensors.map(versionOf)
+  }
+
+  /** Says that these results have no gradient. */
+  markNonDifferentiable(...tensors: Tensor[]): void {
+    for (const tensor of tensors) this.#nonDifferentiable.add(tensor)
+  }
+
+  /** Whether the result was marked by markNonDifferentiable. */
+  isNonDifferentiable(tensor: Tensor): boolean {
+    return this.#nonDifferentiable.has(tensor)
+  }
+
+  /** The tensors given to saveForBackward. Throws AutogradError when one was modified in place since, or freed. */
+  get savedTensors(): readonly Tensor[] {
+    if (this.#freed) throw new AutogradError('ctx.savedTensors: freed by an earlier backward; pass { retainGraph: true } to that one.')
+    this.#saved.forEach((tensor, i) => {
+      if (versionOf(tensor) === this.#versions[i]) return
+      throw new AutogradError(`ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.shape)}) has been modified in place since forward; save a clone() of it.`)
+    })
+    return this.#saved
+  }
+
+  /** Drops the saved tensors. */
+  free(): void {
+    this.#saved = []
+    this.#freed = true
+  }
+}
+
+/**
+ * A custom differentiable function; PyTorch's `torch.autograd.Function`. Subclass it with static `forward(ctx, ...args)` and `backward(ctx, ...grads)`,
+ * and call `YourClass.apply(...args)`. `backward` returns one gradient per argument of forward (null for those that are no tensors).
+ */
+// eslint-disable-next-line typescript/no-extraneous-class -- PyTorch's API: a namespace of two static methods that users override
+export class Function {
+  /** Computes the result from the arguments; nothing in it is recorded. */
+  static forward(_ctx: FunctionContext, ..._args: never[]): Tensor | readonly Tensor[] {
+    throw new ArgumentError(`${this.name}: define a static method forward(ctx, ...args).`)
+  }
+
+  /** Computes the gradients of the arguments from those of the results. */
+  static backward(_ctx: FunctionContext, ..._grads: never[]): Tensor | null | readonly (Tensor | null)[] {
+    throw new ArgumentError(`${this.name}: define a static method backward(ctx, ...grads).`)
+  }
+
+  /** Runs forward and records backward. */
+  static apply(...args: unknown[]): Tensor | readonly Tensor[] {
+    const ctx = new FunctionContext()
+    const recording = dispatchState.gradEnabled
+    ctx.needsInputGrad = args.map((arg) => arg instanceof Tensor && arg.requiresGrad)
+    dispatchState.gradEnabled = false
+    let result: Tensor | readonly Tensor[]
+    try {
+      result = this.forward(ctx, ...(args as never[]))
+    } finally {
+      dispatchState.gradEnabled = recording
+    }
+    if (!recording || !ctx.needsInputGrad.includes(true)) return result
+    const single = result instanceof Tensor
+    // An argument that forward returns as it is must not become its own parent.
+    const outputs = (result instanceof Tensor ? [result] : result).map((t) => (args.includes(t) ? detach(t) : t))
+    const tensors = args.filter((arg) => arg instanceof Tensor)
+    const positions = args.flatMap((arg, i) => (arg instanceof Tensor ? [i] : []))
+    const backward = (grads: readonly (Tensor | null)[]): readonly (Tensor | null)[] => {
+      const full = grads.map((g, i) => g ?? zerosLike(outputs[i] as Tensor))
+      const returned = this.backward(ctx, ...(full as never[]))
+      const list = returned instanceof Tensor || returned === null ? [returned] : returned
+      return positions.map((i) => list[i] ?? null)
+    }
+    const differentiable = outputs.map((t) => (ctx.isNonDifferentiable(t) ? null : t))
+    const node = attachGradNode(outputs, tensors, backward, { name: `${this.name}Backward`, onRelease: () => ctx.free() })
+    if (node !== null) {
+      outputs.forEach((t, i) => {
+        if (differentiable[i] !== null) return
+        t.requiresGrad = false
+        t.gradFn = null
+      })
+    }
+    return single ? (outputs[0] as Tensor) : outputs
+  }
+}

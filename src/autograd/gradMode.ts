@@ -1,0 +1,64 @@
+// Grad mode: whether operators on tensors that require gradients are recorded.
+import { dispatchState } from '../dispatch/index.ts'
+
+/** Restores the previous grad mode when disposed: `using _ = noGrad()`. */
+class GradModeGuard implements Disposable {
+  readonly #previous: boolean
+  #done = false
+
+  constructor(enabled: boolean) {
+    this.#previous = dispatchState.gradEnabled
+    dispatchState.gradEnabled = enabled
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#done) return
+    this.#done = true
+    dispatchState.gradEnabled = this.#previous
+  }
+}
+
+function withGradMode<T>(enabled: boolean, fn: (() => T) | undefined): T | Disposable {
+  if (fn === undefined) return new GradModeGuard(enabled)
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = enabled
+  try {
+    return fn()
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
+}
+
+/**
+ * Runs `fn` without recording gradients and returns its result; without an argument, a disposable that ends the mode: `using _ = noGrad()`.
+ * The mode ends when `fn` returns, so for an async function it covers the part before the first `await`. PyTorch's `torch.no_grad`.
+ */
+export function noGrad(): Disposable
+export function noGrad<T>(fn: () => T): T
+export function noGrad<T>(fn?: () => T): T | Disposable {
+  return withGradMode(false, fn)
+}
+
+/** Records gradients inside {@link noGrad}. PyTorch's `torch.enable_grad`. */
+export function enableGrad(): Disposable
+export function enableGrad<T>(fn: () => T): T
+export function enableGrad<T>(fn?: () => T): T | Disposable {
+  return withGradMode(true, fn)
+}
+
+/** As {@link noGrad}; PyTorch's `torch.inference_mode`. */
+export function inferenceMode(): Disposable
+export function inferenceMode<T>(fn: () => T): T
+export function inferenceMode<T>(fn?: () => T): T | Disposable {
+  return withGradMode(false, fn)
+}
+
+/** Turns recording on or off from here on; dispose the result to go back. PyTorch's `torch.set_grad_enabled`. */
+export function setGradEnabled(enabled: boolean): Disposable {
+  return new GradModeGuard(enabled)
+}
+
+/** Whether operators are recorded now. PyTorch's `torch.is_grad_enabled`. */
+export function isGradEnabled(): boolean {
+  return dispatchState.gradEnabled
+}

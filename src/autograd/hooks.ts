@@ -1,0 +1,61 @@
+// Hooks on gradients, and tensors that keep the gradient that flows through them.
+import { add, clone } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { AutogradError } from './errors.ts'
+import type { GradHook, GradNode } from './node.ts'
+
+// Leaves have no node to hang a hook on, and a field on every tensor for something so rare would be waste.
+const leafHooks = new WeakMap<Tensor, GradHook[]>()
+const retaining = new WeakSet<Tensor>()
+
+/** Takes a hook off again. PyTorch's RemovableHandle. */
+export interface RemovableHandle extends Disposable {
+  remove(): void
+}
+
+/** The hooks of a leaf. */
+export const leafHooksOf = (leaf: Tensor): readonly GradHook[] | undefined => leafHooks.get(leaf)
+
+/** Runs hooks in order; each may replace the gradient. */
+export function applyHooks(hooks: readonly GradHook[] | undefined, grad: Tensor): Tensor {
+  if (hooks === undefined) return grad
+  let current = grad
+  for (const hook of [...hooks]) current = hook(current) ?? current
+  return current
+}
+
+function hooksOf(tensor: Tensor): GradHook[] {
+  const node = tensor.gradFn as GradNode | null
+  if (node === null) {
+    const known = leafHooks.get(tensor) ?? []
+    leafHooks.set(tensor, known)
+    return known
+  }
+  node.hooks ??= []
+  const { hooks } = node
+  while (hooks.length <= tensor.outputNr) hooks.push([])
+  return hooks[tensor.outputNr] as GradHook[]
+}
+
+/** Calls `hook` with the gradient of `tensor` in every backward pass; what it returns replaces the gradient. PyTorch's `Tensor.register_hook`. */
+export function registerHook(tensor: Tensor, hook: GradHook): RemovableHandle {
+  if (!tensor.requiresGrad) throw new AutogradError('registerHook: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() first.')
+  const hooks = hooksOf(tensor)
+  hooks.push(hook)
+  const remove = (): void => {
+    const i = hooks.indexOf(hook)
+    if (i >= 0) hooks.splice(i, 1)
+  }
+  return { remove, [Symbol.dispose]: remove }
+}
+
+/** Keeps the gradient of a tensor that is no leaf in its `.grad`. PyTorch's `Tensor.retain_grad`. */
+export function retainGrad(tensor: Tensor): void {
+  if (!tensor.requiresGrad) throw new AutogradError('retainGrad: this tensor does not require grad.')
+  if (tensor.gradFn === null || retaining.has(tensor)) return
+  retaining.add(tensor)
+  registerHook(tensor, (grad) => {
+    // A copy: the gradient itself goes on to the leaves, which own what they get.
+    tensor.grad = tensor.grad === null ? clone(grad) : add(tensor.grad, grad)
+  })
+}

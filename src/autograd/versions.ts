@@ -1,0 +1,30 @@
+// Versions of tensors: how autograd notices that a saved tensor was overwritten between forward and backward.
+// A storage counts its own writes. Tensors without storage (fake, or pending in a capture) have their writes counted here, by their base.
+import type { Tensor } from '../tensor/index.ts'
+
+const writesWithoutStorage = new WeakMap<Tensor, number>()
+let anyWriteWithoutStorage = false
+
+const baseOf = (tensor: Tensor): Tensor => {
+  let base = tensor
+  while (base.viewBase !== null) base = base.viewBase
+  return base
+}
+
+/** Number of in-place writes that the tensor's memory has seen. */
+export function versionOf(tensor: Tensor): number {
+  const stored = tensor.storage === null ? 0 : tensor.storage.version
+  // Counted before the data was computed: the storage that a pending tensor gets later starts at 0.
+  return anyWriteWithoutStorage ? stored + (writesWithoutStorage.get(baseOf(tensor)) ?? 0) : stored
+}
+
+/** Counts one write that a mode has recorded and not performed. A mode that performs it later must not raise the version again. */
+export function raiseVersion(tensor: Tensor): void {
+  if (tensor.storage !== null) {
+    tensor.storage.version++
+    return
+  }
+  anyWriteWithoutStorage = true
+  const base = baseOf(tensor)
+  writesWithoutStorage.set(base, (writesWithoutStorage.get(base) ?? 0) + 1)
+}
