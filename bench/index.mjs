@@ -1,0 +1,60 @@
+// npm run bench: compiled against eager, the overhead of one operator and of one replay check, and sgemm against the machine's limit. Ratios, in one run.
+import { compile, torch } from 'tensorfx'
+import { BATCH, loadDigits, makeTraining, shuffled } from '../examples/demo/model.mjs'
+import { sideBySide } from '../examples/demo/terminal.mjs'
+import { measureGemm } from './gemm.mjs'
+
+const verdict = (ok) => (ok ? 'meets' : 'MISSES')
+const data = await loadDigits()
+const [images, labels] = data.batch(shuffled(data.trainCount, 1).slice(0, BATCH))
+
+// Whole training steps.
+const eager = makeTraining(1)
+const twin = makeTraining(1)
+const compiledStep = compile(twin.step)
+const [eagerStep, fastStep] = sideBySide([() => eager.step(images, labels), () => compiledStep(images, labels)], 300)
+report('training step', eagerStep, fastStep)
+
+// Inference.
+eager.model.eval()
+const compiledModel = compile(eager.model)
+const [eagerRun, fastRun] = torch.noGrad(() => sideBySide([() => eager.model.call(images), () => compiledModel(images)], 600))
+report(`inference, batch ${BATCH}`, eagerRun, fastRun)
+
+function report(what, slow, fast) {
+  const ratio = slow / fast
+  console.log(`${what.padEnd(24)} eager ${(slow * 1000).toFixed(0).padStart(6)} us   compiled ${(fast * 1000).toFixed(0).padStart(6)} us   ${ratio.toFixed(2)}x (${verdict(ratio >= 2)} 2x)`)
+}
+
+// One eager addition of 16 floats.
+const a = torch.ones([16])
+const b = torch.ones([16])
+const additions = 20_000
+const [addMs] = torch.noGrad(() =>
+  sideBySide(
+    [
+      () => {
+        for (let i = 0; i < additions; i++) a.add(b)
+      },
+    ],
+    30,
+  ),
+)
+const addNs = (addMs * 1e6) / additions
+console.log(`${'add of 16 floats, eager'.padEnd(24)} ${addNs.toFixed(0)} ns (${verdict(addNs <= 2000)} 2000 ns)`)
+
+// One replay check: a chain of additions whose compiled form does almost nothing.
+const length = 1000
+const chain = (x) => {
+  for (let i = 0; i < length; i++) x = x.add(b)
+  return x
+}
+const fastChain = compile(chain, { backend: (_gm, inputs) => () => [inputs[0]] })
+const [chainMs] = torch.noGrad(() => sideBySide([() => fastChain(a)], 200))
+const checkNs = (chainMs * 1e6) / length
+console.log(`${'replay check'.padEnd(24)} ${checkNs.toFixed(0)} ns an operator (${verdict(checkNs <= 150)} 150 ns)`)
+
+// Matrix product, one thread.
+const gemm = measureGemm()
+const share = gemm.gflops / gemm.limit
+console.log(`${'sgemm 512'.padEnd(24)} ${gemm.gflops.toFixed(1)} of ${gemm.limit.toFixed(1)} GFLOP/s: ${(100 * share).toFixed(0)}% of the 128-bit multiply-add limit (${verdict(share >= 0.85)} 85%)`)

@@ -1,0 +1,57 @@
+// What the demo prints with: headings, and progress bars on a terminal (plain lines elsewhere).
+import cliProgress from 'cli-progress'
+
+const terminal = process.stdout.isTTY === true
+
+/** @param {string} title */
+export const heading = (title) => console.log(`\n${'='.repeat(78)}\n${title}\n${'='.repeat(78)}`)
+
+/** @param {string} text @param {number} lines */
+export function printBlock(text, lines = 60) {
+  const all = text.split('\n')
+  for (const line of all.slice(0, lines)) console.log(`  ${line}`)
+  if (all.length > lines) console.log(`  … ${all.length - lines} more lines`)
+}
+
+/**
+ * A progress bar; `update` takes the step and a text shown at its end.
+ * @param {string} name @param {number} total
+ */
+export function progress(name, total) {
+  if (!terminal) {
+    let next = 0
+    return {
+      update(step, text) {
+        if (step < next && step < total) return
+        next = step + total / 5
+        console.log(`  ${name}: ${step}/${total} ${text}`)
+      },
+      stop() {},
+    }
+  }
+  const bar = new cliProgress.SingleBar({ format: `  ${name} [{bar}] {value}/{total} {text}`, hideCursor: true }, cliProgress.Presets.legacy)
+  bar.start(total, 0, { text: '' })
+  return { update: (step, text) => bar.update(step, { text }), stop: () => bar.stop() }
+}
+
+/** @param {number[]} values */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]
+}
+
+/**
+ * Times functions side by side: interleaved rounds, so that noise hits all of them alike. Returns median milliseconds.
+ * @param {(() => unknown)[]} functions @param {number} rounds
+ */
+export function sideBySide(functions, rounds) {
+  const times = functions.map(() => [])
+  for (let round = 0; round < rounds + 3; round++) {
+    functions.forEach((fn, i) => {
+      const start = performance.now()
+      fn()
+      if (round >= 3) times[i].push(performance.now() - start)
+    })
+  }
+  return times.map(median)
+}

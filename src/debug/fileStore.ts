@@ -1,0 +1,78 @@
+// Where dumps go: the file system in Node, memory in a browser (the page offers the files for download).
+import { nodeModule } from './node.ts'
+
+export interface FileStore {
+  /** Writes a file and its folders; an existing file is replaced. */
+  write(path: string, content: string | Uint8Array): void
+  /** The content, or null. */
+  read(path: string): Uint8Array | null
+}
+
+/** Files in memory, by path. */
+export class MemoryFileStore implements FileStore {
+  readonly files = new Map<string, Uint8Array>()
+
+  write(path: string, content: string | Uint8Array): void {
+    this.files.set(path, typeof content === 'string' ? new TextEncoder().encode(content) : content.slice())
+  }
+
+  read(path: string): Uint8Array | null {
+    return this.files.get(path) ?? null
+  }
+}
+
+class NodeFileStore implements FileStore {
+  readonly #fs: typeof import('node:fs')
+  readonly #path: typeof import('node:path')
+
+  constructor(fs: typeof import('node:fs'), path: typeof import('node:path')) {
+    this.#fs = fs
+    this.#path = path
+  }
+
+  write(path: string, content: string | Uint8Array): void {
+    this.#fs.mkdirSync(this.#path.dirname(path), { recursive: true })
+    this.#fs.writeFileSync(path, content)
+  }
+
+  read(path: string): Uint8Array | null {
+    return this.#fs.existsSync(path) ? new Uint8Array(this.#fs.readFileSync(path)) : null
+  }
+}
+
+let current: FileStore | null = null
+
+/** The store that dumps go to. */
+export function fileStore(): FileStore {
+  if (current === null) {
+    const fs = nodeModule('node:fs')
+    const path = nodeModule('node:path')
+    current = fs !== null && path !== null ? new NodeFileStore(fs, path) : new MemoryFileStore()
+  }
+  return current
+}
+
+/** Uses another store (tests, pages). Returns the previous one. */
+export function setFileStore(store: FileStore): FileStore {
+  const previous = fileStore()
+  current = store
+  return previous
+}
+
+/** Paths with forward slashes, which Node takes on every system. */
+export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/\/+/g, '/')
+
+/** The working directory; '' in a browser. */
+export const workingDirectory = (): string => (globalThis as { process?: { cwd?: () => string } }).process?.cwd?.() ?? ''
+
+let runDirectory: string | null = null
+
+/** This process's debug folder under `root`: run_<date>-pid_<pid>, computed once. */
+export function debugDirectory(root: string | null): string {
+  if (runDirectory === null) {
+    const stamp = new Date().toISOString().replace(/[-:T.]/g, '_').replace('Z', '')
+    const pid = (globalThis as { process?: { pid?: number } }).process?.pid ?? 0
+    runDirectory = `run_${stamp}-pid_${pid}`
+  }
+  return joinPath(root ?? joinPath(workingDirectory(), 'tensorfx_compile_debug'), runDirectory)
+}

@@ -1,0 +1,77 @@
+// Judges candidates outside this process (a child process in Node, a worker in browsers), so that a trap, an endless loop or exhausted memory is
+// an observation and not the end. One helper serves many queries; it is replaced only when it dies or hangs.
+import type { GraphModule } from '../../fx/index.ts'
+import type { FailureSpec, Outcome } from '../judge.ts'
+import { QueryEncoder } from './protocol.ts'
+import type { Answer, Query } from './protocol.ts'
+
+/** A running helper: a child process or worker. */
+export interface Helper {
+  post(query: Query): void
+  /** `onDeath` gets the reason when the helper is gone without having been killed. */
+  listen(onAnswer: (answer: Answer) => void, onDeath: (reason: string) => void): void
+  kill(): void
+}
+
+export type StartHelper = () => Promise<Helper>
+
+export interface IsolatorOptions {
+  /** Milliseconds before a query counts as hanging. Default 30,000. */
+  readonly timeoutMs?: number
+  /** Modules that register the backend and custom functions; the helper imports them. */
+  readonly imports?: readonly string[]
+  /** A death or a hang of the helper is the failure that is hunted, not an unrelated one. Default false. */
+  readonly deathFails?: boolean
+}
+
+/** Runs queries one after the other in a helper. Call `close()` when done. */
+export class Isolator {
+  readonly #start: StartHelper
+  readonly #options: Required<IsolatorOptions>
+  #helper: Helper | null = null
+  #encoder = new QueryEncoder()
+  /** Helpers started so far: 1 unless one died or hung. */
+  started = 0
+
+  constructor(start: StartHelper, options: IsolatorOptions = {}) {
+    this.#start = start
+    this.#options = { timeoutMs: 30_000, imports: [], deathFails: false, ...options }
+  }
+
+  /** Judges one candidate. */
+  async query(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec): Promise<Outcome> {
+    const helper = this.#helper ?? (await this.#fresh())
+    const query = this.#encoder.encode(gm, inputs, spec, this.#options.imports)
+    return new Promise((resolve) => {
+      const lost = (message: string): void => {
+        clearTimeout(timer)
+        helper.kill()
+        this.#helper = null
+        resolve({ status: this.#options.deathFails ? 'fails' : 'unrelated', message })
+      }
+      const timer = setTimeout(() => lost(`no answer within ${this.#options.timeoutMs} ms (an endless loop?)`), this.#options.timeoutMs)
+      helper.listen(
+        (answer) => {
+          if (answer.id !== query.id) return
+          clearTimeout(timer)
+          resolve(answer.outcome)
+        },
+        (reason) => lost(`the isolated process died: ${reason}`),
+      )
+      helper.post(query)
+    })
+  }
+
+  async #fresh(): Promise<Helper> {
+    this.started++
+    this.#encoder = new QueryEncoder()
+    this.#helper = await this.#start()
+    return this.#helper
+  }
+
+  /** Ends the helper. */
+  close(): void {
+    this.#helper?.kill()
+    this.#helper = null
+  }
+}

@@ -1,0 +1,41 @@
+// The isolated process in Node: a forked child that runs `child.ts`.
+import type { Helper, StartHelper } from './isolator.ts'
+import type { Answer } from './protocol.ts'
+import { nodeModule } from '../node.ts'
+
+/** Where the child's script lies; tests that run from the sources point it at the built file. */
+export const childEntry: { url: string } = { url: new URL('./child.js', import.meta.url).href }
+
+/** Starts a child process. Null where there are none (browsers). */
+export function nodeHelper(): StartHelper | null {
+  const processes = nodeModule('node:child_process')
+  if (processes === null) return null
+  return async (): Promise<Helper> => {
+    const child = processes.fork(new URL(childEntry.url), { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv: [], env: childEnv() })
+    // A forgotten helper must not keep the program alive.
+    child.unref()
+    child.channel?.unref()
+    return {
+      post: (query) => void child.send(query),
+      listen: (onAnswer, onDeath) => {
+        child.removeAllListeners()
+        child.channel?.ref()
+        child.on('message', (message) => {
+          child.channel?.unref()
+          onAnswer(message as Answer)
+        })
+        child.on('exit', (code, signal) => onDeath(signal === null ? `exit code ${code}` : `signal ${signal}`))
+        child.on('error', (error) => onDeath(error.message))
+      },
+      kill: () => {
+        child.removeAllListeners()
+        child.kill('SIGKILL')
+      },
+    }
+  }
+}
+
+/** The child judges; it must not dump repros of its own. */
+function childEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('TENSORFX_REPRO')))
+}

@@ -1,0 +1,81 @@
+// What an isolated process or worker is asked and answers.
+import { GraphModule, graphFromJson, graphToJson } from '../../fx/index.ts'
+import type { GraphJson } from '../../fx/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { checkFailureSpec, judge } from '../judge.ts'
+import type { FailureSpec, Outcome } from '../judge.ts'
+import { fromPlain, toPlain } from '../values.ts'
+import type { PlainValue } from '../values.ts'
+
+export interface Query {
+  readonly id: number
+  readonly graph: GraphJson
+  /** Tensors that the graph reads by get_attr. */
+  readonly attributes: readonly (readonly [string, PlainValue])[]
+  /** Inputs by number; the data of a number is sent with the first query that uses it. */
+  readonly inputs: readonly number[]
+  readonly data: readonly (readonly [number, PlainValue])[]
+  readonly spec: FailureSpec
+  /** Modules to import first: they register the backend and custom functions. */
+  readonly imports: readonly string[]
+}
+
+export interface Answer {
+  readonly id: number
+  readonly outcome: Outcome
+}
+
+/** Encodes queries for one isolated process, which remembers the inputs that it has seen. */
+export class QueryEncoder {
+  readonly #sent = new Map<unknown, number>()
+  #next = 0
+
+  encode(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, imports: readonly string[]): Query {
+    const data: [number, PlainValue][] = []
+    const ids = inputs.map((input, i) => {
+      const known = this.#sent.get(input)
+      if (known !== undefined) return known
+      const id = this.#sent.size
+      this.#sent.set(input, id)
+      data.push([id, toPlain(input, `#${i}`)])
+      return id
+    })
+    const attributes = new Map<string, PlainValue>()
+    for (const node of gm.graph.findNodes({ op: 'get_attr' })) {
+      const path = node.target as string
+      const value = path.split('.').reduce<unknown>((object, key) => (object as Record<string, unknown>)[key], gm)
+      attributes.set(path, toPlain(value, path))
+    }
+    return { id: this.#next++, graph: graphToJson(gm.graph), attributes: [...attributes], inputs: ids, data, spec, imports }
+  }
+}
+
+/** The answering side: decodes, judges, answers. */
+export class QueryServer {
+  readonly #inputs = new Map<number, PlainValue>()
+
+  async answer(query: Query): Promise<Answer> {
+    for (const [id, plain] of query.data) this.#inputs.set(id, plain)
+    try {
+      for (const url of query.imports) await import(/* @vite-ignore */ url)
+      const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
+      const gm = new GraphModule(root, graphFromJson(query.graph))
+      const inputs = query.inputs.map((id) => fromPlain(this.#inputs.get(id) as PlainValue))
+      return { id: query.id, outcome: judge(gm, inputs, checkFailureSpec(query.spec)) }
+    } catch (error) {
+      return { id: query.id, outcome: { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) } }
+    }
+  }
+}
+
+/** Whether a graph can be judged elsewhere: flat operator calls with named functions, inputs that are tensors or numbers. Returns why not, or null. */
+export function whyNotShippable(gm: GraphModule, inputs: readonly unknown[]): string | null {
+  if (inputs.some((i) => !(i instanceof Tensor) && typeof i !== 'number')) return 'an input is neither a tensor nor a number'
+  if (gm.graph.findNodes({ op: 'call_module' }).length > 0) return 'the graph calls modules'
+  try {
+    graphToJson(gm.graph)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return null
+}

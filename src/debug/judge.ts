@@ -1,0 +1,95 @@
+// The predicate of the debugger: does this graph, compiled by this backend, still fail in the way that is being hunted?
+// The minifier asks it about every candidate, in this process or in an isolated one.
+import { lookupBackend, withConfig } from '../dynamo/index.ts'
+import type { Backend } from '../dynamo/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
+
+/** What counts as a failure. */
+export interface FailureSpec {
+  /** A registered backend's name. */
+  readonly backend: string
+  /** `none`: the compiled graph throws; `accuracy`: floats differ beyond the float64 tolerance; `strict_accuracy`: any difference. */
+  readonly accuracy: 'none' | 'accuracy' | 'strict_accuracy'
+  /** Only errors whose text contains this count. */
+  readonly checkStr: string | null
+  /** The error being hunted, from {@link signatureOf}; null accepts any error. */
+  readonly signature: string | null
+  /** Skip the backward. */
+  readonly onlyFwd: boolean
+}
+
+/** What happened. `unrelated` is a failure of another kind: it must not steer the minifier. */
+export interface Outcome {
+  readonly status: 'fails' | 'passes' | 'unrelated'
+  readonly message: string
+}
+
+/** A backend's compiled call as a function of the inputs. */
+export function compileWith(backend: string | Backend, gm: GraphModule, inputs: readonly unknown[]): (...inputs: readonly unknown[]) => unknown {
+  const fn = typeof backend === 'string' ? lookupBackend(backend) : backend
+  return fn(gm, inputs) as (...inputs: readonly unknown[]) => unknown
+}
+
+/** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
+export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend = spec.backend): Outcome {
+  return withConfig({ reproAfter: null }, () => (spec.accuracy === 'none' ? judgeErrors(gm, inputs, spec, backend) : judgeAccuracy(gm, inputs, spec, backend)))
+}
+
+function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
+  try {
+    runFwdMaybeBwd(gm, inputs, { onlyFwd: spec.onlyFwd })
+  } catch (error) {
+    return { status: 'unrelated', message: `the graph fails without the backend too: ${describe(error)}` }
+  }
+  try {
+    const examples = inputs.map(cloneInput)
+    const compiled = compileWith(backend, copyOf(gm), examples)
+    runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
+  } catch (error) {
+    const message = describe(error)
+    if (spec.checkStr !== null && !message.includes(spec.checkStr)) return { status: 'unrelated', message: `the error does not contain '${spec.checkStr}': ${message}` }
+    if (spec.checkStr === null && spec.signature !== null && signatureOf(error) !== spec.signature) return { status: 'unrelated', message: `another error than the one hunted: ${message}` }
+    return { status: 'fails', message }
+  }
+  return { status: 'passes', message: 'compiled and ran' }
+}
+
+function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
+  const strict = spec.accuracy === 'strict_accuracy'
+  try {
+    const compiled = compileWith(backend, copyOf(gm), inputs.map(cloneInput))
+    const equal = sameTwoModels(gm, compiled, inputs, { onlyFwd: spec.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict })
+    return equal ? { status: 'passes', message: 'accurate' } : { status: 'fails', message: 'Bad accuracy detected' }
+  } catch (error) {
+    return { status: 'unrelated', message: describe(error) }
+  }
+}
+
+const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy()
+
+/** `ClassName: message` of an error and of its causes. */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const own = `${error.name}: ${error.message}`
+  return error.cause === undefined ? own : `${own}\ncaused by ${describe(error.cause)}`
+}
+
+/**
+ * What makes two errors the same bug: the class and code of the innermost cause, and its first line with numbers, names and quoted parts masked.
+ * (PyTorch compares texts by similarity above 0.5, which lets unrelated errors derail the search.)
+ */
+export function signatureOf(error: unknown): string {
+  let inner = error
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
+  if (!(inner instanceof Error)) return String(inner)
+  const line = (inner.message.split('\n')[0] ?? '').replace(/'[^']*'|"[^"]*"|`[^`]*`/g, '_').replace(/\w*\d\w*/g, '#')
+  return `${inner.name}|${inner instanceof TensorfxError ? inner.code : ''}|${line}`
+}
+
+/** Checks a spec that came from a command line or another process. */
+export function checkFailureSpec(spec: FailureSpec): FailureSpec {
+  if (!['none', 'accuracy', 'strict_accuracy'].includes(spec.accuracy)) throw new ArgumentError(`accuracy must be 'none', 'accuracy' or 'strict_accuracy', got '${String(spec.accuracy)}'.`)
+  return spec
+}

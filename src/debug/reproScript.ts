@@ -1,0 +1,117 @@
+// The repro script: a graph as a readable program that runs by itself, with the code that loads its inputs.
+import { VERSION } from '../version.ts'
+import type { GraphModule } from '../fx/index.ts'
+import { targetInfo } from '../protocol/index.ts'
+import { config, configDifferences } from '../dynamo/index.ts'
+import { InputWriter } from './contentStore.ts'
+import { joinPath } from './fileStore.ts'
+import type { FileStore } from './fileStore.ts'
+import { nodeModule } from './node.ts'
+import type { FailureSpec } from './judge.ts'
+
+export interface ReproOptions {
+  /** Where the failure was seen. */
+  readonly after: 'dynamo' | 'aot'
+  readonly command: 'run' | 'minify'
+  readonly spec: FailureSpec
+  /** Modules that register the backend and custom functions. */
+  readonly imports: readonly string[]
+}
+
+/** Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. */
+export function writeRepro(store: FileStore, path: string, saveDir: string, gm: GraphModule, inputs: readonly unknown[], options: ReproOptions): string {
+  const writer = new InputWriter(store, saveDir)
+  const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target as string)
+  inputs.forEach((value, i) => writer.add(names[i] ?? `arg${i}`, value))
+  const text = reproText(gm, writer, path, saveDir, store, options)
+  store.write(path, text)
+  return text
+}
+
+function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: string, store: FileStore, options: ReproOptions): string {
+  const attributes = new InputWriter(store, saveDir)
+  const members = attributePaths(gm).map((name) => `this.registerBuffer('${name}', ${attributes.expression(name, (gm as unknown as Record<string, unknown>)[name]).replace('reader.tensor', 'reader.load')})`)
+  const constructor = members.length === 0 ? [] : ['  constructor(reader) {', '    super()', ...attributes.lines().map((l) => `    ${l}`), ...members.map((l) => `    ${l}`), '  }', '']
+  const forward = gm.code.trim().replace(/^function\s+/, '').split('\n').map((l) => `  ${l}`)
+  const packageUrl = (entry: string): string => packageSpecifier(entry, path)
+  const { after, command, spec } = options
+  const relative = relativePath(path, saveDir)
+  return [
+    `// A failure of the backend '${spec.backend}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
+    `//   node ${path.slice(path.lastIndexOf('/') + 1)} [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]`,
+    `import { config, nn, torch${usesOperator(gm) ? ', operator' : ''} } from '${packageUrl('')}'`,
+    `import { runRepro } from '${packageUrl('debug')}'`,
+    ...options.imports.map((url) => `import '${url}'`),
+    '',
+    ...configLines(),
+    'class Repro extends nn.Module {',
+    ...constructor,
+    ...forward,
+    '}',
+    '',
+    'function loadArgs(reader) {',
+    ...inputs.lines().map((l) => `  ${l}`),
+    '}',
+    'loadArgs.version = 0',
+    '',
+    'await runRepro(Repro, loadArgs, {',
+    `  after: '${after}',`,
+    `  command: '${command}',`,
+    `  backend: '${spec.backend}',`,
+    `  accuracy: '${spec.accuracy}',`,
+    `  checkStr: ${JSON.stringify(spec.checkStr)},`,
+    `  signature: ${JSON.stringify(spec.signature)},`,
+    `  onlyFwd: ${spec.onlyFwd},`,
+    `  imports: ${JSON.stringify(options.imports)},`,
+    `  saveDir: new URL('${relative}', import.meta.url),`,
+    '})',
+    '',
+  ].join('\n')
+}
+
+function configLines(): string[] {
+  const entries = Object.entries(configDifferences()).filter(([key]) => key !== 'reproAfter' && key !== 'reproLevel')
+  void config
+  return entries.length === 0 ? [] : [`Object.assign(config, ${JSON.stringify(Object.fromEntries(entries))})`, '']
+}
+
+const usesOperator = (gm: GraphModule): boolean => [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
+
+const attributePaths = (gm: GraphModule): string[] => [...new Set(gm.graph.findNodes({ op: 'get_attr' }).map((n) => n.target as string))]
+
+const runtimeVersion = (): string => {
+  const version = (globalThis as { process?: { version?: string } }).process?.version
+  return version === undefined ? '' : ` on Node ${version}`
+}
+
+/** `tensorfx` where that resolves from the script's folder, else the address of this very package. */
+function packageSpecifier(entry: string, scriptPath: string): string {
+  const specifier = entry === '' ? 'tensorfx' : `tensorfx/${entry}`
+  const modules = nodeModule('node:module')
+  const urls = nodeModule('node:url')
+  if (modules === null || urls === null) return specifier
+  const here = new URL(entry === '' ? '../index.js' : `../${entry}/index.js`, import.meta.url).href.replace('/src/', '/dist/')
+  try {
+    const found = modules.createRequire(urls.pathToFileURL(scriptPath)).resolve(specifier)
+    if (urls.pathToFileURL(found).href === here) return specifier
+  } catch {
+    // Not installed there.
+  }
+  return here
+}
+
+function relativePath(from: string, to: string): string {
+  const paths = nodeModule('node:path')
+  if (paths === null) return `./${to}/`
+  const relative = paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
+  return `${relative.startsWith('.') ? relative : `./${relative}`}/`
+}
+
+/** Where the script and its storages of one dump lie. */
+export interface DumpPaths {
+  readonly script: string
+  readonly saveDir: string
+}
+
+export const launcherPaths = (runDir: string): DumpPaths => ({ script: joinPath(runDir, 'minifier', 'minifier_launcher.mjs'), saveDir: joinPath(runDir, 'minifier', 'checkpoints') })
+export const checkpointPaths = (runDir: string, nodes: number): DumpPaths => ({ script: joinPath(runDir, 'minifier', 'checkpoints', `${nodes}.mjs`), saveDir: joinPath(runDir, 'minifier', 'checkpoints') })

@@ -1,0 +1,147 @@
+// Runs a model and its compiled twin on the same inputs and compares everything that both produce: outputs, loss, gradients, parameters, buffers.
+// PyTorch's torch._dynamo.debug_utils: run_fwd_maybe_bwd, reduce_to_scalar_loss, cast_to_fp64, same_two_models.
+import { noGrad } from '../autograd/index.ts'
+import { config } from '../dynamo/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import type { Argument } from '../fx/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { Module, cloneModule } from '../module/index.ts'
+import { add, clone, div, sum, to } from '../ops/index.ts'
+import { treeLeaves } from '../pytree/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import { log } from './log.ts'
+import { same } from './same.ts'
+
+/** Something to run: a module, or a function that takes the inputs one by one. */
+export type Runnable = Module | ((...inputs: never[]) => unknown)
+
+const callOf = (model: Runnable, inputs: readonly unknown[]): unknown =>
+  model instanceof Module ? (model.call as (...i: readonly unknown[]) => unknown).apply(model, [...inputs]) : (model as (...i: readonly unknown[]) => unknown)(...inputs)
+
+/** A copy of an input that is a leaf of its own and requires grad as the original does; numbers as they are. */
+export function cloneInput(input: unknown): unknown {
+  if (!(input instanceof Tensor)) return input
+  const copy = noGrad(() => clone(input)) as Tensor
+  copy.requiresGrad = input.requiresGrad
+  return copy
+}
+
+export interface RunOptions {
+  /** Forward only. Default false. */
+  readonly onlyFwd?: boolean
+  /** Run on the given inputs themselves. Default false: on clones. */
+  readonly disableClone?: boolean
+}
+
+/**
+ * Runs a model forward and, when some output requires grad, backward from a scalar loss. Returns the output alone for forward only, else
+ * [output, loss, parameter gradients, parameters, buffers, input gradients].
+ */
+export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
+  const args = options.disableClone === true ? inputs : inputs.map(cloneInput)
+  if (model instanceof Module) model.zeroGrad()
+  const out = callOf(model, args)
+  if (options.onlyFwd === true) return out
+  const needsBackward = treeLeaves(out).some((leaf) => leaf instanceof Tensor && leaf.requiresGrad)
+  let loss: Tensor | null = null
+  if (needsBackward) {
+    loss = reduceToScalarLoss(out)
+    loss.backward()
+  }
+  return collectResults(model, out, loss, args)
+}
+
+function collectResults(model: Runnable, out: unknown, loss: Tensor | null, args: readonly unknown[]): unknown {
+  const grads: Record<string, Tensor | null> = {}
+  const params: Record<string, Tensor> = {}
+  const buffers: Record<string, Tensor> = {}
+  if (model instanceof Module) {
+    for (const [name, param] of model.namedParameters()) {
+      params[name] = (param as Tensor).detach()
+      grads[name] = (param as Tensor).grad
+    }
+    for (const [name, buffer] of model.namedBuffers()) buffers[name] = buffer as Tensor
+  }
+  return [out, loss, grads, params, buffers, args.map((a) => (a instanceof Tensor ? a.grad : null))]
+}
+
+/** One scalar tensor from any output: the mean of a tensor, the average over arrays and objects. Throws ArgumentError where there is no tensor. */
+export function reduceToScalarLoss(out: unknown): Tensor {
+  if (out instanceof Tensor) return div(sum(out), out.numel)
+  const parts = Array.isArray(out) ? (out as unknown[]) : typeof out === 'object' && out !== null ? Object.values(out) : []
+  const losses = parts.filter((p) => p !== null && typeof p === 'object').map(reduceToScalarLoss)
+  const [first, ...rest] = losses
+  if (first === undefined) throw new ArgumentError(`reduceToScalarLoss: don't know how to reduce ${out === null ? 'null' : typeof out}; return tensors, or arrays or objects of tensors.`)
+  return div(
+    rest.reduce((a, b) => add(a, b), first),
+    losses.length,
+  )
+}
+
+/** The model and its inputs in float64; dtype arguments of the graph that name a smaller float become float64 too. The originals are not changed. */
+export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: GraphModule; inputs: unknown[] } {
+  const cast = (t: Tensor): Tensor => noGrad(() => (dtypeInfo[t.dtype].floating ? to(t, 'float64') : clone(t))) as Tensor
+  const copy = cloneModule(gm, (t) => {
+    const wide = cast(t as Tensor)
+    wide.requiresGrad = (t as Tensor).requiresGrad
+    wide.isParameter = (t as Tensor).isParameter
+    return wide
+  }) as GraphModule
+  const widen = (arg: Argument): Argument => (arg === 'float32' ? 'float64' : arg)
+  for (const node of copy.graph.nodes) {
+    if (node.op !== 'call_function' && node.op !== 'call_method') continue
+    if (node.args.some((a) => a === 'float32')) node.args = node.args.map(widen)
+    if (Object.values(node.kwargs).some((a) => a === 'float32')) node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v as Argument)]))
+  }
+  copy.graph.lint()
+  copy.recompile()
+  return {
+    gm: copy,
+    inputs: inputs.map((i) => {
+      if (!(i instanceof Tensor)) return i
+      const wide = cast(i)
+      wide.requiresGrad = i.requiresGrad
+      return wide
+    }),
+  }
+}
+
+export interface TwoModelsOptions {
+  readonly onlyFwd?: boolean
+  /** A float64 reference must be available. Default false: without one the plain comparison decides, with a warning. */
+  readonly requireFp64?: boolean
+  /** Differences in integers and booleans do not count. Default false. */
+  readonly ignoreNonFp?: boolean
+}
+
+/**
+ * Whether the compiled model computes what the graph computes, judged against a float64 run of the graph.
+ * A run-time error of the compiled model is another bug than the one hunted: it is logged, and counts as the same.
+ */
+export function sameTwoModels(gm: GraphModule, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): boolean {
+  const onlyFwd = options.onlyFwd ?? false
+  const ref = runFwdMaybeBwd(gm, inputs, { onlyFwd })
+  const fp64Ref = config.sameTwoModelsUseFp64 ? fp64Reference(gm, inputs, onlyFwd, options.requireFp64 ?? false) : null
+  let res: unknown
+  try {
+    res = runFwdMaybeBwd(compiled, inputs, { onlyFwd })
+  } catch (error) {
+    log.warning(
+      `While minifying the program in accuracy minification mode, ran into a runtime exception which is likely an unrelated issue. Skipping this graph.\n${String(error)}`,
+    )
+    return true
+  }
+  return same(ref, res, fp64Ref, { tol: config.reproTolerance, equalNan: true, ignoreNonFp: options.ignoreNonFp ?? config.reproIgnoreNonFp })
+}
+
+function fp64Reference(gm: GraphModule, inputs: readonly unknown[], onlyFwd: boolean, required: boolean): unknown {
+  try {
+    const wide = castToFp64(gm, inputs)
+    return runFwdMaybeBwd(wide.gm, wide.inputs, { onlyFwd })
+  } catch (error) {
+    if (required) throw new ArgumentError('Could not generate fp64 outputs, workaround with config.sameTwoModelsUseFp64 = false', { cause: error })
+    log.warning('Could not generate fp64 outputs')
+    return null
+  }
+}

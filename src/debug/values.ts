@@ -1,0 +1,38 @@
+// Tensors as plain data that survives `postMessage` and process boundaries: a spec and the bytes of the storage, strides kept.
+import { ArgumentError } from '../errors/index.ts'
+import { dtypeInfo, isDType } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { Tensor, tensorFromBytes } from '../tensor/index.ts'
+
+/** One graph input as data. */
+export type PlainValue =
+  | { readonly kind: 'tensor'; readonly shape: readonly number[]; readonly strides: readonly number[]; readonly dtype: DType; readonly requiresGrad: boolean; readonly bytes: Uint8Array }
+  | { readonly kind: 'number'; readonly value: number }
+
+/** The value as data. Throws ArgumentError for anything but tensors and numbers, at dump time rather than when the repro is loaded. */
+export function toPlain(value: unknown, name: string): PlainValue {
+  if (typeof value === 'number') return { kind: 'number', value }
+  if (!(value instanceof Tensor)) throw new ArgumentError(`input '${name}' is neither a Tensor nor a number (got ${value === null ? 'null' : typeof value}); a repro can only hold those.`)
+  return { kind: 'tensor', shape: value.shape, strides: value.strides, dtype: value.dtype, requiresGrad: value.requiresGrad, bytes: windowBytes(value) }
+}
+
+/** A fresh value from data. */
+export function fromPlain(plain: PlainValue): Tensor | number {
+  if (plain.kind === 'number') return plain.value
+  if (!isDType(plain.dtype)) throw new ArgumentError(`fromPlain: unknown dtype '${String(plain.dtype)}'.`)
+  const tensor = tensorFromBytes(plain.bytes, plain.shape, plain.dtype, plain.strides)
+  tensor.requiresGrad = plain.requiresGrad
+  return tensor
+}
+
+/** Elements from the tensor's first to its last, gaps included: what its strides can reach. */
+export function windowNumel(shape: readonly number[], strides: readonly number[]): number {
+  if (shape.includes(0)) return 0
+  return shape.reduce((last, size, i) => last + (size - 1) * (strides[i] as number), 1)
+}
+
+function windowBytes(tensor: Tensor): Uint8Array {
+  const size = dtypeInfo[tensor.dtype].size
+  const count = windowNumel(tensor.shape, tensor.strides)
+  return tensor.realize().readBytes(tensor.offset * size, count * size)
+}

@@ -1,0 +1,7 @@
+export { compileFx } from './pipeline.ts'
+export type { CompiledGraph, KernelReport } from './pipeline.ts'
+export { lower } from './lowering.ts'
+export { schedule } from './scheduler.ts'
+export type { Group, Level } from './scheduler.ts'
+export { planMemory } from './memoryPlan.ts'
+export type { Lifetime, MemoryPlan } from './memoryPlan.ts'
