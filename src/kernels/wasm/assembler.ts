@@ -1,0 +1,406 @@
+// A WebAssembly assembler: writes the binary of a module (functions, imports, exports, SIMD) as instructions are appended.
+// It checks nothing: the engine validates the module. It knows nothing of the loop IR; emit.ts and gemm use it.
+import { InternalError } from '../../errors/index.ts'
+import { laneMemoryOps, laneOps, memoryOps, plainOps, saturatingOps, simdMemoryOps, simdOps } from './opcodes.ts'
+import type { LaneMemoryOp, LaneOp, MemoryOp, PlainOp } from './opcodes.ts'
+
+export type ValueType = 'i32' | 'i64' | 'f32' | 'f64' | 'v128'
+export type { LaneMemoryOp, LaneOp, MemoryOp, PlainOp } from './opcodes.ts'
+
+const typeBytes: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b }
+const EMPTY_BLOCK = 0x40
+
+/** Every instruction without immediates, as its final bytes. */
+const encodedOps: Readonly<Record<string, readonly number[]>> = encodeOps()
+
+function encodeOps(): Record<string, readonly number[]> {
+  const table: Record<string, readonly number[]> = {}
+  for (const [name, code] of Object.entries(plainOps)) table[name] = [code]
+  for (const [name, code] of Object.entries(saturatingOps)) table[name] = [0xfc, code]
+  for (const [name, code] of Object.entries(simdOps)) table[name] = code < 128 ? [0xfd, code] : [0xfd, (code & 127) | 128, code >> 7]
+  return table
+}
+
+/** A growing byte string with the encodings of WebAssembly. */
+class ByteWriter {
+  private bytes: Uint8Array = new Uint8Array(256)
+  private view: DataView = new DataView(this.bytes.buffer)
+  length = 0
+
+  private reserve(count: number): void {
+    if (this.length + count <= this.bytes.length) return
+    const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.length + count))
+    grown.set(this.bytes.subarray(0, this.length))
+    this.bytes = grown
+    this.view = new DataView(grown.buffer)
+  }
+
+  byte(value: number): void {
+    this.reserve(1)
+    this.bytes[this.length++] = value
+  }
+
+  append(values: ArrayLike<number>): void {
+    this.reserve(values.length)
+    this.bytes.set(values, this.length)
+    this.length += values.length
+  }
+
+  /** An unsigned LEB128 number below 2^32. */
+  unsigned(value: number): void {
+    let rest = value >>> 0
+    while (rest >= 128) {
+      this.byte((rest & 127) | 128)
+      rest >>>= 7
+    }
+    this.byte(rest)
+  }
+
+  /** A signed LEB128 number of 32 bits. */
+  signed(value: number): void {
+    let rest = value | 0
+    while (rest < -64 || rest > 63) {
+      this.byte((rest & 127) | 128)
+      rest >>= 7
+    }
+    this.byte(rest & 127)
+  }
+
+  /** A signed LEB128 number of 64 bits. */
+  signed64(value: bigint): void {
+    let rest = BigInt.asIntN(64, value)
+    while (rest < -64n || rest > 63n) {
+      this.byte(Number(rest & 127n) | 128)
+      rest >>= 7n
+    }
+    this.byte(Number(rest & 127n))
+  }
+
+  float32(value: number): void {
+    this.reserve(4)
+    this.view.setFloat32(this.length, value, true)
+    this.length += 4
+  }
+
+  float64(value: number): void {
+    this.reserve(8)
+    this.view.setFloat64(this.length, value, true)
+    this.length += 8
+  }
+
+  name(text: string): void {
+    const bytes = new TextEncoder().encode(text)
+    this.unsigned(bytes.length)
+    this.append(bytes)
+  }
+
+  /** A section, or any other byte string that its length precedes. */
+  sized(content: ByteWriter): void {
+    this.unsigned(content.length)
+    this.append(content.finish())
+  }
+
+  finish(): Uint8Array {
+    return this.bytes.subarray(0, this.length)
+  }
+}
+
+/** A point that `br` can jump to: made by `block` (its end) or `loop` (its start). */
+export interface Label {
+  readonly depth: number
+}
+
+/** Writes one function. Instructions are appended in order; the methods return nothing, so that code reads as the text format does. */
+export class FunctionBuilder {
+  /** Index in the module's function space: the operand of `call`. */
+  readonly index: number
+  readonly params: readonly ValueType[]
+  readonly results: readonly ValueType[]
+  private readonly code: ByteWriter = new ByteWriter()
+  private readonly locals: ValueType[] = []
+  private depth = 0
+
+  constructor(index: number, params: readonly ValueType[], results: readonly ValueType[]) {
+    this.index = index
+    this.params = params
+    this.results = results
+  }
+
+  /** A new local variable, zero at first; parameters are the locals 0, 1, … */
+  local(type: ValueType): number {
+    this.locals.push(type)
+    return this.params.length + this.locals.length - 1
+  }
+
+  /** An instruction without immediates. */
+  op(name: PlainOp): void {
+    this.code.append(encodedOps[name] as readonly number[])
+  }
+
+  /** Several instructions without immediates. */
+  ops(...names: readonly PlainOp[]): void {
+    for (const name of names) this.op(name)
+  }
+
+  /** A load, or a store (address and value on the stack), at the address plus `offset` bytes. */
+  memory(name: MemoryOp, offset = 0): void {
+    const simd = (simdMemoryOps as Readonly<Record<string, readonly [number, number]>>)[name]
+    const [opcode, align] = simd ?? memoryOps[name as keyof typeof memoryOps]
+    if (simd !== undefined) this.code.byte(0xfd)
+    this.code.byte(opcode)
+    // Alignment is a hint; element alignment is all that views guarantee.
+    this.code.unsigned(Math.min(align, 2))
+    this.code.unsigned(offset)
+  }
+
+  /** A load into, or a store of, one lane: address and vector on the stack. */
+  laneMemory(name: LaneMemoryOp, lane: number, offset = 0): void {
+    const [opcode, align] = laneMemoryOps[name]
+    this.code.append([0xfd, opcode])
+    this.code.unsigned(Math.min(align, 2))
+    this.code.unsigned(offset)
+    this.code.byte(lane)
+  }
+
+  /** Extracts or replaces a lane. */
+  lane(name: LaneOp, lane: number): void {
+    this.code.append([0xfd, laneOps[name], lane])
+  }
+
+  /** `i8x16.shuffle` with 16 byte numbers (0-15 of the first operand, 16-31 of the second). */
+  shuffle(bytes: readonly number[]): void {
+    this.code.append([0xfd, 13])
+    this.code.append(bytes)
+  }
+
+  /** A shuffle of 32-bit lanes (0-3 of the first operand, 4-7 of the second). */
+  shuffle32(a: number, b: number, c: number, d: number): void {
+    this.shuffle([a, b, c, d].flatMap((lane) => [lane * 4, lane * 4 + 1, lane * 4 + 2, lane * 4 + 3]))
+  }
+
+  i32Const(value: number): void {
+    this.code.byte(0x41)
+    this.code.signed(value)
+  }
+
+  i64Const(value: bigint): void {
+    this.code.byte(0x42)
+    this.code.signed64(value)
+  }
+
+  f32Const(value: number): void {
+    this.code.byte(0x43)
+    this.code.float32(value)
+  }
+
+  f64Const(value: number): void {
+    this.code.byte(0x44)
+    this.code.float64(value)
+  }
+
+  /** A vector constant: four float32 lanes of the same value. */
+  f32x4Const(value: number): void {
+    this.code.append([0xfd, 12])
+    for (let lane = 0; lane < 4; lane++) this.code.float32(value)
+  }
+
+  /** A vector constant: four int32 lanes of the same value. */
+  i32x4Const(value: number): void {
+    this.i32x4Lanes(value, value, value, value)
+  }
+
+  /** A vector constant of four int32 lanes. */
+  i32x4Lanes(...lanes: readonly [number, number, number, number]): void {
+    this.code.append([0xfd, 12])
+    for (const value of lanes) this.code.append([value & 255, (value >> 8) & 255, (value >> 16) & 255, (value >> 24) & 255])
+  }
+
+  /** A vector constant: two float64 lanes of the same value. */
+  f64x2Const(value: number): void {
+    this.code.append([0xfd, 12])
+    this.code.float64(value)
+    this.code.float64(value)
+  }
+
+  get(local: number): void {
+    this.code.byte(0x20)
+    this.code.unsigned(local)
+  }
+
+  set(local: number): void {
+    this.code.byte(0x21)
+    this.code.unsigned(local)
+  }
+
+  tee(local: number): void {
+    this.code.byte(0x22)
+    this.code.unsigned(local)
+  }
+
+  call(functionIndex: number): void {
+    this.code.byte(0x10)
+    this.code.unsigned(functionIndex)
+  }
+
+  /** A block: `br(label)` leaves it. */
+  block(body: (end: Label) => void): void {
+    this.structured(0x02, body)
+  }
+
+  /** A loop: `br(label)` starts it again. */
+  loop(body: (start: Label) => void): void {
+    this.structured(0x03, body)
+  }
+
+  /** Pops an i32 and runs `then` when it is not zero, else `otherwise`. */
+  if(then: () => void, otherwise?: () => void): void {
+    this.code.append([0x04, EMPTY_BLOCK])
+    this.depth++
+    then()
+    if (otherwise !== undefined) {
+      this.code.byte(0x05)
+      otherwise()
+    }
+    this.depth--
+    this.code.byte(0x0b)
+  }
+
+  br(label: Label): void {
+    this.code.byte(0x0c)
+    this.code.unsigned(this.depth - label.depth)
+  }
+
+  /** Pops an i32 and jumps when it is not zero. */
+  brIf(label: Label): void {
+    this.code.byte(0x0d)
+    this.code.unsigned(this.depth - label.depth)
+  }
+
+  private structured(opcode: number, body: (label: Label) => void): void {
+    this.code.append([opcode, EMPTY_BLOCK])
+    this.depth++
+    body({ depth: this.depth })
+    this.depth--
+    this.code.byte(0x0b)
+  }
+
+  /** The function's entry in the code section. */
+  finish(): Uint8Array {
+    const body = new ByteWriter()
+    const groups: { type: ValueType; count: number }[] = []
+    for (const type of this.locals) {
+      const last = groups.at(-1)
+      if (last?.type === type) last.count++
+      else groups.push({ type, count: 1 })
+    }
+    body.unsigned(groups.length)
+    for (const { type, count } of groups) {
+      body.unsigned(count)
+      body.byte(typeBytes[type])
+    }
+    body.append(this.code.finish())
+    body.byte(0x0b)
+    return body.finish()
+  }
+}
+
+/**
+ * Writes one module. Imports come before functions, because they share the index space.
+ *
+ *     const m = new ModuleBuilder()
+ *     m.importMemory()
+ *     const f = m.function(['i32'], ['i32'], 'double')
+ *     f.get(0), f.i32Const(2), f.op('i32.mul')
+ *     new WebAssembly.Module(m.finish())
+ */
+export class ModuleBuilder {
+  private readonly types: string[] = []
+  private readonly typeBytes: Uint8Array[] = []
+  private readonly imports: ByteWriter[] = []
+  private importedFunctions = 0
+  private readonly functions: { readonly builder: FunctionBuilder; readonly type: number; readonly exportName: string | null }[] = []
+
+  /** Imports the memory `env.memory`; `sharedMaximum` (pages of 64 KiB) asks for shared memory, which engines keep strictly apart. */
+  importMemory(sharedMaximum?: number): void {
+    const entry = this.importEntry('env', 'memory')
+    entry.byte(0x02)
+    entry.byte(sharedMaximum === undefined ? 0x00 : 0x03)
+    entry.unsigned(0)
+    if (sharedMaximum !== undefined) entry.unsigned(sharedMaximum)
+  }
+
+  /** Imports a function; returns its index. Throws when functions were defined already. */
+  importFunction(module: string, name: string, params: readonly ValueType[], results: readonly ValueType[]): number {
+    if (this.functions.length > 0) throw new InternalError(`The import of ${module}.${name} must come before the module's own functions`)
+    const entry = this.importEntry(module, name)
+    entry.byte(0x00)
+    entry.unsigned(this.typeIndex(params, results))
+    return this.importedFunctions++
+  }
+
+  /** A new function, exported when a name is given. */
+  function(params: readonly ValueType[], results: readonly ValueType[], exportName: string | null = null): FunctionBuilder {
+    const builder = new FunctionBuilder(this.importedFunctions + this.functions.length, params, results)
+    this.functions.push({ builder, type: this.typeIndex(params, results), exportName })
+    return builder
+  }
+
+  /** The module's bytes. */
+  finish(): Uint8Array {
+    const module = new ByteWriter()
+    module.append([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00])
+    section(module, 1, this.typeBytes)
+    section(module, 2, this.imports.map((entry) => entry.finish()))
+    section(module, 3, this.functions.map(({ type }) => written((out) => out.unsigned(type))))
+    const exported = this.functions.filter(({ exportName }) => exportName !== null)
+    section(module, 7, exported.map(({ builder, exportName }) => written((out) => {
+      out.name(exportName as string)
+      out.byte(0x00)
+      out.unsigned(builder.index)
+    })))
+    section(module, 10, this.functions.map(({ builder }) => written((out) => {
+      const body = builder.finish()
+      out.unsigned(body.length)
+      out.append(body)
+    })))
+    return module.finish().slice()
+  }
+
+  private importEntry(module: string, name: string): ByteWriter {
+    const entry = new ByteWriter()
+    entry.name(module)
+    entry.name(name)
+    this.imports.push(entry)
+    return entry
+  }
+
+  private typeIndex(params: readonly ValueType[], results: readonly ValueType[]): number {
+    const key = `${params.join()}->${results.join()}`
+    const known = this.types.indexOf(key)
+    if (known >= 0) return known
+    const encode = (types: readonly ValueType[]): number[] => types.map((type) => typeBytes[type])
+    this.typeBytes.push(written((out) => {
+      out.byte(0x60)
+      out.unsigned(params.length)
+      out.append(encode(params))
+      out.unsigned(results.length)
+      out.append(encode(results))
+    }))
+    return this.types.push(key) - 1
+  }
+}
+
+function written(write: (out: ByteWriter) => void): Uint8Array {
+  const out = new ByteWriter()
+  write(out)
+  return out.finish()
+}
+
+function section(module: ByteWriter, id: number, entries: readonly Uint8Array[]): void {
+  if (entries.length === 0) return
+  const content = new ByteWriter()
+  content.unsigned(entries.length)
+  for (const entry of entries) content.append(entry)
+  module.byte(id)
+  module.sized(content)
+}
