@@ -1,0 +1,48 @@
+// The float32 matrix product through the register-tiled template, with run-time sizes: one kernel for all shapes.
+import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
+import type { BufferParam, CompiledKernel, Expr, SizeParam, Stmt } from '../../kernels/index.ts'
+import { launch, scratchMemory } from '../nn/launch.ts'
+import type { Product } from './product.ts'
+
+const SIZES = ['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'] as const
+
+function build(hasBias: boolean): CompiledKernel {
+  const s = Object.fromEntries(SIZES.map((name) => [name, sizeParam(name)])) as Record<(typeof SIZES)[number], SizeParam>
+  const out: BufferParam = bufferParam('out', 'float32', 'write')
+  const a = bufferParam('a', 'float32')
+  const b = bufferParam('b', 'float32')
+  const bias = bufferParam('bias', 'float32')
+  const [batch, rows, cols] = [loopVar('batch', s.batch), loopVar('i', s.m), loopVar('j', s.n)]
+  const epilogue = (acc: Expr): readonly Stmt[] => [
+    store(out, at([batch, s.o0], [rows, s.n], [cols, 1]), hasBias ? call('add', acc, load(bias, at([cols, s.biasStride]))) : acc),
+  ]
+  return compileGemm({
+    name: hasBias ? 'matmul_bias' : 'matmul',
+    batch: [batch],
+    rows,
+    cols,
+    depth: s.k,
+    a: { buffer: a, rowStride: s.a1, colStride: s.a2, batchStrides: [s.a0] },
+    b: { buffer: b, rowStride: s.b1, colStride: s.b2, batchStrides: [s.b0] },
+    reduceBatch: 0,
+    epilogue,
+    params: [out, a, b, ...(hasBias ? [bias] : []), ...SIZES.map((name) => s[name]), bufferParam('scratch', 'float32', 'readwrite')],
+  })
+}
+
+let plain: CompiledKernel | null = null
+let withBias: CompiledKernel | null = null
+
+/** Computes a float32 product into `p.out`. */
+export function float32Product(p: Product): void {
+  const { aStrides: sa, bStrides: sb } = p
+  const scratch = scratchMemory(gemmScratchBytes(p.m, p.n, p.k))
+  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, p.bias?.strides[0] ?? 0, scratch]
+  if (p.bias === null) {
+    plain ??= build(false)
+    launch(plain, [p.out, p.a, p.b], sizes)
+  } else {
+    withBias ??= build(true)
+    launch(withBias, [p.out, p.a, p.b, p.bias], sizes)
+  }
+}

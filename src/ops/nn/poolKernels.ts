@@ -1,0 +1,193 @@
+// Kernels of pooling. The image and window sizes are constants of the kernel (masks vanish where no window leaves the image); the number of planes is not.
+import {
+  assign, bufferParam, call, cast, compileKernel, constant, declare, forLoop, iota, load, local, loopVar, read, sizeParam, store,
+} from '../../kernels/index.ts'
+import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
+import { kernelCache } from './launch.ts'
+
+/** Sizes of a pooling window over planes of height x width. */
+export interface PoolGeometry {
+  readonly height: number
+  readonly width: number
+  readonly outHeight: number
+  readonly outWidth: number
+  readonly kernelH: number
+  readonly kernelW: number
+  readonly strideH: number
+  readonly strideW: number
+  readonly padH: number
+  readonly padW: number
+  readonly dilationH: number
+  readonly dilationW: number
+}
+
+const GEOMETRY = ['height', 'width', 'outHeight', 'outWidth', 'kernelH', 'kernelW', 'strideH', 'strideW', 'padH', 'padW', 'dilationH', 'dilationW'] as const
+
+/** The sizes as a list: part of a kernel's cache key. */
+export const geometryKey = (g: PoolGeometry): readonly number[] => GEOMETRY.map((name) => g[name])
+
+const geometryOf = (key: readonly number[]): PoolGeometry => Object.fromEntries(GEOMETRY.map((name, i) => [name, key[i]])) as unknown as PoolGeometry
+
+const int = (value: number): Expr => constant('int32', value)
+const both = (a: Expr | null, b: Expr | null): Expr | null => (a === null ? b : b === null ? a : call('and', a, b))
+
+/** Whether position loop * stride + shift lies in 0..size-1; null when it always does. */
+function inside(loop: LoopVar, stride: number, shift: number, size: number): Expr | null {
+  const count = loop.extent as number
+  const position = call('add', call('mul', iota(loop), int(stride)), int(shift))
+  const low = shift < 0 ? call('ge', position, int(0)) : null
+  const high = (count - 1) * stride + shift >= size ? call('lt', position, int(size)) : null
+  return both(low, high)
+}
+
+interface Window {
+  readonly plane: LoopVar
+  readonly oh: LoopVar
+  readonly ow: LoopVar
+  /** The tap (kh, kw): its element in the image, its flat position in the plane, and the mask (null = always inside). */
+  readonly tap: (kh: number, kw: number) => { readonly index: Index; readonly position: Expr; readonly mask: Expr | null }
+  readonly out: Index
+}
+
+function windowOf(g: PoolGeometry, plane: LoopVar): Window {
+  const oh = loopVar('oh', g.outHeight)
+  const ow = loopVar('ow', g.outWidth)
+  return {
+    plane,
+    oh,
+    ow,
+    tap: (kh, kw) => {
+      const shiftH = kh * g.dilationH - g.padH
+      const shiftW = kw * g.dilationW - g.padW
+      const base = shiftH * g.width + shiftW
+      const row = call('mul', call('add', call('mul', iota(oh), int(g.strideH)), int(shiftH)), int(g.width))
+      return {
+        index: {
+          base,
+          terms: [{ loop: plane, stride: g.height * g.width }, { loop: oh, stride: g.strideH * g.width }, { loop: ow, stride: g.strideW }],
+          dynamic: [],
+        },
+        position: call('add', row, call('add', call('mul', iota(ow), int(g.strideW)), int(shiftW))),
+        mask: both(inside(oh, g.strideH, shiftH, g.height), inside(ow, g.strideW, shiftW, g.width)),
+      }
+    },
+    out: {
+      base: 0,
+      terms: [{ loop: plane, stride: g.outHeight * g.outWidth }, { loop: oh, stride: g.outWidth }, { loop: ow, stride: 1 }],
+      dynamic: [],
+    },
+  }
+}
+
+const taps = (g: PoolGeometry): readonly (readonly [number, number])[] =>
+  Array.from({ length: g.kernelH * g.kernelW }, (_, i) => [Math.floor(i / g.kernelW), i % g.kernelW] as const)
+
+const overPlanes = (w: Window, body: readonly Stmt[]): Stmt => forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'simd', body)])])
+
+/** Maximum and its flat position in the plane: params out, indices, input, planes. */
+export const maxPoolKernel = kernelCache((dtype: DType, ...key: number[]): CompiledKernel => {
+  const g = geometryOf(key)
+  const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int32', 'write'), bufferParam('input', dtype)]
+  const planes = sizeParam('planes')
+  const w = windowOf(g, loopVar('plane', planes))
+  const best = local('best', dtype)
+  const where = local('where', 'int32')
+  const lowest = constant(dtype, dtype === 'int32' ? -2147483648 : -Infinity)
+  const body: Stmt[] = [declare(best, lowest), declare(where, int(-1))]
+  taps(g).forEach(([kh, kw], i) => {
+    const { index, position, mask } = w.tap(kh, kw)
+    const value = local(`value${i}`, dtype)
+    const better = local(`better${i}`, 'bool')
+    body.push(declare(value, load(input, index, mask)))
+    // NaN wins, the first of equals wins, and a window of nothing but -Infinity still has a position.
+    const wins = call('or', call('or', call('gt', read(value), read(best)), call('ne', read(value), read(value))), call('lt', read(where), int(0)))
+    body.push(declare(better, mask === null ? wins : call('and', mask, wins)))
+    body.push(assign(best, call('where', read(better), read(value), read(best))))
+    body.push(assign(where, call('where', read(better), position, read(where))))
+  })
+  body.push(store(out, w.out, read(best)), store(indices, w.out, read(where)))
+  return compileKernel({ name: 'max_pool2d', params: [out, indices, input, planes], body: [overPlanes(w, body)] })
+})
+
+/** Scatters gradients to the positions of the maxima: params gradInput, grad, indices, total, planes, inPlane, outPlane. */
+export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel => {
+  const [gi, grad, indices] = [bufferParam('gradInput', dtype, 'readwrite'), bufferParam('grad', dtype), bufferParam('indices', 'int32')]
+  const [total, planes, inPlane, outPlane] = [sizeParam('total'), sizeParam('planes'), sizeParam('inPlane'), sizeParam('outPlane')]
+  const [z, p, i] = [loopVar('z', total), loopVar('p', planes), loopVar('i', outPlane)]
+  const from: Index = { base: 0, terms: [{ loop: p, stride: outPlane }, { loop: i, stride: 1 }], dynamic: [] }
+  const into: Index = { base: 0, terms: [{ loop: p, stride: inPlane }], dynamic: [{ value: load(indices, from), stride: 1 }] }
+  return compileKernel({
+    name: 'max_pool2d_backward',
+    params: [gi, grad, indices, total, planes, inPlane, outPlane],
+    body: [
+      forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
+      forLoop(p, 'serial', [forLoop(i, 'serial', [store(gi, into, load(grad, from), 'add')])]),
+    ],
+  })
+})
+
+/** 1 / the number of elements that a window's mean divides by. */
+function divisor(g: PoolGeometry, w: Window, countIncludePad: boolean, fixed: number, dtype: DType): Expr {
+  if (fixed > 0) return constant(dtype, fixed)
+  const extent = (loop: LoopVar, stride: number, pad: number, kernel: number, size: number): Expr | number => {
+    const last = ((loop.extent as number) - 1) * stride - pad
+    // Windows never leave the image (padded or not): the size is the kernel's.
+    if (countIncludePad ? last + kernel <= size + pad : pad === 0 && last + kernel <= size) return kernel
+    const start = call('add', call('mul', iota(loop), int(stride)), int(-pad))
+    const end = call('min', call('add', start, int(kernel)), int(countIncludePad ? size + pad : size))
+    return call('sub', end, countIncludePad ? start : call('max', start, int(0)))
+  }
+  const h = extent(w.oh, g.strideH, g.padH, g.kernelH, g.height)
+  const v = extent(w.ow, g.strideW, g.padW, g.kernelW, g.width)
+  if (typeof h === 'number' && typeof v === 'number') return constant(dtype, h * v)
+  const expr = (x: Expr | number): Expr => (typeof x === 'number' ? int(x) : x)
+  return cast(call('mul', expr(h), expr(v)), dtype)
+}
+
+/** Mean over windows: params out, input, planes. */
+export const avgPoolKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
+  const g = geometryOf(key)
+  const [out, input] = [bufferParam('out', dtype, 'write'), bufferParam('input', dtype)]
+  const planes = sizeParam('planes')
+  const w = windowOf(g, loopVar('plane', planes))
+  let total: Expr = constant(dtype, 0)
+  taps(g).forEach(([kh, kw], i) => {
+    const { index, mask } = w.tap(kh, kw)
+    const value = load(input, index, mask)
+    total = i === 0 ? value : call('add', total, value)
+  })
+  return compileKernel({
+    name: 'avg_pool2d',
+    params: [out, input, planes],
+    body: [overPlanes(w, [store(out, w.out, call('div', total, divisor(g, w, countIncludePad, fixed, dtype)))])],
+  })
+})
+
+/** Spreads each gradient over its window: params gradInput, grad, total, planes. */
+export const avgPoolBackwardKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
+  const g = geometryOf(key)
+  const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
+  const grad = bufferParam('grad', dtype)
+  const [total, planes] = [sizeParam('total'), sizeParam('planes')]
+  const z = loopVar('z', total)
+  const w = windowOf(g, loopVar('plane', planes))
+  const share = local('share', dtype)
+  const body: Stmt[] = [declare(share, call('div', load(grad, w.out), divisor(g, w, countIncludePad, fixed, dtype)))]
+  for (const [kh, kw] of taps(g)) {
+    const { index, position, mask } = w.tap(kh, kw)
+    if (mask === null) body.push(store(gi, index, read(share), 'add'))
+    else {
+      // Outside taps add 0 to the plane's first element.
+      const target: Index = { base: 0, terms: [{ loop: w.plane, stride: g.height * g.width }], dynamic: [{ value: call('where', mask, position, int(0)), stride: 1 }] }
+      body.push(store(gi, target, call('where', mask, read(share), constant(dtype, 0)), 'add'))
+    }
+  }
+  return compileKernel({
+    name: 'avg_pool2d_backward',
+    params: [gi, grad, total, planes],
+    body: [
+      forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
+      forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
+    ],
+  })
+})

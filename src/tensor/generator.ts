@@ -1,0 +1,105 @@
+// Random generators: a seed and a counter. A generator makes no numbers itself: each random operator draws (seed, offset) from it and computes
+// Philox4x32-10 on them, so that eager and compiled programs give the same numbers.
+import { ArgumentError } from '../errors/index.ts'
+
+/** What one random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
+export interface RandomDraw {
+  readonly seedLo: number
+  readonly seedHi: number
+  readonly offsetLo: number
+  readonly offsetHi: number
+}
+
+/** The state of a generator: enough to repeat its numbers. */
+export interface GeneratorState {
+  readonly seed: number
+  readonly offset: number
+}
+
+const TWO_32 = 2 ** 32
+
+function checkCounter(where: string, what: string, value: number): number {
+  if (!Number.isSafeInteger(value) || value < 0) throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${String(value)}.`)
+  return value
+}
+
+/** A source of random numbers; PyTorch's `torch.Generator`. */
+export class Generator {
+  #seed: number
+  #offset = 0
+
+  constructor(seed = 0) {
+    this.#seed = checkCounter('Generator', 'seed', seed)
+  }
+
+  /** Starts again from that seed; returns the generator. PyTorch's `manual_seed`. */
+  manualSeed(seed: number): this {
+    this.#seed = checkCounter('manualSeed', 'seed', seed)
+    this.#offset = 0
+    return this
+  }
+
+  /** PyTorch's `initial_seed`. */
+  initialSeed(): number {
+    return this.#seed
+  }
+
+  getState(): GeneratorState {
+    return { seed: this.#seed, offset: this.#offset }
+  }
+
+  /** Goes back to a state from {@link getState}; returns the generator. */
+  setState(state: GeneratorState): this {
+    const seed = checkCounter('Generator.setState', 'seed', state.seed)
+    this.#offset = checkCounter('Generator.setState', 'offset', state.offset)
+    this.#seed = seed
+    return this
+  }
+
+  /** Numbers for one random operator call; the next call gets others. */
+  draw(): RandomDraw {
+    const offset = this.#offset++
+    return { seedLo: this.#seed | 0, seedHi: Math.floor(this.#seed / TWO_32) | 0, offsetLo: offset | 0, offsetHi: Math.floor(offset / TWO_32) | 0 }
+  }
+}
+
+/** The generator of operators that get none. Its seed is random unless manualSeed is called. */
+export const defaultGenerator: Generator = new Generator(Math.floor(Math.random() * TWO_32))
+
+/** Seeds the default generator and returns it. PyTorch's `torch.manual_seed`. */
+export function manualSeed(seed: number): Generator {
+  return defaultGenerator.manualSeed(seed)
+}
+
+/** The state of the default generator. PyTorch's `torch.get_rng_state`. */
+export function getRngState(): GeneratorState {
+  return defaultGenerator.getState()
+}
+
+/** Puts the default generator back into a state. PyTorch's `torch.set_rng_state`. */
+export function setRngState(state: GeneratorState): void {
+  defaultGenerator.setState(state)
+}
+
+function mulHi(a: number, b: number): number {
+  const [ah, al, bh, bl] = [a >>> 16, a & 0xffff, b >>> 16, b & 0xffff]
+  const middle = ah * bl + ((al * bl) >>> 16)
+  const low = (middle & 0xffff) + al * bh
+  return (ah * bh + Math.floor(middle / 65536) + Math.floor(low / 65536)) >>> 0
+}
+
+/** Four random 32-bit words: Philox4x32-10 at counter (offset, index, 0). The reference that the kernels must equal. */
+export function philox(draw: RandomDraw, index: number): [number, number, number, number] {
+  let [c0, c1, c2, c3] = [draw.offsetLo >>> 0, draw.offsetHi >>> 0, index >>> 0, 0]
+  let [k0, k1] = [draw.seedLo, draw.seedHi]
+  for (let round = 0; round < 10; round++) {
+    const hi0 = mulHi(0xd2511f53, c0)
+    const lo0 = Math.imul(0xd2511f53, c0) >>> 0
+    const hi1 = mulHi(0xcd9e8d57, c2)
+    const lo1 = Math.imul(0xcd9e8d57, c2) >>> 0
+    ;[c0, c1, c2, c3] = [(hi1 ^ c1 ^ k0) >>> 0, lo1, (hi0 ^ c3 ^ k1) >>> 0, lo0]
+    k0 = (k0 + 0x9e3779b9) | 0
+    k1 = (k1 + 0xbb67ae85) | 0
+  }
+  return [c0, c1, c2, c3]
+}
