@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import { add } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { contiguous, squeeze, unsqueeze } from '../view/index.ts'
 import { runConvGemm } from './convGemm.ts'
@@ -53,6 +54,19 @@ export const convolutionBackward = defineOp<
     if (needInput) run('input', geometry, [gi, g, contiguous(weight)], gi)
     if (needWeight) run('weight', geometry, [gw, g, input], input)
     return [gi, gw]
+  },
+  // Both gradients are bilinear in (grad, weight) and (grad, input), so their derivatives are convolutions again.
+  derivative: ([ggi, ggw], { args, needs }) => {
+    const [grad, input, weight, stride, padding, dilation, groups] = args as unknown as [Tensor, Tensor, Tensor, Pair, Pair, Pair, number]
+    const rest = [stride, padding, dilation, groups] as const
+    const usedInput = ggi !== null && ggi !== undefined && ggi.numel > 0
+    const usedWeight = ggw !== null && ggw !== undefined && ggw.numel > 0
+    const byWeight = usedInput ? convolution(ggi, weight, null, ...rest) : null
+    const byInput = usedWeight ? convolution(input, ggw, null, ...rest) : null
+    const gGrad = byWeight !== null && byInput !== null ? add(byWeight, byInput) : (byWeight ?? byInput)
+    const gInput = usedWeight && needs[1] === true ? (convolutionBackward(grad, input, ggw, ...rest, true, false)[0] as Tensor) : null
+    const gWeight = usedInput && needs[2] === true ? (convolutionBackward(grad, ggi, weight, ...rest, false, true)[1] as Tensor) : null
+    return [gGrad, gInput, gWeight, null, null, null, null, null, null]
   },
 })
 

@@ -1,0 +1,105 @@
+// Every differentiable operator of linalg/ and nn/ against finite differences in float64, once and twice.
+import { describe, expect, it } from 'vitest'
+import { allOps, allclose, tensor, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { opOf } from '../../src/ops/defineOp.ts'
+import { gradcheck, gradgradcheck, sample } from './gradcheck.ts'
+
+const F = torch.nn.functional
+const ints = (values: number[], shape: number[]): Tensor => tensor(Int32Array.from(values)).view(shape)
+
+interface Case {
+  readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[]
+  readonly inputs: readonly Tensor[]
+  /** Names of the primitives that the case exercises. */
+  readonly covers: readonly string[]
+  readonly once?: boolean
+}
+
+const T = (...shape: number[]): Tensor => sample(shape, shape.length * 7 + (shape[0] ?? 1))
+
+const cases: Record<string, Case> = {
+  mm: { fn: (a, b) => torch.mm(a as Tensor, b as Tensor), inputs: [T(2, 3), T(3, 4)], covers: ['mm'] },
+  bmm: { fn: (a, b) => torch.bmm(a as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(2, 3, 2)], covers: ['bmm'] },
+  linear: { fn: (x, w, b) => F.linear(x as Tensor, w as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(4, 3), T(4)], covers: ['linear'] },
+  'matmul with broadcast batches': { fn: (a, b) => torch.matmul(a as Tensor, b as Tensor), inputs: [T(2, 1, 2, 3), T(3, 3, 2)], covers: [] },
+  'matmul of many rows by one matrix': { fn: (a, b) => torch.matmul(a as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(3, 2)], covers: [] },
+  'mv, dot, outer': { fn: (m, v, w) => [torch.mv(m as Tensor, v as Tensor), torch.dot(v as Tensor, v as Tensor), torch.outer(v as Tensor, w as Tensor)], inputs: [T(2, 3), T(3), T(4)], covers: [] },
+  conv2d: { fn: (x, w, b) => F.conv2d(x as Tensor, w as Tensor, b as Tensor, { stride: [2, 1], padding: 1 }), inputs: [T(2, 2, 4, 4), T(2, 2, 3, 3), T(2)], covers: ['convolution', 'convolution_backward'] },
+  'conv2d with groups and dilation': { fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { groups: 2, dilation: 2, padding: [2, 1] }), inputs: [T(1, 4, 4, 4), T(2, 2, 2, 2)], covers: [] },
+  "conv2d with padding 'same'": { fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { padding: 'same' }), inputs: [T(1, 1, 4, 3), T(1, 1, 2, 3)], covers: [] },
+  maxPool2d: { fn: (x) => F.maxPool2d(x as Tensor, 2, { stride: 1 }), inputs: [T(1, 2, 3, 4)], covers: ['max_pool2d_with_indices', 'max_pool2d_backward'] },
+  avgPool2d: { fn: (x) => F.avgPool2d(x as Tensor, 3, { stride: 2, padding: 1, countIncludePad: false }), inputs: [T(1, 2, 4, 5)], covers: ['avg_pool2d', 'avg_pool2d_backward'] },
+  adaptiveAvgPool2d: { fn: (x) => F.adaptiveAvgPool2d(x as Tensor, [2, 3]), inputs: [T(1, 2, 5, 4)], covers: [] },
+  'batchNorm, training': { fn: (x, w, b) => F.batchNorm(x as Tensor, null, null, w as Tensor, b as Tensor, { training: true }), inputs: [T(3, 2, 2, 2), T(2), T(2)], covers: ['native_batch_norm'] },
+  'batchNorm of vectors': { fn: (x) => F.batchNorm(x as Tensor, null, null, { training: true }), inputs: [T(5, 3)], covers: [] },
+  layerNorm: { fn: (x, w, b) => F.layerNorm(x as Tensor, [2, 3], w as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(2, 3), sample([2, 3], 3)], covers: ['native_layer_norm'] },
+  groupNorm: { fn: (x, w, b) => F.groupNorm(x as Tensor, 2, w as Tensor, b as Tensor), inputs: [T(2, 4, 3), T(4), sample([4], 9)], covers: [] },
+  embedding: { fn: (w) => F.embedding(ints([0, 2, 2, 1], [2, 2]), w as Tensor, { paddingIdx: 1 }), inputs: [T(3, 4)], covers: ['embedding', 'embedding_backward'], once: true },
+  nllLoss: { fn: (x, w) => F.nllLoss(x as Tensor, ints([0, 2, -100], [3]), (w as Tensor).detach(), { reduction: 'none' }), inputs: [T(3, 4), T(4)], covers: ['nll_loss_forward', 'nll_loss_backward'], once: true },
+  'crossEntropy over planes': { fn: (x) => F.crossEntropy(x as Tensor, ints([0, 1, 2, 0, 1, 1], [2, 3])), inputs: [T(2, 3, 3)], covers: [] },
+  'crossEntropy with probabilities': { fn: (x, p) => F.crossEntropy(x as Tensor, p as Tensor, { labelSmoothing: 0.2 }), inputs: [T(2, 3), sample([2, 3], 4, 0.1, 0.9)], covers: [] },
+  'scaledDotProductAttention': { fn: (q, k, v) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { isCausal: true }), inputs: [T(2, 3, 2), T(2, 3, 2), T(2, 3, 4)], covers: [] },
+}
+
+describe('gradients agree with finite differences', () => {
+  for (const [name, { fn, inputs }] of Object.entries(cases)) it(name, () => gradcheck(fn, inputs))
+})
+
+describe('second derivatives agree with finite differences', () => {
+  for (const [name, { fn, inputs, once }] of Object.entries(cases)) if (once !== true) it(name, () => gradgradcheck(fn, inputs))
+})
+
+describe('the table of cases', () => {
+  it('covers every differentiable primitive of these rooms', () => {
+    const covered = new Set(Object.values(cases).flatMap((c) => c.covers))
+    // Their derivative is never recorded: the forward operator's derivative uses the formula where it is differentiated again.
+    for (const name of ['native_batch_norm_backward', 'native_layer_norm_backward']) covered.add(name)
+    const here = ['mm', 'bmm', 'linear', 'convolution', 'convolution_backward', 'embedding', 'embedding_backward', 'nll_loss_forward', 'nll_loss_backward']
+    const missing = allOps()
+      .filter((op) => op.derivative !== null && (here.includes(op.name) || /pool|_norm$|norm_backward/.test(op.name)))
+      .map((op) => op.name)
+      .filter((name) => !covered.has(name))
+    expect(missing).toEqual([])
+  })
+})
+
+describe('decompositions', () => {
+  const decomposed = (fn: unknown, ...args: unknown[]): readonly Tensor[] => {
+    const result = (opOf(fn as never).decompose as unknown as (...a: unknown[]) => Tensor | readonly Tensor[])(...args)
+    return (Array.isArray(result) ? result : [result]) as readonly Tensor[]
+  }
+  const same = (a: readonly Tensor[], b: readonly Tensor[]): void => {
+    expect(a.length).toBe(b.length)
+    a.forEach((t, i) => expect(allclose(t, b[i] as Tensor, { rtol: 1e-9, atol: 1e-9 }), `result ${i}`).toBe(true))
+  }
+  const ops = torch.ops.tensorfx
+  const both = (fn: (...args: never[]) => readonly Tensor[] | Tensor, ...args: unknown[]): void => {
+    const result = fn(...(args as never[]))
+    same(decomposed(fn, ...args), (Array.isArray(result) ? result : [result]) as readonly Tensor[])
+  }
+
+  it('of batch normalization and its backward equal the kernels', () => {
+    const [x, w, b, g] = [T(3, 2, 4), T(2), sample([2], 5), sample([3, 2, 4], 8)]
+    both(ops.nativeBatchNorm, x, w, b, 1e-5)
+    const [, mean, invstd] = ops.nativeBatchNorm(x, w, b, 1e-5)
+    both(ops.nativeBatchNormBackward, g, x, w, mean, invstd)
+  })
+
+  it('of layer normalization and its backward equal the kernels', () => {
+    const [x, w, b, g] = [T(3, 4), T(4), sample([4], 5), sample([3, 4], 8)]
+    both(ops.nativeLayerNorm, x, [4], w, b, 1e-5)
+    const [, mean, rstd] = ops.nativeLayerNorm(x, [4], w, b, 1e-5)
+    both(ops.nativeLayerNormBackward, g, x, [4], mean, rstd, w)
+  })
+
+  it('of the negative log likelihood and its backward equal the kernels', () => {
+    const [x, w, target] = [T(2, 3, 2), sample([3], 2, 0.5, 1.5), ints([0, 2, 1, 1], [2, 2])]
+    for (const weight of [null, w]) {
+      for (const ignore of [-100, 1]) {
+        both(ops.nllLossForward, x, target, weight, ignore)
+        both(ops.nllLossBackward, sample([2, 2], 6), x, target, weight, ignore)
+      }
+    }
+  })
+})
