@@ -13,15 +13,17 @@ export interface Override {
 }
 
 function asOverride(value: unknown): Override | null {
-  return typeof value === 'object' && value !== null && typeof (value as Partial<Override>)[OVERRIDE] === 'function' ? (value as Override) : null
+  // A traced value is a callable Proxy, so `typeof` says 'function'.
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return null
+  return typeof (value as Partial<Override>)[OVERRIDE] === 'function' ? (value as Override) : null
 }
 
 /** The first argument that overrides, looking into arrays and plain option objects; null when there is none. */
 export function findOverride(args: readonly unknown[]): Override | null {
   for (const arg of args) {
-    if (typeof arg !== 'object' || arg === null) continue
     const direct = asOverride(arg)
     if (direct !== null) return direct
+    if (typeof arg !== 'object' || arg === null) continue
     if (Array.isArray(arg)) {
       const nested = findOverride(arg)
       if (nested !== null) return nested

@@ -1,0 +1,3 @@
+// PyTorch's torch.fx.experimental.
+export { setTrace } from './debug.ts'
+export { fuse } from './optimization.ts'

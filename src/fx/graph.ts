@@ -1,0 +1,373 @@
+// Graph: an ordered list of nodes, the body of one function. A doubly linked list, so that edits cost the same wherever they happen.
+import { targetInfo } from '../protocol/index.ts'
+import { GraphError } from './errors.ts'
+import { CodeGen } from './codegen.ts'
+import type { GeneratedCode } from './codegen.ts'
+import { formatGraph, formatTabular } from './format.ts'
+import { lintGraph } from './lint.ts'
+import { Namespace, snakeCase } from './namespace.ts'
+import { Node, mapArg } from './node.ts'
+import type { Argument, Kwargs, Opcode, Target } from './node.ts'
+
+/** What a graph needs of the module that owns it. GraphModule implements it. */
+export interface OwningModule {
+  fireReplaceHooks(old: Node, name: string, user: Node): void
+  fireCreateHooks(node: Node): void
+  fireEraseHooks(node: Node): void
+  isImpureModule(path: string): boolean
+  /** The attribute at a dotted path; undefined when there is none. */
+  attribute(path: string): unknown
+}
+
+/** A setting that lasts until it is disposed (`using _ = graph.insertingBefore(node)`). */
+export interface Scope {
+  [Symbol.dispose](): void
+}
+
+/** Rewrites the lines of generated code before they are compiled. */
+export type BodyTransformer = (body: readonly string[]) => readonly string[]
+
+const SPACING = 1024
+
+export class NodeList implements Iterable<Node> {
+  readonly #graph: Graph
+
+  constructor(graph: Graph) {
+    this.#graph = graph
+  }
+
+  get length(): number {
+    return this.#graph.size
+  }
+
+  /** Front to back. Erasing or inserting nodes on the way is allowed. */
+  *[Symbol.iterator](): Generator<Node> {
+    for (let node = this.#graph.first; node !== null; node = node.next) if (!node.erased) yield node
+  }
+
+  /** Back to front. */
+  *reversed(): Generator<Node> {
+    for (let node = this.#graph.last; node !== null; node = node.prev) if (!node.erased) yield node
+  }
+}
+
+let graphs = 0
+
+/** The body of a function as data; PyTorch's torch.fx.Graph. */
+export class Graph {
+  /** For messages. */
+  readonly label: string
+  owningModule: OwningModule | null
+  /** The Tracer class that made it, for re-tracing. */
+  tracerClass: unknown = null
+  /** Where the traced function stands, for source names. */
+  sourceHint: string | null = null
+  first: Node | null = null
+  last: Node | null = null
+  size = 0
+  readonly nodes: NodeList
+  #names = new Namespace()
+  #lookup = new Map<Opcode | Target, Set<Node>>()
+  /** New nodes go before this one; null: at the end. */
+  #insertBefore: Node | null = null
+  #codegen = new CodeGen()
+
+  constructor(owningModule: OwningModule | null = null) {
+    this.label = `Graph ${graphs++}`
+    this.owningModule = owningModule
+    this.nodes = new NodeList(this)
+  }
+
+  // ---- building ----
+
+  /**
+   * Adds a node at the insert point. `name` is a wish; the node's name is unique in the graph.
+   * Throws GraphError for an unknown op or a target of the wrong kind.
+   */
+  createNode(op: Opcode, target: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, name: string | null = null, type: string | null = null): Node {
+    const node = new Node(this, this.#names.create(name ?? candidateName(target)), op, target, args, kwargs, type)
+    this.#link(node, this.#insertBefore)
+    this.#list(node)
+    this.owningModule?.fireCreateHooks(node)
+    return node
+  }
+
+  /** An input. `defaultValue`: omit it for a parameter without default (null and undefined are values). */
+  placeholder(name: string, type: string | null = null, ...defaultValue: readonly [Argument?]): Node {
+    return this.createNode('placeholder', name, defaultValue, {}, name.replace(/^\*+/, ''), type)
+  }
+
+  /** Reads a parameter, buffer or constant of the owning module by its dotted path. */
+  getAttr(path: string, type: string | null = null): Node {
+    if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
+      console.warn(`Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer to add '${path}'`)
+    }
+    return this.createNode('get_attr', path, [], {}, null, type)
+  }
+
+  callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
+      console.warn(`Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add '${path}'`)
+    }
+    return this.createNode('call_module', path, args, kwargs, null, type)
+  }
+
+  callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    return this.createNode('call_method', name, args, kwargs, null, type)
+  }
+
+  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    return this.createNode('call_function', fn, args, kwargs, null, type)
+  }
+
+  output(value: Argument, type: string | null = null): Node {
+    return this.createNode('output', 'output', [value], {}, null, type)
+  }
+
+  // ---- insert point ----
+
+  /** New nodes go before `node` (null: to the front), while `fn` runs, or until the returned scope is disposed. */
+  insertingBefore<T>(node: Node | null, fn: () => T): T
+  insertingBefore(node: Node | null): Scope
+  insertingBefore<T>(node: Node | null, fn?: () => T): T | Scope {
+    this.#check(node, 'before')
+    return this.#inserting(node ?? this.first, fn)
+  }
+
+  /** New nodes go after `node` (null: to the end), while `fn` runs, or until the returned scope is disposed. */
+  insertingAfter<T>(node: Node | null, fn: () => T): T
+  insertingAfter(node: Node | null): Scope
+  insertingAfter<T>(node: Node | null, fn?: () => T): T | Scope {
+    this.#check(node, 'after')
+    return this.#inserting(node === null ? null : node.next, fn)
+  }
+
+  #check(node: Node | null, where: string): void {
+    if (node !== null && node.graph !== this) throw new GraphError(`Node to insert ${where} is not in graph.`)
+  }
+
+  #inserting<T>(point: Node | null, fn: (() => T) | undefined): T | Scope {
+    const before = this.#insertBefore
+    this.#insertBefore = point
+    const restore = (): void => {
+      this.#insertBefore = before
+    }
+    if (fn === undefined) return { [Symbol.dispose]: restore }
+    try {
+      return fn()
+    } finally {
+      restore()
+    }
+  }
+
+  // ---- reading ----
+
+  /** The output node. Throws GraphError when the graph does not end in one. */
+  outputNode(): Node {
+    if (this.last === null || this.last.op !== 'output') throw new GraphError('the graph has no output node at its end.')
+    return this.last
+  }
+
+  /** Nodes of an op, in order; for call_function `target` is required. */
+  findNodes(options: { readonly op: Opcode; readonly target?: Target; readonly sort?: boolean }): Node[] {
+    const { op, target } = options
+    if (op === 'call_function') {
+      if (target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
+      return this.#sorted([...(this.#lookup.get(target) ?? [])].filter((n) => n.op === op), options.sort)
+    }
+    const all = [...(this.#lookup.get(op) ?? [])]
+    return this.#sorted(target === undefined ? all : all.filter((n) => n.target === target), options.sort)
+  }
+
+  #sorted(nodes: Node[], sort = true): Node[] {
+    return sort ? nodes.sort((a, b) => a.sortKey - b.sortKey) : nodes
+  }
+
+  // ---- copying ----
+
+  /** Copies a node of any graph to the insert point; `mapNode` translates its inputs. meta is copied shallowly. */
+  nodeCopy(node: Node, mapNode: (n: Node) => Argument = (n) => n): Node {
+    const args = mapArg(node.args, mapNode) as readonly Argument[]
+    const kwargs = mapArg(node.kwargs, mapNode) as Kwargs
+    const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
+    copy.meta = { ...node.meta }
+    return copy
+  }
+
+  /** Copies all nodes of `graph` but its output to the insert point; `valueMap` is read and filled. Returns the mapped output value, null without one. */
+  graphCopy(graph: Graph, valueMap: Map<Node, Argument>): Argument {
+    for (const node of graph.nodes) {
+      if (valueMap.has(node)) continue
+      const get = (n: Node): Argument => {
+        const value = valueMap.get(n)
+        if (value === undefined) throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
+        return value
+      }
+      if (node.op === 'output') return mapArg(node.args[0], get)
+      valueMap.set(node, this.nodeCopy(node, get))
+    }
+    return null
+  }
+
+  /** A copy with nodes of its own; names, types and meta are kept. Linear, without recursion over the graph. */
+  deepCopy(): Graph {
+    const copy = new Graph()
+    copy.tracerClass = this.tracerClass
+    copy.sourceHint = this.sourceHint
+    copy.#codegen = this.#codegen
+    const map = new Map<Node, Argument>()
+    const value = copy.graphCopy(this, map)
+    if (this.last?.op === 'output') {
+      const output = copy.output(value, this.last.type)
+      output.meta = { ...this.last.meta }
+    }
+    return copy
+  }
+
+  // ---- editing ----
+
+  /** Removes a node that nobody uses. Throws GraphError when it has users or belongs to another graph. */
+  eraseNode(node: Node): void {
+    if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
+    if (node.users.size > 0) {
+      throw new GraphError(`Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: ${[...node.users].map((u) => u.name).join(', ')}!`)
+    }
+    if (node.erased) {
+      console.warn(`eraseNode(${node.name}) on an already erased node`)
+      return
+    }
+    this.owningModule?.fireEraseHooks(node)
+    this.#unlist(node)
+    if (this.#insertBefore === node) this.#insertBefore = node.next
+    this.#unlink(node)
+    node.erased = true
+    node.args = []
+    node.kwargs = {}
+  }
+
+  /** Removes nodes that nobody uses and that have no effect. Returns them, last first. PyTorch returns whether there were any. */
+  eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): Node[] {
+    this.lint()
+    const removed: Node[] = []
+    for (const node of this.nodes.reversed()) {
+      if (node.users.size > 0 || isImpure(node)) continue
+      this.eraseNode(node)
+      removed.push(node)
+    }
+    return removed
+  }
+
+  /** Checks that the graph is well formed. Throws GraphError on the first problem. */
+  lint(): void {
+    lintGraph(this)
+  }
+
+  /** Whether the node stands in this graph's side tables; for lint. */
+  isListed(node: Node): boolean {
+    return this.#lookup.get(node.op)?.has(node) === true
+  }
+
+  /** Runs a change of op or target and keeps the side tables right. */
+  relist(node: Node, change: () => void): void {
+    const listed = this.isListed(node)
+    if (listed) this.#unlist(node)
+    change()
+    if (listed) this.#list(node)
+  }
+
+  moveBefore(node: Node, point: Node | null): void {
+    if (point === node) return
+    this.#unlink(node)
+    node.erased = false
+    this.#link(node, point)
+  }
+
+  #list(node: Node): void {
+    for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) {
+      const set = this.#lookup.get(key)
+      if (set === undefined) this.#lookup.set(key, new Set([node]))
+      else set.add(node)
+    }
+  }
+
+  #unlist(node: Node): void {
+    this.#lookup.get(node.op)?.delete(node)
+    if (node.op === 'call_function') this.#lookup.get(node.target)?.delete(node)
+  }
+
+  #link(node: Node, before: Node | null): void {
+    const prev = before === null ? this.last : before.prev
+    node.prev = prev
+    node.next = before
+    if (prev === null) this.first = node
+    else prev.next = node
+    if (before === null) this.last = node
+    else before.prev = node
+    this.size++
+    if (before === null) node.sortKey = prev === null ? 0 : prev.sortKey + SPACING
+    else {
+      node.sortKey = prev === null ? before.sortKey - SPACING : (prev.sortKey + before.sortKey) / 2
+      if (node.sortKey >= before.sortKey || (prev !== null && node.sortKey <= prev.sortKey)) this.#renumber()
+    }
+  }
+
+  /** Keys between two neighbours ran out. */
+  #renumber(): void {
+    let key = 0
+    for (let node = this.first; node !== null; node = node.next) node.sortKey = key += SPACING
+  }
+
+  /** The node keeps its own links, so that a walk that stands on it can go on. */
+  #unlink(node: Node): void {
+    if (node.prev === null) this.first = node.next
+    else node.prev.next = node.next
+    if (node.next === null) this.last = node.prev
+    else node.next.prev = node.prev
+    this.size--
+  }
+
+  // ---- code and text ----
+
+  /** The graph as JavaScript. PyTorch's python_code. */
+  generateCode(options: { readonly name?: string; readonly verbose?: boolean } = {}): GeneratedCode {
+    return this.#codegen.generate(this, options)
+  }
+
+  /** Uses another code generator. */
+  setCodegen(codegen: CodeGen): void {
+    this.#codegen = codegen
+  }
+
+  /**
+   * Registers a transformer of generated lines: `make` gets the current one (or null) and returns the new one. It stays until the returned
+   * scope is disposed.
+   */
+  onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
+    const codegen = this.#codegen
+    const before = codegen.bodyTransformer
+    codegen.bodyTransformer = make(before)
+    return {
+      [Symbol.dispose]: () => {
+        codegen.bodyTransformer = before
+      },
+    }
+  }
+
+  /** Prints (unless `print` is false) and returns the table of nodes: opcode, name, target, args, kwargs. */
+  printTabular(options: { readonly print?: boolean } = {}): string {
+    const text = formatTabular(this)
+    if (options.print !== false) console.log(text)
+    return text
+  }
+
+  toString(): string {
+    return formatGraph(this)
+  }
+}
+
+/** The wished-for name of a node: from the function's name, or the path. */
+function candidateName(target: Target): string {
+  if (typeof target === 'string') return snakeCase(target.replace(/^__(.*)__$/, '$1').replaceAll('.', '_'))
+  return snakeCase(targetInfo(target)?.shortName ?? target.name)
+}
+

@@ -1,0 +1,41 @@
+// The user's source around a line, where it can be read: in Node from the file; in browsers there is none.
+import type { Frame } from './stack.ts'
+
+type ReadFile = (path: string, encoding: 'utf8') => string
+
+const cache = new Map<string, readonly string[] | null>()
+
+function linesOf(file: string): readonly string[] | null {
+  const known = cache.get(file)
+  if (known !== undefined) return known
+  const host = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+  const fs = host.process?.getBuiltinModule?.('node:fs') as { readFileSync: ReadFile } | undefined
+  let lines: readonly string[] | null = null
+  try {
+    lines = fs === undefined ? null : fs.readFileSync(decodeURI(file), 'utf8').split('\n')
+  } catch {
+    lines = null
+  }
+  cache.set(file, lines)
+  return lines
+}
+
+/** The source line of a frame, or null. */
+export function sourceLine(frame: Frame): string | null {
+  return linesOf(frame.file)?.[frame.line - 1] ?? null
+}
+
+/** The lines around a frame with a marker under the column, or null where the source cannot be read. */
+export function codeFrame(frame: Frame, context = 2): string | null {
+  const lines = linesOf(frame.file)
+  if (lines === null || frame.line > lines.length) return null
+  const first = Math.max(1, frame.line - context)
+  const last = Math.min(lines.length, frame.line + context)
+  const width = String(last).length
+  const out: string[] = []
+  for (let n = first; n <= last; n++) {
+    out.push(`${n === frame.line ? '>' : ' '} ${String(n).padStart(width)} | ${lines[n - 1] ?? ''}`)
+    if (n === frame.line) out.push(`  ${' '.repeat(width)} | ${' '.repeat(Math.max(0, frame.column - 1))}^`)
+  }
+  return out.join('\n')
+}

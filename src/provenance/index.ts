@@ -1,0 +1,3 @@
+export { captureStack, CapturedStack } from './stack.ts'
+export type { Frame } from './stack.ts'
+export { codeFrame, sourceLine } from './codeFrame.ts'
