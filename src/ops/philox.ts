@@ -10,6 +10,7 @@ import { numelOf, philox } from '../tensor/index.ts'
 import type { RandomDraw, Tensor, TensorSpec } from '../tensor/index.ts'
 import { arange, tensor } from './creation.ts'
 import { defineOp } from './defineOp.ts'
+import type { OpFunction } from './defineOp.ts'
 import { emptyPadded, launch } from './nn/launch.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
@@ -89,7 +90,7 @@ function runPhilox(kind: Kind, size: readonly number[], draw: readonly number[],
  * 24 random bits per element of `index` (int32, 0 to n - 1), from word `word` of the element's counter; or, with word -1, of the word where the element lies.
  * Internal: the per-element form of the random primitives.
  */
-export const philoxBits = defineOp<(index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor>({
+export const philoxBits: OpFunction<(index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
   schema: `philox_bits(Tensor index, int quarter, int word, int shift, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   tags: ['pointwise'],
@@ -122,7 +123,7 @@ const unitOf = (bits: Tensor): Tensor => mul(to(bits, 'float32'), SCALE)
 type Primitive = (size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
 
 /** Uniform numbers in [0, 1). Internal: `torch.rand` draws the scalars. */
-export const philoxUniform = defineOp<Primitive>({
+export const philoxUniform: OpFunction<Primitive> = defineOp({
   schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
@@ -137,7 +138,7 @@ export const philoxUniform = defineOp<Primitive>({
 })
 
 /** Normal numbers of mean 0 and variance 1. Internal: `torch.randn` draws the scalars. */
-export const philoxNormal = defineOp<Primitive>({
+export const philoxNormal: OpFunction<Primitive> = defineOp({
   schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
@@ -153,7 +154,7 @@ export const philoxNormal = defineOp<Primitive>({
 })
 
 /** 0 for the elements that take the cosine of their pair, 1 for those that take the sine. */
-const philoxOddWord = defineOp<(index: Tensor, quarter: number) => Tensor>({
+const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = defineOp({
   schema: 'philox_odd_word(Tensor index, int quarter) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['pointwise'],
@@ -168,7 +169,7 @@ const philoxOddWord = defineOp<(index: Tensor, quarter: number) => Tensor>({
 })
 
 /** Integers from low to low + range - 1. Internal: `torch.randint` draws the scalars. */
-export const philoxInteger = defineOp<(size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor>({
+export const philoxInteger: OpFunction<(size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
   schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
@@ -177,7 +178,7 @@ export const philoxInteger = defineOp<(size: readonly number[], low: number, ran
 })
 
 /** A random order of 0 to n - 1. Internal: `torch.randperm` draws the scalars. */
-export const philoxPermutation = defineOp<(n: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor>({
+export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
   schema: `philox_permutation(int n, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,

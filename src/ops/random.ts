@@ -4,6 +4,7 @@ import type { DType } from '../kernels/index.ts'
 import { defaultGenerator, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor, TensorSpec } from '../tensor/index.ts'
 import { defineOp } from './defineOp.ts'
+import type { OpFunction } from './defineOp.ts'
 import { isFloatDType, philoxInteger, philoxNormal, philoxPermutation, philoxUniform } from './philox.ts'
 import { copy_ } from './pointwise/inplace.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
@@ -38,7 +39,7 @@ const finish = (out: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor
 const OPTIONS = '*, Generator? generator=None, ScalarType? dtype=None, bool requires_grad=False'
 
 /** Uniform random numbers in [0, 1). PyTorch's `torch.rand`. */
-export const rand = defineOp<(size: readonly number[], options?: RandomOptions) => Tensor>({
+export const rand: OpFunction<(size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
   schema: `rand(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size: readonly number[], _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: size, dtype: dtype ?? 'float32' }),
@@ -49,7 +50,7 @@ export const rand = defineOp<(size: readonly number[], options?: RandomOptions) 
 })
 
 /** Random numbers of the normal distribution with mean 0 and variance 1. PyTorch's `torch.randn`. */
-export const randn = defineOp<(size: readonly number[], options?: RandomOptions) => Tensor>({
+export const randn: OpFunction<(size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
   schema: `randn(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size: readonly number[], _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: size, dtype: dtype ?? 'float32' }),
@@ -60,7 +61,7 @@ export const randn = defineOp<(size: readonly number[], options?: RandomOptions)
 })
 
 /** Uniform random integers from low (inclusive) to high (exclusive), int32 unless dtype says otherwise. PyTorch's `torch.randint`. */
-export const randint = defineOp<(low: number, high: number, size: readonly number[], options?: RandomOptions) => Tensor>({
+export const randint: OpFunction<(low: number, high: number, size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
   schema: `randint(int low, int high, int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (_low: number, _high: number, size: readonly number[], _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: size, dtype: dtype ?? 'int32' }),
@@ -74,7 +75,7 @@ export const randint = defineOp<(low: number, high: number, size: readonly numbe
 })
 
 /** The numbers 0 to n - 1 in random order, int32. PyTorch's `torch.randperm`. */
-export const randperm = defineOp<(n: number, options?: { readonly generator?: Generator | null }) => Tensor>({
+export const randperm: OpFunction<(n: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
   schema: 'randperm(int n, *, Generator? generator=None) -> Tensor',
   tags: ['random', 'creation'],
   meta: (n: number): TensorSpec => ({ shape: [n], dtype: 'int32' }),
@@ -87,7 +88,7 @@ export const randperm = defineOp<(n: number, options?: { readonly generator?: Ge
 const floatLike = (self: Tensor, dtype: DType | null): DType => dtype ?? (isFloatDType(self.dtype) ? self.dtype : 'float32')
 
 /** {@link rand} in the shape and dtype of `self`. PyTorch's `torch.rand_like`. */
-export const randLike = defineOp<(self: Tensor, options?: RandomOptions) => Tensor>({
+export const randLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `rand_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (self: Tensor, _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: self.shape, dtype: floatLike(self, dtype) }),
@@ -96,7 +97,7 @@ export const randLike = defineOp<(self: Tensor, options?: RandomOptions) => Tens
 })
 
 /** {@link randn} in the shape and dtype of `self`. PyTorch's `torch.randn_like`. */
-export const randnLike = defineOp<(self: Tensor, options?: RandomOptions) => Tensor>({
+export const randnLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `randn_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (self: Tensor, _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: self.shape, dtype: floatLike(self, dtype) }),
@@ -105,7 +106,7 @@ export const randnLike = defineOp<(self: Tensor, options?: RandomOptions) => Ten
 })
 
 /** 1 with the probability that `self` gives per element, else 0, in the dtype of `self`. PyTorch's `torch.bernoulli`. */
-export const bernoulli = defineOp<(self: Tensor, options?: { readonly generator?: Generator | null }) => Tensor>({
+export const bernoulli: OpFunction<(self: Tensor, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
   schema: 'bernoulli(Tensor self, *, Generator? generator=None) -> Tensor',
   method: true,
   tags: ['random'],
@@ -117,7 +118,7 @@ export const bernoulli = defineOp<(self: Tensor, options?: { readonly generator?
 })
 
 /** Fills `self` with uniform numbers in [from, to), in place. PyTorch's `Tensor.uniform_`. */
-export const uniform_ = defineOp<(self: Tensor, from?: number, to?: number, options?: { readonly generator?: Generator | null }) => Tensor>({
+export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
   schema: 'uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)',
   namespace: 'torch.ops.tensorfx',
   method: true,
@@ -130,7 +131,7 @@ export const uniform_ = defineOp<(self: Tensor, from?: number, to?: number, opti
 })
 
 /** Fills `self` with normal numbers, in place. PyTorch's `Tensor.normal_`. */
-export const normal_ = defineOp<(self: Tensor, mean?: number, std?: number, options?: { readonly generator?: Generator | null }) => Tensor>({
+export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
   schema: 'normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)',
   namespace: 'torch.ops.tensorfx',
   method: true,

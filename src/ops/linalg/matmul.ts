@@ -4,6 +4,7 @@ import { promoteTypes } from '../../kernels/index.ts'
 import { broadcastShapes, formatShape, numelOf, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { expand, reshape, squeeze, unsqueeze } from '../view/index.ts'
@@ -44,7 +45,7 @@ function batched(self: Tensor, other: Tensor): Tensor {
 }
 
 /** The matrix product with PyTorch's rules: vectors are rows or columns, leading dimensions are batches and broadcast. PyTorch's `torch.matmul`. */
-export const matmul = defineOp<(self: Tensor, other: Tensor) => Tensor>({
+export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
   schema: 'matmul(Tensor self, Tensor other) -> Tensor',
   method: true,
   meta: matmulMeta,
@@ -64,7 +65,7 @@ export const matmul = defineOp<(self: Tensor, other: Tensor) => Tensor>({
 })
 
 /** Matrix times vector. PyTorch's `torch.mv`. */
-export const mv = defineOp<(self: Tensor, vec: Tensor) => Tensor>({
+export const mv: OpFunction<(self: Tensor, vec: Tensor) => Tensor> = defineOp({
   schema: 'mv(Tensor self, Tensor vec) -> Tensor',
   method: true,
   meta: (self: Tensor, vec: Tensor): TensorSpec => mvCheck(self, vec),
@@ -82,7 +83,7 @@ function mvCheck(self: Tensor, vec: Tensor): TensorSpec {
 }
 
 /** The inner product of two vectors of equal length. PyTorch's `torch.dot`. */
-export const dot = defineOp<(self: Tensor, tensor: Tensor) => Tensor>({
+export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineOp({
   schema: 'dot(Tensor self, Tensor tensor) -> Tensor',
   method: true,
   meta: (self: Tensor): TensorSpec => ({ shape: [], dtype: self.dtype }),
@@ -95,7 +96,7 @@ export const dot = defineOp<(self: Tensor, tensor: Tensor) => Tensor>({
 })
 
 /** The outer product of two vectors: [n] and [m] give [n, m]. PyTorch's `torch.outer`. */
-export const outer = defineOp<(self: Tensor, vec2: Tensor) => Tensor>({
+export const outer: OpFunction<(self: Tensor, vec2: Tensor) => Tensor> = defineOp({
   schema: 'outer(Tensor self, Tensor vec2) -> Tensor',
   method: true,
   meta: (self: Tensor, vec2: Tensor): TensorSpec => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),

@@ -4,6 +4,7 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { reshape, transpose } from '../view/index.ts'
@@ -39,7 +40,7 @@ function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
 }
 
 /** The product of two matrices, [m, k] by [k, n]. PyTorch's `torch.mm`. */
-export const mm = defineOp<(self: Tensor, mat2: Tensor) => Tensor>({
+export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   schema: 'mm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
@@ -78,7 +79,7 @@ function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
 }
 
 /** Products of the matrices of two batches, [b, m, k] by [b, k, n]. PyTorch's `torch.bmm`. */
-export const bmm = defineOp<(self: Tensor, mat2: Tensor) => Tensor>({
+export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   schema: 'bmm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
@@ -128,7 +129,7 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
 const asRows = (t: Tensor): Tensor => (t.ndim === 2 ? t : reshape(t, [t.numel / Math.max(1, t.shape[t.ndim - 1] as number), t.shape[t.ndim - 1] as number]))
 
 /** `input @ weight.T + bias`; input [..., inFeatures], weight [outFeatures, inFeatures], bias [outFeatures]. PyTorch's `F.linear`. */
-export const linear = defineOp<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor>({
+export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
   schema: 'linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
   tags: ['template'],
@@ -162,7 +163,7 @@ export const linear = defineOp<(input: Tensor, weight: Tensor, bias?: Tensor | n
 const scaled = (t: Tensor, factor: number): Tensor => (factor === 1 ? t : mul(t, factor))
 
 /** `beta * self + alpha * (mat1 @ mat2)`; self broadcasts. PyTorch's `torch.addmm`. */
-export const addmm = defineOp<(self: Tensor, mat1: Tensor, mat2: Tensor, options?: AddmmOptions) => Tensor>({
+export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   meta: (_self: Tensor, mat1: Tensor, mat2: Tensor): TensorSpec => mmMeta(mat1, mat2),
@@ -170,7 +171,7 @@ export const addmm = defineOp<(self: Tensor, mat1: Tensor, mat2: Tensor, options
 })
 
 /** `beta * self + alpha * bmm(batch1, batch2)`; self broadcasts. PyTorch's `torch.baddbmm`. */
-export const baddbmm = defineOp<(self: Tensor, batch1: Tensor, batch2: Tensor, options?: AddmmOptions) => Tensor>({
+export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   meta: (_self: Tensor, batch1: Tensor, batch2: Tensor): TensorSpec => bmmMeta(batch1, batch2),

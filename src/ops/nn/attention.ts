@@ -4,6 +4,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { gt, logicalNot } from '../pointwise/comparison.ts'
@@ -26,10 +27,10 @@ export interface AttentionOptions {
 }
 
 /** softmax(query @ key^T * scale + mask) @ value; query [.., L, E], key [.., S, E], value [.., S, V]. PyTorch's `F.scaled_dot_product_attention`. */
-export const scaledDotProductAttention = defineOp<{
+export const scaledDotProductAttention: OpFunction<{
   (query: Tensor, key: Tensor, value: Tensor, attnMask: Tensor | null, dropoutP?: number, isCausal?: boolean, options?: { readonly scale?: number | null }): Tensor
   (query: Tensor, key: Tensor, value: Tensor, options?: AttentionOptions): Tensor
-}>({
+}> = defineOp({
   schema: 'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (query: Tensor, _key: Tensor, value: Tensor): TensorSpec => ({ shape: [...query.shape.slice(0, -1), value.shape.at(-1) as number], dtype: query.dtype }),

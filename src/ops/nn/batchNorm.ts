@@ -5,6 +5,7 @@ import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
@@ -49,9 +50,9 @@ function backwardFormula(grad: Tensor, input: Tensor, weight: Tensor | null, bat
 }
 
 /** Gradients of batch normalization in training: [input, weight, bias]. Internal. */
-export const nativeBatchNormBackward = defineOp<
+export const nativeBatchNormBackward: OpFunction<
   (grad: Tensor, input: Tensor, weight: Tensor | null, mean: Tensor, invstd: Tensor) => readonly [Tensor, Tensor, Tensor]
->({
+> = defineOp({
   schema: 'native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor invstd) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (_grad: Tensor, input: Tensor): readonly TensorSpec[] => {
@@ -79,7 +80,7 @@ type NativeArgs = [input: Tensor, weight: Tensor | null, bias: Tensor | null, ep
 /**
  * Batch normalization by the statistics of the batch: (result, mean, 1 / sqrt(variance + eps), variance), the last three per channel. The variance is the biased one. Internal.
  */
-export const nativeBatchNorm = defineOp<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor, Tensor]>({
+export const nativeBatchNorm: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor, Tensor]> = defineOp({
   schema: 'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (input: Tensor, weight: Tensor | null, bias: Tensor | null): readonly TensorSpec[] => {
@@ -143,7 +144,7 @@ type BatchNorm = {
  * Normalizes each channel of input [N, C, ..]: with `training` by the batch's statistics (and updates runningMean and runningVar in place), else by the running ones.
  * PyTorch's `F.batch_norm`.
  */
-export const batchNorm = defineOp<BatchNorm>({
+export const batchNorm: OpFunction<BatchNorm> = defineOp({
   schema:
     'batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',

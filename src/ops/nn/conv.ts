@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { add } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { contiguous, squeeze, unsqueeze } from '../view/index.ts'
@@ -34,9 +35,9 @@ function convMeta(...[input, weight, bias, stride, padding, dilation, groups]: C
 }
 
 /** Gradients of a convolution: [input, weight], each only where asked for (else an empty tensor); the bias' gradient is a sum. Internal. */
-export const convolutionBackward = defineOp<
+export const convolutionBackward: OpFunction<
   (grad: Tensor, input: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: number, needInput: boolean, needWeight: boolean) => readonly Tensor[]
->({
+> = defineOp({
   schema:
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
@@ -71,7 +72,7 @@ export const convolutionBackward = defineOp<
 })
 
 /** The two-dimensional convolution (cross-correlation) of NCHW input with OIHW weight. Internal: `conv2d` is the public form. */
-export const convolution = defineOp<(input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor>({
+export const convolution: OpFunction<(input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor> = defineOp({
   schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
@@ -135,7 +136,7 @@ type Conv = {
  * Two-dimensional convolution: input [N, C, H, W] (or [C, H, W]), weight [O, C / groups, KH, KW], bias [O]. PyTorch's `F.conv2d`.
  * Throws ShapeError where channels or sizes do not fit.
  */
-export const conv2d = defineOp<Conv>({
+export const conv2d: OpFunction<Conv> = defineOp({
   schema: 'conv2d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: conv2dMeta,
@@ -149,7 +150,7 @@ function fail(name: string, value: Pair): never {
 }
 
 /** One-dimensional convolution: input [N, C, L], weight [O, C / groups, K]; runs as a convolution of height 1. PyTorch's `F.conv1d`. */
-export const conv1d = defineOp<Conv>({
+export const conv1d: OpFunction<Conv> = defineOp({
   schema: 'conv1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor, weight: Tensor, _bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair): TensorSpec => {

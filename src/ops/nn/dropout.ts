@@ -2,6 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ge } from '../pointwise/comparison.ts'
@@ -16,7 +17,7 @@ export interface DropoutOptions {
 }
 
 /** Zeroes elements with probability `p` and scales the others by 1 / (1 - p) while `training`; else returns the input. PyTorch's `F.dropout`. */
-export const dropout = defineOp<{ (input: Tensor, p?: number, training?: boolean, inplace?: boolean): Tensor; (input: Tensor, options?: DropoutOptions): Tensor }>({
+export const dropout: OpFunction<{ (input: Tensor, p?: number, training?: boolean, inplace?: boolean): Tensor; (input: Tensor, options?: DropoutOptions): Tensor }> = defineOp({
   schema: 'dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   tags: ['random'],

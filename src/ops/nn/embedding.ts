@@ -7,6 +7,7 @@ import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { oneHotMask } from './oneHot.ts'
 import { contiguous } from '../view/index.ts'
 import { to } from '../pointwise/cast.ts'
@@ -80,7 +81,7 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
 })
 
 /** Gradient of the embedding table: row r is the sum of the gradient rows whose index is r. Internal. */
-export const embeddingBackward = defineOp<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor>({
+export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor> = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad: Tensor, _indices: Tensor, numWeights: number): TensorSpec => ({ shape: [numWeights, grad.shape[grad.ndim - 1] as number], dtype: grad.dtype }),
@@ -99,7 +100,7 @@ export const embeddingBackward = defineOp<(grad: Tensor, indices: Tensor, numWei
 })
 
 /** Rows of `weight` [numEmbeddings, embeddingDim] at `input` (int32): shape [...input.shape, embeddingDim]. PyTorch's `F.embedding`. */
-export const embedding = defineOp<{ (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor; (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor }>({
+export const embedding: OpFunction<{ (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor; (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor }> = defineOp({
   schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: check,

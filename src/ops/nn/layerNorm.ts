@@ -4,6 +4,7 @@ import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
@@ -45,9 +46,9 @@ function backwardFormula(grad: Tensor, input: Tensor, normalizedShape: readonly 
 }
 
 /** Gradients of layer normalization: [input, weight, bias]. Internal. */
-export const nativeLayerNormBackward = defineOp<
+export const nativeLayerNormBackward: OpFunction<
   (grad: Tensor, input: Tensor, normalizedShape: readonly number[], mean: Tensor, rstd: Tensor, weight: Tensor | null) => readonly [Tensor, Tensor, Tensor]
->({
+> = defineOp({
   schema: 'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (_grad: Tensor, input: Tensor, normalizedShape: readonly number[]): readonly TensorSpec[] => {
@@ -70,7 +71,7 @@ export const nativeLayerNormBackward = defineOp<
 })
 
 /** Layer normalization: (result, mean, 1 / sqrt(variance + eps)), the statistics with size 1 in the normalized dimensions. Internal. */
-export const nativeLayerNorm = defineOp<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor]>({
+export const nativeLayerNorm: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor]> = defineOp({
   schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (...args: NativeArgs): readonly TensorSpec[] => {
@@ -133,7 +134,7 @@ type LayerNorm = {
 }
 
 /** Normalizes over the last dimensions (`normalizedShape`) to mean 0 and variance 1, times weight plus bias. PyTorch's `F.layer_norm`. */
-export const layerNorm = defineOp<LayerNorm>({
+export const layerNorm: OpFunction<LayerNorm> = defineOp({
   schema: 'layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (...args: NativeArgs): TensorSpec => {
@@ -147,10 +148,10 @@ export const layerNorm = defineOp<LayerNorm>({
 export type GroupNormOptions = LayerNormOptions
 
 /** Normalizes groups of channels of input [N, C, ..]. PyTorch's `F.group_norm`. */
-export const groupNorm = defineOp<{
+export const groupNorm: OpFunction<{
   (input: Tensor, numGroups: number, weight?: Tensor | null, bias?: Tensor | null, eps?: number): Tensor
   (input: Tensor, numGroups: number, options?: GroupNormOptions): Tensor
-}>({
+}> = defineOp({
   schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
@@ -169,9 +170,9 @@ export const groupNorm = defineOp<{
 })
 
 /** Normalizes each channel of each sample of input [N, C, ..] by its own statistics. PyTorch's `F.instance_norm`. */
-export const instanceNorm = defineOp<{
+export const instanceNorm: OpFunction<{
   (input: Tensor, runningMean?: Tensor | null, runningVar?: Tensor | null, weight?: Tensor | null, bias?: Tensor | null, useInputStats?: boolean, momentum?: number, eps?: number): Tensor
-}>({
+}> = defineOp({
   schema:
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',

@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { abs, add, div, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { relu } from '../pointwise/activation.ts'
 import { to } from '../pointwise/cast.ts'
@@ -36,7 +37,7 @@ const pairMeta = (op: string) => (input: Tensor, target: Tensor, ...rest: unknow
 type PairLoss = (input: Tensor, target: Tensor, options?: LossOptions) => Tensor
 
 /** The squared difference. PyTorch's `F.mse_loss`. */
-export const mseLoss = defineOp<PairLoss>({
+export const mseLoss: OpFunction<PairLoss> = defineOp({
   schema: "mse_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.mse_loss`),
@@ -47,7 +48,7 @@ export const mseLoss = defineOp<PairLoss>({
 })
 
 /** The absolute difference. PyTorch's `F.l1_loss`. */
-export const l1Loss = defineOp<PairLoss>({
+export const l1Loss: OpFunction<PairLoss> = defineOp({
   schema: "l1_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.l1_loss`),
@@ -55,7 +56,7 @@ export const l1Loss = defineOp<PairLoss>({
 })
 
 /** Quadratic below `beta`, linear above: 0.5 d^2 / beta or d - 0.5 beta. PyTorch's `F.smooth_l1_loss`. */
-export const smoothL1Loss = defineOp<(input: Tensor, target: Tensor, options?: LossOptions & { readonly beta?: number }) => Tensor>({
+export const smoothL1Loss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly beta?: number }) => Tensor> = defineOp({
   schema: "smooth_l1_loss(Tensor input, Tensor target, *, str reduction='mean', float beta=1.0) -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.smooth_l1_loss`),
@@ -67,7 +68,7 @@ export const smoothL1Loss = defineOp<(input: Tensor, target: Tensor, options?: L
 })
 
 /** Quadratic below `delta`, linear above: 0.5 d^2 or delta (d - 0.5 delta). PyTorch's `F.huber_loss`. */
-export const huberLoss = defineOp<(input: Tensor, target: Tensor, options?: LossOptions & { readonly delta?: number }) => Tensor>({
+export const huberLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly delta?: number }) => Tensor> = defineOp({
   schema: "huber_loss(Tensor input, Tensor target, *, str reduction='mean', float delta=1.0) -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.huber_loss`),
@@ -84,8 +85,10 @@ function sameShapes(op: string, input: Tensor, target: Tensor): void {
   }
 }
 
+const oneMinus = (t: Tensor): Tensor => add(neg(t), 1)
+
 /** Cross entropy of probabilities against targets in [0, 1]. PyTorch's `F.binary_cross_entropy`. */
-export const binaryCrossEntropy = defineOp<(input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null }) => Tensor>({
+export const binaryCrossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null }) => Tensor> = defineOp({
   schema: "binary_cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean') -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.binary_cross_entropy`),
@@ -93,16 +96,16 @@ export const binaryCrossEntropy = defineOp<(input: Tensor, target: Tensor, optio
     sameShapes(`${F}.binary_cross_entropy`, input, target)
     // PyTorch bounds the logarithms from below, so that 0 and 1 give finite losses.
     const yes = mul(target, clamp(log(input), -100))
-    const no = mul(sub(1, target), clamp(log(sub(1, input)), -100))
+    const no = mul(oneMinus(target), clamp(log(oneMinus(input)), -100))
     const losses = neg(add(yes, no))
     return reduce(`${F}.binary_cross_entropy`, weight === null ? losses : mul(losses, weight), reduction)
   },
 })
 
 /** Cross entropy of logits against targets in [0, 1], without overflow. PyTorch's `F.binary_cross_entropy_with_logits`. */
-export const binaryCrossEntropyWithLogits = defineOp<
+export const binaryCrossEntropyWithLogits: OpFunction<
   (input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null; readonly posWeight?: Tensor | null }) => Tensor
->({
+> = defineOp({
   schema: "binary_cross_entropy_with_logits(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.binary_cross_entropy_with_logits`),
@@ -111,7 +114,7 @@ export const binaryCrossEntropyWithLogits = defineOp<
     // log(1 + exp(-x)), stable for both signs.
     const softplus = add(log1p(exp(neg(abs(input)))), relu(neg(input)))
     const scaled = posWeight === null ? softplus : mul(softplus, add(mul(sub(posWeight, 1), target), 1))
-    const losses = add(mul(sub(1, target), input), scaled)
+    const losses = add(mul(oneMinus(target), input), scaled)
     return reduce(`${F}.binary_cross_entropy_with_logits`, weight === null ? losses : mul(losses, weight), reduction)
   },
 })
@@ -161,7 +164,7 @@ function smoothedLoss(logits: Tensor, target: Tensor, weight: Tensor | null, ign
  * Cross entropy of logits [N, C, ..] against classes (int32 [N, ..]) or class probabilities (floating, the shape of the logits). PyTorch's `F.cross_entropy`.
  * Throws ShapeError where target does not fit.
  */
-export const crossEntropy = defineOp<(input: Tensor, target: Tensor, options?: CrossEntropyOptions) => Tensor>({
+export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: CrossEntropyOptions) => Tensor> = defineOp({
   schema: "cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor",
   namespace: F,
   meta: (input: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => {

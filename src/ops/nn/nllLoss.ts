@@ -8,6 +8,7 @@ import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
@@ -120,7 +121,7 @@ function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
 const weightView = (weight: Tensor, self: Tensor): Tensor => reshape(weight, self.shape.map((size, i) => (i === 1 ? size : 1)))
 
 /** Gradient with respect to the log-probabilities; `scaled` is minus the gradient of each element's loss. Internal. */
-export const nllLossBackward = defineOp<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor>({
+export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> = defineOp({
   schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (_scaled: Tensor, self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
@@ -144,7 +145,7 @@ export const nllLossBackward = defineOp<(scaled: Tensor, self: Tensor, target: T
 })
 
 /** Loss and weight of each element, 0 where ignored. Internal. */
-export const nllLossForward = defineOp<(...args: NativeArgs) => readonly [Tensor, Tensor]>({
+export const nllLossForward: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor]> = defineOp({
   schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (...args: NativeArgs): readonly TensorSpec[] => {
@@ -189,7 +190,7 @@ export interface NllLossOptions {
  * Minus the log-probability of the target's class: input [N, C, ..] of log-probabilities, target [N, ..] int32. The mean divides by the sum of the weights of the
  * elements that count. PyTorch's `F.nll_loss`.
  */
-export const nllLoss = defineOp<{ (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor; (self: Tensor, target: Tensor, weight: Tensor | null, options?: NllLossOptions): Tensor }>({
+export const nllLoss: OpFunction<{ (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor; (self: Tensor, target: Tensor, weight: Tensor | null, options?: NllLossOptions): Tensor }> = defineOp({
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   meta: (self: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => ({

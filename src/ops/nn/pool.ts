@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../defineOp.ts'
 import { cat } from '../join.ts'
 import { mean } from '../reduction/mean.ts'
 import { contiguous, gather, narrow, reshape } from '../view/index.ts'
@@ -46,7 +47,7 @@ function maxMeta(...args: MaxArgs): readonly TensorSpec[] {
 }
 
 /** Gradient of max pooling: each output's gradient goes to the position of its maximum. Internal. */
-export const maxPool2dBackward = defineOp<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor>({
+export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad: Tensor, _indices: Tensor, height: number, width: number): TensorSpec => ({ shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }),
@@ -67,7 +68,7 @@ export const maxPool2dBackward = defineOp<(grad: Tensor, indices: Tensor, height
 })
 
 /** Maximum over windows, and its flat position in each plane. Internal: `maxPool2d` is the public form. */
-export const maxPool2dWithIndices = defineOp<(...args: MaxArgs) => readonly [Tensor, Tensor]>({
+export const maxPool2dWithIndices: OpFunction<(...args: MaxArgs) => readonly [Tensor, Tensor]> = defineOp({
   schema: 'max_pool2d_with_indices(Tensor self, any kernel_size, any? stride, any padding, any dilation, bool ceil_mode) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: maxMeta,
@@ -111,7 +112,7 @@ type MaxPool = {
  * Maximum over windows of [.., H, W]; `stride` is the kernel size by default. With `returnIndices` also the flat position of each maximum in its plane (int32).
  * PyTorch's `F.max_pool2d`.
  */
-export const maxPool2d = defineOp<MaxPool>({
+export const maxPool2d: OpFunction<MaxPool> = defineOp({
   schema: 'max_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, any dilation=1, bool ceil_mode=False, bool return_indices=False) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean, returnIndices: boolean): TensorSpec | readonly TensorSpec[] => {
@@ -136,7 +137,7 @@ function fixedDivisor(divisorOverride: number | null): number {
 }
 
 /** Gradient of mean pooling; the other arguments are those of the forward call. Internal. */
-export const avgPool2dBackward = defineOp<(grad: Tensor, ...args: AvgArgs) => Tensor>({
+export const avgPool2dBackward: OpFunction<(grad: Tensor, ...args: AvgArgs) => Tensor> = defineOp({
   schema:
     'avg_pool2d_backward(Tensor grad, Tensor self, any kernel_size, any? stride, any padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor',
   namespace: 'torch.ops.tensorfx',
@@ -172,7 +173,7 @@ type AvgPool = {
 }
 
 /** Mean over windows of [.., H, W]; `stride` is the kernel size by default. PyTorch's `F.avg_pool2d`. */
-export const avgPool2d = defineOp<AvgPool>({
+export const avgPool2d: OpFunction<AvgPool> = defineOp({
   schema: 'avg_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (...args: AvgArgs): TensorSpec => ({ shape: outShape(args[0], avgGeometry(...args)), dtype: args[0].dtype }),
@@ -209,7 +210,7 @@ function stretches(input: Tensor, dim: number, count: number): Tensor {
 }
 
 /** Mean over windows chosen so that the output has `outputSize`. PyTorch's `F.adaptive_avg_pool2d`. */
-export const adaptiveAvgPool2d = defineOp<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor>({
+export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor, outputSize: Pair): TensorSpec => ({ shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
