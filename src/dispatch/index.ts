@@ -1,3 +1,6 @@
 export { dispatch, dispatchBelowAutograd, dispatchState, runKernel, withMode, withoutModes } from './dispatch.ts'
 export type { AutogradHandler, DispatchMode } from './dispatch.ts'
+export { FakeTensorMode, fakeLike } from './fakeMode.ts'
+export { RecordMode } from './recordMode.ts'
+export type { RecordedCall } from './recordMode.ts'
 export type { Arg, Derivative, DerivativeContext, OpDef, OpTag, PointwiseRule, PromotionRule, ReductionRule, Result } from './op.ts'

@@ -1,0 +1,35 @@
+// FakeTensorMode: operators compute shapes, dtypes and layouts, never data. PyTorch's FakeTensorMode.
+import { InternalError } from '../errors/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import type { DispatchMode } from './dispatch.ts'
+import type { Arg, OpDef, Result } from './op.ts'
+
+/** A tensor of the same shape, strides, dtype and requiresGrad, without data. */
+export function fakeLike(tensor: Tensor): Tensor {
+  const fake = Tensor.fake({ shape: tensor.shape, dtype: tensor.dtype, strides: tensor.strides, offset: tensor.offset })
+  fake.requiresGrad = tensor.requiresGrad
+  fake.isParameter = tensor.isParameter
+  return fake
+}
+
+/** Under this mode every operator returns fake tensors. Arguments may be real: their data is not read. Throws what the operator's shape checks throw. */
+export class FakeTensorMode implements DispatchMode {
+  readonly name = 'FakeTensorMode'
+
+  handle(op: OpDef, args: readonly Arg[]): Result {
+    const spec = (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args)
+    const [self] = args
+    if (op.tags.has('mutates') && self instanceof Tensor) return self
+    const isView = op.tags.has('view')
+    const one = (s: TensorSpec): Tensor => {
+      const out = Tensor.fake(s)
+      if (isView) {
+        if (!(self instanceof Tensor)) throw new InternalError(`view operator ${op.qualname} got no tensor`)
+        out.viewBase = self.viewBase ?? self
+      }
+      return out
+    }
+    return Array.isArray(spec) ? (spec as readonly TensorSpec[]).map(one) : one(spec as TensorSpec)
+  }
+}

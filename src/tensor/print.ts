@@ -1,0 +1,135 @@
+// Tensors as text, in PyTorch's format: `tensor([[ 0.1000, -2.0000]])`, four decimals, at most 80 columns, summarized beyond 1000 elements.
+import { dtypeInfo } from '../kernels/index.ts'
+import { windowOf } from './elements.ts'
+import type { Tensor } from './tensor.ts'
+
+const PRECISION = 4
+const THRESHOLD = 1000
+const EDGE_ITEMS = 3
+const LINE_WIDTH = 80
+
+/** Python's `format(x, '.4f')` and `'.0f'`: halves go to the even digit, where toFixed rounds them up. */
+export function pythonFixed(x: number, digits: number): string {
+  if (Number.isNaN(x)) return 'nan'
+  if (!Number.isFinite(x)) return x > 0 ? 'inf' : '-inf'
+  let text = Math.abs(x).toFixed(digits)
+  if (/^50*$/.test(Math.abs(x).toFixed(digits + 30).split('.')[1]?.slice(digits) ?? '')) {
+    const last = Number(text.at(-1))
+    if (last % 2 === 1) text = (Number(text) - 10 ** -digits).toFixed(digits)
+  }
+  return x < 0 || Object.is(x, -0) ? `-${text}` : text
+}
+
+/** Python's `format(x, '.4e')`: the exponent has at least two digits. */
+export function pythonExponential(x: number, digits: number): string {
+  if (!Number.isFinite(x)) return pythonFixed(x, 0)
+  const text = (Object.is(x, -0) ? '-' : '') + x.toExponential(digits)
+  return text.replace(/e([+-])(\d)$/, 'e$10$2')
+}
+
+/** Formats all elements alike: as integers, decimals or in scientific notation, padded to one width. */
+class Formatter {
+  width = 1
+  readonly #floating: boolean
+  #integers = true
+  #scientific = false
+
+  constructor(tensor: Tensor, values: readonly number[]) {
+    this.#floating = dtypeInfo[tensor.dtype].floating
+    if (!this.#floating) {
+      for (const value of values) this.#widen(plain(tensor, value).length)
+      return
+    }
+    const finite = values.filter((v) => Number.isFinite(v) && v !== 0)
+    if (finite.length === 0) return
+    let least = Infinity
+    let greatest = 0
+    for (const value of finite) {
+      least = Math.min(least, Math.abs(value))
+      greatest = Math.max(greatest, Math.abs(value))
+      if (!Number.isInteger(value)) this.#integers = false
+    }
+    this.#scientific = greatest / least > 1000 || greatest > 1e8 || least < 1e-4
+    for (const value of finite) {
+      if (this.#scientific) this.#widen(pythonExponential(value, PRECISION).length)
+      else if (this.#integers) this.#widen(pythonFixed(value, 0).length + 1)
+      else this.#widen(pythonFixed(value, PRECISION).length)
+    }
+  }
+
+  #widen(width: number): void {
+    if (width > this.width) this.width = width
+  }
+
+  format(tensor: Tensor, value: number): string {
+    let text: string
+    if (!this.#floating) text = plain(tensor, value)
+    else if (this.#scientific) text = pythonExponential(value, PRECISION)
+    else if (this.#integers) text = pythonFixed(value, 0) + (Number.isFinite(value) ? '.' : '')
+    else text = pythonFixed(value, PRECISION)
+    return text.padStart(this.width)
+  }
+}
+
+const plain = (tensor: Tensor, value: number): string => (tensor.dtype === 'bool' ? (value !== 0 ? 'True' : 'False') : String(value))
+
+/** The indices of a dimension that are shown; -1 stands for the dots. */
+function shown(size: number, summarize: boolean): readonly number[] {
+  if (!summarize || size <= 2 * EDGE_ITEMS) return Array.from({ length: size }, (_, i) => i)
+  return [0, 1, 2, -1, size - 3, size - 2, size - 1]
+}
+
+function body(tensor: Tensor, indent: number): string {
+  const summarize = tensor.numel > THRESHOLD
+  const { data, base } = windowOf(tensor)
+  const at = (position: number): number => data[base + position] as number
+  const values: number[] = []
+  const collect = (dim: number, position: number): void => {
+    if (dim === tensor.ndim) values.push(at(position))
+    else for (const i of shown(tensor.shape[dim] as number, summarize)) if (i >= 0) collect(dim + 1, position + i * (tensor.strides[dim] as number))
+  }
+  collect(0, tensor.offset)
+  const formatter = new Formatter(tensor, values)
+  const write = (dim: number, position: number, column: number): string => {
+    if (dim === tensor.ndim) return formatter.format(tensor, at(position))
+    const stride = tensor.strides[dim] as number
+    const indices = shown(tensor.shape[dim] as number, summarize)
+    if (dim < tensor.ndim - 1) {
+      const parts = indices.map((i) => (i < 0 ? '...' : write(dim + 1, position + i * stride, column + 1)))
+      return `[${parts.join(`,${'\n'.repeat(tensor.ndim - dim - 1)}${' '.repeat(column + 1)}`)}]`
+    }
+    const parts = indices.map((i) => (i < 0 ? ' ...' : formatter.format(tensor, at(position + i * stride))))
+    const perLine = Math.max(1, Math.floor((LINE_WIDTH - column) / (formatter.width + 2)))
+    const lines: string[] = []
+    for (let i = 0; i < parts.length; i += perLine) lines.push(parts.slice(i, i + perLine).join(', '))
+    return `[${lines.join(`,\n${' '.repeat(column + 1)}`)}]`
+  }
+  return write(0, tensor.offset, indent)
+}
+
+const pythonTuple = (shape: readonly number[]): string => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(', ')})`)
+
+/** The tensor as PyTorch prints it. A fake tensor shows its shape instead of data; a pending one is computed first. */
+export function formatTensor(tensor: Tensor): string {
+  const prefix = tensor.isFake ? 'FakeTensor(' : 'tensor('
+  const suffixes: string[] = []
+  let content = '[]'
+  if (tensor.isFake) content = '...'
+  if (tensor.isFake || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.shape)}`)
+  if (tensor.dtype !== 'float32' && (tensor.dtype !== 'bool' || tensor.isFake || tensor.numel === 0)) suffixes.push(`dtype=torch.${tensor.dtype}`)
+  if (!tensor.isFake && tensor.numel > 0) content = body(tensor, prefix.length)
+  if (tensor.gradFn !== null) suffixes.push(`grad_fn=<${tensor.gradFn.name}>`)
+  else if (tensor.requiresGrad) suffixes.push('requires_grad=True')
+  let text = prefix + content
+  let column = text.length - text.lastIndexOf('\n') + 1
+  for (const suffix of suffixes) {
+    if (column + suffix.length + 2 > LINE_WIDTH) {
+      text += `,\n${' '.repeat(prefix.length)}${suffix}`
+      column = prefix.length + suffix.length
+    } else {
+      text += `, ${suffix}`
+      column += suffix.length + 2
+    }
+  }
+  return `${tensor.isParameter ? 'Parameter containing:\n' : ''}${text})`
+}
