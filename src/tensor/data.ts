@@ -47,47 +47,47 @@ function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, bl
 }
 
 const methods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
-  toArray(): NestedArray {
+  toArray(this: Tensor): NestedArray {
     return nest(readElements(this), this, 0, 0, this.numel)
   },
-  toTypedArray(): TypedArray {
+  toTypedArray(this: Tensor): TypedArray {
     return readElements(this)
   },
-  item(): number | boolean {
+  item(this: Tensor): number | boolean {
     if (this.numel !== 1) throw new ArgumentError(`item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`)
     const { data, base } = windowOf(this)
     const value = data[base + this.offset] as number
     return this.dtype === 'bool' ? value !== 0 : value
   },
-  size(dim?: number): readonly number[] | number {
+  size(this: Tensor, dim?: number): readonly number[] | number {
     return dim === undefined ? this.shape : (this.shape[wrapDim('Tensor.size', dim, this.ndim)] as number)
   },
-  dim(): number {
+  dim(this: Tensor): number {
     return this.ndim
   },
-  stride(dim?: number): readonly number[] | number {
+  stride(this: Tensor, dim?: number): readonly number[] | number {
     return dim === undefined ? this.strides : (this.strides[wrapDim('Tensor.stride', dim, this.ndim)] as number)
   },
-  isContiguous(): boolean {
+  isContiguous(this: Tensor): boolean {
     return this.contiguousLayout
   },
-  isFloatingPoint(): boolean {
+  isFloatingPoint(this: Tensor): boolean {
     return this.dtype === 'float32' || this.dtype === 'float64'
   },
-  elementSize(): number {
+  elementSize(this: Tensor): number {
     return this.dtype === 'bool' ? 1 : this.dtype === 'float64' ? 8 : 4
   },
-  toString(): string {
+  toString(this: Tensor): string {
     return formatTensor(this)
   },
-  dispose(): void {
+  dispose(this: Tensor): void {
     if (this.storage !== null) disposeBlock(this.storage.block)
   },
-  [Symbol.for('nodejs.util.inspect.custom')](): string {
+  [Symbol.for('nodejs.util.inspect.custom')](this: Tensor): string {
     return formatTensor(this)
   },
   // Nothing reads data behind the user's back: `x > 0`, `+x` and `${x}` are mistakes.
-  valueOf(): never {
+  valueOf(this: Tensor): never {
     throw coercion('used as a number')
   },
   [Symbol.toPrimitive](hint: 'string' | 'number' | 'default'): never {

@@ -1,0 +1,66 @@
+// Tensors as text. The expected strings are PyTorch's own.
+import { describe, expect, test } from 'vitest'
+import { arange, full, tensor, zeros } from 'tensorfx'
+import { pythonExponential, pythonFixed } from '../../src/tensor/print.ts'
+import { Tensor } from '../../src/tensor/index.ts'
+
+describe('a tensor prints as in PyTorch', () => {
+  test('decimals are padded to one width', () => {
+    expect(String(tensor([[0.1, -2], [30.25, 4]]).toString())).toBe('tensor([[ 0.1000, -2.0000],\n        [30.2500,  4.0000]])')
+  })
+  test('whole numbers have a point and no decimals', () => {
+    expect(tensor([1, 2, 30]).toString()).toBe('tensor([ 1.,  2., 30.])')
+  })
+  test('wide ranges use the scientific notation', () => {
+    expect(tensor([0.00001, 1]).toString()).toBe('tensor([1.0000e-05, 1.0000e+00])')
+    expect(tensor([1e10]).toString()).toBe('tensor([1.0000e+10])')
+  })
+  test('infinities and NaN', () => {
+    expect(tensor([1, Infinity, NaN]).toString()).toBe('tensor([1., inf, nan])')
+    expect(tensor([1.5, -Infinity, NaN]).toString()).toBe('tensor([1.5000,   -inf,    nan])')
+  })
+  test('scalars, empty tensors and other dtypes', () => {
+    expect(tensor(3.5).toString()).toBe('tensor(3.5000)')
+    expect(zeros([0]).toString()).toBe('tensor([])')
+    expect(zeros([2, 0]).toString()).toBe('tensor([], size=(2, 0))')
+    expect(tensor([1, 2], { dtype: 'int32' }).toString()).toBe('tensor([1, 2], dtype=torch.int32)')
+    expect(tensor([true, false]).toString()).toBe('tensor([ True, False])')
+    expect(tensor([1.5], { dtype: 'float64' }).toString()).toBe('tensor([1.5000], dtype=torch.float64)')
+  })
+  test('deeper tensors have blank lines between their matrices', () => {
+    expect(zeros([2, 2, 2]).toString()).toBe('tensor([[[0., 0.],\n         [0., 0.]],\n\n        [[0., 0.],\n         [0., 0.]]])')
+  })
+  test('long lines break at 80 columns', () => {
+    expect(arange(24).toString()).toBe(
+      'tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n        14., 15., 16., 17., 18., 19., 20., 21., 22., 23.])',
+    )
+  })
+  test('beyond 1000 elements only the edges are shown', () => {
+    expect(arange(2000).toString()).toBe('tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])')
+    expect(full([1100, 2], 1).toString()).toBe('tensor([[1., 1.],\n        [1., 1.],\n        [1., 1.],\n        ...,\n        [1., 1.],\n        [1., 1.],\n        [1., 1.]])')
+  })
+  test('views print what they show', () => {
+    expect(tensor([[1, 2], [3, 4]]).t().toString()).toBe('tensor([[1., 3.],\n        [2., 4.]])')
+  })
+  test('requires_grad is told', () => {
+    expect(tensor([1, 2], { requiresGrad: true }).toString()).toBe('tensor([1., 2.], requires_grad=True)')
+  })
+  test('a fake tensor shows its shape', () => {
+    expect(Tensor.fake({ shape: [2, 3], dtype: 'float32' }).toString()).toBe('FakeTensor(..., size=(2, 3))')
+  })
+})
+
+describe('numbers are formatted as Python does', () => {
+  test('halves go to the even digit', () => {
+    expect(pythonFixed(0.5, 0)).toBe('0')
+    expect(pythonFixed(1.5, 0)).toBe('2')
+    expect(pythonFixed(2.5, 0)).toBe('2')
+    expect(pythonFixed(0.03125, 4)).toBe('0.0312')
+    expect(pythonFixed(0.09375, 4)).toBe('0.0938')
+    expect(pythonFixed(-0.00001, 4)).toBe('-0.0000')
+  })
+  test('exponents have two digits', () => {
+    expect(pythonExponential(1234.5678, 4)).toBe('1.2346e+03')
+    expect(pythonExponential(1e-100, 4)).toBe('1.0000e-100')
+  })
+})
