@@ -3,7 +3,8 @@
 // `print.ts` its text form, `wasm/` its first emitter.
 //
 // A kernel is a list of parameters (pointers, sizes, scalars) and a list of statements. Expressions are immutable objects and may be
-// shared: an emitter evaluates a shared expression once per loop iteration.
+// shared: an emitter evaluates a shared expression once per loop iteration, at its first use, and again only after a local that it reads
+// has changed. (So a shared load keeps the value it had, even when the element is overwritten later in that iteration.)
 //
 // Example: out[i] = relu(a[i] + b[i]) over n elements
 //
@@ -124,9 +125,12 @@ export const cast = (value: Expr, dtype: DType): Expr => (value.dtype === dtype 
 
 function castConst(value: number, dtype: DType): Expr {
   if (dtype === 'bool') return constant('bool', value !== 0 ? 1 : 0)
-  if (dtype === 'int32') return constant('int32', Math.trunc(value) | 0)
+  if (dtype === 'int32') return constant('int32', saturate(value))
   return constant(dtype, dtype === 'float32' ? Math.fround(value) : value)
 }
+
+/** A number as int32: rounded toward zero, NaN as 0, what does not fit as the nearest that does. */
+const saturate = (value: number): number => (Number.isNaN(value) ? 0 : Math.min(Math.max(Math.trunc(value), -2147483648), 2147483647)) | 0
 
 const BOOLEAN: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'and', 'or', 'not', 'isnan'])
 

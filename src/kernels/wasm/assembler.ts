@@ -116,7 +116,8 @@ export class FunctionBuilder {
   readonly index: number
   readonly params: readonly ValueType[]
   readonly results: readonly ValueType[]
-  private readonly code: ByteWriter = new ByteWriter()
+  private code: ByteWriter = new ByteWriter()
+  private readonly entry: ByteWriter = new ByteWriter()
   private readonly locals: ValueType[] = []
   private depth = 0
 
@@ -130,6 +131,14 @@ export class FunctionBuilder {
   local(type: ValueType): number {
     this.locals.push(type)
     return this.params.length + this.locals.length - 1
+  }
+
+  /** Appends to the start of the function instead: for values computed once, such as constants kept in locals. */
+  prologue(write: () => void): void {
+    const { code } = this
+    this.code = this.entry
+    write()
+    this.code = code
   }
 
   /** An instruction without immediates. */
@@ -298,6 +307,7 @@ export class FunctionBuilder {
       body.unsigned(count)
       body.byte(typeBytes[type])
     }
+    body.append(this.entry.finish())
     body.append(this.code.finish())
     body.byte(0x0b)
     return body.finish()
