@@ -150,7 +150,7 @@ function run(roots: readonly Tensor[], rootGrads: readonly Tensor[], wanted: Wan
     const results = node.apply(grads, needs)
     for (let i = 0; i < targets.length; i++) {
       const result = results[i] ?? null
-      if (result !== null && needs[i] === true) deliver(targets[i] as GradNode | Tensor, node.outputNrs[i] as number, result)
+      if (result !== null && needs[i] === true) deliver(targets[i] as GradNode | Tensor, node.outputNrs?.[i] ?? 0, result)
     }
     if (!keep) node.release()
   }

@@ -70,7 +70,7 @@ export interface AttachOptions {
  */
 export function attachGradNode(outputs: readonly Tensor[], inputs: readonly Tensor[], backward: BackwardFn, options: AttachOptions = {}): GradNode | null {
   if (!inputs.some((t) => t.requiresGrad)) return null
-  const edges: EdgeList = { targets: [], outputNrs: [] }
+  const edges: EdgeList = { targets: [], outputNrs: null }
   for (const input of inputs) pushEdge(edges, input)
   const node = new FunctionNode(options.name ?? 'CompiledFunctionBackward', inputs, edges, outputs.length, backward, options.onRelease ?? null)
   for (let i = 0; i < outputs.length; i++) {

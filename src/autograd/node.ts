@@ -14,21 +14,22 @@ let nextSeq = 0
 /** Edges of a node under construction: one per tensor among the inputs, in order; lists are flattened. */
 export interface EdgeList {
   readonly targets: Edge[]
-  /** Which output of the target node the input was. */
-  readonly outputNrs: number[]
+  /** Which output of the target node the input was; null = output 0 everywhere (nearly always, and an allocation less per operator). */
+  outputNrs: number[] | null
 }
 
 /** Appends the edge of one tensor input. */
 export function pushEdge(list: EdgeList, tensor: Tensor): void {
-  if (!tensor.requiresGrad) {
-    list.targets.push(null)
-    list.outputNrs.push(0)
-  } else if (tensor.gradFn === null) {
-    list.targets.push(tensor)
-    list.outputNrs.push(0)
-  } else {
-    list.targets.push(tensor.gradFn as GradNode)
-    list.outputNrs.push(tensor.outputNr)
+  const { targets } = list
+  if (!tensor.requiresGrad) targets.push(null)
+  else if (tensor.gradFn === null) targets.push(tensor)
+  else {
+    if (tensor.outputNr !== 0) {
+      list.outputNrs ??= targets.map(() => 0)
+      while (list.outputNrs.length < targets.length) list.outputNrs.push(0)
+      list.outputNrs.push(tensor.outputNr)
+    }
+    targets.push(tensor.gradFn as GradNode)
   }
 }
 
@@ -36,7 +37,8 @@ export function pushEdge(list: EdgeList, tensor: Tensor): void {
 export abstract class GradNode implements GradFn {
   abstract readonly name: string
   readonly targets: readonly Edge[]
-  readonly outputNrs: readonly number[]
+  /** Which output of each target; missing entries are 0. */
+  readonly outputNrs: readonly number[] | null
   readonly numOutputs: number
   /** Order of creation. A node is always newer than the nodes it points to, so walking from the newest is a topological order. */
   readonly seq: number
@@ -52,7 +54,7 @@ export abstract class GradNode implements GradFn {
 
   /** PyTorch's `next_functions`: the nodes and leaves that this node sends gradients to. */
   get nextFunctions(): readonly (readonly [Edge, number])[] {
-    return this.targets.map((target, i) => [target, this.outputNrs[i] ?? 0] as const)
+    return this.targets.map((target, i) => [target, this.outputNrs?.[i] ?? 0] as const)
   }
 
   /** Gradients for each edge, from those of the outputs. `needs[i]` says whether edge i wants one. */

@@ -28,18 +28,21 @@ function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
 export class OpNode extends GradNode {
   readonly op: OpDef
   args: readonly Arg[]
-  outputs: readonly Tensor[]
-  /** Versions of the tensors among args, then of the outputs. */
-  readonly versions: readonly number[]
+  result: Tensor | readonly Tensor[]
+  /** Versions of the tensors among args, then of the results; null = all were 0 (an allocation less per operator). */
+  readonly versions: readonly number[] | null
   released = false
 
-  constructor(op: OpDef, args: readonly Arg[], outputs: readonly Tensor[], edges: EdgeList, versions: number[]) {
-    super(edges, outputs.length)
+  constructor(op: OpDef, args: readonly Arg[], result: Tensor | readonly Tensor[], edges: EdgeList, versions: readonly number[] | null) {
+    super(edges, result instanceof Tensor ? 1 : result.length)
     this.op = op
     this.args = args
-    this.outputs = outputs
-    for (let i = 0; i < outputs.length; i++) versions.push(versionOf(outputs[i] as Tensor))
+    this.result = result
     this.versions = versions
+  }
+
+  get outputs(): readonly Tensor[] {
+    return this.result instanceof Tensor ? [this.result] : this.result
   }
 
   /** PyTorch's spelling: AddBackward0. */
@@ -50,7 +53,7 @@ export class OpNode extends GradNode {
 
   release(): void {
     this.args = NO_ARGS
-    this.outputs = NO_TENSORS
+    this.result = NO_TENSORS
     this.released = true
   }
 
@@ -101,9 +104,11 @@ export class OpNode extends GradNode {
   /** Arguments and results as saved; those overwritten since then are replaced by stand-ins without data. */
   private checked(): { args: readonly Arg[]; outputs: readonly Tensor[] } {
     const { op, versions } = this
-    let { args, outputs } = this
+    const results = this.outputs
+    let { args } = this
+    let outputs = results
     let slot = 0
-    const check = (tensor: Tensor, what: string): Tensor => (versionOf(tensor) === versions[slot++] ? tensor : overwritten(tensor, what, op))
+    const check = (tensor: Tensor, what: string): Tensor => (versionOf(tensor) === (versions?.[slot++] ?? 0) ? tensor : overwritten(tensor, what, op))
     for (let i = 0; i < args.length; i++) {
       const arg = args[i] as Arg
       const argName = op.schema.args[i]?.name ?? `#${i}`
@@ -122,7 +127,7 @@ export class OpNode extends GradNode {
       const output = outputs[i] as Tensor
       const fresh = check(output, `result ${i}`)
       if (fresh !== output) {
-        if (outputs === this.outputs) outputs = outputs.slice()
+        if (outputs === results) outputs = outputs.slice()
         ;(outputs as Tensor[])[i] = fresh
       }
     }

@@ -27,15 +27,43 @@ function checkViewIsFresh(op: OpDef, view: Tensor): void {
   )
 }
 
-function collect(op: OpDef, args: readonly Arg[], edges: EdgeList, versions: number[]): void {
+function pushEdges(op: OpDef, args: readonly Arg[], edges: EdgeList): void {
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (arg instanceof Tensor) {
       pushEdge(edges, arg)
-      versions.push(versionOf(arg))
       if (arg.viewBase !== null && arg.gradFn !== null) checkViewIsFresh(op, arg)
-    } else if (Array.isArray(arg)) collect(op, arg as readonly Arg[], edges, versions)
+    } else if (Array.isArray(arg)) pushEdges(op, arg as readonly Arg[], edges)
   }
+}
+
+/** Whether every tensor is as it was created. */
+function allUntouched(args: readonly Arg[]): boolean {
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]
+    if (arg instanceof Tensor) {
+      if (versionOf(arg) !== 0) return false
+    } else if (Array.isArray(arg) && !allUntouched(arg as readonly Arg[])) return false
+  }
+  return true
+}
+
+function pushVersions(args: readonly Arg[], versions: number[]): number[] {
+  for (const arg of args) {
+    if (arg instanceof Tensor) versions.push(versionOf(arg))
+    else if (Array.isArray(arg)) pushVersions(arg as readonly Arg[], versions)
+  }
+  return versions
+}
+
+const argVersions = (args: readonly Arg[]): number[] | null => (allUntouched(args) ? null : pushVersions(args, []))
+
+/** Versions of the arguments and then of the results; null when all are 0. */
+function withResults(before: number[] | null, args: readonly Arg[], result: Result): readonly number[] | null {
+  const results = result instanceof Tensor ? [result] : result
+  if (before === null && (result instanceof Tensor ? versionOf(result) === 0 : allUntouched(result))) return null
+  const versions = before ?? pushVersions(args, []).map(() => 0)
+  return pushVersions(results, versions)
 }
 
 function below(op: OpDef, args: readonly Arg[]): Result {
@@ -51,18 +79,18 @@ function below(op: OpDef, args: readonly Arg[]): Result {
 
 function record(op: OpDef, args: readonly Arg[]): Result {
   if (cutsGradient(op)) return below(op, args)
-  const edges: EdgeList = { targets: [], outputNrs: [] }
-  const versions: number[] = []
-  collect(op, args, edges, versions)
+  const edges: EdgeList = { targets: [], outputNrs: null }
+  pushEdges(op, args, edges)
+  const before = argVersions(args)
   const result = below(op, args)
   if (result instanceof Tensor) {
     // `contiguous` and the like may return their argument itself: it has its history already.
-    if (dtypeInfo[result.dtype].floating && !args.includes(result)) setGradFn(result, new OpNode(op, args, [result], edges, versions), 0)
+    if (dtypeInfo[result.dtype].floating && !args.includes(result)) setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
     return result
   }
   const outputs = result
   if (!outputs.some((t) => dtypeInfo[t.dtype].floating)) return outputs
-  const node = new OpNode(op, args, outputs, edges, versions)
+  const node = new OpNode(op, args, outputs, edges, withResults(before, args, outputs))
   for (let i = 0; i < outputs.length; i++) {
     const output = outputs[i] as Tensor
     if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
@@ -92,11 +120,11 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
   if (!dtypeInfo[self.dtype].floating) {
     throw new AutogradError(`${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point tensors have gradients.`)
   }
-  const edges: EdgeList = { targets: [], outputNrs: [] }
-  const versions: number[] = []
-  collect(op, args, edges, versions)
+  const edges: EdgeList = { targets: [], outputNrs: null }
+  pushEdges(op, args, edges)
+  const before = argVersions(args)
   const result = write(op, args, self)
-  setGradFn(self, new OpNode(functional, args, [self], edges, versions), 0)
+  setGradFn(self, new OpNode(functional, args, self, edges, withResults(before, args, self)), 0)
   return result
 }
 
