@@ -33,6 +33,8 @@ export type PromotionRule =
   | 'float' // as promote, and integers are lifted to float32 (div, exp, …)
   | 'compare' // computes in the common dtype, returns bool
   | 'logical' // operands as bool, returns bool
+  | 'first' // the dtype of argument 0 (what in-place copies and fills compute)
+  | 'to' // computes as promote, returns the dtype that an argument names
 
 export interface PointwiseRule {
   readonly promotion: PromotionRule

@@ -1,16 +1,27 @@
 // One declaration per operator. From it come: the public function and the Tensor method, argument checks and their errors, the target name
 // that graphs print, meta (fake tensors), autograd, decompositions, inductor's lowering, and the row of the coverage table.
 //
-//     export const relu = defineOp<(self: Tensor) => Tensor>({
+//     export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 //       schema: 'relu(Tensor self) -> Tensor',
 //       method: true,
 //       pointwise: { promotion: 'promote', compute: (x: Expr) => call('max', x, constant(x.dtype, 0)) },
 //       derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 //     })
 //     declare module '../tensor/tensor.ts' { interface Tensor { relu(): Tensor } }
-import type { Derivative, OpDef, OpTag, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
+import { FakeTensorMode, dispatch, withMode } from '../dispatch/index.ts'
+import type { Arg, Derivative, OpDef, OpTag, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
+import { InternalError } from '../errors/index.ts'
+import { OVERRIDE, findOverride, nameTarget, parseSchema } from '../protocol/index.ts'
+import type { Effects, FunctionSchema, OverrideKind, TargetFunction } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
+import { reductionSpec } from './eager/reductionSpec.ts'
+import { launchReduction } from './eager/reduction.ts'
+import { launchPointwise } from './eager/pointwise.ts'
+import { pointwiseSpec } from './eager/pointwiseTypes.ts'
+import { normalize, splitOptions } from './normalize.ts'
+import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
+import { makeViews } from './eager/views.ts'
 
 export interface OpDeclaration {
   /** PyTorch's schema. Arguments after `*` are given in the trailing options object; the others by position or in the options object. */
@@ -33,4 +44,144 @@ export interface OpDeclaration {
   readonly template?: string
 }
 
-export type { OpDef }
+/** A public function of the operator table; `op` is its definition. */
+export type OpFunction<F extends TargetFunction> = F & { readonly op: OpDef }
+
+const table: OpDef[] = []
+const byName = new Map<string, OpDef>()
+
+/** Every operator, in order of definition. */
+export const allOps = (): readonly OpDef[] => table
+
+/** The operator with that qualified name, e.g. 'torch.relu'; undefined when there is none. */
+export const opByName = (qualname: string): OpDef | undefined => byName.get(qualname)
+
+/** The operator behind a public function; undefined for any other function. */
+export const opOf = (fn: unknown): OpDef | undefined => (typeof fn === 'function' ? (fn as { op?: OpDef }).op : undefined)
+
+const camelCase = (name: string): string => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase())
+
+/** Declares an operator and returns its public function. Throws when the declaration contradicts itself. */
+export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): OpFunction<F> {
+  const schema = parseSchema(declaration.schema)
+  const namespace = declaration.namespace ?? 'torch'
+  const qualname = `${namespace}.${schema.name}`
+  const functional = declaration.functional === undefined ? null : (opOf(declaration.functional) ?? null)
+  const tags = new Set<OpTag>(declaration.tags ?? [])
+  if (declaration.pointwise !== undefined) tags.add('pointwise')
+  if (declaration.reduction !== undefined) tags.add('reduction')
+  if (functional !== null) tags.add('mutates')
+  if (declaration.functional !== undefined && functional === null) throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
+  const op: { -readonly [K in keyof OpDef]: OpDef[K] } = {
+    id: table.length,
+    name: schema.name,
+    qualname,
+    schema,
+    tags,
+    fn: undefined as unknown as TargetFunction,
+    // Derived below, from the whole object.
+    meta: (): never => {
+      throw new InternalError(`operator ${qualname} has no meta`)
+    },
+    kernel: (declaration.kernel as OpDef['kernel']) ?? null,
+    decompose: (declaration.decompose as OpDef['decompose']) ?? null,
+    derivative: declaration.derivative ?? null,
+    pointwise: declaration.pointwise ?? null,
+    reduction: declaration.reduction ?? null,
+    functional,
+    dynamicScalars: declaration.dynamicScalars ?? [],
+    template: declaration.template ?? null,
+  }
+  op.meta = deriveMeta(op, declaration)
+  op.kernel = deriveKernel(op, declaration)
+  const fn = publicFunction(op as OpDef, 'function')
+  Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
+  op.fn = fn
+  const effects: Effects = tags.has('random') ? 'random' : tags.has('mutates') ? 'mutates' : 'pure'
+  nameTarget(fn, { name: qualname, effects, schema })
+  table.push(op as OpDef)
+  byName.set(qualname, op as OpDef)
+  if (declaration.method === true) installMethod(op as OpDef, fn)
+  return Object.assign(fn, { op: op as OpDef }) as unknown as OpFunction<F>
+}
+
+function deriveMeta(op: OpDef, declaration: OpDeclaration): OpDef['meta'] {
+  if (declaration.meta !== undefined) return declaration.meta
+  const { functional } = op
+  if (functional !== null) return ((...args: readonly Arg[]) => inPlaceSpec(op, functional, args)) as OpDef['meta']
+  if (op.pointwise !== null) return ((...args: readonly Arg[]) => pointwiseSpec(op, args)) as OpDef['meta']
+  if (op.reduction !== null) return ((...args: readonly Arg[]) => reductionSpec(op, args)) as OpDef['meta']
+  if (op.decompose !== null) return ((...args: readonly Arg[]) => decomposedSpec(op, args)) as OpDef['meta']
+  throw new InternalError(`operator ${op.qualname} declares no meta, and none can be derived`)
+}
+
+/** Runs the decomposition on fake tensors. */
+function decomposedSpec(op: OpDef, args: readonly Arg[]): TensorSpec | readonly TensorSpec[] {
+  const result = withMode(new FakeTensorMode(), () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+  const one = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides, offset: t.offset })
+  return result instanceof Tensor ? one(result) : result.map(one)
+}
+
+function deriveKernel(op: OpDef, declaration: OpDeclaration): OpDef['kernel'] {
+  if (declaration.kernel !== undefined) return op.kernel
+  const { functional } = op
+  if (functional !== null) return ((...args: readonly Arg[]) => writeInPlace(op, functional, args)) as OpDef['kernel']
+  if (op.pointwise !== null) return ((...args: readonly Arg[]) => launchPointwise(op, args, null)) as OpDef['kernel']
+  if (op.reduction !== null) return ((...args: readonly Arg[]) => launchReduction(op, args)) as OpDef['kernel']
+  if (op.tags.has('view')) return ((...args: readonly Arg[]) => makeViews(op, args)) as OpDef['kernel']
+  return null
+}
+
+/** How each schema argument may be filled without looking closer, as bits: 1 a tensor, 2 a number, 4 an integer. */
+function fastKinds(schema: FunctionSchema, pointwise: boolean): Uint8Array {
+  return Uint8Array.from(schema.args, ({ type }, i) => {
+    if (type.list) return 0
+    if (type.base === 'Tensor') return pointwise && i > 0 ? 3 : 1
+    if (type.base === 'Scalar' || type.base === 'float') return 2
+    return type.base === 'int' ? 4 : 0
+  })
+}
+
+function publicFunction(op: OpDef, kind: OverrideKind): TargetFunction {
+  const { schema } = op
+  const kinds = fastKinds(schema, op.tags.has('pointwise') || op.functional?.tags.has('pointwise') === true)
+  const count = schema.args.length
+  const defaults = schema.args.map((a) => a.default as Arg)
+  const required = schema.args.findIndex((a) => a.hasDefault || a.kwargOnly)
+  const least = required < 0 ? count : required
+  return (...args: unknown[]): Result => {
+    const given = args.length
+    // The usual call: tensors and numbers by position.
+    if (given >= least && given <= count) {
+      let fast = true
+      for (let i = 0; i < given; i++) {
+        const arg = args[i]
+        const kind = kinds[i] as number
+        if (!(arg instanceof Tensor ? kind & 1 : typeof arg === 'number' && (kind & 2 || (kind & 4 && Number.isInteger(arg))))) {
+          fast = false
+          break
+        }
+      }
+      if (fast) {
+        for (let i = given; i < count; i++) args.push(defaults[i])
+        return dispatch(op, args as Arg[])
+      }
+    }
+    const override = findOverride(args)
+    if (override !== null) {
+      const [positional, options] = splitOptions(args)
+      return override[OVERRIDE](kind, op.fn, positional, options) as Result
+    }
+    return dispatch(op, normalize(op, args))
+  }
+}
+
+function installMethod(op: OpDef, fn: TargetFunction): void {
+  const call = publicFunction(op, 'method')
+  const method = function method(this: Tensor, ...args: unknown[]): unknown {
+    args.unshift(this)
+    return call(...args)
+  }
+  Object.defineProperty(method, 'name', { value: fn.name })
+  Object.defineProperty(Tensor.prototype, fn.name, { value: method, configurable: true, writable: true })
+}

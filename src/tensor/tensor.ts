@@ -29,6 +29,10 @@ export interface TensorSpec {
   readonly offset?: number
 }
 
+export interface Tensor {
+  readonly [TENSOR]: true
+}
+
 /** A multi-dimensional array; PyTorch's `torch.Tensor`. Create one with `torch.tensor`, `torch.zeros`, …, not with `new`. */
 export class Tensor {
   readonly shape: readonly number[]
@@ -54,7 +58,6 @@ export class Tensor {
   /** Capture bookkeeping (dynamo): which capture knows this tensor, and under which slot. */
   captureStamp = 0
   captureSlot = -1
-  declare readonly [TENSOR]: true
 
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number) {
     this.shape = shape

@@ -1,7 +1,7 @@
 // The float32 matrix product through the register-tiled template, with run-time sizes: one kernel for all shapes.
 import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, Expr, SizeParam, Stmt } from '../../kernels/index.ts'
-import { launch, scratchMemory } from '../nn/launch.ts'
+import { launch, scratchMemory } from '../eager/launch.ts'
 import type { Product } from './product.ts'
 
 const SIZES = ['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'] as const

@@ -5,7 +5,7 @@ import {
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { launch } from '../nn/launch.ts'
+import { launch } from '../eager/launch.ts'
 import { float32Product } from './gemm.ts'
 
 /** out[batch, i, j] = sum over k of a[batch, i, k] * b[batch, k, j] + bias[j]. Strides are in elements; `out` is contiguous. */

@@ -11,7 +11,7 @@ import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { contiguous, reshape } from '../view/index.ts'
-import { launch } from './launch.ts'
+import { launch } from '../eager/launch.ts'
 import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
 
 const NAME = 'torch.nn.functional.batch_norm'

@@ -4,7 +4,7 @@ import type { CompiledKernel, ConvGather, Expr, SizeParam, Stmt } from '../../ke
 import type { Tensor } from '../../tensor/index.ts'
 import { contiguous, reshape, transpose } from '../view/index.ts'
 import type { ConvGeometry } from './convShapes.ts'
-import { kernelCache, launch, scratchMemory } from './launch.ts'
+import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
 
 type Direction = 'forward' | 'input' | 'weight'
 

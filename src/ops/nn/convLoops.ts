@@ -3,7 +3,7 @@ import { at, accumulate, bufferParam, call, compileKernel, constant, declare, fo
 import type { CompiledKernel, DType, Expr, SizeParam } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { ConvGeometry } from './convShapes.ts'
-import { kernelCache, launch } from './launch.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 
 const FIELDS = [
   'batch', 'groups', 'channels', 'features', 'height', 'width', 'kernelHeight', 'kernelWidth', 'outHeight', 'outWidth',

@@ -11,7 +11,7 @@ import type { OpFunction } from '../defineOp.ts'
 import { oneHotMask } from './oneHot.ts'
 import { contiguous } from '../view/index.ts'
 import { to } from '../pointwise/cast.ts'
-import { kernelCache, launch } from './launch.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 
 const NAME = 'torch.nn.functional.embedding'
 

@@ -11,7 +11,7 @@ import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { contiguous, reshape } from '../view/index.ts'
 import { batchNorm } from './batchNorm.ts'
-import { launch } from './launch.ts'
+import { launch } from '../eager/launch.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
 
 const NAME = 'torch.nn.functional.layer_norm'

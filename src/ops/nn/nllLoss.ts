@@ -16,7 +16,7 @@ import { where } from '../pointwise/select.ts'
 import { sum } from '../reduction/sum.ts'
 import { contiguous, reshape, unsqueeze } from '../view/index.ts'
 import { checkIndices } from './embedding.ts'
-import { kernelCache, launch } from './launch.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 
 /** How a loss over elements becomes the result. */
 export type Reduction = 'none' | 'mean' | 'sum'

@@ -3,7 +3,8 @@ import {
   accumulate, at, bufferParam, call, compileKernel, constant, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store,
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Local, Stmt } from '../../kernels/index.ts'
-import { kernelCache } from './launch.ts'
+import { kernelCache } from '../eager/launch.ts'
+import type { KernelCache } from '../eager/launch.ts'
 
 const add = (a: Expr, b: Expr): Expr => call('add', a, b)
 const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
@@ -31,7 +32,7 @@ function channelLoops(lanesOverChannels: boolean) {
 }
 
 /** Batch statistics and the normalized result. Params: out, mean, invstd, variance, input, weight?, bias?, images, channels, plane, imageStride, count, eps. */
-export const batchNormKernel = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
+export const batchNormKernel: KernelCache = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [out, mean, invstd, variance, x, weight, bias] = [
     buffer('out', 'write'), buffer('mean', 'write'), buffer('invstd', 'write'), buffer('variance', 'write'), buffer('input'), buffer('weight'), buffer('bias'),
@@ -69,7 +70,7 @@ export const batchNormKernel = kernelCache((dtype: DType, lanesOverChannels: boo
 })
 
 /** Gradients of batch normalization in training. Params: gradInput, gradWeight, gradBias, grad, input, mean, invstd, weight?, images, channels, plane, imageStride, count. */
-export const batchNormBackwardKernel = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean): CompiledKernel => {
+export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [gi, gw, gb] = [buffer('gradInput', 'write'), buffer('gradWeight', 'write'), buffer('gradBias', 'write')]
   const [g, x, mean, invstd, weight] = [buffer('grad'), buffer('input'), buffer('mean'), buffer('invstd'), buffer('weight')]
@@ -100,7 +101,7 @@ export const batchNormBackwardKernel = kernelCache((dtype: DType, lanesOverChann
 })
 
 /** Normalizes rows. Params: out, mean, rstd, input, weight?, bias?, rows, width, count, eps. */
-export const layerNormKernel = kernelCache((dtype: DType, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
+export const layerNormKernel: KernelCache = kernelCache((dtype: DType, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [out, mean, rstd, x, weight, bias] = [buffer('out', 'write'), buffer('mean', 'write'), buffer('rstd', 'write'), buffer('input'), buffer('weight'), buffer('bias')]
   const [rows, width] = [sizeParam('rows'), sizeParam('width')]
@@ -133,7 +134,7 @@ export const layerNormKernel = kernelCache((dtype: DType, hasWeight: boolean, ha
 })
 
 /** Gradients of layer normalization. Params: gradInput, gradWeight, gradBias, grad, input, mean, rstd, weight?, rows, width, count. */
-export const layerNormBackwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
+export const layerNormBackwardKernel: KernelCache = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [gi, gw, gb] = [buffer('gradInput', 'write'), buffer('gradWeight', 'write'), buffer('gradBias', 'write')]
   const [g, x, mean, rstd, weight] = [buffer('grad'), buffer('input'), buffer('mean'), buffer('rstd'), buffer('weight')]

@@ -9,7 +9,7 @@ import { mean } from '../reduction/mean.ts'
 import { contiguous, gather, narrow, reshape } from '../view/index.ts'
 import { pair, windowCount } from './convShapes.ts'
 import type { Pair } from './convShapes.ts'
-import { launch } from './launch.ts'
+import { launch } from '../eager/launch.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
 import type { PoolGeometry } from './poolKernels.ts'
 

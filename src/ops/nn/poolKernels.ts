@@ -3,7 +3,8 @@ import {
   assign, bufferParam, call, cast, compileKernel, constant, declare, forLoop, iota, load, local, loopVar, read, sizeParam, store,
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
-import { kernelCache } from './launch.ts'
+import { kernelCache } from '../eager/launch.ts'
+import type { KernelCache } from '../eager/launch.ts'
 
 /** Sizes of a pooling window over planes of height x width. */
 export interface PoolGeometry {
@@ -85,7 +86,7 @@ const taps = (g: PoolGeometry): readonly (readonly [number, number])[] =>
 const overPlanes = (w: Window, body: readonly Stmt[]): Stmt => forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'simd', body)])])
 
 /** Maximum and its flat position in the plane: params out, indices, input, planes. */
-export const maxPoolKernel = kernelCache((dtype: DType, ...key: number[]): CompiledKernel => {
+export const maxPoolKernel: KernelCache = kernelCache((dtype: DType, ...key: number[]): CompiledKernel => {
   const g = geometryOf(key)
   const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int32', 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
@@ -110,7 +111,7 @@ export const maxPoolKernel = kernelCache((dtype: DType, ...key: number[]): Compi
 })
 
 /** Scatters gradients to the positions of the maxima: params gradInput, grad, indices, total, planes, inPlane, outPlane. */
-export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel => {
+export const maxPoolBackwardKernel: KernelCache = kernelCache((dtype: DType): CompiledKernel => {
   const [gi, grad, indices] = [bufferParam('gradInput', dtype, 'readwrite'), bufferParam('grad', dtype), bufferParam('indices', 'int32')]
   const [total, planes, inPlane, outPlane] = [sizeParam('total'), sizeParam('planes'), sizeParam('inPlane'), sizeParam('outPlane')]
   const [z, p, i] = [loopVar('z', total), loopVar('p', planes), loopVar('i', outPlane)]
@@ -145,7 +146,7 @@ function divisor(g: PoolGeometry, w: Window, countIncludePad: boolean, fixed: nu
 }
 
 /** Mean over windows: params out, input, planes. */
-export const avgPoolKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
+export const avgPoolKernel: KernelCache = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
   const g = geometryOf(key)
   const [out, input] = [bufferParam('out', dtype, 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
@@ -164,7 +165,7 @@ export const avgPoolKernel = kernelCache((dtype: DType, countIncludePad: boolean
 })
 
 /** Spreads each gradient over its window: params gradInput, grad, total, planes. */
-export const avgPoolBackwardKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
+export const avgPoolBackwardKernel: KernelCache = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
   const g = geometryOf(key)
   const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
   const grad = bufferParam('grad', dtype)

@@ -37,8 +37,11 @@ export function launch(kernel: CompiledKernel, tensors: readonly Tensor[], numbe
   })
 }
 
+/** Gives the kernel for a key, building it at the first call. */
+export type KernelCache = (...key: (string | number | boolean)[]) => CompiledKernel
+
 /** A compiled-kernel cache keyed by a string. */
-export function kernelCache(build: (...key: never[]) => CompiledKernel): (...key: (string | number | boolean)[]) => CompiledKernel {
+export function kernelCache(build: (...key: never[]) => CompiledKernel): KernelCache {
   const cache = new Map<string, CompiledKernel>()
   return (...key) => {
     const text = key.join(' ')

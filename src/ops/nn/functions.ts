@@ -1,0 +1,11 @@
+// The operators of nn/ that belong to torch.nn.functional; the others are internal primitives.
+export { scaledDotProductAttention } from './attention.ts'
+export { batchNorm } from './batchNorm.ts'
+export { conv1d, conv2d } from './conv.ts'
+export { dropout } from './dropout.ts'
+export { embedding } from './embedding.ts'
+export { groupNorm, instanceNorm, layerNorm } from './layerNorm.ts'
+export { binaryCrossEntropy, binaryCrossEntropyWithLogits, crossEntropy, huberLoss, l1Loss, mseLoss, smoothL1Loss } from './losses.ts'
+export { nllLoss } from './nllLoss.ts'
+export { oneHot } from './oneHot.ts'
+export { adaptiveAvgPool2d, avgPool2d, maxPool2d, maxPool2dWithIndices } from './pool.ts'

@@ -1,0 +1,105 @@
+// From the arguments as the user wrote them to one value per schema argument: options by name, defaults, checks.
+import type { Arg, OpDef } from '../dispatch/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { isDType } from '../kernels/index.ts'
+import type { SchemaArgument } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+
+function isOptions(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || value instanceof Tensor) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Positional arguments, and the trailing options object ({} without one). */
+export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
+  const last = args.at(-1)
+  return isOptions(last) ? [args.slice(0, -1), last] : [args, {}]
+}
+
+/** One value per schema argument. Throws ArgumentError naming the operator and the argument. */
+export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
+  const { schema } = op
+  const [positional, options] = splitOptions(given)
+  const values = spreadLists(op, positional)
+  if (values.length > schema.args.length) {
+    throw new ArgumentError(`${op.qualname}: ${values.length} arguments given but it takes ${schema.args.length}: ${schema.text}`)
+  }
+  for (const key of Object.keys(options)) {
+    const index = schema.args.findIndex((a) => a.name === key)
+    if (index < 0) throw new ArgumentError(`${op.qualname}: unknown option '${key}'; known are ${schema.args.map((a) => a.name).join(', ')}.`)
+    if (index < values.length) throw new ArgumentError(`${op.qualname}: argument '${key}' was given twice, by position and in the options.`)
+  }
+  return schema.args.map((arg, i) => {
+    const value = i < values.length ? values[i] : options[arg.name]
+    if (value === undefined) {
+      if (!arg.hasDefault && !arg.type.optional) throw new ArgumentError(`${op.qualname}: missing argument '${arg.name}': ${schema.text}`)
+      return (arg.hasDefault ? arg.default : null) as Arg
+    }
+    return check(op, arg, value)
+  })
+}
+
+/** `x.reshape(2, 3)` for `x.reshape([2, 3])`: numbers from an int[] argument on form the list. */
+function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknown[] {
+  const at = op.schema.args.findIndex((a) => a.type.list && a.type.base === 'int' && !a.kwargOnly)
+  if (at < 0 || at >= positional.length || typeof positional[at] !== 'number') return positional
+  const rest = positional.slice(at)
+  const following = op.schema.args[at + 1]
+  if (rest.length > 1 && following !== undefined && !following.kwargOnly) return positional
+  return rest.every((v) => typeof v === 'number') ? [...positional.slice(0, at), rest] : positional
+}
+
+function check(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
+  const { type } = arg
+  if (value === null) {
+    if (type.optional || arg.default === null) return null
+    throw wrong(op, arg, value)
+  }
+  if (type.list) {
+    if (typeof value === 'number' && type.base === 'int') return [value]
+    if (!Array.isArray(value)) throw wrong(op, arg, value)
+    return value.map((item, i) => checkOne(op, { ...arg, name: `${arg.name}[${i}]`, type: { ...type, list: false } }, item))
+  }
+  return checkOne(op, arg, value)
+}
+
+function checkOne(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
+  const tensorOrNumber = op.tags.has('pointwise') || op.functional?.tags.has('pointwise') === true
+  switch (arg.type.base) {
+    case 'Tensor':
+      if (value instanceof Tensor) return value
+      if (tensorOrNumber && arg.name !== 'self' && (typeof value === 'number' || typeof value === 'boolean')) return Number(value)
+      break
+    case 'Scalar':
+      if (typeof value === 'number') return value
+      if (typeof value === 'boolean') return value
+      break
+    case 'int':
+      if (typeof value === 'number' && (Number.isInteger(value) || !Number.isFinite(value))) return value
+      break
+    case 'float':
+      if (typeof value === 'number') return value
+      break
+    case 'bool':
+      if (typeof value === 'boolean') return value
+      break
+    case 'str':
+      if (typeof value === 'string') return value
+      break
+    case 'ScalarType':
+      if (isDType(value)) return value
+      break
+    default:
+      return value as Arg
+  }
+  throw wrong(op, arg, value)
+}
+
+function wrong(op: OpDef, arg: SchemaArgument, value: unknown): ArgumentError {
+  const words: Record<string, string> = { Tensor: 'a Tensor', Scalar: 'a number', int: 'an integer', float: 'a number', bool: 'true or false', str: 'a string', ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')" }
+  const tensorOrNumber = arg.type.base === 'Tensor' && op.tags.has('pointwise') && arg.name !== 'self'
+  const expected = arg.type.list ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}` : tensorOrNumber ? 'a Tensor or a number' : (words[arg.type.base] ?? arg.type.base)
+  const got = value === null ? 'null' : value === undefined ? 'undefined' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? (value as object).constructor.name : typeof value === 'number' ? String(value) : typeof value
+  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${got}.`)
+}

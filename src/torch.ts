@@ -1,0 +1,56 @@
+// The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
+import { Generator, getRngState, manualSeed, setRngState } from './tensor/index.ts'
+import { Tensor } from './tensor/index.ts'
+import { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
+import * as core from './ops/core.ts'
+import * as functional from './ops/functional/index.ts'
+import { variance } from './ops/reduction/mean.ts'
+import { allOps } from './ops/index.ts'
+import type { TargetFunction } from './protocol/index.ts'
+
+/** The type of {@link torch}. */
+export type Torch = typeof core & {
+  readonly var: typeof variance
+  readonly nn: { readonly functional: typeof functional }
+  /** Internal primitives, as they appear in captured graphs. */
+  readonly ops: { readonly tensorfx: Readonly<Record<string, TargetFunction>> }
+  readonly Tensor: typeof Tensor
+  readonly Generator: typeof Generator
+  readonly manualSeed: typeof manualSeed
+  readonly getRngState: typeof getRngState
+  readonly setRngState: typeof setRngState
+  readonly noGrad: typeof noGrad
+  readonly enableGrad: typeof enableGrad
+  readonly setGradEnabled: typeof setGradEnabled
+  readonly isGradEnabled: typeof isGradEnabled
+  readonly inferenceMode: typeof inferenceMode
+  readonly float32: 'float32'
+  readonly float64: 'float64'
+  readonly int32: 'int32'
+  readonly bool: 'bool'
+}
+
+const internal: Record<string, TargetFunction> = {}
+for (const op of allOps()) if (op.qualname.startsWith('torch.ops.tensorfx.')) internal[op.fn.name] = op.fn
+
+/** PyTorch's `torch` module. */
+export const torch: Torch = {
+  ...core,
+  var: variance,
+  nn: { functional },
+  ops: { tensorfx: internal },
+  Tensor,
+  Generator,
+  manualSeed,
+  getRngState,
+  setRngState,
+  noGrad,
+  enableGrad,
+  setGradEnabled,
+  isGradEnabled,
+  inferenceMode,
+  float32: 'float32',
+  float64: 'float64',
+  int32: 'int32',
+  bool: 'bool',
+}
