@@ -1,0 +1,108 @@
+// Questions about pieces of loop IR that the emitter, the verifier and the printer share. Expressions are DAGs: every walk visits a shared one once.
+import type { Combine, Expr, Local, LoopVar, Size, Stmt } from './loopIr.ts'
+
+/** The operands of an expression, in order of evaluation. */
+export function operandsOf(expr: Expr): readonly Expr[] {
+  if (expr.kind === 'call') return expr.args
+  if (expr.kind === 'cast') return [expr.value]
+  if (expr.kind !== 'load') return []
+  const dynamic = expr.index.dynamic.map((d) => d.value)
+  return expr.mask === null ? dynamic : [...dynamic, expr.mask]
+}
+
+/** The expressions that a statement itself evaluates (not those of a loop's body). */
+export function expressionsOf(stmt: Stmt): readonly Expr[] {
+  if (stmt.kind === 'for') return []
+  if (stmt.kind === 'declare') return [stmt.init]
+  if (stmt.kind === 'store') return [...stmt.index.dynamic.map((d) => d.value), stmt.value]
+  return [stmt.value]
+}
+
+/** Calls `visit` for each statement, bodies of loops included. */
+export function forEachStmt(body: readonly Stmt[], visit: (stmt: Stmt) => void): void {
+  for (const stmt of body) {
+    visit(stmt)
+    if (stmt.kind === 'for') forEachStmt(stmt.body, visit)
+  }
+}
+
+/** Calls `visit` once for each distinct expression below the statements; `false` from it skips the operands. */
+export function forEachExpr(body: readonly Stmt[], visit: (expr: Expr) => boolean | void): void {
+  const seen = new Set<Expr>()
+  const walk = (expr: Expr): void => {
+    if (seen.has(expr)) return
+    seen.add(expr)
+    if (visit(expr) === false) return
+    for (const operand of operandsOf(expr)) walk(operand)
+  }
+  forEachStmt(body, (stmt) => expressionsOf(stmt).forEach(walk))
+}
+
+/** Whether any value or buffer element is float64: such kernels run one element at a time. */
+export function touchesFloat64(body: readonly Stmt[]): boolean {
+  let found = false
+  forEachExpr(body, (expr) => {
+    if (expr.dtype === 'float64') found = true
+  })
+  forEachStmt(body, (stmt) => {
+    if (stmt.kind === 'store' && stmt.buffer.dtype === 'float64') found = true
+    if (stmt.kind !== 'for' && stmt.kind !== 'store' && stmt.local.dtype === 'float64') found = true
+  })
+  return found
+}
+
+/** What a loop's body writes and where. */
+export interface Effects {
+  /** Locals declared in it. */
+  readonly declared: ReadonlySet<Local>
+  /** Locals assigned or accumulated in it, with the combination of the latter. */
+  readonly changed: ReadonlyMap<Local, Combine | 'assign'>
+  /** Names of the buffers stored to. */
+  readonly stored: ReadonlySet<string>
+  /** The loops in it. */
+  readonly loops: ReadonlySet<LoopVar>
+}
+
+export function effectsOf(body: readonly Stmt[]): Effects {
+  const declared = new Set<Local>()
+  const changed = new Map<Local, Combine | 'assign'>()
+  const stored = new Set<string>()
+  const loops = new Set<LoopVar>()
+  forEachStmt(body, (stmt) => {
+    if (stmt.kind === 'for') loops.add(stmt.loop)
+    else if (stmt.kind === 'declare') declared.add(stmt.local)
+    else if (stmt.kind === 'store') stored.add(stmt.buffer.name)
+    else changed.set(stmt.local, stmt.kind === 'assign' ? 'assign' : stmt.combine)
+  })
+  return { declared, changed, stored, loops }
+}
+
+/** Facts about expressions that follow from their operands', each computed once. */
+export class ExprFacts {
+  private readonly locals = new Map<Expr, ReadonlySet<Local>>()
+
+  /** The locals that an expression reads. */
+  localsOf(expr: Expr): ReadonlySet<Local> {
+    let found = this.locals.get(expr)
+    if (found === undefined) {
+      const all = new Set<Local>(expr.kind === 'local' ? [expr.local] : [])
+      for (const operand of operandsOf(expr)) for (const variable of this.localsOf(operand)) all.add(variable)
+      found = all
+      this.locals.set(expr, found)
+    }
+    return found
+  }
+}
+
+/** The stride of an index along a loop: a number where it is known, else the summands (sizes and at most one number). */
+export function strideAlong(terms: readonly { readonly loop: LoopVar; readonly stride: Size }[], loop: LoopVar): number | readonly Size[] {
+  let known = 0
+  const sizes: Size[] = []
+  for (const term of terms) {
+    if (term.loop !== loop) continue
+    if (typeof term.stride === 'number') known += term.stride
+    else sizes.push(term.stride)
+  }
+  if (sizes.length === 0) return known
+  return known === 0 ? sizes : [...sizes, known]
+}

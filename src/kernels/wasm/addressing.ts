@@ -1,0 +1,196 @@
+// Addresses of buffer elements. Inside the loops that a kernel runs, each distinct walk through a buffer has a running byte pointer that is
+// advanced once an iteration; nothing is recomputed per element. Around loops that somebody else runs (a matrix template calling an epilogue)
+// addresses are computed from that loop's counter.
+import { InternalError } from '../../errors/index.ts'
+import { dtypeInfo } from '../dtype.ts'
+import type { BufferParam, Index, LoopVar, Param, Size, SizeParam } from '../loopIr.ts'
+import { strideAlong } from '../analysis.ts'
+import type { FunctionBuilder } from './assembler.ts'
+import type { VectorCode } from './vectorCode.ts'
+
+/** A byte distance: known, or in an i32 local. */
+export type Bytes = { readonly known: number } | { readonly local: number }
+
+/** A loop around the code being written. */
+export interface LoopScope {
+  readonly loop: LoopVar
+  /** i32 local with the loop variable (in lanes: that of the first lane). */
+  readonly counter: number
+  /** Running pointers by walk; null for a loop that the caller runs. */
+  readonly pointers: Map<string, { readonly local: number; readonly stride: Bytes }> | null
+}
+
+/** An element's address: the i32 in `local` plus `offset` bytes; the elements of the lanes lie `laneStride` apart. */
+export interface Address {
+  readonly local: number
+  readonly offset: number
+  readonly laneStride: Bytes
+}
+
+export class Addressing {
+  readonly scopes: LoopScope[] = []
+  private readonly code: VectorCode
+  private readonly f: FunctionBuilder
+  private readonly params: ReadonlyMap<Param, number>
+  private readonly prologueValues = new Map<string, number>()
+
+  constructor(code: VectorCode, params: readonly Param[]) {
+    this.code = code
+    this.f = code.f
+    this.params = new Map(params.map((param, i) => [param, i]))
+  }
+
+  /** The local of a parameter. Throws when the kernel does not list it. */
+  param(param: Param): number {
+    const local = this.params.get(param)
+    if (local === undefined) throw new InternalError(`the ${param.kind} parameter ${param.name} is used but not listed in the kernel's parameters`)
+    return local
+  }
+
+  /** Pushes a size. */
+  pushSize(size: Size): void {
+    if (typeof size === 'number') this.f.i32Const(size)
+    else this.f.get(this.param(size))
+  }
+
+  /** `buffer[index]` without its dynamic part; lanes along `simd`. */
+  address(buffer: BufferParam, index: Index, simd: LoopVar | null): Address {
+    const { size } = dtypeInfo[buffer.dtype]
+    const local = this.pointer(buffer, index, this.scopes.length)
+    const laneStride = simd === null ? { known: 0 } : this.strideBytes(index, simd, size)
+    return { local, offset: offsetOf(index) * size, laneStride }
+  }
+
+  /** Makes the running pointers of a loop that starts now: one for each walk of `accesses` that the loop moves. */
+  enter(loop: LoopVar, counter: number, accesses: readonly (readonly [BufferParam, Index])[]): void {
+    const pointers = new Map<string, { local: number; stride: Bytes }>()
+    const depth = this.scopes.length
+    const scope: LoopScope = { loop, counter, pointers }
+    for (const [buffer, index] of accesses) {
+      const stride = this.strideBytes(index, loop, dtypeInfo[buffer.dtype].size)
+      if ('known' in stride && stride.known === 0) continue
+      this.scopes.push(scope)
+      const key = this.keyOf(buffer, index, depth + 1)
+      this.scopes.pop()
+      if (pointers.has(key)) continue
+      const local = this.code.tempI32()
+      this.f.get(this.pointer(buffer, index, depth))
+      this.f.set(local)
+      pointers.set(key, { local, stride })
+    }
+    this.scopes.push(scope)
+  }
+
+  /** Moves the innermost loop's pointers on by `steps` iterations. */
+  advance(steps: number): void {
+    for (const { local, stride } of (this.scopes.at(-1) as LoopScope).pointers?.values() ?? []) {
+      this.f.get(local)
+      this.pushBytes(stride, steps)
+      this.f.op('i32.add')
+      this.f.set(local)
+    }
+  }
+
+  leave(): void {
+    this.scopes.pop()
+  }
+
+  /** Pushes `times` strides. */
+  pushBytes(stride: Bytes, times: number): void {
+    if ('known' in stride) {
+      this.f.i32Const(stride.known * times)
+      return
+    }
+    this.f.get(stride.local)
+    if (times === 1) return
+    const shift = Math.log2(times)
+    this.f.i32Const(Number.isInteger(shift) ? shift : times)
+    this.f.op(Number.isInteger(shift) ? 'i32.shl' : 'i32.mul')
+  }
+
+  /** Byte distance between neighbours along a loop. */
+  strideBytes(index: Index, loop: LoopVar, elementSize: number): Bytes {
+    const stride = strideAlong(index.terms, loop)
+    return typeof stride === 'number' ? { known: stride * elementSize } : { local: this.scaled(stride, elementSize) }
+  }
+
+  /** A size in bytes: known or a local computed once. */
+  bytesOf(size: Size, elementSize: number): Bytes {
+    return typeof size === 'number' ? { known: size * elementSize } : { local: this.scaled([size], elementSize) }
+  }
+
+  /** The local with (sum of sizes) * elementSize, computed at the start of the function. */
+  private scaled(sizes: readonly Size[], elementSize: number): number {
+    return this.once(`${sizes.map(sizeText).join('+')}*${elementSize}`, () => {
+      sizes.forEach((size, i) => {
+        this.pushSize(size)
+        if (i > 0) this.f.op('i32.add')
+      })
+      this.f.i32Const(elementSize)
+      this.f.op('i32.mul')
+    })
+  }
+
+  private once(key: string, push: () => void): number {
+    let local = this.prologueValues.get(key)
+    if (local === undefined) {
+      const made = this.f.local('i32')
+      this.f.prologue(() => {
+        push()
+        this.f.set(made)
+      })
+      local = made
+      this.prologueValues.set(key, local)
+    }
+    return local
+  }
+
+  /** The local with the address of the walk's element as far as the first `depth` loops determine it. */
+  private pointer(buffer: BufferParam, index: Index, depth: number): number {
+    if (depth === 0) return this.root(buffer, index)
+    const scope = this.scopes[depth - 1] as LoopScope
+    if (!index.terms.some((term) => term.loop === scope.loop)) return this.pointer(buffer, index, depth - 1)
+    if (scope.pointers !== null) {
+      const known = scope.pointers.get(this.keyOf(buffer, index, depth))
+      if (known !== undefined) return known.local
+      const stride = strideAlong(index.terms, scope.loop)
+      if (stride === 0) return this.pointer(buffer, index, depth - 1)
+      throw new InternalError(`no running pointer for ${buffer.name} along ${scope.loop.name}`)
+    }
+    const outer = this.pointer(buffer, index, depth - 1)
+    this.f.get(outer)
+    this.f.get(scope.counter)
+    this.pushBytes(this.strideBytes(index, scope.loop, dtypeInfo[buffer.dtype].size), 1)
+    this.f.op('i32.mul')
+    this.f.op('i32.add')
+    const local = this.code.tempI32()
+    this.f.set(local)
+    return local
+  }
+
+  private root(buffer: BufferParam, index: Index): number {
+    const start = this.param(buffer)
+    if (index.base === 0 || offsetOf(index) !== 0) return start
+    return this.once(`${buffer.name}+${sizeText(index.base)}`, () => {
+      this.f.get(start)
+      this.pushBytes(this.bytesOf(index.base, dtypeInfo[buffer.dtype].size), 1)
+      this.f.op('i32.add')
+    })
+  }
+
+  private keyOf(buffer: BufferParam, index: Index, depth: number): string {
+    const strides = this.scopes.slice(0, depth).map(({ loop }) => {
+      const stride = strideAlong(index.terms, loop)
+      return typeof stride === 'number' ? stride : stride.map(sizeText).join('+')
+    })
+    return `${buffer.name}[${offsetOf(index) === 0 ? sizeText(index.base) : '+'}|${strides.join()}]`
+  }
+}
+
+const sizeText = (size: number | SizeParam): string => (typeof size === 'number' ? String(size) : size.name)
+
+/** The part of the base that instructions carry as an immediate: only where the pointer without it lies in the buffer for sure. */
+function offsetOf(index: Index): number {
+  const forward = index.dynamic.length === 0 && index.terms.every((term) => typeof term.stride === 'number' && term.stride >= 0)
+  return forward && typeof index.base === 'number' && index.base > 0 ? index.base : 0
+}

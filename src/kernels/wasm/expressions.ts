@@ -1,0 +1,203 @@
+// Evaluates loop-IR expressions as vector code: each shared expression once per iteration, what does not change inside a loop before it.
+import { InternalError } from '../../errors/index.ts'
+import { dtypeInfo } from '../dtype.ts'
+import type { BufferParam, Expr, Index, Local, LoopVar, Param } from '../loopIr.ts'
+import { ExprFacts, operandsOf } from '../analysis.ts'
+import type { Effects } from '../analysis.ts'
+import type { FunctionBuilder } from './assembler.ts'
+import { Addressing } from './addressing.ts'
+import type { MathLibrary } from './mathLibrary.ts'
+import { emitLoad } from './memory.ts'
+import type { Place } from './memory.ts'
+import { constantVal, emitCall, emitCast } from './operations.ts'
+import { VectorCode } from './vectorCode.ts'
+import type { Val } from './vectorCode.ts'
+
+export class ExpressionEmitter {
+  readonly f: FunctionBuilder
+  readonly code: VectorCode
+  readonly addressing: Addressing
+  /** The loop whose iterations run in lanes, if any. */
+  simd: LoopVar | null = null
+  /** Four lanes along `simd`; else one element at a time, and then all lanes of every value are equal. */
+  wide = false
+  /** Where each local lives. */
+  readonly locals = new Map<Local, Val>()
+  /** Locals declared inside the present simd loop: they differ between lanes. */
+  readonly laneLocals = new Set<Local>()
+  private readonly library: MathLibrary
+  private readonly facts = new ExprFacts()
+  private readonly memos: Map<Expr, Val>[] = [new Map()]
+  private varying = new Map<Expr, boolean>()
+
+  constructor(library: MathLibrary, f: FunctionBuilder, params: readonly Param[]) {
+    this.library = library
+    this.f = f
+    this.code = new VectorCode(f)
+    this.addressing = new Addressing(this.code, params)
+  }
+
+  /** Runs `body` with values of its own: what it computes is forgotten after it. */
+  remembering(body: () => void): void {
+    this.memos.push(new Map())
+    this.code.scope(body)
+    this.memos.pop()
+  }
+
+  /** Forgets the values that depend on a local. */
+  forget(changed: Local): void {
+    for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.localsOf(expr).has(changed)) memo.delete(expr)
+  }
+
+  /** Runs `body` in lanes along `simd` (or, with wide = false, one element at a time). */
+  inLanes(simd: LoopVar | null, wide: boolean, vectors: number, body: () => void): void {
+    const before = { simd: this.simd, wide: this.wide, vectors: this.code.vectors, varying: this.varying }
+    this.simd = simd
+    this.wide = wide
+    this.code.vectors = vectors
+    this.varying = new Map()
+    body()
+    this.simd = before.simd
+    this.wide = before.wide
+    this.code.vectors = before.vectors
+    this.varying = before.varying
+  }
+
+  /** The value of an expression. */
+  value(expr: Expr): Val {
+    if (expr.kind === 'const') return constantVal(this.code, expr.dtype, expr.value)
+    if (expr.kind === 'local') {
+      const val = this.locals.get(expr.local)
+      if (val === undefined) throw new InternalError(`the local ${expr.local.name} is read where it is not declared`)
+      return val
+    }
+    for (let i = this.memos.length - 1; i >= 0; i--) {
+      const known = this.memos[i]?.get(expr)
+      if (known !== undefined) return known
+    }
+    const val = this.compute(expr)
+    this.memos.at(-1)?.set(expr, val)
+    return val
+  }
+
+  private compute(expr: Exclude<Expr, { kind: 'const' | 'local' }>): Val {
+    const { code, f } = this
+    switch (expr.kind) {
+      case 'scalar': {
+        f.get(this.addressing.param(expr.param))
+        f.op(expr.dtype === 'float32' ? 'f32x4.splat' : expr.dtype === 'float64' ? 'f64x2.splat' : 'i32x4.splat')
+        const value = [code.pop()]
+        return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+      }
+      case 'iota':
+        return this.iota(expr.loop)
+      case 'sizeOf':
+        f.get(this.addressing.param(expr.size))
+        f.op('i32x4.splat')
+        return [code.pop()]
+      case 'load': {
+        const mask = expr.mask === null ? null : this.value(expr.mask)
+        return emitLoad(code, this.place(expr.buffer, expr.index), mask)
+      }
+      case 'cast':
+        return emitCast(code, this.value(expr.value), expr.value.dtype, expr.dtype)
+      default:
+        return emitCall(code, this.library, expr, expr.args.map((arg) => this.value(arg)))
+    }
+  }
+
+  private iota(loop: LoopVar): Val {
+    const { code, f } = this
+    const scope = this.addressing.scopes.findLast((s) => s.loop === loop)
+    if (scope === undefined) throw new InternalError(`the loop variable ${loop.name} is read outside its loop`)
+    f.get(scope.counter)
+    f.op('i32x4.splat')
+    const first = [code.pop()]
+    if (!this.wide || loop !== this.simd) return first
+    const lanes = code.op2('i32x4.add', first, code.laneNumbers())
+    return Array.from({ length: code.vectors }, (_, v) => (v === 0 ? (lanes[0] as number) : (code.op2('i32x4.add', lanes, code.i32(v * 4))[0] as number)))
+  }
+
+  /** Where `buffer[index]` lies for the present lanes. */
+  place(buffer: BufferParam, index: Index): Place {
+    const { code, f, addressing } = this
+    const { size } = dtypeInfo[buffer.dtype]
+    const simd = this.wide ? this.simd : null
+    let address = addressing.address(buffer, index, simd)
+    let laneOffsets: Val | null = null
+    let uniform: number | null = null
+    for (const { value, stride } of index.dynamic) {
+      const elements = this.value(value)
+      const bytes = addressing.bytesOf(stride, size)
+      if (this.wide && this.varies(value)) {
+        const factor = 'known' in bytes ? code.i32(bytes.known) : this.splat(bytes.local)
+        const offsets = code.op2('i32x4.mul', elements, factor)
+        laneOffsets = laneOffsets === null ? offsets : code.op2('i32x4.add', laneOffsets, offsets)
+        continue
+      }
+      f.get(uniform ?? address.local)
+      f.get(elements[0] as number)
+      f.lane('i32x4.extract_lane', 0)
+      addressing.pushBytes(bytes, 1)
+      f.ops('i32.mul', 'i32.add')
+      uniform = code.tempI32()
+      f.set(uniform)
+    }
+    if (uniform !== null) address = { ...address, local: uniform }
+    const { laneStride } = address
+    return { dtype: buffer.dtype, address, laneOffsets, lanes: laneOffsets !== null || !('known' in laneStride) || laneStride.known !== 0 }
+  }
+
+  private splat(local: number): Val {
+    this.f.get(local)
+    this.f.op('i32x4.splat')
+    return [this.code.pop()]
+  }
+
+  /** Whether an expression's value may differ between the lanes of the present simd loop. */
+  varies(expr: Expr): boolean {
+    let result = this.varying.get(expr)
+    if (result === undefined) {
+      result =
+        (expr.kind === 'iota' && expr.loop === this.simd) ||
+        (expr.kind === 'local' && this.laneLocals.has(expr.local)) ||
+        (expr.kind === 'load' && expr.index.terms.some((term) => term.loop === this.simd)) ||
+        operandsOf(expr).some((operand) => this.varies(operand))
+      this.varying.set(expr, result)
+    }
+    return result
+  }
+
+  /**
+   * Evaluates now, before a loop with these effects, the parts of `exprs` that do not change in it. Loads move only out of loops without stores,
+   * or out of simd loops that do not store to that buffer, whose iterations are independent.
+   */
+  hoist(exprs: readonly Expr[], effects: Effects, simdLoop: boolean): void {
+    const invariant = new Map<Expr, boolean>()
+    const isInvariant = (expr: Expr): boolean => {
+      let result = invariant.get(expr)
+      if (result === undefined) {
+        result =
+          !(expr.kind === 'iota' && effects.loops.has(expr.loop)) &&
+          !(expr.kind === 'local' && (effects.declared.has(expr.local) || effects.changed.has(expr.local))) &&
+          !(expr.kind === 'load' && !this.loadStays(expr, effects, simdLoop)) &&
+          operandsOf(expr).every(isInvariant)
+        invariant.set(expr, result)
+      }
+      return result
+    }
+    const seen = new Set<Expr>()
+    const visit = (expr: Expr): void => {
+      if (seen.has(expr)) return
+      seen.add(expr)
+      if (isInvariant(expr)) this.value(expr)
+      else operandsOf(expr).forEach(visit)
+    }
+    exprs.forEach(visit)
+  }
+
+  private loadStays(expr: Extract<Expr, { kind: 'load' }>, effects: Effects, simdLoop: boolean): boolean {
+    if (expr.index.terms.some((term) => effects.loops.has(term.loop))) return false
+    return effects.stored.size === 0 || (simdLoop && !effects.stored.has(expr.buffer.name))
+  }
+}

@@ -1,0 +1,173 @@
+// Loads and stores of vectors: contiguous, broadcast, strided, gathered and masked, for every dtype.
+import { dtypeInfo } from '../dtype.ts'
+import type { DType } from '../dtype.ts'
+import type { Address } from './addressing.ts'
+import type { LaneMemoryOp, MemoryOp } from './assembler.ts'
+import type { Val, VectorCode } from './vectorCode.ts'
+
+/** Where the elements of a value lie: an address, and byte offsets of each lane where they are computed at run time. */
+export interface Place {
+  readonly dtype: DType
+  readonly address: Address
+  /** i32 lanes of byte offsets, or null. */
+  readonly laneOffsets: Val | null
+  /** Whether lanes hold different elements; false for one element at a time and for elements that all lanes share. */
+  readonly lanes: boolean
+}
+
+const SPLAT: Readonly<Record<DType, MemoryOp>> = { float32: 'v128.load32_splat', int32: 'v128.load32_splat', float64: 'v128.load64_splat', bool: 'v128.load8_splat' }
+const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = { float32: 'v128.store32_lane', int32: 'v128.store32_lane', float64: 'v128.store64_lane', bool: 'v128.store8_lane' }
+
+const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
+  laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
+
+/** The elements at `place`; those where `mask` is false are 0 and not touched. */
+export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val {
+  if (!place.lanes) return mask === null ? loadShared(code, place) : loadSharedMasked(code, place, mask)
+  const result = Array.from({ length: code.vectors }, (_, v) => {
+    if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadLanes(code, place, v)
+    return loadMasked(code, place, v, code.at(mask, v))
+  })
+  return place.dtype === 'bool' ? code.op2('i32x4.ne', result, code.i32(0)) : result
+}
+
+/** One element in all lanes. */
+function loadShared(code: VectorCode, { dtype, address }: Place): Val {
+  code.f.get(address.local)
+  code.f.memory(SPLAT[dtype], address.offset)
+  const value = [code.pop()]
+  return dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+}
+
+function loadSharedMasked(code: VectorCode, place: Place, mask: Val): Val {
+  const { f } = code
+  return code.each([mask], (v) => {
+    const loaded = zero(code)
+    f.get(code.at(mask, v))
+    f.op('v128.any_true')
+    f.if(() => {
+      f.get(loadShared(code, place)[0] as number)
+      f.set(loaded)
+    })
+    f.get(loaded)
+    f.get(code.at(mask, v))
+    f.op('v128.and')
+  })
+}
+
+function zero(code: VectorCode): number {
+  code.f.i32x4Const(0)
+  return code.pop()
+}
+
+/** Four neighbours; bools as numbers not yet masks. */
+function loadVector(code: VectorCode, { dtype, address }: Place, v: number): number {
+  const { f } = code
+  f.get(address.local)
+  if (dtype === 'bool') {
+    f.memory('v128.load32_zero', address.offset + v * 4)
+    f.ops('i16x8.extend_low_i8x16_u', 'i32x4.extend_low_i16x8_u')
+  } else f.memory('v128.load', address.offset + v * 16)
+  return code.pop()
+}
+
+/** Pushes the address of lane `lane` of vector `v`; returns the immediate offset that goes with it. */
+function pushLaneAddress(code: VectorCode, { address, laneOffsets }: Place, v: number, lane: number): number {
+  const { f } = code
+  f.get(address.local)
+  let { offset } = address
+  const index = v * 4 + lane
+  if (index !== 0) {
+    if ('local' in address.laneStride) {
+      f.get(address.laneStride.local)
+      f.i32Const(index)
+      f.ops('i32.mul', 'i32.add')
+    } else if (laneOffsets === null && address.laneStride.known >= 0) offset += index * address.laneStride.known
+    else if (address.laneStride.known !== 0) {
+      f.i32Const(index * address.laneStride.known)
+      f.op('i32.add')
+    }
+  }
+  if (laneOffsets !== null) {
+    f.get(code.at(laneOffsets, v))
+    f.lane('i32x4.extract_lane', lane)
+    f.op('i32.add')
+  }
+  return offset
+}
+
+function loadLane(code: VectorCode, place: Place, v: number, lane: number, into: number): void {
+  const offset = pushLaneAddress(code, place, v, lane)
+  code.f.get(into)
+  if (place.dtype === 'bool') code.f.laneMemory('v128.load8_lane', lane * 4, offset)
+  else code.f.laneMemory('v128.load32_lane', lane, offset)
+  code.f.set(into)
+}
+
+function loadLanes(code: VectorCode, place: Place, v: number): number {
+  const result = zero(code)
+  for (let lane = 0; lane < 4; lane++) loadLane(code, place, v, lane, result)
+  return result
+}
+
+function loadMasked(code: VectorCode, place: Place, v: number, mask: number): number {
+  const { f } = code
+  const result = zero(code)
+  const bits = code.tempI32()
+  const eachLane = (): void => {
+    for (let lane = 0; lane < 4; lane++) {
+      f.get(bits)
+      f.i32Const(1 << lane)
+      f.op('i32.and')
+      f.if(() => loadLane(code, place, v, lane, result))
+    }
+  }
+  f.get(mask)
+  f.op('i32x4.bitmask')
+  f.set(bits)
+  if (!isContiguous(place)) {
+    eachLane()
+    return result
+  }
+  f.get(bits)
+  f.i32Const(15)
+  f.op('i32.eq')
+  f.if(() => {
+    f.get(loadVector(code, place, v))
+    f.set(result)
+  }, eachLane)
+  return result
+}
+
+/** Writes `value`; without lanes the first lane (or, in lanes that share an element, the last one, as a serial loop would leave it). */
+export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
+  const { f } = code
+  const bytes = place.dtype === 'bool' ? code.op2('v128.and', value, code.i32(1)) : value
+  if (!place.lanes) {
+    f.get(place.address.local)
+    f.get(code.at(bytes, lastLane ? code.vectors - 1 : 0))
+    f.laneMemory(STORE_LANE[place.dtype], lastLane ? (place.dtype === 'bool' ? 12 : 3) : 0, place.address.offset)
+    return
+  }
+  const contiguous = isContiguous(place)
+  for (let v = 0; v < code.vectors; v++) {
+    const vector = code.at(bytes, v)
+    if (!contiguous) {
+      for (let lane = 0; lane < 4; lane++) {
+        const offset = pushLaneAddress(code, place, v, lane)
+        f.get(vector)
+        f.laneMemory(STORE_LANE[place.dtype], place.dtype === 'bool' ? lane * 4 : lane, offset)
+      }
+      continue
+    }
+    f.get(place.address.local)
+    f.get(vector)
+    if (place.dtype === 'bool') {
+      f.get(vector)
+      f.op('i16x8.narrow_i32x4_s')
+      f.get(vector)
+      f.op('i8x16.narrow_i16x8_s')
+      f.laneMemory('v128.store32_lane', 0, place.address.offset + v * 4)
+    } else f.memory('v128.store', place.address.offset + v * 16)
+  }
+}
