@@ -8,7 +8,7 @@ export type { Arg, DispatchMode, OpDef, RecordedCall, Result } from './dispatch/
 export { Generator, Tensor, defaultGenerator, getRngState, manualSeed, setRngState } from './tensor/index.ts'
 export type { GeneratorState, NestedArray, TensorSpec, TypedArray } from './tensor/index.ts'
 export { AutogradError, Function, attachGradNode, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
-export type { BackwardOptions, RemovableHandle } from './autograd/index.ts'
+export type { AttachOptions, BackwardFn, BackwardOptions, FunctionContext, GradHook, GradNode, RemovableHandle } from './autograd/index.ts'
 export { dtypeInfo, isDType } from './kernels/index.ts'
 export type { DType } from './kernels/index.ts'
 export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError } from './errors/index.ts'

@@ -20,7 +20,7 @@ export const leafHooksOf = (leaf: Tensor): readonly GradHook[] | undefined => le
 export function applyHooks(hooks: readonly GradHook[] | undefined, grad: Tensor): Tensor {
   if (hooks === undefined) return grad
   let current = grad
-  for (const hook of [...hooks]) current = hook(current) ?? current
+  for (const hook of hooks.slice()) current = hook(current) ?? current
   return current
 }
 

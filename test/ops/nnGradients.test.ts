@@ -1,8 +1,11 @@
 // Every differentiable operator of linalg/ and nn/ against finite differences in float64, once and twice.
 import { describe, expect, it } from 'vitest'
-import { allOps, allclose, tensor, torch } from 'tensorfx'
+import { allOps, allclose, grad, tensor, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { opOf } from '../../src/ops/defineOp.ts'
+import * as ops from '../../src/ops/nn/index.ts'
+import { FakeTensorMode, fakeLike, withMode } from '../../src/dispatch/index.ts'
+import type { OpDef } from '../../src/dispatch/index.ts'
 import { gradcheck, gradgradcheck, sample } from './gradcheck.ts'
 
 const F = torch.nn.functional
@@ -51,9 +54,26 @@ describe('second derivatives agree with finite differences', () => {
   for (const [name, { fn, inputs, once }] of Object.entries(cases)) if (once !== true) it(name, () => gradgradcheck(fn, inputs))
 })
 
+describe('fake tensors', () => {
+  const list = (r: Tensor | readonly Tensor[]): readonly Tensor[] => (Array.isArray(r) ? r : [r]) as readonly Tensor[]
+  const forwardAndBackward = (fn: Case['fn'], leaves: readonly Tensor[]): string[] => {
+    const outputs = list(fn(...leaves))
+    const loss = outputs.filter((t) => t.requiresGrad).map((t) => t.sum()).reduce((a, b) => a.add(b))
+    const grads = grad(loss, leaves, { allowUnused: true })
+    return [...outputs, ...grads].map((t) => (t === null ? 'none' : `${t.dtype} ${t.shape.join('x')}`))
+  }
+  for (const [name, { fn, inputs }] of Object.entries(cases)) {
+    it(`${name} has the same shapes and dtypes without data, forward and backward`, () => {
+      const leaves = inputs.map((t) => t.detach().requiresGrad_())
+      const real = forwardAndBackward(fn, leaves)
+      const fake = withMode(new FakeTensorMode(), () => forwardAndBackward(fn, leaves.map(fakeLike)))
+      expect(fake).toEqual(real)
+    })
+  }
+})
+
 describe('linear operators', () => {
   it('have backwards that are differentiable in the gradient', () => {
-    const ops = torch.ops.tensorfx
     const x = T(1, 2, 3, 4)
     const [, indices] = F.maxPool2d(x, 2, { returnIndices: true })
     gradcheck((g) => ops.maxPool2dBackward(g as Tensor, indices, 3, 4), [T(1, 2, 1, 2)])
@@ -85,14 +105,14 @@ describe('the table of cases', () => {
 
 describe('decompositions', () => {
   const decomposed = (fn: unknown, ...args: unknown[]): readonly Tensor[] => {
-    const result = (opOf(fn as never).decompose as unknown as (...a: unknown[]) => Tensor | readonly Tensor[])(...args)
+    const { decompose } = opOf(fn) as OpDef
+    const result = (decompose as unknown as (...a: unknown[]) => Tensor | readonly Tensor[])(...args)
     return (Array.isArray(result) ? result : [result]) as readonly Tensor[]
   }
   const same = (a: readonly Tensor[], b: readonly Tensor[]): void => {
     expect(a.length).toBe(b.length)
     a.forEach((t, i) => expect(allclose(t, b[i] as Tensor, { rtol: 1e-9, atol: 1e-9 }), `result ${i}`).toBe(true))
   }
-  const ops = torch.ops.tensorfx
   const both = (fn: (...args: never[]) => readonly Tensor[] | Tensor, ...args: unknown[]): void => {
     const result = fn(...(args as never[]))
     same(decomposed(fn, ...args), (Array.isArray(result) ? result : [result]) as readonly Tensor[])

@@ -4,6 +4,7 @@ import { Generator, getRngState, manualSeed, rand, randint, randn, randperm, set
 import type { Tensor } from 'tensorfx'
 import { philox } from '../../src/tensor/generator.ts'
 import { opOf } from '../../src/ops/defineOp.ts'
+import type { OpDef } from '../../src/dispatch/index.ts'
 import { philoxNormal, philoxUniform } from '../../src/ops/philox.ts'
 
 const numbers = (t: Tensor): number[] => Array.from(t.toTypedArray() as ArrayLike<number>, Number)
@@ -30,7 +31,7 @@ describe('philox', () => {
   it('has decompositions that give the same numbers as the kernels', () => {
     for (const n of [1, 5, 8, 31, 100]) {
       for (const fn of [philoxUniform, philoxNormal]) {
-        const decompose = opOf(fn).decompose as unknown as (...args: unknown[]) => Tensor
+        const decompose = (opOf(fn) as OpDef).decompose as unknown as (...args: unknown[]) => Tensor
         expect(numbers(decompose([n], 3, 4, 5, 6))).toEqual(numbers(fn([n], 3, 4, 5, 6)))
       }
     }

@@ -1,7 +1,7 @@
 // Embedding: rows of a table by index; its backward adds gradient rows up.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import {
-  accumulate, at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store,
+  at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
