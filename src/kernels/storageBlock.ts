@@ -3,6 +3,7 @@
 // Finalizers do not run inside a synchronous loop. Past the heap's soft limit a new block therefore first asks Node for a collection and runs
 // the finalizers at once, where that is possible; else it is an ordinary ArrayBuffer (spilled), which the collector frees even inside the loop,
 // and kernels work on a copy of it.
+import { ArgumentError } from '../errors/index.ts'
 import { allocate, free, heapStats, heapU8, tryAllocate, withinSoftLimit } from './heap.ts'
 
 export class Block {
@@ -129,6 +130,7 @@ export function withPointers(blocks: readonly Block[], written: readonly boolean
     if (block.ptr !== 0) return block.ptr
     let copy = copies.get(block)
     if (copy === undefined) {
+      if (block.spill === null && block.nbytes > 0) throw new ArgumentError('the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.')
       copy = allocate(Math.max(block.nbytes, 1))
       copies.set(block, copy)
       if (block.spill !== null) heapU8().set(new Uint8Array(block.spill), copy)

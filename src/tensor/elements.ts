@@ -2,6 +2,8 @@
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, heapF32, heapF64, heapI32, heapU8 } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { contiguousStrides, formatShape } from './shape.ts'
+import { Storage } from './storage.ts'
 import { Tensor } from './tensor.ts'
 
 /** The typed arrays of the dtypes: Float32Array, Float64Array, Int32Array, and Uint8Array (0 or 1) for bool. */
@@ -94,4 +96,17 @@ export function tensorFromValues(values: ArrayLike<number>, shape: readonly numb
   // Storing into an Int32Array truncates towards zero, as PyTorch's conversion does.
   else data.set(values, base)
   return tensor
+}
+
+/** A tensor over new storage that holds exactly `bytes` (little-endian elements of `dtype`); `strides` may leave gaps or overlap. Throws ArgumentError when they reach past the end. */
+export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dtype: DType, strides?: readonly number[]): Tensor {
+  const { size } = dtypeInfo[dtype]
+  const layout = strides ?? contiguousStrides(shape)
+  const reach = shape.includes(0) ? 0 : shape.reduce((last, n, i) => last + (n - 1) * (layout[i] as number), 1)
+  if (bytes.length < reach * size) {
+    throw new ArgumentError(`tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${reach * size} bytes, got ${bytes.length}.`)
+  }
+  const storage = Storage.allocate(bytes.length)
+  storage.writeBytes(bytes)
+  return new Tensor(shape, dtype, storage, layout)
 }

@@ -1,5 +1,5 @@
 // The data behind tensors: one block of memory, shared by a tensor and its views, with a version that in-place operators raise.
-import { newBlock } from '../kernels/index.ts'
+import { newBlock, readBlock, writeBlock } from '../kernels/index.ts'
 import type { Block } from '../kernels/index.ts'
 
 export class Storage {
@@ -16,5 +16,15 @@ export class Storage {
   /** New memory of that many bytes, not cleared. */
   static allocate(nbytes: number): Storage {
     return new Storage(newBlock(nbytes), nbytes)
+  }
+
+  /** The bytes from `start` to `end`, copied. */
+  readBytes(start = 0, end: number = this.nbytes): Uint8Array {
+    return readBlock(this.block, start, end)
+  }
+
+  /** Writes bytes from `start` on. Raises no version. */
+  writeBytes(bytes: Uint8Array, start = 0): void {
+    writeBlock(this.block, start, bytes)
   }
 }

@@ -53,8 +53,8 @@ describe('RecordMode', () => {
     const inner = new RecordMode()
     withMode(outer, () => withMode(inner, () => sum(full([2], 1))))
     expect([outer.names, inner.names]).toEqual([
-      ['torch.full', 'torch.sum'],
-      ['torch.full', 'torch.sum'],
+      ['torch.ops.tensorfx.full', 'torch.sum'],
+      ['torch.ops.tensorfx.full', 'torch.sum'],
     ])
     const fake = new RecordMode()
     const y = withMode(new FakeTensorMode(), () => withMode(fake, () => clone(tensor([1]))))
@@ -66,6 +66,6 @@ describe('RecordMode', () => {
     expect(() => withMode(mode, () => add(zeros([2]), zeros([3])))).toThrow(ShapeError)
     expect(dispatchState.mode).toBeNull()
     withMode(mode, () => withoutModes(() => zeros([1])))
-    expect(mode.names).toEqual(['torch.full', 'torch.full'])
+    expect(mode.names).toEqual(['torch.ops.tensorfx.full', 'torch.ops.tensorfx.full'])
   })
 })
