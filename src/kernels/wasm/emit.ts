@@ -88,7 +88,7 @@ export class StatementEmitter {
   }
 
   private statement(stmt: Stmt): void {
-    const { x, f } = this
+    const { x } = this
     switch (stmt.kind) {
       case 'for':
         return this.loop(stmt)
@@ -115,7 +115,6 @@ export class StatementEmitter {
         const place = x.place(stmt.buffer, stmt.index)
         if (stmt.combine !== null) value = emitCombine(x.code, stmt.combine, stmt.buffer.dtype, emitLoad(x.code, place, null), value)
         emitStore(x.code, place, value, x.wide && !place.lanes)
-        return f.op('nop')
       }
     }
   }
@@ -166,7 +165,7 @@ export class StatementEmitter {
 
   /** A simd loop: in fours of vectors, in vectors, in single elements. */
   private lanes(stmt: ForStmt, counter: number, changed: ReadonlyMap<Local, Combine | 'assign'>, declared: ReadonlySet<Local>): void {
-    const { x, f } = this
+    const { x } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
     const unroll = least >= LANES * UNROLL && this.worthUnrolling(stmt) ? UNROLL : 1
@@ -190,7 +189,6 @@ export class StatementEmitter {
     }
     x.inLanes(stmt.loop, false, 1, () => this.iterations(stmt, counter, 1))
     for (const variable of declared) x.laneLocals.delete(variable)
-    f.op('nop')
   }
 
   /** Four accumulators into one. */
@@ -212,7 +210,7 @@ export class StatementEmitter {
   private iterations(stmt: ForStmt, counter: number, step: number): void {
     const { x, f } = this
     const { extent } = stmt.loop
-    if (typeof extent === 'number' && (extent < step || (step === 1 && x.simd !== null && extent % LANES === 0))) return
+    if (typeof extent === 'number' && (extent < step || (step === 1 && x.simd === stmt.loop && extent % LANES === 0))) return
     const enough = (): void => {
       f.get(counter)
       if (typeof extent === 'number') f.i32Const(extent - step)

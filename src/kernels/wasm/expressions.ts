@@ -22,9 +22,9 @@ export class ExpressionEmitter {
   /** Four lanes along `simd`; else one element at a time, and then all lanes of every value are equal. */
   wide = false
   /** Where each local lives. */
-  readonly locals = new Map<Local, Val>()
+  readonly locals: Map<Local, Val> = new Map()
   /** Locals declared inside the present simd loop: they differ between lanes. */
-  readonly laneLocals = new Set<Local>()
+  readonly laneLocals: Set<Local> = new Set()
   private readonly library: MathLibrary
   private readonly facts = new ExprFacts()
   private readonly memos: Map<Expr, Val>[] = [new Map()]

@@ -203,7 +203,7 @@ function powHalf(code: VectorCode, x: Val, y: Val): Val {
   const series = code.polynomial(z, [2 / 15, 2 / 13, 2 / 11, 2 / 9, 2 / 7, 2 / 5, 2 / 3, 2], 'f64')
   const log = code.op2('f64x2.add', code.op2('f64x2.mul', s, series), code.op2('f64x2.mul', k, code.f64(Math.LN2)))
   const zeroed = code.select(code.op2('f64x2.eq', magnitude, code.f64(0)), code.f64(-Infinity), log)
-  const full = code.select(code.op2('f64x2.eq', magnitude, code.f64(Infinity)), code.f64(Infinity), zeroed)
+  const full = code.select(code.op2('f64x2.lt', magnitude, code.f64(Infinity)), zeroed, magnitude)
   const t = code.op2('f64x2.min', code.op2('f64x2.max', code.op2('f64x2.mul', full, y), code.f64(-160)), code.f64(100))
   const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', t, code.f64(Math.LOG2E)))
   const r = code.op2('f64x2.sub', t, code.op2('f64x2.mul', n, code.f64(Math.LN2)))

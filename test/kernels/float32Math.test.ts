@@ -1,0 +1,135 @@
+// Accuracy of the operations: every ScalarOp against JavaScript's Math, on random and special values.
+import { describe, expect, test } from 'vitest'
+import { at, bufferParam, call, forLoop, load, loopVar, sizeParam, store } from '../../src/kernels/loopIr.ts'
+import type { DType } from '../../src/kernels/dtype.ts'
+import type { Kernel, ScalarOp } from '../../src/kernels/loopIr.ts'
+import { scalarOperation } from '../../src/kernels/reference.ts'
+import { arrayOf, maxUlps, runWasm } from './harness.ts'
+
+const UNARY: readonly ScalarOp[] = ['neg', 'abs', 'sign', 'floor', 'ceil', 'round', 'trunc', 'sqrt', 'rsqrt', 'reciprocal']
+const BINARY: readonly ScalarOp[] = ['add', 'sub', 'mul', 'div', 'min', 'max', 'floorDiv', 'remainder', 'pow']
+const COMPARE: readonly ScalarOp[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge']
+
+function kernelOf(op: ScalarOp, dtype: DType, arity: number, result: DType, mode: 'simd' | 'serial' = 'simd'): Kernel {
+  const n = sizeParam('n')
+  const i = loopVar('i', n)
+  const out = bufferParam('out', result, 'write')
+  const inputs = ['a', 'b'].slice(0, arity).map((name) => bufferParam(name, dtype))
+  return { name: op, params: [out, ...inputs, n], body: [forLoop(i, mode, [store(out, at([i, 1]), call(op, ...inputs.map((b) => load(b, at([i, 1])))))])] }
+}
+
+let seed = 1
+const random = (): number => {
+  seed = (Math.imul(seed, 1664525) + 1013904223) | 0
+  return (seed >>> 0) / 2 ** 32
+}
+const SPECIAL = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, Infinity, -Infinity, NaN, 1e-45, -1e-45, 1.1754944e-38, 1e-30, 3.4028235e38, -3.4028235e38, 88.7, 88.8, -87.5, -103, -104.5, 1e-8, 16777216, 4194304.5]
+/** Random values of every scale that fits. */
+const samples = (dtype: DType, scale: number): number[] => {
+  const count = 3001
+  if (dtype === 'bool') return Array.from({ length: count }, () => Number(random() < 0.5))
+  if (dtype === 'int32') return [0, 1, -1, 2, 7, -7, 2147483647, -2147483648, ...Array.from({ length: count }, () => ((random() - 0.5) * 2 ** (1 + random() * 31)) | 0)]
+  const round = (x: number): number => (dtype === 'float32' ? Math.fround(x) : x)
+  return [...SPECIAL, ...Array.from({ length: count }, () => (random() - 0.5) * 2 * scale * (random() < 0.3 ? 10 ** (-6 * random()) : 1))].map(round)
+}
+
+function run(op: ScalarOp, dtype: DType, result: DType, inputs: readonly number[][], mode: 'simd' | 'serial'): { actual: ArrayLike<number>; expected: number[] } {
+  const kernel = kernelOf(op, dtype, inputs.length, result, mode)
+  const n = (inputs[0] as number[]).length
+  const out = runWasm(kernel, { out: arrayOf(result, n), a: arrayOf(dtype, inputs[0] as number[]), ...(inputs[1] === undefined ? {} : { b: arrayOf(dtype, inputs[1]) }), n })
+  return { actual: out['out'] as ArrayLike<number>, expected: (inputs[0] as number[]).map((a, i) => scalarOperation(op, dtype, [a, ...inputs.slice(1).map((b) => b[i] as number)])) }
+}
+
+/** Every special value with every other, and random pairs. */
+function pairs(dtype: DType, scale: number): [number[], number[]] {
+  const special = dtype === 'bool' ? [0, 1] : dtype === 'int32' ? [0, 1, -1, 2, 7, -7, 2147483647, -2147483648] : SPECIAL.map((x) => (dtype === 'float32' ? Math.fround(x) : x))
+  const cross = special.flatMap((a) => special.map((b) => [a, b] as const))
+  const [a, b] = [samples(dtype, scale), samples(dtype, scale)]
+  return [[...cross.map(([x]) => x), ...a], [...cross.map(([, y]) => y), ...b]]
+}
+
+for (const mode of ['simd', 'serial'] as const) {
+  describe(`in ${mode} loops`, () => {
+    for (const dtype of ['float32', 'float64', 'int32'] as const) {
+      test(`exactly rounded unary operations of ${dtype} equal JavaScript's`, () => {
+        for (const op of UNARY) {
+          if (dtype === 'int32' && ['sqrt', 'rsqrt', 'reciprocal'].includes(op)) continue
+          const { actual, expected } = run(op, dtype, dtype, [samples(dtype, 100)], mode)
+          for (let i = 0; i < expected.length; i++) expect(Math.abs(actual[i] as number) === 0 ? 0 : actual[i], `${op} ${i}`).toBe(Math.abs(expected[i] as number) === 0 ? 0 : expected[i])
+        }
+      })
+      test(`binary operations of ${dtype} equal JavaScript's`, () => {
+        for (const op of BINARY) {
+          const [a, b] = pairs(dtype, 50)
+          const { actual, expected } = run(op, dtype, dtype, [a, b], mode)
+          for (let i = 0; i < expected.length; i++) {
+            // Quotients past 2^29 are not exact in float32's floorDiv and remainder.
+            if (dtype === 'float32' && (op === 'floorDiv' || op === 'remainder') && Math.abs((a[i] as number) / (b[i] as number)) > 2 ** 23) continue
+            const [x, e] = [actual[i] as number, expected[i] as number]
+            const what = `${op}(${a[i]}, ${b[i]}) = ${x}, expected ${e}`
+            if (op === 'pow' && dtype === 'float32') expect(maxUlps([x], [e]), what).toBeLessThanOrEqual(1)
+            else expect(x === e || (Number.isNaN(x) && Number.isNaN(e)), what).toBe(true)
+          }
+        }
+      })
+    }
+    test('comparisons, selection and logic of every dtype equal JavaScript\'s', () => {
+      for (const dtype of ['float32', 'float64', 'int32', 'bool'] as const) {
+        for (const op of COMPARE) {
+          const { actual, expected } = run(op, dtype, 'bool', pairs(dtype, 2), mode)
+          expect(Array.from(actual), `${op} ${dtype}`).toEqual(expected)
+        }
+      }
+      for (const op of ['and', 'or', 'bitAnd', 'bitOr', 'bitXor', 'add', 'mul', 'min', 'max'] as const) {
+        const { actual, expected } = run(op, 'bool', 'bool', pairs('bool', 1), mode)
+        expect(Array.from(actual), op).toEqual(expected)
+      }
+      expect(Array.from(run('not', 'bool', 'bool', [[0, 1, 1, 0, 1]], mode).actual)).toEqual([1, 0, 0, 1, 0])
+      for (const dtype of ['float32', 'float64'] as const) {
+        const { actual, expected } = run('isnan', dtype, 'bool', [samples(dtype, 1)], mode)
+        expect(Array.from(actual)).toEqual(expected)
+      }
+    })
+    test('bit operations of int32 equal JavaScript\'s', () => {
+      for (const op of ['bitAnd', 'bitOr', 'bitXor', 'shl', 'shrU', 'mulHiU'] as const) {
+        const { actual, expected } = run(op, 'int32', 'int32', pairs('int32', 1), mode)
+        expect(Array.from(actual), op).toEqual(expected)
+      }
+    })
+  })
+}
+
+const FUNCTIONS: readonly (readonly [ScalarOp, number, number])[] = [
+  ['exp', 100, 2], ['exp', 1, 2], ['expm1', 90, 3], ['expm1', 0.5, 3], ['log', 1000, 2], ['log', 1e38, 2], ['log', 2, 2], ['log1p', 100, 3], ['log1p', 0.01, 3],
+  ['tanh', 12, 3], ['tanh', 0.5, 3], ['sigmoid', 80, 3], ['erf', 4, 8], ['erf', 0.1, 8], ['sin', 10, 4], ['cos', 10, 4], ['sin', 1e4, 4], ['cos', 1e4, 4], ['sin', 1e6, 4], ['cos', 1e7, 4],
+]
+
+for (const [op, scale, limit] of FUNCTIONS) {
+  test(`${op} of float32 up to ${scale} is within ${limit} units in the last place, and right at special values`, () => {
+    const { actual, expected } = run(op, 'float32', 'float32', [samples('float32', scale)], 'simd')
+    const worst = maxUlps(actual, expected)
+    if (process.env['SHOW_ULPS'] !== undefined) console.log(op, scale, worst)
+    if (op === 'sin' || op === 'cos') {
+      for (let i = 0; i < expected.length; i++) {
+        const [a, e] = [actual[i] as number, expected[i] as number]
+        expect((Number.isNaN(a) && Number.isNaN(e)) || Math.abs(a - e) <= 1.5e-7 * Math.max(Math.abs(e), 1e-3), `${op}: ${a} ${e}`).toBe(true)
+      }
+    } else if (op === 'sigmoid' || op === 'erf') {
+      for (let i = 0; i < expected.length; i++) {
+        const [a, e] = [actual[i] as number, expected[i] as number]
+        expect((Number.isNaN(a) && Number.isNaN(e)) || Math.abs(a - e) <= 1e-6 * Math.abs(e) + 1e-37, `${op}: ${a} ${e}`).toBe(true)
+      }
+    } else expect(worst).toBeLessThanOrEqual(limit)
+  })
+  test(`${op} of float64 up to ${scale} is JavaScript's`, () => {
+    const { actual, expected } = run(op, 'float64', 'float64', [samples('float64', scale)], 'simd')
+    expect(Array.from(actual)).toEqual(expected)
+  })
+}
+
+test('functions keep the sign of zero', () => {
+  for (const op of ['expm1', 'log1p', 'tanh', 'erf', 'sin'] as const) {
+    const { actual } = run(op, 'float32', 'float32', [[-0, 0]], 'serial')
+    expect([Object.is(actual[0], -0), Object.is(actual[1], 0)], op).toEqual([true, true])
+  }
+})

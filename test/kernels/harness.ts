@@ -1,0 +1,73 @@
+// Runs a kernel as WebAssembly on a memory of its own, next to the reference interpreter.
+import { dtypeInfo } from '../../src/kernels/dtype.ts'
+import type { DType } from '../../src/kernels/dtype.ts'
+import type { Kernel } from '../../src/kernels/loopIr.ts'
+import { runReference } from '../../src/kernels/reference.ts'
+import type { BufferData } from '../../src/kernels/reference.ts'
+import { verifyKernel } from '../../src/kernels/verify.ts'
+import { emitKernel } from '../../src/kernels/wasm/emit.ts'
+import { float64Functions } from '../../src/kernels/wasm/mathLibrary.ts'
+
+export type Args = Readonly<Record<string, BufferData | number>>
+
+export const arrayOf = (dtype: DType, values: number | readonly number[]): BufferData => {
+  const Type = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype]
+  return typeof values === 'number' ? new Type(values) : Type.from(values as number[])
+}
+
+/** Runs the module; returns copies of the buffers afterwards. Throws when a byte outside the buffers changed. */
+export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, BufferData> {
+  const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as BufferData] as const)
+  const memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(buffers.reduce((n, [, data]) => n + data.byteLength + 64, 4096) / 65536) })
+  new Uint8Array(memory.buffer).fill(0xa5)
+  let top = 1024
+  const places = new Map<string, number>()
+  for (const [name, data] of buffers) {
+    new Uint8Array(memory.buffer, top).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
+    places.set(name, top)
+    top = (top + data.byteLength + 32 + 15) & ~15
+  }
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm as BufferSource), { env: { memory }, math: float64Functions as Record<string, (a: number, b: number) => number> })
+  const run = instance.exports['run'] as (...args: number[]) => void
+  run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))))
+  const bytes = new Uint8Array(memory.buffer)
+  const result: Record<string, BufferData> = {}
+  for (const [name, data] of buffers) {
+    const start = places.get(name) as number
+    const dtype = (kernel.params.find((p) => p.name === name) as { dtype: DType }).dtype
+    const copy = bytes.slice(start, start + data.byteLength)
+    result[name] = new ({ float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype])(copy.buffer, 0, copy.byteLength / dtypeInfo[dtype].size)
+    bytes.fill(0xa5, start, start + data.byteLength)
+  }
+  const stray = bytes.findIndex((byte) => byte !== 0xa5)
+  if (stray >= 0) throw new Error(`the kernel wrote to byte ${stray}, outside its buffers`)
+  return result
+}
+
+/** Runs the reference interpreter; returns copies of the buffers afterwards. */
+export function runOracle(kernel: Kernel, args: Args): Record<string, BufferData> {
+  const copies = Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeof value === 'number' ? value : value.slice()]))
+  runReference(kernel, copies)
+  return Object.fromEntries(Object.entries(copies).filter((entry) => typeof entry[1] !== 'number')) as Record<string, BufferData>
+}
+
+/** Verifies the kernel, runs it both ways and returns both results. */
+export function runBoth(kernel: Kernel, args: Args): { readonly wasm: Record<string, BufferData>; readonly oracle: Record<string, BufferData> } {
+  verifyKernel(kernel)
+  return { wasm: runWasm(kernel, args), oracle: runOracle(kernel, args) }
+}
+
+/** The largest difference in units of the last place of float32 (0 for equal, both NaN, or zeros of either sign). */
+export function maxUlps(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  let worst = 0
+  const order = (x: number): number => {
+    const bits = new Int32Array(new Float32Array([x]).buffer)[0] as number
+    return bits < 0 ? -2147483648 - bits : bits
+  }
+  for (let i = 0; i < expected.length; i++) {
+    const [a, e] = [actual[i] as number, expected[i] as number]
+    if (Number.isNaN(a) && Number.isNaN(e)) continue
+    worst = Math.max(worst, Number.isNaN(a) || Number.isNaN(e) ? Infinity : Math.abs(order(a) - order(Math.fround(e))))
+  }
+  return worst
+}
