@@ -10,6 +10,7 @@ export { elu, gelu, geluBackward, leakyRelu, silu, thresholdBackward } from './p
 export { normal_, uniform_ } from './random.ts'
 export { variance } from './reduction/mean.ts'
 export { sumToSize } from './reduction/sum.ts'
+export { repeat } from './view/repeat.ts'
 export { contiguous } from './view/reshape.ts'
 export { expand, slice, view } from './view/views.ts'
 export { addmm, baddbmm, bmm, dot, linear, matmul, mm, mv, outer } from './linalg/index.ts'

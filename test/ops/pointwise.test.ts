@@ -277,7 +277,7 @@ describe('errors name the operator, the argument and the fix', () => {
     ['null', () => torch.add(x, null as never), /torch\.add: argument 'other' must be a Tensor or a number, got null/],
     ['nothing', () => torch.add(x, undefined as never), /torch\.add: missing argument 'other'/],
     ['a number for self', () => torch.relu(1 as never), /torch\.relu: argument 'self' must be a Tensor, got 1/],
-    ['too many', () => torch.relu(x, x as never), /torch\.relu: .*takes 1/],
+    ['too many', () => (torch.relu as (...a: unknown[]) => unknown)(x, x), /torch\.relu: .*takes 1/],
     ['an unknown option', () => torch.add(x, x, { beta: 1 } as never), /torch\.add: unknown option 'beta'; known are self, other, alpha/],
     ['twice', () => torch.add(x, x, { other: x } as never), /torch\.add: argument 'other' was given twice/],
     ['an option of the wrong type', () => torch.sum(x, { keepdim: 1 } as never), /torch\.sum: argument 'keepdim' must be true or false, got 1/],

@@ -57,6 +57,20 @@ export const remainder: OpFunction<(self: Tensor, other: TensorOrNumber) => Tens
   derivative: ([g], { args: [a, b], needs }) => [g as Tensor, needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'floor' }))) : null],
 })
 
+/** Remainder with the sign of self, as JavaScript's `%`. PyTorch's `torch.fmod`. */
+export const fmod: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> = defineOp({
+  schema: 'fmod.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: {
+    promotion: 'promote',
+    compute: (a: Expr, b: Expr) => {
+      const quotient = call('div', a, b)
+      return call('sub', a, call('mul', b, a.dtype === 'int32' ? quotient : call('trunc', quotient)))
+    },
+  },
+  derivative: ([g], { args: [a, b], needs }) => [g as Tensor, needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'trunc' }))) : null],
+})
+
 /** Quotient rounded down. PyTorch's `torch.floor_divide`. */
 export const floorDivide: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> = defineOp({
   schema: 'floor_divide(Tensor self, Tensor other) -> Tensor',
@@ -174,6 +188,7 @@ declare module '../../tensor/tensor.ts' {
     mul(other: Tensor | number): Tensor
     div(other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }): Tensor
     remainder(other: Tensor | number): Tensor
+    fmod(other: Tensor | number): Tensor
     floorDivide(other: Tensor | number): Tensor
     pow(exponent: Tensor | number): Tensor
     neg(): Tensor

@@ -4,8 +4,11 @@ import type { DType, Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
-import { div, mul, sub } from '../pointwise/arithmetic.ts'
+import { abs, div, mul, pow, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
+import { ne } from '../pointwise/comparison.ts'
 import { sqrt, square } from '../pointwise/unary.ts'
+import { amax, amin } from './extremes.ts'
 import { spread, sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
@@ -48,11 +51,38 @@ export const std: OpFunction<(self: Tensor, dim?: Dims | (ReductionOptions & { r
   decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): Tensor => sqrt(variance(self, dim, { correction, keepdim })),
 })
 
-/** Euclidean norm over `dim`. PyTorch's `torch.norm` with p=2. */
-export const norm: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'norm(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+interface MomentOptions extends ReductionOptions {
+  readonly correction?: number
+}
+
+/** Variance and mean: [var, mean]. PyTorch's `torch.var_mean`. */
+export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
+  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
+  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [variance(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+})
+
+/** Standard deviation and mean: [std, mean]. PyTorch's `torch.std_mean`. */
+export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
+  schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
+  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+})
+
+export interface NormOptions extends ReductionOptions {
+  readonly p?: number
+}
+
+/** The p-norm over `dim`: 2 the Euclidean length, 1 the sum of absolute values, Infinity the greatest, 0 the count of non-zeros. PyTorch's `torch.norm`. */
+export const norm: OpFunction<(self: Tensor, p?: number | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
+  schema: 'norm.ScalarOpt_dim(Tensor self, Scalar p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  decompose: (self: Tensor, dim: Dims, keepdim: boolean): Tensor => sqrt(sum(mul(self, self), dim, keepdim)),
+  decompose: (self: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor => {
+    if (p === 2) return sqrt(sum(mul(self, self), dim, keepdim))
+    if (p === 1) return sum(abs(self), dim, keepdim)
+    if (p === 0) return sum(to(ne(self, 0), self.dtype), dim, keepdim)
+    if (p === Infinity) return amax(abs(self), dim, keepdim)
+    if (p === -Infinity) return amin(abs(self), dim, keepdim)
+    return pow(sum(pow(abs(self), p), dim, keepdim), 1 / p)
+  },
 })
 
 declare module '../../tensor/tensor.ts' {
@@ -60,6 +90,6 @@ declare module '../../tensor/tensor.ts' {
     mean(dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
     var(dim?: number | readonly number[] | null | (ReductionOptions & { readonly correction?: number })): Tensor
     std(dim?: number | readonly number[] | null | (ReductionOptions & { readonly correction?: number })): Tensor
-    norm(dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
+    norm(p?: number | NormOptions, dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
   }
 }

@@ -4,11 +4,12 @@ import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
-import { add, mul, sub } from '../pointwise/arithmetic.ts'
-import { div } from '../pointwise/arithmetic.ts'
+import { abs, add, div, mul, sub } from '../pointwise/arithmetic.ts'
+import { eq } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
 import { exp, log } from '../pointwise/unary.ts'
 import { amax } from './extremes.ts'
-import { detach } from '../view/index.ts'
+import { detach, reshape } from '../view/index.ts'
 import { sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
@@ -49,10 +50,11 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
   schema: 'logsumexp(Tensor self, int[] dim, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self: Tensor, dim: readonly number[], keepdim: boolean): Tensor => {
-    const peak = amax(self, dim, true)
-    const top = detach(peak)
+    const peak = detach(amax(self, dim, true))
+    // Where all values are infinite, subtracting the peak would give NaN.
+    const top = where(eq(abs(peak), Infinity), 0, peak)
     const total = log(sum(exp(sub(self, top)), dim, keepdim))
-    return add(total, keepdim ? top : detach(amax(self, dim, false)))
+    return add(total, keepdim ? top : reshape(top, total.shape))
   },
 })
 
