@@ -1,13 +1,13 @@
 // From a graph to inductor's IR. The graph runs once on fake tensors under a dispatch mode; each operator call becomes IR nodes by the facts
 // of its declaration: a template, a pointwise or reduction rule, a view (which costs nothing), a decomposition, or else its eager kernel.
-import { withMode } from '../dispatch/index.ts'
+import { dispatch, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
-import type { GraphModule, Node } from '../fx/index.ts'
+import type { GraphModule, Node, Target } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import { cast, constant } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
-import { pointwiseDTypes } from '../ops/index.ts'
+import { opOf, pointwiseDTypes } from '../ops/index.ts'
 import { Tensor, contiguousStrides } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, ScalarInput } from './ir.ts'
@@ -54,6 +54,13 @@ class Lowering implements DispatchMode {
         onNode(node)
         return super.runNode(node)
       }
+
+      /** Operators are dispatched as they stand: numbers may be symbols here, which the public functions would refuse. */
+      override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
+        const op = opOf(target)
+        if (op === undefined) return super.callFunction(target, args, kwargs)
+        return dispatch(op, op.schema.args.map((arg, i) => (i < args.length ? args[i] : (kwargs[arg.name] ?? arg.default ?? null)) as Arg))
+      }
     }
     const result = withMode(this, () => new Lowerer(this.#gm).run(...args))
     const list = Array.isArray(result) ? (result as readonly unknown[]) : [result]
@@ -92,7 +99,8 @@ class Lowering implements DispatchMode {
     if (op.pointwise !== null) return this.#pointwise(op, args)
     if (op.reduction !== null) return this.#reduction(op, args)
     if (op.tags.has('view')) return this.#view(op, args)
-    if (op.decompose !== null) return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+    // A symbol for a number cannot go through the public functions that decompositions call.
+    if (op.decompose !== null && !args.some(isScalarSymbol)) return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
     return this.#extern(op, args)
   }
 
@@ -129,7 +137,7 @@ class Lowering implements DispatchMode {
     const rule = op.pointwise as NonNullable<OpDef['pointwise']>
     const spec = this.#spec(op, args) as TensorSpec
     const { buffer, tensor } = this.#newBuffer(spec)
-    const { compute: dtype, result } = pointwiseDTypes(op, args.map((a) => (isScalarSymbol(a) ? 1.5 : a)))
+    const { compute: dtype } = pointwiseDTypes(op, args.map((a) => (isScalarSymbol(a) ? 1.5 : a)))
     const reads: Access[] = []
     const scalars: { input: ScalarInput; dtype: DType }[] = []
     // How each argument reaches `compute`: the position of a read, of a scalar, or the value itself.
@@ -155,7 +163,7 @@ class Lowering implements DispatchMode {
     visit(probe, (e) => {
       if (e.kind === 'call' && EXPENSIVE.has(e.op)) expensive = true
     })
-    const compute = (r: readonly Expr[], s: readonly Expr[]): Expr => cast(rule.compute(...operands.map((o) => o(r, s))), result)
+    const compute = (r: readonly Expr[], s: readonly Expr[]): Expr => cast(rule.compute(...operands.map((o) => o(r, s))), spec.dtype)
     this.#add({ kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: spec.shape, reads, scalars, compute, expensive }, buffer)
     return tensor
   }

@@ -109,9 +109,11 @@ class ProgramWriter {
     this.#lines.push(`${this.#constant(step.compiled.run)}(${args.join(', ')}) // ${step.name}`)
   }
 
+  /** What is written off the heap must be copied back. */
   #markWritten(buffer: Buffer): string[] {
     const input = this.#inPlace.get(buffer)
-    return input === undefined ? [] : [`staging.written(inputs[${input}])`]
+    const tensor = input === undefined ? this.#tensors.get(buffer) : `inputs[${input}]`
+    return tensor === undefined ? [] : [`if (${tensor}.storage.block.ptr === 0) staging.written(${tensor})`]
   }
 
   #extern(node: ExternNode): void {

@@ -1,0 +1,101 @@
+// ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
+import { withMode, withoutModes } from '../dispatch/index.ts'
+import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
+import { UnsupportedError } from '../errors/index.ts'
+import { Graph, operator } from '../fx/index.ts'
+import type { Argument, Node } from '../fx/index.ts'
+import { captureStack } from '../provenance/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import { spell } from './spell.ts'
+
+const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
+
+/** Records into `graph`; tensors are tied to nodes with `track`. */
+export class ProxyTensorMode implements DispatchMode {
+  readonly name = 'ProxyTensorMode'
+  readonly graph: Graph = new Graph()
+  /** Replace operators that have a decomposition by it. */
+  readonly decompose: boolean
+  /** Real tensors that were met: constants of the program, by attribute name. */
+  readonly constants = new Map<string, Tensor>()
+  readonly #nodes = new Map<Tensor, Node>()
+
+  constructor(options: { readonly decompose?: boolean } = {}) {
+    this.decompose = options.decompose ?? false
+  }
+
+  /** A placeholder that stands for a fake tensor. */
+  placeholder(name: string, tensor: Tensor): Node {
+    const node = this.graph.placeholder(name)
+    node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
+    this.#nodes.set(tensor, node)
+    return node
+  }
+
+  /** The node of a tensor; a real tensor from outside becomes a constant. */
+  nodeOf(tensor: Tensor): Node {
+    const known = this.#nodes.get(tensor)
+    if (known !== undefined) return known
+    if (tensor.isFake) throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
+    const name = `_tensor_constant${this.constants.size}`
+    this.constants.set(name, tensor)
+    const first = this.graph.first
+    const node = this.graph.insertingBefore(first, () => this.graph.createNode('get_attr', name))
+    node.meta['val'] = specOf(tensor)
+    this.#nodes.set(tensor, node)
+    return node
+  }
+
+  handle(op: OpDef, args: readonly Arg[]): Result {
+    if (op.functional !== null) return this.#inPlace(op.functional, args)
+    if (this.decompose && op.decompose !== null && op.template === null && op.pointwise === null && op.reduction === null) {
+      return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+    }
+    const node = this.#record(op, args)
+    const spec = withoutModes(() => (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args))
+    if (!Array.isArray(spec)) {
+      const result = this.#fake(spec as TensorSpec, op, args)
+      node.meta['val'] = specOf(result)
+      this.#nodes.set(result, node)
+      return result
+    }
+    const results = (spec as readonly TensorSpec[]).map((s) => this.#fake(s, op, args))
+    node.meta['val'] = results.map(specOf)
+    results.forEach((result, i) => {
+      const item = this.graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
+      item.meta['val'] = specOf(result)
+      this.#nodes.set(result, item)
+    })
+    return results
+  }
+
+  #fake(spec: TensorSpec, op: OpDef, args: readonly Arg[]): Tensor {
+    const result = Tensor.fake(spec)
+    const [self] = args
+    if (op.tags.has('view') && self instanceof Tensor) result.viewBase = self.viewBase ?? self
+    return result
+  }
+
+  #record(op: OpDef, args: readonly Arg[]): Node {
+    const value = (arg: Arg): Argument => {
+      if (arg instanceof Tensor) return this.nodeOf(arg)
+      if (Array.isArray(arg)) return (arg as readonly Arg[]).map(value)
+      return arg as Argument
+    }
+    const { args: positional, kwargs } = spell(op.schema.args, args.map(value))
+    const node = this.graph.callFunction(op.fn, positional, kwargs)
+    node.meta['stack_trace'] = captureStack()
+    return node
+  }
+
+  /** Functionalization: the tensor stands for the new value from now on. */
+  #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
+    const self = args[0] as Tensor
+    if (self.viewBase !== null) throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
+    const result = this.handle(functional, args) as Tensor
+    this.#nodes.set(self, this.nodeOf(result))
+    return self
+  }
+}

@@ -1,0 +1,74 @@
+// The trace tree: what a compiled function did so far, operator by operator. Each call walks it; the checks on the way are the guards.
+import type { Arg, OpDef } from '../dispatch/index.ts'
+import { sameShape } from '../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../tensor/index.ts'
+import type { CapturedStack } from '../provenance/index.ts'
+import type { CompiledSegment } from './segment.ts'
+import type { BreakReason } from './explain.ts'
+
+/** One argument of a recorded call. */
+export type ArgStep =
+  /** A value that the segment knows already. */
+  | { readonly kind: 'slot'; readonly slot: number }
+  /** A tensor from outside, met here for the first time. */
+  | { readonly kind: 'input'; readonly slot: number; readonly spec: InputSpec }
+  /** A number that differs from call to call: an input of the graph. */
+  | { readonly kind: 'scalar'; readonly slot: number }
+  | { readonly kind: 'const'; readonly value: Arg }
+  | { readonly kind: 'list'; readonly items: readonly ArgStep[] }
+
+/** What must agree of an outside tensor. */
+export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
+  readonly requiresGrad: boolean
+  /** A name for the placeholder, when one is known. */
+  readonly name: string | null
+}
+
+/** A point of the tree: after a call, or the start of a segment. */
+export class Step {
+  readonly op: OpDef | null
+  readonly args: readonly ArgStep[]
+  /** Stand-ins of the results: new lazy tensors copy their layout. */
+  readonly results: readonly Tensor[]
+  readonly single: boolean
+  readonly firstSlot: number
+  /** First slot that is free after this step. */
+  readonly nextSlot: number
+  readonly parent: Step | null
+  readonly stack: CapturedStack | null
+  readonly children: Step[] = []
+  /** What was compiled for segments that end here, by which slots they give. */
+  readonly ends = new Map<string, CompiledSegment>()
+  /** Slots of segments ending here that turned out to be needed later. */
+  readonly learned = new Set<number>()
+  /** Where the code goes on after a graph break here. */
+  after: Step | null = null
+  breakReason: BreakReason | null = null
+
+  constructor(op: OpDef | null, args: readonly ArgStep[], results: readonly Tensor[], single: boolean, firstSlot: number, nextSlot: number, parent: Step | null, stack: CapturedStack | null) {
+    this.op = op
+    this.args = args
+    this.results = results
+    this.single = single
+    this.firstSlot = firstSlot
+    this.nextSlot = nextSlot
+    this.parent = parent
+    this.stack = stack
+  }
+
+  static root(): Step {
+    return new Step(null, [], [], true, 0, 0, null, null)
+  }
+
+  /** The steps from the segment's start to this one. */
+  path(): Step[] {
+    const steps: Step[] = []
+    for (let step: Step | null = this; step !== null && step.op !== null; step = step.parent) steps.push(step) // eslint-disable-line typescript/no-this-alias
+    return steps.reverse()
+  }
+}
+
+/** Whether an outside tensor fits what was recorded. */
+export function fitsSpec(tensor: Tensor, spec: InputSpec): boolean {
+  return tensor.dtype === spec.dtype && tensor.requiresGrad === spec.requiresGrad && sameShape(tensor.shape, spec.shape) && sameShape(tensor.strides, spec.strides)
+}
