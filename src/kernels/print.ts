@@ -1,61 +1,172 @@
-// The canonical text of a kernel: for people, and as the key under which compiled kernels are cached.
-import type { Expr, Index, Kernel, Size, Stmt } from './loopIr.ts'
-
-const size = (s: Size): string => (typeof s === 'number' ? String(s) : s.name)
-
-function index({ base, terms, dynamic }: Index): string {
-  const parts = [
-    ...(base === 0 ? [] : [size(base)]),
-    ...terms.map((t) => (t.stride === 1 ? t.loop.name : `${t.loop.name} * ${size(t.stride)}`)),
-    ...dynamic.map((d) => (d.stride === 1 ? expr(d.value) : `${expr(d.value)} * ${size(d.stride)}`)),
-  ]
-  return parts.length === 0 ? '0' : parts.join(' + ')
-}
+// The canonical text of a kernel: for people, and as the key under which compiled kernels are cached. Two kernels with the same text are the same.
+//
+// An expression that is used more than once in one iteration is written once, as `let`, where it is first used: that is when it is evaluated.
+// Loops, locals and parameters that share a name are told apart by a number.
+import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './analysis.ts'
+import type { DType } from './dtype.ts'
+import type { Expr, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 
 const INFIX: Readonly<Record<string, string>> = { add: '+', sub: '-', mul: '*', div: '/', eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', and: '&&', or: '||' }
+const SUFFIX: Readonly<Record<DType, string>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
+const ACCESS = { read: 'in', write: 'out', readwrite: 'inout' } as const
 
-function expr(e: Expr): string {
-  switch (e.kind) {
-    case 'const':
-      return `${Object.is(e.value, -0) ? '-0' : e.value}${e.dtype === 'float32' ? 'f' : e.dtype === 'float64' ? 'd' : e.dtype === 'bool' ? 'b' : ''}`
-    case 'scalar':
-      return e.param.name
-    case 'iota':
-      return e.loop.name
-    case 'sizeOf':
-      return e.size.name
-    case 'load': {
-      const text = `${e.buffer.name}[${index(e.index)}]`
-      return e.mask === null ? text : `(${expr(e.mask)} ? ${text} : 0)`
-    }
-    case 'cast':
-      return `${e.dtype}(${expr(e.value)})`
-    case 'local':
-      return e.local.name
-    default: {
-      const infix = INFIX[e.op]
-      return infix === undefined ? `${e.op}(${e.args.map(expr).join(', ')})` : `(${e.args.map(expr).join(` ${infix} `)})`
-    }
-  }
-}
-
-function stmt(s: Stmt, indent: string): string {
-  switch (s.kind) {
-    case 'for':
-      return `${indent}for ${s.loop.name} < ${size(s.loop.extent)}${s.mode === 'simd' ? ' simd' : ''} {\n${s.body.map((b) => stmt(b, `${indent}  `)).join('\n')}\n${indent}}`
-    case 'declare':
-      return `${indent}${s.local.dtype} ${s.local.name} = ${expr(s.init)}`
-    case 'assign':
-      return `${indent}${s.local.name} = ${expr(s.value)}`
-    case 'accumulate':
-      return `${indent}${s.local.name} ${s.combine}= ${expr(s.value)}`
-    default:
-      return `${indent}${s.buffer.name}[${index(s.index)}] ${s.combine === null ? '' : s.combine}= ${expr(s.value)}`
-  }
-}
-
-/** The kernel as readable text; two kernels with the same text compute the same. Shared expressions are written out at each use. */
+/** The kernel as readable text, one statement a line. */
 export function printKernel(kernel: Kernel): string {
-  const params = kernel.params.map((p) => (p.kind === 'buffer' ? `${p.access === 'read' ? 'in' : p.access === 'write' ? 'out' : 'inout'} ${p.dtype} ${p.name}[]` : p.kind === 'size' ? `size ${p.name}` : `${p.dtype} ${p.name}`))
-  return `kernel ${kernel.name}(${params.join(', ')}) {\n${kernel.body.map((s) => stmt(s, '  ')).join('\n')}\n}`
+  return new Printer(kernel).print()
+}
+
+class Printer {
+  private readonly kernel: Kernel
+  private readonly names = new Map<Param | LoopVar | Local, string>()
+  private readonly taken = new Set<string>()
+  private readonly shared: ReadonlySet<Expr>
+  private readonly lets: Map<Expr, string>[] = [new Map()]
+  private readonly facts = new ExprFacts()
+  private readonly lines: string[] = []
+  private indent = '  '
+  private letCount = 0
+
+  constructor(kernel: Kernel) {
+    this.kernel = kernel
+    this.shared = sharedIn(kernel.body)
+  }
+
+  print(): string {
+    const params = this.kernel.params.map((p) => {
+      const name = this.name(p)
+      if (p.kind === 'buffer') return `${ACCESS[p.access]} ${p.dtype} ${name}[]`
+      return p.kind === 'size' ? `size ${name}` : `${p.dtype} ${name}`
+    })
+    for (const stmt of this.kernel.body) this.stmt(stmt)
+    return [`kernel ${this.kernel.name}(${params.join(', ')}) {`, ...this.lines, '}'].join('\n')
+  }
+
+  private name(of: Param | LoopVar | Local): string {
+    let name = this.names.get(of)
+    if (name === undefined) {
+      name = of.name
+      for (let i = 2; this.taken.has(name); i++) name = `${of.name}_${i}`
+      this.taken.add(name)
+      this.names.set(of, name)
+    }
+    return name
+  }
+
+  private size(size: Size): string {
+    return typeof size === 'number' ? String(size) : this.name(size)
+  }
+
+  private index({ base, terms, dynamic }: Index): string {
+    const times = (text: string, stride: Size): string => (stride === 1 ? text : `${text} * ${this.size(stride)}`)
+    const parts = [
+      ...(base === 0 ? [] : [this.size(base)]),
+      ...terms.map((t) => times(this.name(t.loop), t.stride)),
+      ...dynamic.map((d) => times(`int32(${this.expr(d.value)})`, d.stride)),
+    ]
+    return parts.length === 0 ? '0' : parts.join(' + ')
+  }
+
+  private expr(expr: Expr): string {
+    if (!this.shared.has(expr)) return this.formula(expr)
+    for (const scope of this.lets) {
+      const known = scope.get(expr)
+      if (known !== undefined) return known
+    }
+    const text = this.formula(expr)
+    const name = `$${this.letCount++}`
+    this.lines.push(`${this.indent}let ${name} = ${text}`)
+    this.lets.at(-1)?.set(expr, name)
+    return name
+  }
+
+  private formula(expr: Expr): string {
+    switch (expr.kind) {
+      case 'const':
+        return `${Object.is(expr.value, -0) ? '-0' : expr.value}${SUFFIX[expr.dtype]}`
+      case 'scalar':
+        return this.name(expr.param)
+      case 'iota':
+        return this.name(expr.loop)
+      case 'sizeOf':
+        return this.name(expr.size)
+      case 'local':
+        return this.name(expr.local)
+      case 'cast':
+        return `${expr.dtype}(${this.expr(expr.value)})`
+      case 'load': {
+        const mask = expr.mask === null ? null : this.expr(expr.mask)
+        const element = `${this.name(expr.buffer)}[${this.index(expr.index)}]`
+        return mask === null ? element : `(${mask} ? ${element} : 0)`
+      }
+      default: {
+        const infix = INFIX[expr.op]
+        const args = expr.args.map((arg) => this.expr(arg))
+        return infix === undefined ? `${expr.op}(${args.join(', ')})` : `(${args.join(` ${infix} `)})`
+      }
+    }
+  }
+
+  private line(text: string): void {
+    this.lines.push(`${this.indent}${text}`)
+  }
+
+  private stmt(stmt: Stmt): void {
+    switch (stmt.kind) {
+      case 'for': {
+        const { changed } = effectsOf(stmt.body)
+        for (const variable of changed.keys()) this.forget(variable)
+        this.line(`for ${this.name(stmt.loop)} < ${this.size(stmt.loop.extent)}${stmt.mode === 'simd' ? ' simd' : ''} {`)
+        const { indent } = this
+        this.indent = `${indent}  `
+        this.lets.push(new Map())
+        for (const inner of stmt.body) this.stmt(inner)
+        this.lets.pop()
+        this.indent = indent
+        this.line('}')
+        for (const variable of changed.keys()) this.forget(variable)
+        return
+      }
+      case 'declare': {
+        const value = this.expr(stmt.init)
+        this.line(`${stmt.local.dtype} ${this.name(stmt.local)} = ${value}`)
+        return this.forget(stmt.local)
+      }
+      case 'assign': {
+        const value = this.expr(stmt.value)
+        this.line(`${this.name(stmt.local)} = ${value}`)
+        return this.forget(stmt.local)
+      }
+      case 'accumulate': {
+        const value = this.expr(stmt.value)
+        this.line(`${this.name(stmt.local)} ${stmt.combine}= ${value}`)
+        return this.forget(stmt.local)
+      }
+      default: {
+        const value = this.expr(stmt.value)
+        this.line(`${this.name(stmt.buffer)}[${this.index(stmt.index)}] ${stmt.combine ?? ''}= ${value}`)
+      }
+    }
+  }
+
+  /** Expressions that read a local are evaluated again once it has changed. */
+  private forget(variable: Local): void {
+    for (const scope of this.lets) for (const expr of scope.keys()) if (this.facts.localsOf(expr).has(variable)) scope.delete(expr)
+  }
+}
+
+/** The loads, calls and casts that are used more than once. */
+function sharedIn(body: readonly Stmt[]): ReadonlySet<Expr> {
+  const seen = new Set<Expr>()
+  const shared = new Set<Expr>()
+  const visit = (expr: Expr): void => {
+    if (expr.kind !== 'load' && expr.kind !== 'call' && expr.kind !== 'cast') return
+    if (seen.has(expr)) {
+      shared.add(expr)
+      return
+    }
+    seen.add(expr)
+    operandsOf(expr).forEach(visit)
+  }
+  forEachStmt(body, (stmt) => expressionsOf(stmt).forEach(visit))
+  return shared
 }

@@ -6,19 +6,18 @@ import type { ModuleBuilder } from './assembler.ts'
 import { VectorCode } from './vectorCode.ts'
 import type { Val } from './vectorCode.ts'
 
-/** erf for float64 by its Taylor series or, far out, the continued fraction of erfc. About 1e-15. */
+/** erf for float64: a series of positive terms or, far out, the continued fraction of erfc. About 1e-15. */
 function erf(x: number): number {
   const a = Math.abs(x)
   if (!(a < 6)) return Number.isNaN(x) ? x : Math.sign(x)
-  if (a < 2.5) {
+  if (a < 3) {
     let term = x
     let sum = x
     for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) {
-      term *= -(x * x) / n
-      sum += term / (2 * n + 1)
-      if (term === 0) break
+      term *= (2 * x * x) / (2 * n + 1)
+      sum += term
     }
-    return (2 / Math.sqrt(Math.PI)) * sum
+    return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum
   }
   let fraction = a
   for (let n = 60; n >= 1; n--) fraction = a + n / 2 / fraction

@@ -1,0 +1,74 @@
+// Compiling: the cache, the heap's memory, epilogues inside other people's loops, and the promise about bits.
+import { expect, test } from 'vitest'
+import { allocate, at, bufferParam, call, compileKernel, constant, declare, forLoop, heapF32, iota, cast, kernelCacheStats, load, local, loopVar, read, sizeParam, store } from '../../src/kernels/index.ts'
+import type { Expr, Kernel } from '../../src/kernels/index.ts'
+import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
+import { StatementEmitter } from '../../src/kernels/wasm/emit.ts'
+import { MathLibrary, float64Functions } from '../../src/kernels/wasm/mathLibrary.ts'
+import { arrayOf, runWasm } from './harness.ts'
+
+const [out, a] = [bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32')]
+const n = sizeParam('n')
+const pointwise = (value: (x: Expr) => Expr): Kernel => {
+  const i = loopVar('i', n)
+  return { name: 'pointwise', params: [out, a, n], body: [forLoop(i, 'simd', [store(out, at([i, 1]), value(load(a, at([i, 1]))))])] }
+}
+
+test('a kernel runs on the heap, and an equal one is not compiled again', () => {
+  const [x, y] = [allocate(40), allocate(40)]
+  for (let k = 0; k < 10; k++) heapF32()[x / 4 + k] = k
+  const kernel = compileKernel(pointwise((v) => call('mul', v, constant('float32', 3))))
+  kernel.run(y, x, 10)
+  expect(Array.from(heapF32().subarray(y / 4, y / 4 + 10))).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
+  const { compiled } = kernelCacheStats()
+  expect(compileKernel(pointwise((v) => call('mul', v, constant('float32', 3))))).toBe(kernel)
+  expect(kernelCacheStats().compiled).toBe(compiled)
+  expect(WebAssembly.validate(kernel.wasm as BufferSource)).toBe(true)
+})
+
+test('the bits of an element do not depend on its place: four vectors, one vector, a single element', () => {
+  for (const op of ['exp', 'expm1', 'log', 'log1p', 'tanh', 'sigmoid', 'erf', 'sin', 'cos', 'rsqrt'] as const) {
+    const kernel = pointwise((v) => call(op, v))
+    for (const x of [0.3, 1.7, 9.1]) {
+      const results = new Set([...runWasm(kernel, { out: arrayOf('float32', 23), a: arrayOf('float32', Array<number>(23).fill(x)), n: 23 })['out'] as Float32Array])
+      expect(results.size, op).toBe(1)
+    }
+  }
+})
+
+test('erf of float64 is right to 1e-14', () => {
+  // Values from tables to 16 digits.
+  for (const [x, value] of [[0.5, 0.5204998778130465], [1, 0.8427007929497149], [2, 0.9953222650189527], [2.9, 0.9999589021219005], [3.5, 0.9999992569016276], [-1, -0.8427007929497149]] as const) {
+    expect(Math.abs((float64Functions['erf'] as (x: number) => number)(x) - value)).toBeLessThan(1e-14)
+  }
+})
+
+for (const wide of [true, false]) {
+  test(`an epilogue inside the caller's loops stores ${wide ? 'two vectors' : 'one element'} at the caller's position`, () => {
+    const [rows, cols] = [loopVar('rows', 3), loopVar('cols', 16)]
+    const bias = bufferParam('bias', 'float32')
+    const acc = local('acc', 'float32')
+    const scaled = local('scaled', 'float32')
+    const value = call('add', call('add', read(acc), load(bias, at([cols, 1]))), cast(iota(cols), 'float32'))
+    const body = [declare(scaled, call('mul', value, constant('float32', 2))), store(out, at([rows, 16], [cols, 1]), call('max', read(scaled), constant('float32', 0)))]
+    const m = new ModuleBuilder()
+    m.importMemory()
+    const library = new MathLibrary(m, body)
+    const f = m.function(['i32', 'i32', 'i32', 'i32', 'f32'], [], 'run')
+    const emitter = new StatementEmitter(library, f, [out, bias], body)
+    const vectors = [f.local('v128'), f.local('v128')].slice(0, wide ? 2 : 1)
+    for (const v of vectors) {
+      f.get(4)
+      f.op('f32x4.splat')
+      f.set(v)
+    }
+    emitter.epilogue(body, { loops: [{ loop: rows, counter: 2 }, { loop: cols, counter: 3 }], lanes: cols, wide, values: [{ local: acc, vectors }] })
+    const memory = new WebAssembly.Memory({ initial: 1 })
+    const run = new WebAssembly.Instance(new WebAssembly.Module(m.finish() as BufferSource), { env: { memory } }).exports['run'] as (...args: number[]) => void
+    const data = new Float32Array(memory.buffer)
+    for (let k = 0; k < 16; k++) data[k] = -k * k
+    run(1024, 0, 1, 4, 10)
+    const expected = Array.from({ length: 48 }, (_, k) => (k >= 20 && k < (wide ? 28 : 21) ? Math.max(0, 2 * (10 - (k - 16) ** 2 + (k - 16))) : 0))
+    expect(Array.from(data.subarray(256, 304))).toEqual(expected)
+  })
+}
