@@ -3,7 +3,7 @@ import { Generator, getRngState, manualSeed, setRngState } from './tensor/index.
 import { Tensor } from './tensor/index.ts'
 import { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import * as core from './ops/core.ts'
-import * as functional from './ops/functional/index.ts'
+import * as functional from './ops/functional.ts'
 import { variance } from './ops/reduction/mean.ts'
 import { allOps } from './ops/index.ts'
 import type { TargetFunction } from './protocol/index.ts'

@@ -100,7 +100,7 @@ function filled(op: string, size: readonly number[], value: number, dtype: DType
 }
 
 /** A tensor with one value everywhere. PyTorch's `torch.full`. */
-export const full: OpFunction<(size: readonly number[], fillValue: number, options?: CreationOptions) => Tensor> = defineOp({
+export const full: OpFunction<(size: readonly number[], fillValue: number | boolean, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size: readonly number[], value: number | boolean, dtype: DType | null, requiresGrad: boolean): Tensor =>

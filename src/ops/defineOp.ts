@@ -26,7 +26,7 @@ import { makeViews } from './eager/views.ts'
 export interface OpDeclaration {
   /** PyTorch's schema. Arguments after `*` are given in the trailing options object; the others by position or in the options object. */
   readonly schema: string
-  /** Where the public function lives: 'torch' (default), 'torch.nn.functional', 'torch.ops.tensorfx' (internal primitives, e.g. backward operators). */
+  /** Where the public function lives: 'torch' (default), 'torch.nn.functional', 'torch.Tensor' (methods that are no functions of torch), 'torch.ops.tensorfx' (internal primitives, e.g. backward operators). */
   readonly namespace?: string
   /** Install as a method of Tensor under the schema's name. */
   readonly method?: boolean
@@ -102,6 +102,8 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   table.push(op as OpDef)
   byName.set(qualname, op as OpDef)
   if (declaration.method === true) installMethod(op as OpDef, fn)
+  // torch.Tensor.add_(x, y), as in PyTorch: the method as a function, which captured graphs print.
+  if (namespace === 'torch.Tensor') Object.defineProperty(Tensor, fn.name, { value: fn, configurable: true, writable: true })
   return Object.assign(fn, { op: op as OpDef }) as unknown as OpFunction<F>
 }
 

@@ -4,9 +4,8 @@ import { Tensor, tensorFromValues, wrapDim } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { defineOp } from './defineOp.ts'
 import type { OpFunction } from './defineOp.ts'
-import { contiguous, transpose } from './view/index.ts'
-import { scatterAdd } from './view/indexing.ts'
 import { zeros } from './creation.ts'
+import { contiguous, scatterAdd, transpose } from './view/index.ts'
 
 export interface TopkOptions {
   readonly dim?: number
@@ -51,7 +50,8 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
         indices[line * k + i] = order[i] as number
       }
     }
-    const turned = self.ndim === 0 ? [] : spec.shape.with(at, spec.shape.at(-1) as number).with(-1, k)
+    const last = self.ndim - 1
+    const turned = self.ndim === 0 ? [] : spec.shape.with(at, spec.shape[last] as number).with(last, k)
     const back = (t: Tensor): Tensor => (self.ndim === 0 ? t : contiguous(transpose(t, at, -1)))
     return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int32'))]
   },

@@ -1,5 +1,5 @@
 // Pointwise operators against JavaScript's own arithmetic: values, layouts, promotion, in-place forms, errors.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as ops from 'tensorfx'
 import { DTypeError, ShapeError, add, arange, clamp, full, isnan, logicalAnd, logicalNot, maskedFill, mul, ones, pow, sub, tensor, torch, where, zeros } from 'tensorfx'

@@ -1,5 +1,5 @@
 // Reductions: values over any dimensions of any layout, PyTorch's numbers, errors.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as ops from 'tensorfx'
 import { amax, argmax, argmin, arange, cumsum, logSoftmax, logsumexp, max, mean, min, prod, softmax, sort, sum, tensor, topk, variance, zeros } from 'tensorfx'

@@ -104,7 +104,7 @@ export const pow: OpFunction<(self: Tensor, exponent: TensorOrNumber) => Tensor>
 })
 
 /** Logarithm with 0 for 0, as the derivative of 0^x needs it. */
-const logOf = (base: Tensor): Tensor => where(gt(base, 0), (base as unknown as { log(): Tensor }).log(), 0)
+const logOf = (base: Tensor): Tensor => where(gt(base, 0), base.log(), 0)
 
 /** -self. PyTorch's `torch.neg`. */
 export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({

@@ -17,6 +17,7 @@ const toCopy: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
 /** The tensor in another dtype; itself when it has it already. PyTorch's `Tensor.to`. */
 export const to: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
   schema: 'to.dtype(Tensor self, ScalarType dtype) -> Tensor',
+  namespace: 'torch.Tensor',
   method: true,
   decompose: (self: Tensor, dtype: DType): Tensor => {
     if (!isDType(dtype)) throw new ArgumentError(`Tensor.to: unknown dtype '${String(dtype)}'.`)
@@ -24,7 +25,7 @@ export const to: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
   },
 })
 
-const named = (name: string, dtype: DType): ((self: Tensor) => Tensor) => defineOp({ schema: `${name}(Tensor self) -> Tensor`, method: true, decompose: (self: Tensor): Tensor => to(self, dtype) })
+const named = (name: string, dtype: DType): ((self: Tensor) => Tensor) => defineOp({ schema: `${name}(Tensor self) -> Tensor`, namespace: 'torch.Tensor', method: true, decompose: (self: Tensor): Tensor => to(self, dtype) })
 
 /** As float32. PyTorch's `Tensor.float`. */
 export const float: (self: Tensor) => Tensor = named('float', 'float32')

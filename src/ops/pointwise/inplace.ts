@@ -3,7 +3,6 @@ import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
-import { sumToSize } from '../reduction/sum.ts'
 import { relu } from './activation.ts'
 import { add, addcdiv, addcmul, div, lerp, mul, neg, sub } from './arithmetic.ts'
 import { clamp } from './select.ts'
@@ -15,7 +14,8 @@ type TensorOrNumber = Tensor | number
 function inPlace<F extends (...args: any[]) => Tensor>(functional: OpFunction<F>): OpFunction<F> {
   const { schema } = functional.op
   const text = schema.text.replace(/^(\w+)/, '$1_').replace('Tensor self', 'Tensor(a!) self')
-  return defineOp<F>({ schema: text, method: true, functional })
+  // relu_ is the one that PyTorch also has as a function.
+  return defineOp<F>({ schema: text, namespace: schema.name === 'relu' ? 'torch' : 'torch.Tensor', method: true, functional })
 }
 
 /** self += alpha * other. PyTorch's `Tensor.add_`. */
@@ -48,11 +48,12 @@ export const copy: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp(
   schema: 'copy(Tensor self, Tensor src) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   pointwise: { promotion: 'first', compute: (_: Expr, src: Expr) => src },
-  derivative: ([g], { args: [, src] }) => [mul(g as Tensor, 0), sumToSize((g as Tensor).to((src as Tensor).dtype), (src as Tensor).shape)],
+  // Autograd brings the gradient of a broadcast or cast src into its shape and dtype.
+  derivative: ([g]) => [mul(g as Tensor, 0), g as Tensor],
 })
 
 /** Copies values (broadcast, cast) into self. PyTorch's `Tensor.copy_`. */
-export const copy_: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp({ schema: 'copy_(Tensor(a!) self, Tensor src) -> Tensor', method: true, functional: copy })
+export const copy_: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp({ schema: 'copy_(Tensor(a!) self, Tensor src) -> Tensor', namespace: 'torch.Tensor', method: true, functional: copy })
 
 /** A tensor like self, filled. PyTorch's aten.fill. */
 export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({
@@ -63,10 +64,10 @@ export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineO
 })
 
 /** Sets all elements. PyTorch's `Tensor.fill_`. */
-export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({ schema: 'fill_(Tensor(a!) self, Scalar value) -> Tensor', method: true, functional: fill })
+export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({ schema: 'fill_(Tensor(a!) self, Scalar value) -> Tensor', namespace: 'torch.Tensor', method: true, functional: fill })
 
 /** Sets all elements to 0. PyTorch's `Tensor.zero_`. */
-export const zero_: OpFunction<(self: Tensor) => Tensor> = defineOp({ schema: 'zero_(Tensor(a!) self) -> Tensor', method: true, decompose: (self: Tensor): Tensor => fill_(self, 0) })
+export const zero_: OpFunction<(self: Tensor) => Tensor> = defineOp({ schema: 'zero_(Tensor(a!) self) -> Tensor', namespace: 'torch.Tensor', method: true, decompose: (self: Tensor): Tensor => fill_(self, 0) })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

@@ -51,6 +51,7 @@ export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 /** Sums over the dimensions that were broadcast, so that the result has `size`. PyTorch's `Tensor.sum_to_size`. */
 export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Tensor> = defineOp({
   schema: 'sum_to_size(Tensor self, int[] size) -> Tensor',
+  namespace: 'torch.Tensor',
   method: true,
   decompose: (self: Tensor, size: readonly number[]): Tensor => {
     if (sameShape(self.shape, size)) return self

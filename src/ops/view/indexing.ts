@@ -6,10 +6,12 @@ import { Tensor, formatShape, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
+import { copyInto } from '../eager/copy.ts'
 import { launch } from '../eager/launch.ts'
 import { zeros } from '../creation.ts'
 import { clone, contiguous, reshape } from './reshape.ts'
-import { expand } from './views.ts'
+import { sliceBackward } from './slicing.ts'
+import { expand } from './windows.ts'
 
 function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const at = wrapDim(op, dim, self.ndim)
@@ -74,10 +76,14 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
     launch(lineKernel('gather', self.dtype), [out, source, contiguous(index)], [outer, n, inner, n * inner, (source.shape[at] ?? 1) * inner])
     return out
   },
-  derivative: ([g], { args: [x, dim, index] }) => [scatterAdd(zeros((x as Tensor).shape, { dtype: (g as Tensor).dtype }), dim as number, index as Tensor, g as Tensor), null, null],
+  derivative: ([g], { args: [x, dim, index] }) => [
+    scatterAdd(zeros((x as Tensor).shape, { dtype: (g as Tensor).dtype }), dim as number, index as Tensor, g as Tensor),
+    null,
+    null,
+  ],
 })
 
-/** self cut to the index's sizes in all dimensions but `dim`. */
+/** self cut to the index's sizes in all dimensions but `dim`; a view. */
 function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
   let out = self
   self.shape.forEach((size, d) => {
@@ -86,25 +92,41 @@ function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
   return out
 }
 
+function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor): number {
+  const at = checkIndex('torch.scatter_add', self, dim, index)
+  if (src.dtype !== self.dtype) throw new DTypeError(`torch.scatter_add: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
+  if (src.ndim !== index.ndim || src.shape.some((s, i) => s < (index.shape[i] as number))) {
+    throw new ShapeError(`torch.scatter_add: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`)
+  }
+  return at
+}
+
 /** self with src added at index along dim; repeated indices add up. PyTorch's `torch.scatter_add`. */
 export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, src: Tensor) => Tensor> = defineOp({
   schema: 'scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor',
   method: true,
-  meta: (self: Tensor, dim: number, index: Tensor): TensorSpec => {
-    checkIndex('torch.scatter_add', self, dim, index)
+  meta: (self: Tensor, dim: number, index: Tensor, src: Tensor): TensorSpec => {
+    checkScatter(self, dim, index, src)
     return { shape: self.shape, dtype: self.dtype }
   },
   kernel: (self: Tensor, dim: number, index: Tensor, src: Tensor): Tensor => {
-    const at = checkIndex('torch.scatter_add', self, dim, index)
+    const at = checkScatter(self, dim, index, src)
     checkRange('torch.scatter_add', index, self.shape[at] ?? 1)
-    const whole = index.shape.every((s, d) => d === at || s === self.shape[d])
-    if (!whole) throw new ShapeError(`torch.scatter_add: index of shape ${formatShape(index.shape)} must have self's sizes (${formatShape(self.shape)}) in all dimensions but ${dim}.`)
     const out = clone(self)
+    // The part of the result that the index reaches.
+    const window = trimmed(out, index, at)
+    const target = contiguous(window)
     const [outer, n, inner] = lines(index.shape, at)
-    launch(lineKernel('scatter', self.dtype), [out, contiguous(src), contiguous(index)], [outer, n, inner, n * inner, (self.shape[at] ?? 1) * inner])
+    launch(lineKernel('scatter', self.dtype), [target, contiguous(trimmed(src, index, -1)), contiguous(index)], [outer, n, inner, n * inner, (self.shape[at] ?? 1) * inner])
+    if (target !== window) copyInto(target, window)
     return out
   },
-  derivative: ([g], { args: [, dim, index] }) => [g as Tensor, null, null, gather(g as Tensor, dim as number, index as Tensor)],
+  derivative: ([g], { args: [, dim, index, src] }) => {
+    // Elements of src beyond the index take no part.
+    const reached = gather(g as Tensor, dim as number, index as Tensor)
+    const sizes = (src as Tensor).shape
+    return [g as Tensor, null, null, reached.shape.reduce((grad, n, d) => (n < (sizes[d] as number) ? sliceBackward(grad, grad.shape.with(d, sizes[d] as number), d, 0, n, 1) : grad), reached)]
+  },
 })
 
 /** The rows (of dimension dim) that index lists. PyTorch's `torch.index_select`. */

@@ -8,12 +8,13 @@ import type { OpFunction } from '../defineOp.ts'
 import { cat } from '../join.ts'
 import { indexSelect } from './indexing.ts'
 import { clone, flatten, reshape } from './reshape.ts'
-import { expand, slice } from './views.ts'
+import { slice } from './slicing.ts'
+import { expand } from './windows.ts'
 
 /** Copies side by side: `repeats` per dimension, further dimensions in front. PyTorch's `Tensor.repeat`. */
 export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'repeat(Tensor self, int[] repeats) -> Tensor',
-  namespace: 'torch.ops.tensorfx',
+  namespace: 'torch.Tensor',
   method: true,
   decompose: (self: Tensor, repeats: readonly number[]): Tensor => {
     const lead = repeats.length - self.ndim
