@@ -1,5 +1,5 @@
 // The WebAssembly emitter against the reference interpreter: access patterns, masks, reductions, tails, memory shapes of every dtype, random kernels.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   accumulate, assign, at, bufferParam, call, cast, constant, declare, forLoop, identityOf, iota, load, local, loopVar, read, scalar, scalarParam, sizeOf, sizeParam, store,

@@ -4,7 +4,6 @@
 // All are right at ±0, ±Infinity and NaN, and round to zero, subnormals and Infinity where they should.
 import type { Val, VectorCode } from './vectorCode.ts'
 
-const LOG2_E = 1.4426950408889634
 const LN2_HIGH = 0.693359375
 const LN2_LOW = -2.12194440e-4
 /** (e^r - 1 - r) / r^2 for |r| <= ln2 / 2. */
@@ -13,7 +12,7 @@ const SIGN = -0x80000000
 
 /** n and r with x = n ln2 + r, |r| <= ln2 / 2. */
 function reduceExp(code: VectorCode, x: Val): { readonly n: Val; readonly r: Val } {
-  const n = code.op1('f32x4.nearest', code.op2('f32x4.mul', x, code.f32(LOG2_E)))
+  const n = code.op1('f32x4.nearest', code.op2('f32x4.mul', x, code.f32(Math.LOG2E)))
   const high = code.op2('f32x4.sub', x, code.op2('f32x4.mul', n, code.f32(LN2_HIGH)))
   return { n, r: code.op2('f32x4.sub', high, code.op2('f32x4.mul', n, code.f32(LN2_LOW))) }
 }
@@ -95,11 +94,11 @@ export function sigmoid(code: VectorCode, x: Val): Val {
 }
 
 /** Coefficients of the rational function x P(x^2) / Q(x^2) that Eigen and XLA use for erf. */
-const ERF_P = [0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084]
-const ERF_Q = [-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667, 0.11098505178285362, 0.49746925110067538, 1]
+const ERF_P = [2.2905066e-4, 3.4082910e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791]
+const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.4070470e-2, 1.1098505e-1, 4.9746925e-1, 1]
 
 export function erf(code: VectorCode, x: Val): Val {
-  const bounded = clamp(code, x, -3.832506856900711, 3.832506856900711)
+  const bounded = clamp(code, x, -3.8325069, 3.8325069)
   const square = code.op2('f32x4.mul', bounded, bounded)
   const ratio = code.op2('f32x4.div', code.op2('f32x4.mul', bounded, code.polynomial(square, ERF_P)), code.polynomial(square, ERF_Q))
   return clamp(code, ratio, -1, 1)
