@@ -20,8 +20,7 @@ export class Block {
 }
 
 interface CleanupRegistry {
-  register(target: object, held: number, token?: object): void
-  unregister(token: object): boolean
+  register(target: object, held: number): void
   cleanupSome?(): void
 }
 
@@ -29,7 +28,16 @@ interface CleanupRegistry {
 const SHIFT = 2 ** 22
 const sizes = new Map<number, number>()
 
+/** Registrations of blocks that were disposed: their finalizers have nothing to do. (Unregistering would need a token, which doubles the cost of every block.) */
+const disposed = new Map<number, number>()
+
 function finalize(held: number): void {
+  const idle = disposed.get(held)
+  if (idle !== undefined) {
+    if (idle === 1) disposed.delete(held)
+    else disposed.set(held, idle - 1)
+    return
+  }
   // Sizes up to 4 MiB travel in the number itself; larger ones in the map.
   const address = Math.floor(held / SHIFT)
   let bytes = held % SHIFT
@@ -83,6 +91,8 @@ export function collectNow(): void {
   registry.cleanupSome?.()
 }
 
+const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < SHIFT ? nbytes : 0)
+
 /** A block of that many bytes, not cleared. */
 export function newBlock(nbytes: number): Block {
   if (!withinSoftLimit(nbytes)) {
@@ -92,11 +102,9 @@ export function newBlock(nbytes: number): Block {
   const ptr = tryAllocate(nbytes)
   if (ptr === 0) return new Block(0, nbytes, new ArrayBuffer(nbytes))
   const block = new Block(ptr, nbytes, null)
-  if (nbytes > 0 && nbytes < SHIFT) registry.register(block, ptr * SHIFT + nbytes, block)
-  else {
-    sizes.set(ptr, nbytes)
-    registry.register(block, ptr * SHIFT, block)
-  }
+  const held = heldOf(ptr, nbytes)
+  if (held % SHIFT === 0) sizes.set(ptr, nbytes)
+  registry.register(block, held)
   return block
 }
 
@@ -112,7 +120,8 @@ function collectWhenWorthwhile(nbytes: number): void {
 /** Frees the block's memory now. Using it afterwards is the caller's error. */
 export function disposeBlock(block: Block): void {
   if (block.ptr !== 0) {
-    registry.unregister(block)
+    const held = heldOf(block.ptr, block.nbytes)
+    disposed.set(held, (disposed.get(held) ?? 0) + 1)
     sizes.delete(block.ptr)
     free(block.ptr, block.nbytes)
   }
