@@ -40,6 +40,7 @@ export class Tensor {
   /** First element, in elements from the start of the storage. */
   readonly offset: number
   readonly dtype: DType
+  /** Number of elements; PyTorch's `numel()` is a property here. */
   readonly numel: number
   /** Row-major without gaps. */
   readonly contiguousLayout: boolean

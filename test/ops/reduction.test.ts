@@ -78,6 +78,12 @@ describe('sum, mean and their kin', () => {
   })
 })
 
+test('the gradient of prod with zeros in it', () => {
+  const x = tensor([[1, 0, 3], [0, 0, 2], [2, 3, 4]], { requiresGrad: true })
+  prod(x, 1).sum().backward()
+  expect(x.grad?.toArray()).toEqual([[0, 3, 0], [0, 0, 0], [12, 8, 6]])
+})
+
 describe('extremes and order', () => {
   const x = tensor([[3, 1, 2], [5, 9, 4]])
   test('max and min with a dimension give values and indices', () => {

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ArgumentError, DTypeError, ShapeError, arange, cat, expand, flatten, gather, indexSelect, narrow, ones, permute, reshape, scatterAdd, select, slice, split, stack, tensor, torch, transpose, unbind, view, zeros } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import type { SliceLike, Tensor } from 'tensorfx'
 
 const int = (data: number[] | number[][]): Tensor => tensor(data, { dtype: 'int32' })
 
@@ -115,6 +115,18 @@ describe('joining and splitting', () => {
 
 describe('indexing by tensors', () => {
   const x = arange(12).view(3, 4)
+  test('getitem reads an index as Python does', () => {
+    const range = (start: number | null, stop: number | null, step: number | null = null): SliceLike => ({ start, stop, step })
+    expect(x.getitem(-1).toArray()).toEqual([8, 9, 10, 11])
+    expect(x.getitem([range(1, null), range(null, null, 2)]).toArray()).toEqual([[4, 6], [8, 10]])
+    expect(x.getitem([range(null, null), [0, 0, -1]]).toArray()).toEqual([[0, 0, 3], [4, 4, 7], [8, 8, 11]])
+    expect(x.getitem([null, '...', 0]).toArray()).toEqual([[0, 4, 8]])
+    expect(x.getitem(int([[2], [0]])).shape).toEqual([2, 1, 4])
+    expect(x.T.getitem([0, 1]).item()).toBe(4)
+    expect(() => x.getitem([0, 0, 0])).toThrow(/3 indices for a tensor of 2 dimensions/)
+    expect(() => x.getitem(x.gt(3))).toThrow(/bool mask/)
+    expect(() => x.getitem('a' as never)).toThrow(ArgumentError)
+  })
   test('gather, indexSelect, scatterAdd', () => {
     expect(gather(x, 1, int([[0, 3], [1, 1], [2, 0]])).toArray()).toEqual([[0, 3], [5, 5], [10, 8]])
     expect(gather(x, 0, int([[2, 0]])).toArray()).toEqual([[8, 1]])

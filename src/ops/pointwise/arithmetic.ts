@@ -1,4 +1,5 @@
 // Arithmetic: add, sub, mul, div and their kin, and the fused update formulas of optimizers.
+import { ArgumentError } from '../../errors/index.ts'
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -87,6 +88,8 @@ export const pow: OpFunction<(self: Tensor, exponent: TensorOrNumber) => Tensor>
     baked: ['exponent'],
     compute: (a: Expr, b: Expr | number) => {
       if (typeof b !== 'number') return call('pow', a, b)
+      if (b < 0 && a.dtype === 'int32') throw new ArgumentError('torch.pow: integers cannot be raised to negative powers; convert the tensor with float() first.')
+      if (b === 0) return constant(a.dtype, 1)
       if (b === 1) return a
       if (b === 2) return call('mul', a, a)
       if (b === 3) return call('mul', call('mul', a, a), a)

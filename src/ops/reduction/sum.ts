@@ -5,6 +5,9 @@ import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
+import { eq } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
 import { expand, reshape } from '../view/index.ts'
 
 type Dims = number | readonly number[] | null
@@ -41,11 +44,17 @@ export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
   schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'mul', dtype: accumulated },
-  derivative: ([g], { args: [x, dim, keepdim], outputs: [out] }) => [
-    div(mul(spread(g as Tensor, x as Tensor, dim as Dims, keepdim as boolean), spread(out as Tensor, x as Tensor, dim as Dims, keepdim as boolean)), x as Tensor),
-    null,
-    null,
-  ],
+  derivative: ([g], { args: [x, dim, keepdim] }) => {
+    const self = x as Tensor
+    const whole = (value: Tensor): Tensor => spread(value, self, dim as Dims, keepdim as boolean)
+    // The product of the others: with one zero in a line, only that element has any; with two, none.
+    const isZero = eq(self, 0)
+    const zeros = whole(sum(to(isZero, 'int32'), dim as Dims, keepdim as boolean))
+    const filled = where(isZero, 1, self)
+    const others = div(whole(prod(filled, dim as Dims, keepdim as boolean)), filled)
+    const reached = eq(zeros, to(isZero, 'int32'))
+    return [mul(whole(g as Tensor), where(reached, others, 0)), null, null]
+  },
 })
 
 /** Sums over the dimensions that were broadcast, so that the result has `size`. PyTorch's `Tensor.sum_to_size`. */
