@@ -13,3 +13,15 @@ export { dtypeInfo, isDType } from './kernels/index.ts'
 export type { DType } from './kernels/index.ts'
 export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError } from './errors/index.ts'
 export * as fx from './fx/index.ts'
+export * as nn from './nn/index.ts'
+export * as optim from './optim/index.ts'
+export { compile, config } from './dynamo/index.ts'
+export { operator } from './fx/index.ts'
+export { VERSION } from './version.ts'
+import { registerBackend } from './dynamo/index.ts'
+import { compileFx } from './inductor/index.ts'
+import { installDebug } from './debug/index.ts'
+
+// The default backend, and the debugger around all of them: dynamo knows neither.
+registerBackend('inductor', compileFx as Parameters<typeof registerBackend>[1])
+installDebug()

@@ -1,0 +1,135 @@
+// Batch normalization, with running statistics as buffers.
+import { ShapeError } from '../errors/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { Module } from '../module/index.ts'
+import { empty, ones, tensor, zeros } from '../ops/index.ts'
+import { Tensor, formatShape } from '../tensor/index.ts'
+import { noGrad } from '../autograd/index.ts'
+import { batchNorm } from './functional.ts'
+import { ones_, zeros_ } from './init.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
+import { Parameter } from './parameter.ts'
+import { py, pyFloat } from './repr.ts'
+
+/** Options of {@link BatchNorm1d} and {@link BatchNorm2d}. */
+export interface BatchNormLayerOptions {
+  /** Added to the variance; default 1e-5. */
+  readonly eps?: number
+  /** Weight of the new batch in the running statistics; null for their plain average. Default 0.1. */
+  readonly momentum?: number | null
+  /** Learn a scale and a shift per channel. */
+  readonly affine?: boolean
+  /** Keep running statistics for evaluation; without, each batch's own are always used. */
+  readonly trackRunningStats?: boolean
+  /** Learn a shift when affine. */
+  readonly bias?: boolean
+  readonly dtype?: DType
+}
+
+type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
+
+const DEFAULTS: Required<BatchNormLayerOptions> = { eps: 1e-5, momentum: 0.1, affine: true, trackRunningStats: true, bias: true, dtype: 'float32' }
+
+/** What BatchNorm1d and BatchNorm2d share. */
+abstract class BatchNormLayer extends Module {
+  readonly numFeatures: number
+  readonly eps: number
+  readonly momentum: number | null
+  readonly affine: boolean
+  readonly trackRunningStats: boolean
+  /** [numFeatures] */
+  weight: Parameter | null
+  /** [numFeatures] */
+  bias: Parameter | null
+  declare runningMean: Tensor | null
+  declare runningVar: Tensor | null
+  /** How many batches the running statistics have seen (an int32 scalar). */
+  declare numBatchesTracked: Tensor | null
+
+  constructor(where: string, numFeatures: number, given: readonly unknown[]) {
+    super()
+    const { eps, momentum, affine, trackRunningStats, bias, dtype } = readOptions(where, DEFAULTS, given)
+    checkInteger(where, 'numFeatures', numFeatures)
+    this.numFeatures = numFeatures
+    this.eps = eps
+    this.momentum = momentum
+    this.affine = affine
+    this.trackRunningStats = trackRunningStats
+    this.weight = affine ? new Parameter(empty([numFeatures], { dtype })) : null
+    this.bias = affine && bias ? new Parameter(empty([numFeatures], { dtype })) : null
+    this.registerBuffer('runningMean', trackRunningStats ? zeros([numFeatures], { dtype }) : null)
+    this.registerBuffer('runningVar', trackRunningStats ? ones([numFeatures], { dtype }) : null)
+    this.registerBuffer('numBatchesTracked', trackRunningStats ? tensor(0, { dtype: 'int32' }) : null)
+    if (this.weight !== null) ones_(this.weight)
+    if (this.bias !== null) zeros_(this.bias)
+  }
+
+  /** Statistics as of a new layer. */
+  resetRunningStats(): void {
+    if (this.runningMean !== null) zeros_(this.runningMean)
+    if (this.runningVar !== null) ones_(this.runningVar)
+    if (this.numBatchesTracked !== null) zeros_(this.numBatchesTracked)
+  }
+
+  /** Scale 1, shift 0, new statistics. */
+  resetParameters(): void {
+    this.resetRunningStats()
+    if (this.weight !== null) ones_(this.weight)
+    if (this.bias !== null) zeros_(this.bias)
+  }
+
+  /** Throws ShapeError for an input of the wrong number of dimensions or channels. */
+  protected abstract checkInput(input: Tensor): void
+
+  override forward(input: Tensor): Tensor {
+    // A traced value has no shape to look at.
+    if (input instanceof Tensor) this.checkInput(input)
+    let momentum = this.momentum ?? 0
+    if (this.training && this.trackRunningStats && this.numBatchesTracked !== null) {
+      const count = this.numBatchesTracked
+      noGrad(() => count.add_(1))
+      if (this.momentum === null) momentum = 1 / Number(count.item())
+    }
+    const { runningMean, runningVar, weight, bias, eps } = this
+    const training = this.training || (runningMean === null && runningVar === null)
+    const update = !this.training || this.trackRunningStats
+    return batchNorm(input, update ? runningMean : null, update ? runningVar : null, { weight, bias, training, momentum, eps })
+  }
+
+  override extraRepr(): string {
+    const { numFeatures, eps, momentum, affine, trackRunningStats } = this
+    const bias = py(!affine || this.bias !== null)
+    return `${numFeatures}, eps=${pyFloat(eps)}, momentum=${momentum === null ? 'None' : pyFloat(momentum)}, affine=${py(affine)}, bias=${bias}, track_running_stats=${py(trackRunningStats)}`
+  }
+}
+
+function checkChannels(where: string, input: Tensor, ndims: readonly number[], form: string, channels: number): void {
+  if (ndims.includes(input.ndim) && input.shape[1] === channels) return
+  throw new ShapeError(`${where}: expected input ${form} with ${channels} channels, got shape ${formatShape(input.shape)}.`)
+}
+
+/** Normalizes each channel of [N, C] or [N, C, L]. PyTorch's `nn.BatchNorm1d`. */
+export class BatchNorm1d extends BatchNormLayer {
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.BatchNorm1d', numFeatures, options)
+  }
+
+  protected override checkInput(input: Tensor): void {
+    checkChannels('nn.BatchNorm1d', input, [2, 3], '[N, C] or [N, C, L]', this.numFeatures)
+  }
+}
+
+/** Normalizes each channel of [N, C, H, W]. PyTorch's `nn.BatchNorm2d`. */
+export class BatchNorm2d extends BatchNormLayer {
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.BatchNorm2d', numFeatures, options)
+  }
+
+  protected override checkInput(input: Tensor): void {
+    checkChannels('nn.BatchNorm2d', input, [4], '[N, C, H, W]', this.numFeatures)
+  }
+}
+
+markLeaf(BatchNorm1d, BatchNorm2d)

@@ -1,0 +1,60 @@
+// Bounding gradients before a step; PyTorch's torch.nn.utils.clip_grad.
+import { noGrad } from '../autograd/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { abs, add, amax, clamp, clamp_, div, max, mul_, norm, pow, stack, sum, zeros } from '../ops/index.ts'
+import { isTensorLike } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { readOptions } from './options.ts'
+
+type Parameters = TensorLike | Iterable<TensorLike>
+
+/** Options of {@link clipGradNorm_}. */
+export interface ClipGradNormOptions {
+  /** p of the p-norm, or Infinity; default 2. */
+  readonly normType?: number
+  /** Throw when the norm is NaN or infinite. It reads the norm, which ends a compiled graph. */
+  readonly errorIfNonfinite?: boolean
+}
+
+function gradients(parameters: Parameters): Tensor[] {
+  const list = isTensorLike(parameters) ? [parameters] : [...parameters]
+  return list.map((p) => p.grad as Tensor | null).filter((g): g is Tensor => g !== null)
+}
+
+function vectorNorm(x: Tensor, normType: number): Tensor {
+  if (normType === Infinity) return max(abs(x)) as Tensor
+  if (normType === 2) return norm(x)
+  if (normType === 1) return sum(abs(x))
+  return pow(sum(pow(abs(x), normType)), 1 / normType)
+}
+
+/**
+ * Scales all gradients so that their total norm is at most `maxNorm`; returns the norm before. PyTorch's `nn.utils.clip_grad_norm_`.
+ * Throws ArgumentError for a norm type that is not positive.
+ */
+export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: ClipGradNormOptions = {}): Tensor {
+  const { normType, errorIfNonfinite } = readOptions('nn.utils.clipGradNorm_', { normType: 2, errorIfNonfinite: false }, [options])
+  if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm)) throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${String(maxNorm)}.`)
+  if (!(normType > 0)) throw new ArgumentError(`nn.utils.clipGradNorm_: normType must be positive, got ${normType}.`)
+  const grads = gradients(parameters)
+  return noGrad(() => {
+    if (grads.length === 0) return zeros([])
+    const norms = grads.map((g) => vectorNorm(g, normType))
+    const total = norms.length === 1 ? (norms[0] as Tensor) : normType === Infinity ? amax(stack(norms)) : vectorNorm(stack(norms), normType)
+    if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
+      throw new ArgumentError(`nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; with { errorIfNonfinite: false } they are scaled all the same.`)
+    }
+    const factor = clamp(div(maxNorm as never, add(total, 1e-6)), null, 1)
+    for (const grad of grads) mul_(grad, factor)
+    return total
+  })
+}
+
+/** Bounds every element of the gradients to [-clipValue, clipValue]. PyTorch's `nn.utils.clip_grad_value_`. */
+export function clipGradValue_(parameters: Parameters, clipValue: number): void {
+  if (!(clipValue >= 0)) throw new ArgumentError(`nn.utils.clipGradValue_: clipValue must be at least 0, got ${clipValue}.`)
+  noGrad(() => {
+    for (const grad of gradients(parameters)) clamp_(grad, -clipValue, clipValue)
+  })
+}

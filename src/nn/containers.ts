@@ -1,0 +1,193 @@
+// Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { Module } from '../module/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+
+type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
+
+function entriesOf(named: Named): Iterable<readonly [string, Module]> {
+  return named instanceof Map ? (named as ReadonlyMap<string, Module>) : Object.entries(named as Readonly<Record<string, Module>>)
+}
+
+function addChild(where: string, owner: Module, name: string, child: unknown): void {
+  if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${child === null ? 'null' : typeof child}.`)
+  const taken = (owner as unknown as Record<string, unknown>)[name]
+  if (taken !== undefined && !(taken instanceof Module)) throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
+  owner.addModule(name, child)
+}
+
+const child = (owner: Module, name: string | number): Module => (owner as unknown as Record<string | number, Module>)[name] as Module
+
+function wrapIndex(where: string, index: number, length: number): number {
+  const wrapped = index < 0 ? index + length : index
+  if (!Number.isInteger(wrapped) || wrapped < 0 || wrapped >= length) throw new ArgumentError(`${where}: index ${index} is out of range for ${length} module(s).`)
+  return wrapped
+}
+
+const count = (owner: Module): number => [...owner.namedChildren()].length
+
+/**
+ * Runs its modules one after the other: `new Sequential(a, b)` names them 0, 1, …; `new Sequential({ conv: a, relu: b })` by the keys.
+ * Iterable. PyTorch's `nn.Sequential`.
+ */
+export class Sequential extends Module {
+  constructor(...modules: readonly Module[] | readonly [Named]) {
+    super()
+    const [first] = modules
+    const named = modules.length === 1 && first !== undefined && !(first instanceof Module) ? entriesOf(first) : modules.map((m, i) => [String(i), m] as const)
+    for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
+  }
+
+  /** Number of modules. */
+  get length(): number {
+    return count(this)
+  }
+
+  /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
+  at(index: number): Module {
+    const modules = [...this.children()]
+    return modules[wrapIndex('nn.Sequential.at', index, modules.length)] as Module
+  }
+
+  /** Adds a module at the end; returns this. */
+  append(module: Module): this {
+    addChild('nn.Sequential.append', this, String(this.length), module)
+    return this
+  }
+
+  [Symbol.iterator](): IterableIterator<Module> {
+    return this.children()
+  }
+
+  override forward(input: Tensor): Tensor {
+    let value: unknown = input
+    for (const module of this.children()) value = (module.call as (this: Module, x: unknown) => unknown).call(module, value)
+    return value as Tensor
+  }
+}
+
+/** Modules in an array, so that they are registered: `for (const layer of this.layers) x = layer.call(x)`. PyTorch's `nn.ModuleList`. */
+export class ModuleList<M extends Module = Module> extends Module {
+  constructor(modules: Iterable<M> = []) {
+    super()
+    this.extend(modules)
+  }
+
+  /** Number of modules. */
+  get length(): number {
+    return count(this)
+  }
+
+  /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
+  at(index: number): M {
+    return child(this, wrapIndex('nn.ModuleList.at', index, this.length)) as M
+  }
+
+  /** Replaces the module at a position. */
+  set(index: number, module: M): void {
+    addChild('nn.ModuleList.set', this, String(wrapIndex('nn.ModuleList.set', index, this.length)), module)
+  }
+
+  /** Adds a module at the end; returns this. */
+  append(module: M): this {
+    addChild('nn.ModuleList.append', this, String(this.length), module)
+    return this
+  }
+
+  /** Adds modules at the end; returns this. */
+  extend(modules: Iterable<M>): this {
+    for (const module of modules) this.append(module)
+    return this
+  }
+
+  /** Adds a module before `index`; returns this. */
+  insert(index: number, module: M): this {
+    const rest = [...this]
+    if (!Number.isInteger(index) || Math.abs(index) > rest.length) throw new ArgumentError(`nn.ModuleList.insert: index ${index} is out of range for ${rest.length} module(s).`)
+    rest.splice(index, 0, module)
+    rest.forEach((m, i) => addChild('nn.ModuleList.insert', this, String(i), m))
+    return this
+  }
+
+  [Symbol.iterator](): IterableIterator<M> {
+    return this.children() as IterableIterator<M>
+  }
+
+  override forward(): never {
+    throw new UnsupportedError('nn.ModuleList has no forward: call its modules one by one, or use nn.Sequential.')
+  }
+
+  /** As PyTorch: runs of equal modules are printed once, `(0-2): 3 x Linear(…)`. */
+  override toString(): string {
+    const runs: { from: number; to: number; text: string }[] = []
+    for (const [i, module] of [...this].entries()) {
+      const text = String(module)
+      const last = runs.at(-1)
+      if (last?.text === text) last.to = i
+      else runs.push({ from: i, to: i, text })
+    }
+    if (runs.length === 0) return `${this.getName()}()`
+    const lines = runs.map(({ from, to, text }) => (from === to ? `(${from}): ${text}` : `(${from}-${to}): ${to - from + 1} x ${text}`).replaceAll('\n', '\n  '))
+    return `${this.getName()}(\n  ${lines.join('\n  ')}\n)`
+  }
+}
+
+/** Modules by name, so that they are registered. Names must not be those of its own methods. PyTorch's `nn.ModuleDict`. */
+export class ModuleDict<M extends Module = Module> extends Module {
+  constructor(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M> = {}) {
+    super()
+    this.update(modules)
+  }
+
+  /** Number of modules. */
+  get size(): number {
+    return count(this)
+  }
+
+  /** The module of that name. Throws ArgumentError listing the names when there is none. */
+  get(name: string): M {
+    if (!this.has(name)) throw new ArgumentError(`nn.ModuleDict.get: there is no module '${name}'; there are ${[...this.keys()].join(', ')}.`)
+    return child(this, name) as M
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this, name) && child(this, name) instanceof Module
+  }
+
+  /** Adds or replaces a module; returns this. */
+  set(name: string, module: M): this {
+    addChild('nn.ModuleDict.set', this, name, module)
+    return this
+  }
+
+  /** Removes a module; false when there was none. */
+  delete(name: string): boolean {
+    return this.has(name) && Reflect.deleteProperty(this, name)
+  }
+
+  /** Adds or replaces modules; returns this. */
+  update(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M>): this {
+    for (const [name, module] of entriesOf(modules)) addChild('nn.ModuleDict', this, name, module)
+    return this
+  }
+
+  *keys(): Generator<string> {
+    for (const [name] of this.namedChildren()) yield name
+  }
+
+  values(): IterableIterator<M> {
+    return this.children() as IterableIterator<M>
+  }
+
+  entries(): IterableIterator<[string, M]> {
+    return this.namedChildren() as IterableIterator<[string, M]>
+  }
+
+  [Symbol.iterator](): IterableIterator<string> {
+    return this.keys()
+  }
+
+  override forward(): never {
+    throw new UnsupportedError('nn.ModuleDict has no forward: call the module that you need, `this.layers.get(name).call(x)`.')
+  }
+}

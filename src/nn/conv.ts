@@ -1,0 +1,111 @@
+// Convolutions.
+import { ArgumentError } from '../errors/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { Module } from '../module/index.ts'
+import { empty } from '../ops/index.ts'
+import type { Pair } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { conv1d, conv2d } from './functional.ts'
+import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger, perDimension, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
+import { Parameter } from './parameter.ts'
+import { py } from './repr.ts'
+
+/** Options of {@link Conv1d} and {@link Conv2d}; numbers hold for every spatial dimension. */
+export interface ConvLayerOptions {
+  readonly stride?: Pair
+  /** Zeros on both sides; 'valid' is 0, 'same' keeps the size (with stride 1). */
+  readonly padding?: Pair | 'same' | 'valid'
+  readonly dilation?: Pair
+  /** Channels are split into that many groups, each convolved by itself. */
+  readonly groups?: number
+  readonly bias?: boolean
+  readonly dtype?: DType
+}
+
+type ConvArguments = Trailing<[stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number, bias: boolean], ConvLayerOptions>
+
+const DEFAULTS: Required<ConvLayerOptions> = { stride: 1, padding: 0, dilation: 1, groups: 1, bias: true, dtype: 'float32' }
+
+/** What Conv1d and Conv2d share. */
+abstract class ConvLayer extends Module {
+  readonly inChannels: number
+  readonly outChannels: number
+  readonly kernelSize: readonly number[]
+  readonly stride: readonly number[]
+  readonly padding: readonly number[] | 'same' | 'valid'
+  readonly dilation: readonly number[]
+  readonly groups: number
+  /** [outChannels, inChannels / groups, ...kernelSize] */
+  weight: Parameter
+  /** [outChannels] */
+  bias: Parameter | null
+
+  constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
+    super()
+    const { stride, padding, dilation, groups, bias, dtype } = readOptions(where, DEFAULTS, given)
+    checkInteger(where, 'inChannels', inChannels)
+    checkInteger(where, 'outChannels', outChannels)
+    checkInteger(where, 'groups', groups)
+    if (inChannels % groups !== 0 || outChannels % groups !== 0) {
+      throw new ArgumentError(`${where}: inChannels and outChannels must be divisible by groups, got ${inChannels}, ${outChannels} and ${groups}.`)
+    }
+    this.inChannels = inChannels
+    this.outChannels = outChannels
+    this.kernelSize = perDimension(where, 'kernelSize', kernelSize, spatial, 1)
+    this.stride = perDimension(where, 'stride', stride, spatial, 1)
+    this.padding = padding === 'same' || padding === 'valid' ? padding : perDimension(where, 'padding', padding, spatial, 0)
+    this.dilation = perDimension(where, 'dilation', dilation, spatial, 1)
+    this.groups = groups
+    if (padding === 'same' && this.stride.some((s) => s !== 1)) throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
+    this.weight = new Parameter(empty([outChannels, inChannels / groups, ...this.kernelSize], { dtype }))
+    this.bias = bias ? new Parameter(empty([outChannels], { dtype })) : null
+    this.resetParameters()
+  }
+
+  /** New random values, uniform within 1 / sqrt(fan in). */
+  resetParameters(): void {
+    kaimingUniform_(this.weight, { a: Math.sqrt(5) })
+    if (this.bias === null) return
+    const [fanIn] = calculateFanInAndFanOut(this.weight)
+    const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0
+    uniform_(this.bias, -bound, bound)
+  }
+
+  override extraRepr(): string {
+    const { padding, dilation, groups } = this
+    const parts = [`${this.inChannels}`, `${this.outChannels}`, `kernel_size=${py(this.kernelSize)}`, `stride=${py(this.stride)}`]
+    if (typeof padding === 'string') parts.push(`padding=${padding}`)
+    else if (padding.some((p) => p !== 0)) parts.push(`padding=${py(padding)}`)
+    if (dilation.some((d) => d !== 1)) parts.push(`dilation=${py(dilation)}`)
+    if (groups !== 1) parts.push(`groups=${groups}`)
+    if (this.bias === null) parts.push('bias=False')
+    return parts.join(', ')
+  }
+}
+
+/** Convolution over [N, inChannels, length]. PyTorch's `nn.Conv1d`. */
+export class Conv1d extends ConvLayer {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    super('nn.Conv1d', 1, inChannels, outChannels, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return conv1d(input, this.weight, this.bias, this.stride, this.padding, this.dilation, this.groups)
+  }
+}
+
+/** Convolution over [N, inChannels, height, width]. PyTorch's `nn.Conv2d`. */
+export class Conv2d extends ConvLayer {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    super('nn.Conv2d', 2, inChannels, outChannels, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return conv2d(input, this.weight, this.bias, this.stride, this.padding, this.dilation, this.groups)
+  }
+}
+
+markLeaf(Conv1d, Conv2d)

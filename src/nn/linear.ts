@@ -1,0 +1,98 @@
+// Layers that are one matrix product or none at all.
+import type { DType } from '../kernels/index.ts'
+import { Module } from '../module/index.ts'
+import { empty } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { linear } from './functional.ts'
+import { kaimingUniform_, uniform_ } from './init.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
+import { Parameter } from './parameter.ts'
+import { py } from './repr.ts'
+
+/** Options of {@link Linear}. */
+export interface LinearOptions {
+  /** Add a learned bias; default true. */
+  readonly bias?: boolean
+  readonly dtype?: DType
+}
+
+/** x @ weight^T + bias on the last dimension: [.., inFeatures] to [.., outFeatures]. PyTorch's `nn.Linear`. */
+export class Linear extends Module {
+  readonly inFeatures: number
+  readonly outFeatures: number
+  /** [outFeatures, inFeatures] */
+  weight: Parameter
+  /** [outFeatures] */
+  bias: Parameter | null
+
+  constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+    super()
+    const { bias, dtype } = readOptions('nn.Linear', { bias: true, dtype: 'float32' as DType }, options)
+    checkInteger('nn.Linear', 'inFeatures', inFeatures, 0)
+    checkInteger('nn.Linear', 'outFeatures', outFeatures, 0)
+    this.inFeatures = inFeatures
+    this.outFeatures = outFeatures
+    this.weight = new Parameter(empty([outFeatures, inFeatures], { dtype }))
+    this.bias = bias ? new Parameter(empty([outFeatures], { dtype })) : null
+    this.resetParameters()
+  }
+
+  /** New random values, uniform within 1 / sqrt(inFeatures). */
+  resetParameters(): void {
+    kaimingUniform_(this.weight, { a: Math.sqrt(5) })
+    if (this.bias === null) return
+    const bound = this.inFeatures > 0 ? 1 / Math.sqrt(this.inFeatures) : 0
+    uniform_(this.bias, -bound, bound)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return linear(input, this.weight, this.bias)
+  }
+
+  override extraRepr(): string {
+    return `in_features=${this.inFeatures}, out_features=${this.outFeatures}, bias=${py(this.bias !== null)}`
+  }
+}
+
+/** Returns its input; arguments are accepted and ignored. PyTorch's `nn.Identity`. */
+export class Identity extends Module {
+  // eslint-disable-next-line typescript/no-useless-constructor -- it takes the arguments of the layer that it stands in for
+  constructor(..._ignored: readonly unknown[]) {
+    super()
+  }
+
+  override forward(input: Tensor): Tensor {
+    return input
+  }
+}
+
+/** Options of {@link Flatten}. */
+export interface FlattenOptions {
+  readonly startDim?: number
+  readonly endDim?: number
+}
+
+/** Joins the dimensions from `startDim` (1) to `endDim` (-1) into one. PyTorch's `nn.Flatten`. */
+export class Flatten extends Module {
+  readonly startDim: number
+  readonly endDim: number
+
+  constructor(...options: Trailing<[startDim: number, endDim: number], FlattenOptions>) {
+    super()
+    const { startDim, endDim } = readOptions('nn.Flatten', { startDim: 1, endDim: -1 }, options)
+    this.startDim = startDim
+    this.endDim = endDim
+  }
+
+  override forward(input: Tensor): Tensor {
+    return input.flatten(this.startDim, this.endDim)
+  }
+
+  override extraRepr(): string {
+    return `start_dim=${this.startDim}, end_dim=${this.endDim}`
+  }
+}
+
+markLeaf(Linear, Identity, Flatten)

@@ -1,0 +1,109 @@
+// Normalization within one sample: layer norm and group norm.
+import { ArgumentError } from '../errors/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { Module } from '../module/index.ts'
+import { ones, zeros } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { groupNorm, layerNorm } from './functional.ts'
+import { ones_, zeros_ } from './init.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
+import { Parameter } from './parameter.ts'
+import { py, pyFloat } from './repr.ts'
+
+/** Options of {@link LayerNorm}. */
+export interface LayerNormLayerOptions {
+  readonly eps?: number
+  /** Learn a scale (and a shift) per element. */
+  readonly elementwiseAffine?: boolean
+  /** Learn a shift too. */
+  readonly bias?: boolean
+  readonly dtype?: DType
+}
+
+/** Normalizes over the last dimensions, which must have the shape `normalizedShape` (one number: the last dimension). PyTorch's `nn.LayerNorm`. */
+export class LayerNorm extends Module {
+  readonly normalizedShape: readonly number[]
+  readonly eps: number
+  readonly elementwiseAffine: boolean
+  weight: Parameter | null
+  bias: Parameter | null
+
+  constructor(normalizedShape: number | readonly number[], ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>) {
+    super()
+    const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' as DType }, options)
+    const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
+    for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
+    this.normalizedShape = shape
+    this.eps = eps
+    this.elementwiseAffine = elementwiseAffine
+    this.weight = elementwiseAffine ? new Parameter(ones(shape, { dtype })) : null
+    this.bias = elementwiseAffine && bias ? new Parameter(zeros(shape, { dtype })) : null
+  }
+
+  /** Scale 1, shift 0. */
+  resetParameters(): void {
+    if (this.weight !== null) ones_(this.weight)
+    if (this.bias !== null) zeros_(this.bias)
+  }
+
+  override forward(input: Tensor): Tensor {
+    const { weight, bias, eps } = this
+    return layerNorm(input, this.normalizedShape, { weight, bias, eps })
+  }
+
+  override extraRepr(): string {
+    const bias = py(!this.elementwiseAffine || this.bias !== null)
+    return `${py(this.normalizedShape)}, eps=${pyFloat(this.eps)}, elementwise_affine=${py(this.elementwiseAffine)}, bias=${bias}`
+  }
+}
+
+/** Options of {@link GroupNorm}. */
+export interface GroupNormLayerOptions {
+  readonly eps?: number
+  /** Learn a scale and a shift per channel. */
+  readonly affine?: boolean
+  readonly dtype?: DType
+}
+
+/** Normalizes groups of channels of [N, C, ..]. PyTorch's `nn.GroupNorm`. */
+export class GroupNorm extends Module {
+  readonly numGroups: number
+  readonly numChannels: number
+  readonly eps: number
+  readonly affine: boolean
+  weight: Parameter | null
+  bias: Parameter | null
+
+  constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean], GroupNormLayerOptions>) {
+    super()
+    const { eps, affine, dtype } = readOptions('nn.GroupNorm', { eps: 1e-5, affine: true, dtype: 'float32' as DType }, options)
+    checkInteger('nn.GroupNorm', 'numGroups', numGroups)
+    checkInteger('nn.GroupNorm', 'numChannels', numChannels)
+    if (numChannels % numGroups !== 0) throw new ArgumentError(`nn.GroupNorm: numChannels must be divisible by numGroups, got ${numChannels} and ${numGroups}.`)
+    this.numGroups = numGroups
+    this.numChannels = numChannels
+    this.eps = eps
+    this.affine = affine
+    this.weight = affine ? new Parameter(ones([numChannels], { dtype })) : null
+    this.bias = affine ? new Parameter(zeros([numChannels], { dtype })) : null
+  }
+
+  /** Scale 1, shift 0. */
+  resetParameters(): void {
+    if (this.weight !== null) ones_(this.weight)
+    if (this.bias !== null) zeros_(this.bias)
+  }
+
+  override forward(input: Tensor): Tensor {
+    const { weight, bias, eps } = this
+    return groupNorm(input, this.numGroups, { weight, bias, eps })
+  }
+
+  override extraRepr(): string {
+    return `${this.numGroups}, ${this.numChannels}, eps=${pyFloat(this.eps)}, affine=${py(this.affine)}`
+  }
+}
+
+markLeaf(LayerNorm, GroupNorm)

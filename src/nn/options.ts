@@ -1,0 +1,59 @@
+// Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
+import { ArgumentError } from '../errors/index.ts'
+
+/** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
+export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest] ? [] | [O] | [First, ...Trailing<Rest, O>] : [] | [O]
+
+function isOptions(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/**
+ * One value per key of `defaults`, whose order is the positional one. Throws ArgumentError for an unknown option, one that is given twice, too many
+ * arguments, and anything but true or false where the default is one of them.
+ */
+export function readOptions<O extends object>(where: string, defaults: O, given: readonly unknown[]): O {
+  const known = Object.keys(defaults)
+  const last = given.at(-1)
+  const options = isOptions(last) ? last : {}
+  const positional = isOptions(last) ? given.slice(0, -1) : given
+  if (positional.length > known.length) throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many; the optional ones are ${known.join(', ')}.`)
+  const values: Record<string, unknown> = Object.fromEntries(Object.entries(defaults))
+  const set = (name: string, value: unknown): void => {
+    if (value === undefined) return
+    if (typeof values[name] === 'boolean' && typeof value !== 'boolean') throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${show(value)}.`)
+    values[name] = value
+  }
+  positional.forEach((value, i) => set(known[i] as string, value))
+  for (const [name, value] of Object.entries(options)) {
+    const index = known.indexOf(name)
+    if (index < 0) throw new ArgumentError(`${where}: unknown option '${name}'; known are ${known.join(', ')}.`)
+    if (index < positional.length) throw new ArgumentError(`${where}: '${name}' was given twice, by position and in the options.`)
+    set(name, value)
+  }
+  return values as O
+}
+
+/** A value in an error message. */
+export const show = (value: unknown): string => (Array.isArray(value) ? `[${value.map(show).join(', ')}]` : typeof value === 'string' ? `'${value}'` : typeof value === 'object' && value !== null ? `a ${value.constructor.name}` : String(value))
+
+/** Throws ArgumentError unless `value` is an integer of at least `least`. */
+export function checkInteger(where: string, name: string, value: unknown, least = 1): void {
+  if (!Number.isInteger(value) || (value as number) < least) throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${show(value)}.`)
+}
+
+/** `value` for each of `count` dimensions. Throws ArgumentError unless it is one integer of at least `least`, or `count` of them. */
+export function perDimension(where: string, name: string, value: number | readonly number[], count: number, least: number): readonly number[] {
+  const list = typeof value === 'number' ? Array.from({ length: count }, () => value) : value
+  if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
+    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${show(value)}.`)
+  }
+  return list
+}
+
+/** Throws ArgumentError unless `value` is a number for which `holds`. */
+export function checkNumber(where: string, name: string, value: unknown, what: string, holds: (value: number) => boolean): void {
+  if (typeof value !== 'number' || !holds(value)) throw new ArgumentError(`${where}: ${name} must be ${what}, got ${show(value)}.`)
+}

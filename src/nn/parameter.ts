@@ -1,0 +1,67 @@
+// Parameter: a leaf tensor that a module owns and an optimizer trains. It is an ordinary Tensor with `isParameter` set, no class of its own, so that
+// operators and kernels see one kind of object. This file also gives Tensor what modules need of it: copies into, and parameters from, any tensor.
+import { noGrad } from '../autograd/index.ts'
+import { DTypeError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { copy_ } from '../ops/index.ts'
+import { isParameter } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+
+/** A tensor with `isParameter` true; PyTorch's `torch.nn.Parameter`. */
+export interface Parameter extends Tensor {}
+
+/** Options of {@link Parameter}. */
+export interface ParameterOptions {
+  /** Default true; must be false for integers and booleans. */
+  readonly requiresGrad?: boolean
+}
+
+interface ParameterConstructor {
+  /** A parameter on the memory of `data` (not a copy), cut from its history. Throws DTypeError when an integer tensor should require gradients. */
+  new (data: Tensor, options?: ParameterOptions): Parameter
+  [Symbol.hasInstance](value: unknown): boolean
+}
+
+function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
+  const requiresGrad = options.requiresGrad ?? true
+  if (requiresGrad && !dtypeInfo[data.dtype].floating) {
+    throw new DTypeError(`Parameter: only floating-point tensors can require gradients, this one is ${data.dtype}. Pass { requiresGrad: false }, or register it as a buffer.`)
+  }
+  const storage = data.isFake ? null : data.realize()
+  const parameter = new Tensor(data.shape, data.dtype, storage, data.contiguousLayout ? undefined : data.strides, data.offset)
+  parameter.isParameter = true
+  parameter.requiresGrad = requiresGrad
+  return parameter
+}
+
+/** Makes parameters: `this.scale = new Parameter(torch.ones([3]))`. `x instanceof Parameter` tells them from other tensors. PyTorch's `torch.nn.Parameter`. */
+export const Parameter: ParameterConstructor = class {
+  constructor(data: Tensor, options?: ParameterOptions) {
+    return makeParameter(data, options)
+  }
+
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return isParameter(value)
+  }
+} as unknown as ParameterConstructor
+
+declare module '../tensor/tensor.ts' {
+  interface Tensor {
+    /** A parameter on this tensor's memory, cut from its history. */
+    asParameter(requiresGrad?: boolean): Tensor
+    /** Copies the values of `source` (cast, broadcast) into this tensor without recording it; what loading a state dict does. */
+    copyFrom(source: TensorLike): void
+  }
+}
+
+const methods = {
+  asParameter(this: Tensor, requiresGrad?: boolean): Tensor {
+    return makeParameter(this, requiresGrad === undefined ? {} : { requiresGrad })
+  },
+  copyFrom(this: Tensor, source: TensorLike): void {
+    noGrad(() => copy_(this, source as Tensor))
+  },
+}
+
+for (const [name, value] of Object.entries(methods)) Object.defineProperty(Tensor.prototype, name, { value, configurable: true, writable: true })
