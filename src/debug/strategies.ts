@@ -120,7 +120,7 @@ export const strategies: Readonly<Record<'removeOutputs' | 'eliminateDeadCode' |
 
 /** Whether the node became an input. A node that returns several values is left, and the values taken from it become inputs. */
 function replaceByInput(graph: Graph, node: Node, inputs: unknown[]): boolean {
-  if (node.op === 'output' || node.op === 'placeholder') return false
+  if (node.erased || node.op === 'output' || node.op === 'placeholder') return false
   const value = node.meta[CONCRETE_VALUE]
   if (value === undefined) return false
   if (Array.isArray(value)) {

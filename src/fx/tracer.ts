@@ -196,7 +196,8 @@ export class Tracer extends TracerBase {
   /** While tracing, reading a parameter or buffer from its module gives a get_attr proxy. Returns the function that undoes it. */
   #interceptAttributes(root: Module): () => void {
     const undo: (() => void)[] = []
-    for (const [path, module] of root.namedModules()) {
+    // The list first: walking the tree reads the very properties that are replaced here.
+    for (const [path, module] of [...root.namedModules()]) {
       const buffers = new Set([...module.ownBuffers()].map(([name]) => name))
       for (const [name, value] of Object.entries(module)) {
         if (!isTensorLike(value)) continue

@@ -7,7 +7,7 @@
 //   reduce   combines over the reduced dimensions
 //   outer    one value per element of the kept dimensions
 // A group without reductions has no reduced dimensions, and all its nodes are `outer`.
-import { isFlatIdentity, product, refine, refineFlags, splitStrides, squeezed } from './spaces.ts'
+import { isFlatIdentity, product, refine, refineFlags, squeezed, stridesOver } from './spaces.ts'
 import { outputsOf } from './ir.ts'
 import type { Access, Buffer, IrGraph, IrNode } from './ir.ts'
 
@@ -47,14 +47,9 @@ const kept = (dims: readonly number[], reduced: readonly boolean[]): number[] =>
 /** The strides of a node's access over the group's dimensions (0 over reduced ones for an outer node); null when the node does not fit the space. */
 export function accessStrides(group: { dims: readonly number[]; reduced: readonly boolean[] }, node: IrNode, level: Level, strides: readonly number[]): number[] | null {
   const iter = (node as { iter: readonly number[] }).iter
-  if (level !== 'outer') {
-    const fine = refine(iter, group.dims)
-    return fine === null || fine.length !== group.dims.length ? null : splitStrides(iter, strides, group.dims)
-  }
-  const outer = kept(group.dims, group.reduced)
-  const fine = refine(iter, outer)
-  if (fine === null || fine.length !== outer.length) return null
-  const over = splitStrides(iter, strides, outer)
+  if (level !== 'outer') return stridesOver(iter, strides, group.dims)
+  const over = stridesOver(iter, strides, kept(group.dims, group.reduced))
+  if (over === null) return null
   let next = 0
   return group.dims.map((_, i) => ((group.reduced[i] as boolean) ? 0 : (over[next++] as number)))
 }
@@ -125,8 +120,6 @@ export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>)
   if (space === null) return null
   if (a.kind === 'template') {
     // The template's own loops cannot be split.
-    const fixed = squeezed(a.dims)
-    if (space.dims.length !== fixed.length) return null
     space.dims = [...a.dims]
     space.reduced = a.dims.map(() => false)
   }

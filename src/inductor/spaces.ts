@@ -72,3 +72,24 @@ export function isFlatIdentity(dims: readonly number[], strides: readonly number
   }
   return step === numel
 }
+
+/**
+ * An access's strides over `dims`, from its strides over `iter`, where the two lists may split and merge each other's dimensions; null when
+ * they have no common refinement, or a merged dimension is not walked in one step size.
+ */
+export function stridesOver(iter: readonly number[], strides: readonly number[], dims: readonly number[]): number[] | null {
+  const fine = refine(iter, dims)
+  if (fine === null) return null
+  const over = splitStrides(iter, strides, fine)
+  const wanted = squeezed(dims)
+  const owner = splitAlong(wanted, fine)
+  const merged = new Array<number>(wanted.length)
+  for (let f = fine.length - 1; f >= 0; f--) {
+    const d = owner[f] as number
+    if (f + 1 < fine.length && owner[f + 1] === d) {
+      if (over[f] !== (over[f + 1] as number) * (fine[f + 1] as number)) return null
+    } else merged[d] = over[f] as number
+  }
+  let next = 0
+  return dims.map((size) => (size === 1 ? 0 : (merged[next++] as number)))
+}

@@ -1,9 +1,10 @@
 // Kernel templates: a matrix product or convolution with the pointwise nodes of its group as epilogue.
+import { InternalError } from '../errors/index.ts'
 import { bufferParam, load, loopVar, store } from '../kernels/index.ts'
 import type { Expr, GemmSpec, Index, LoopVar, Stmt } from '../kernels/index.ts'
 import { Operands, indicesOf } from './codegen.ts'
 import type { Operand } from './codegen.ts'
-import { splitStrides, squeezed } from './spaces.ts'
+import { squeezed, stridesOver } from './spaces.ts'
 import type { Group } from './scheduler.ts'
 import type { Access, Buffer, PointwiseNode, TemplateNode } from './ir.ts'
 
@@ -41,7 +42,8 @@ function emitEpilogue(group: Group, template: TemplateNode, vars: readonly LoopV
   const loops = vars.filter((v) => v.extent !== 1)
   const values = new Map<Buffer, Expr>([[template.out, acc]])
   const indexOf = (iter: readonly number[], strides: readonly number[], offset: number): Index => {
-    const over = splitStrides(iter, strides, dims)
+    const over = stridesOver(iter, strides, dims)
+    if (over === null) throw new InternalError(`inductor: a node does not fit the loops of template ${template.op}`)
     return { base: offset, terms: loops.map((loop, i) => ({ loop, stride: over[i] as number })).filter((t) => t.stride !== 0), dynamic: [] }
   }
   const flat: number[] = []
