@@ -82,8 +82,8 @@ export class MultiheadAttention extends Module {
     let mixed: Tensor
     if (call.needWeights) {
       const scores = mul(matmul(q, k.transpose(-2, -1)), 1 / Math.sqrt(this.embedDim / this.numHeads))
-      weights = softmax(mask === null ? scores : add(scores, mask), -1)
-      if (rate > 0) weights = dropout(weights, { p: rate, training: true })
+      const attention = softmax(mask === null ? scores : add(scores, mask), -1)
+      weights = rate > 0 ? dropout(attention, { p: rate, training: true }) : attention
       mixed = matmul(weights, v)
     } else mixed = scaledDotProductAttention(q, k, v, { attnMask: mask, dropoutP: rate })
     // [batch, heads, length, features] back to the layout of the input.

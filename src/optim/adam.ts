@@ -1,71 +1,85 @@
-// Adam and AdamW. The step count is a plain number: the bias corrections that follow from it change at each call, and compile makes them inputs.
+// Adam and AdamW.
 import { ArgumentError } from '../errors/index.ts'
-import { maximum } from '../ops/index.ts'
-import type { TensorLike } from '../protocol/index.ts'
+import { add, add_, addcdiv_, addcmul_, copy_, div_, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { Optimizer, freshZeros } from './optimizer.ts'
-import type { ParamGroup, ResolvedGroup } from './optimizer.ts'
+import { Optimizer, stateZeros } from './optimizer.ts'
+import type { BaseOptions, ParamGroup, ParamState, Params } from './optimizer.ts'
 
-export interface AdamOptions {
-  readonly lr: number
-  readonly betas: readonly [number, number]
-  readonly eps: number
-  readonly weightDecay: number
-  readonly amsgrad: boolean
+/** Options of {@link Adam} and {@link AdamW}. */
+export interface AdamOptions extends BaseOptions {
+  /** Default 1e-3. */
+  readonly lr?: number
+  /** Decay of the averages of the gradient and of its square; default [0.9, 0.999]. */
+  readonly betas?: readonly [number, number]
+  /** Added to the denominator; default 1e-8. */
+  readonly eps?: number
+  /** Default 0 for Adam, 0.01 for AdamW. */
+  readonly weightDecay?: number
+  /** Use the maximum of all averages of the square so far. */
+  readonly amsgrad?: boolean
+  /** Climb instead of descend. */
+  readonly maximize?: boolean
 }
 
-interface State {
+interface AdamState extends ParamState {
   step: number
-  readonly expAvg: Tensor
-  readonly expAvgSq: Tensor
-  readonly maxExpAvgSq: Tensor | null
+  expAvg: Tensor
+  expAvgSq: Tensor
 }
 
-abstract class AdamBase extends Optimizer<AdamOptions, State> {
-  readonly #decoupled: boolean
+/** What Adam and AdamW share: they differ in where the weight decay goes. */
+abstract class AdamBase extends Optimizer<AdamOptions> {
+  /** Shrink the parameter itself (AdamW) instead of adding to the gradient. */
+  protected abstract readonly decoupled: boolean
 
-  constructor(name: string, params: Iterable<TensorLike> | readonly ParamGroup<AdamOptions>[], options: Partial<AdamOptions>, weightDecay: number, decoupled: boolean) {
-    const known: AdamOptions = { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay, amsgrad: false }
-    for (const key of Object.keys(options)) if (!(key in known)) throw new ArgumentError(`optim.${name}: unknown option '${key}'; known are ${Object.keys(known).join(', ')}.`)
-    super(name, params, { ...known, ...options })
-    this.#decoupled = decoupled
+  constructor(className: string, weightDecay: number, params: Params<AdamOptions>, options: AdamOptions | undefined) {
+    super(className, params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay, amsgrad: false, maximize: false }, options)
   }
 
-  protected initialState(param: Tensor, group: ResolvedGroup<AdamOptions>): State {
-    return { step: 0, expAvg: freshZeros(param), expAvgSq: freshZeros(param), maxExpAvgSq: group.amsgrad ? freshZeros(param) : null }
+  protected override checkGroup({ lr, betas, eps, weightDecay }: Required<AdamOptions>): void {
+    this.checkOption('lr', lr, 'at least 0', lr >= 0)
+    this.checkOption('eps', eps, 'at least 0', eps >= 0)
+    this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
+    if (betas.length !== 2 || betas.some((beta) => !(beta >= 0 && beta < 1))) throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${String(betas)}.`)
   }
 
-  protected update(param: Tensor, gradient: Tensor, group: ResolvedGroup<AdamOptions>, state: State): void {
-    const [beta1, beta2] = group.betas
-    state.step++
-    let grad = gradient
-    if (group.weightDecay !== 0) {
-      if (this.#decoupled) param.mul_(1 - group.lr * group.weightDecay)
-      else grad = gradient.add(param, { alpha: group.weightDecay })
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamOptions>): void {
+    const { lr, betas, eps, weightDecay, amsgrad, maximize } = group
+    const [beta1, beta2] = betas
+    const state = this.stateOf<AdamState>(parameter, () => ({ step: 0, expAvg: stateZeros(parameter), expAvgSq: stateZeros(parameter) }))
+    const step = ++state.step
+    let direction = maximize ? neg(grad) : grad
+    if (weightDecay !== 0) {
+      if (this.decoupled) mul_(parameter, 1 - lr * weightDecay)
+      else direction = add(direction, parameter, { alpha: weightDecay })
     }
-    state.expAvg.lerp_(grad, 1 - beta1)
-    state.expAvgSq.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 })
-    let second = state.expAvgSq
-    if (state.maxExpAvgSq !== null) {
-      state.maxExpAvgSq.copy_(maximum(state.maxExpAvgSq, state.expAvgSq))
-      second = state.maxExpAvgSq
+    const { expAvg, expAvgSq } = state
+    lerp_(expAvg, direction, 1 - beta1)
+    addcmul_(mul_(expAvgSq, beta2), direction, direction, { value: 1 - beta2 })
+    let square = expAvgSq
+    if (amsgrad) {
+      square = (state['maxExpAvgSq'] ??= stateZeros(parameter)) as Tensor
+      copy_(square, maximum(square, expAvgSq))
     }
-    const stepSize = group.lr / (1 - beta1 ** state.step)
-    const denominator = second.sqrt().div(Math.sqrt(1 - beta2 ** state.step)).add(group.eps)
-    param.addcdiv_(state.expAvg, denominator, { value: -stepSize })
+    const denominator = add_(div_(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)
+    addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) })
   }
 }
 
-/** Adam; weight decay is added to the gradient. PyTorch's torch.optim.Adam. */
+/** Adam; weight decay is added to the gradient. PyTorch's `torch.optim.Adam`. */
 export class Adam extends AdamBase {
-  constructor(params: Iterable<TensorLike> | readonly ParamGroup<AdamOptions>[], options: Partial<AdamOptions> = {}) {
-    super('Adam', params, options, 0, false)
+  protected override readonly decoupled: boolean = false
+
+  constructor(params: Params<AdamOptions>, options?: AdamOptions) {
+    super('Adam', 0, params, options)
   }
 }
 
-/** Adam with decoupled weight decay (0.01 by default). PyTorch's torch.optim.AdamW. */
+/** Adam with decoupled weight decay. PyTorch's `torch.optim.AdamW`. */
 export class AdamW extends AdamBase {
-  constructor(params: Iterable<TensorLike> | readonly ParamGroup<AdamOptions>[], options: Partial<AdamOptions> = {}) {
-    super('AdamW', params, options, 0.01, true)
+  protected override readonly decoupled: boolean = true
+
+  constructor(params: Params<AdamOptions>, options?: AdamOptions) {
+    super('AdamW', 0.01, params, options)
   }
 }

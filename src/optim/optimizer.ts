@@ -1,91 +1,205 @@
-// Optimizer: parameter groups with their options, and state per parameter. Steps run outside of autograd, with in-place operators.
-import { noGrad } from '../autograd/index.ts'
+// Optimizer, the base class: parameters in groups with options of their own, state per parameter, and both as a state dict. Steps run without recording.
+import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { isParameter, isTensorLike } from '../protocol/index.ts'
+import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
+import { isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { zerosLike } from '../ops/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, formatShape } from '../tensor/index.ts'
 
-/** Parameters with options of their own. */
-export type ParamGroup<O> = Partial<O> & { readonly params: Iterable<TensorLike> }
+/** What every optimizer's options have. */
+export interface BaseOptions {
+  /** Learning rate. */
+  readonly lr?: number
+}
 
-/** A group as the optimizer holds it. */
-export type ResolvedGroup<O> = O & { params: Tensor[] }
+/** A group of parameters with the options that differ from the optimizer's. */
+export type ParamGroupInput<O extends BaseOptions> = { readonly params: TensorLike | Iterable<TensorLike> } & O
 
-/** Base of optimizers; PyTorch's torch.optim.Optimizer. */
-export abstract class Optimizer<O extends object, S extends object> {
-  readonly paramGroups: ResolvedGroup<O>[] = []
-  protected readonly state: Map<Tensor, S> = new Map()
-  readonly #defaults: O
-  readonly #name: string
+/** What to optimize: parameters (`model.parameters()`), or groups of them. */
+export type Params<O extends BaseOptions> = Iterable<TensorLike> | Iterable<ParamGroupInput<O>>
 
-  constructor(name: string, params: Iterable<TensorLike> | readonly ParamGroup<O>[], defaults: O) {
-    this.#name = name
-    this.#defaults = defaults
-    const list = [...(params as Iterable<unknown>)]
-    if (list.length === 0) throw new ArgumentError(`optim.${name}: got no parameters; pass model.parameters().`)
-    if (list.every((p) => isTensorLike(p))) this.addParamGroup({ params: list } as unknown as ParamGroup<O>)
-    else for (const group of list) this.addParamGroup(group as ParamGroup<O>)
-  }
+/** A group as the optimizer keeps it: all options are set, and may be changed between steps. */
+export type ParamGroup<O extends BaseOptions> = { params: Tensor[]; initialLr?: number } & { -readonly [K in keyof O]-?: Exclude<O[K], undefined> }
 
-  /** Adds parameters with options of their own. */
-  addParamGroup(group: ParamGroup<O>): void {
-    const { params, ...options } = group
-    for (const key of Object.keys(options)) {
-      if (!(key in this.#defaults)) throw new ArgumentError(`optim.${this.#name}: unknown option '${key}'; known are ${Object.keys(this.#defaults).join(', ')}.`)
+/** What an optimizer remembers of one parameter: tensors and numbers by name. */
+export type ParamState = Record<string, Tensor | number>
+
+/** Everything that an optimizer needs to go on; parameters are numbered through the groups. PyTorch's format in camelCase. */
+export interface OptimizerState {
+  readonly state: Readonly<Record<number, Readonly<ParamState>>>
+  readonly paramGroups: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** Base class of optimizers; PyTorch's `torch.optim.Optimizer`. Subclasses implement `update`. */
+export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
+  /** The options that groups start from. */
+  readonly defaults: Required<O>
+  readonly paramGroups: ParamGroup<O>[] = []
+  /** Per parameter, from its first step on. */
+  readonly state: Map<Tensor, ParamState> = new Map()
+  protected readonly className: string
+
+  constructor(className: string, params: Params<O>, defaults: Required<O>, options: O | undefined) {
+    this.className = `optim.${className}`
+    this.defaults = defaults
+    this.defaults = this.readOptions(options ?? ({} as O))
+    if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
+      throw new ArgumentError(`${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`)
     }
-    const tensors = [...params].map((p) => {
-      if (!(p instanceof Tensor)) throw new ArgumentError(`optim.${this.#name}: parameters must be Tensors.`)
-      if (!p.isLeaf && !isParameter(p)) throw new ArgumentError(`optim.${this.#name}: can only optimize leaf tensors.`)
-      return p
-    })
-    this.paramGroups.push({ ...this.#defaults, ...options, params: tensors } as ResolvedGroup<O>)
+    const items = [...(params as Iterable<TensorLike | ParamGroupInput<O>>)]
+    if (items.length === 0) throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
+    if (items.every(isTensorLike)) this.addParamGroup({ params: items } as unknown as ParamGroupInput<O>)
+    else for (const item of items) this.addParamGroup(item as ParamGroupInput<O>)
   }
 
-  /** Forgets the gradients of all parameters. */
-  zeroGrad(): void {
-    for (const group of this.paramGroups) for (const p of group.params) p.grad = null
+  /** Throws ArgumentError where an option of the group is out of range; see {@link checkOption}. */
+  protected abstract checkGroup(group: Required<O>): void
+
+  /** One step for one parameter. Runs without recording. */
+  protected abstract update(parameter: Tensor, grad: Tensor, group: ParamGroup<O>): void
+
+  private readOptions(options: O): Required<O> {
+    if (typeof options !== 'object' || options === null) throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
+    const known = Object.keys(this.defaults)
+    for (const [key, value] of Object.entries(options)) {
+      if (!known.includes(key)) throw new ArgumentError(`${this.className}: unknown option '${key}'; known are ${known.join(', ')}.`)
+      const fallback = (this.defaults as Record<string, unknown>)[key]
+      if (value !== undefined && typeof value !== typeof fallback) throw new ArgumentError(`${this.className}: option '${key}' must be a ${typeof fallback}, got ${describe(value)}.`)
+    }
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    const all = { ...this.defaults, ...given } as Required<O>
+    this.checkGroup(all)
+    return all
   }
 
-  /** Updates every parameter that has a gradient. */
-  step(): void {
+  /** Throws ArgumentError unless the option is a number for which `holds`. */
+  protected checkOption(name: string, value: number, what: string, holds: boolean): void {
+    if (!holds) throw new ArgumentError(`${this.className}: option '${name}' must be ${what}, got ${value}.`)
+  }
+
+  /** Adds parameters, for instance of layers that are unfrozen later. Throws ArgumentError for a tensor that is no leaf or already in a group. */
+  addParamGroup(input: ParamGroupInput<O>): void {
+    const { params, ...options } = input as unknown as { params: TensorLike | Iterable<TensorLike> }
+    if (params === undefined) throw new ArgumentError(`${this.className}: a parameter group needs 'params', got ${describe(input)}.`)
+    const list = isTensorLike(params) ? [params] : [...params]
+    const known = new Set(this.paramGroups.flatMap((group) => group.params))
+    for (const parameter of list) {
+      if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${describe(parameter)}.`)
+      if (!parameter.isLeaf) {
+        throw new ArgumentError(`${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`)
+      }
+      if (known.has(parameter)) throw new ArgumentError(`${this.className}: a parameter of shape ${formatShape(parameter.shape)} appears twice.`)
+      known.add(parameter)
+    }
+    this.paramGroups.push({ ...this.readOptions(options as unknown as O), params: list as Tensor[] } as ParamGroup<O>)
+  }
+
+  /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
+  zeroGrad(options: { readonly setToNone?: boolean } = {}): void {
+    const setToNone = options.setToNone ?? true
+    for (const { params } of this.paramGroups) {
+      for (const parameter of params) {
+        if (setToNone) parameter.grad = null
+        else if (parameter.grad !== null) {
+          const { grad } = parameter
+          grad.detach_()
+          noGrad(() => zero_(grad))
+        }
+      }
+    }
+  }
+
+  /** Updates every parameter that has a gradient. A closure is called first, with recording on; its result is returned. */
+  step(): void
+  step<T>(closure: () => T): T
+  step<T>(closure?: () => T): T | void {
+    const result = closure === undefined ? undefined : enableGrad(closure)
     noGrad(() => {
-      for (const group of this.paramGroups) for (const p of group.params) if (p.grad !== null) this.update(p, p.grad, group, this.#stateOf(p, group))
+      for (const group of this.paramGroups) {
+        for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
+      }
     })
+    return result
   }
 
-  #stateOf(param: Tensor, group: ResolvedGroup<O>): S {
-    let state = this.state.get(param)
+  /** The parameter's state; a new one is filled by `create`. */
+  protected stateOf<S extends ParamState>(parameter: Tensor, create: () => S): S {
+    let state = this.state.get(parameter)
     if (state === undefined) {
-      state = this.initialState(param, group)
-      this.state.set(param, state)
+      state = create()
+      this.state.set(parameter, state)
     }
-    return state
+    return state as S
   }
 
-  protected abstract initialState(param: Tensor, group: ResolvedGroup<O>): S
-  protected abstract update(param: Tensor, grad: Tensor, group: ResolvedGroup<O>, state: S): void
-
-  /** State and options, for saving; tensors are the optimizer's own. Parameters are numbered in order. */
-  stateDict(): { readonly state: ReadonlyMap<number, S>; readonly paramGroups: readonly object[] } {
-    const order = this.paramGroups.flatMap((g) => g.params)
-    const state = new Map(order.flatMap((p, i): [number, S][] => (this.state.has(p) ? [[i, this.state.get(p) as S]] : [])))
-    return { state, paramGroups: this.paramGroups.map(({ params, ...options }) => ({ ...options, params: params.map((p) => order.indexOf(p)) })) }
-  }
-
-  /** Takes over what stateDict gave. Throws ArgumentError when the groups do not fit. */
-  loadStateDict(dict: ReturnType<Optimizer<O, S>['stateDict']>): void {
-    if (dict.paramGroups.length !== this.paramGroups.length) throw new ArgumentError(`optim.${this.#name}: the state has ${dict.paramGroups.length} parameter groups, the optimizer ${this.paramGroups.length}.`)
-    const order = this.paramGroups.flatMap((g) => g.params)
-    for (const index of dict.state.keys()) if (index >= order.length) throw new ArgumentError(`optim.${this.#name}: the state names parameter ${index}, but there are ${order.length}.`)
-    dict.paramGroups.forEach((saved, i) => {
-      const { params: _params, ...options } = saved as { params: unknown }
-      Object.assign(this.paramGroups[i] as object, options)
+  /** Options of the groups and state of the parameters. The tensors are the optimizer's own, not copies. */
+  stateDict(): OptimizerState {
+    let next = 0
+    const state: Record<number, ParamState> = {}
+    const paramGroups = this.paramGroups.map(({ params, ...options }) => {
+      const indices = params.map((parameter) => {
+        const known = this.state.get(parameter)
+        if (known !== undefined) state[next] = { ...known }
+        return next++
+      })
+      return { ...options, params: indices }
     })
-    for (const [index, state] of dict.state) this.state.set(order[index] as Tensor, { ...state })
+    return { state, paramGroups }
+  }
+
+  /** Takes over a state dict; tensors are copied. Throws ArgumentError, and changes nothing, where groups or shapes do not fit. */
+  loadStateDict(dict: OptimizerState): void {
+    const where = `${this.className}.loadStateDict`
+    const groups = dict.paramGroups
+    if (groups.length !== this.paramGroups.length) throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
+    const loaded = new Map<Tensor, ParamState>()
+    groups.forEach((saved, g) => {
+      const { params } = this.paramGroups[g] as ParamGroup<O>
+      const indices = saved['params'] as readonly number[]
+      if (indices.length !== params.length) throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
+      params.forEach((parameter, i) => {
+        const state = dict.state[indices[i] as number]
+        if (state !== undefined) loaded.set(parameter, copyState(where, state, parameter))
+      })
+    })
+    this.state.clear()
+    for (const [parameter, state] of loaded) this.state.set(parameter, state)
+    groups.forEach((saved, g) => {
+      const { params: _indices, ...options } = saved
+      Object.assign(this.paramGroups[g] as object, options)
+    })
+  }
+
+  toString(): string {
+    const groups = this.paramGroups.map(({ params: _params, ...options }, g) => {
+      const lines = Object.keys(options).sort().map((key) => `    ${key}: ${String((options as Record<string, unknown>)[key])}`)
+      return [`Parameter Group ${g}`, ...lines].join('\n')
+    })
+    return `${this.constructor.name} (\n${groups.join('\n\n')}\n)`
   }
 }
 
-/** A real tensor of zeros, made now also while compile captures: state outlives the call. */
-export const freshZeros = (like: Tensor): Tensor => withoutModes(() => zerosLike(like))
+/** Zeros for a parameter's state. They outlive the step, so they are real tensors also while compile captures; fake only for a fake parameter. */
+export function stateZeros(parameter: Tensor): Tensor {
+  return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
+}
+
+function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor): ParamState {
+  return noGrad(() => {
+    const copy: ParamState = {}
+    for (const [name, value] of Object.entries(state)) {
+      if (!(value instanceof Tensor)) {
+        copy[name] = value
+        continue
+      }
+      if (value.ndim > 0 && value.shape.join() !== parameter.shape.join()) {
+        throw new ArgumentError(`${where}: '${name}' has shape ${formatShape(value.shape)} but the parameter has shape ${formatShape(parameter.shape)}.`)
+      }
+      copy[name] = value.dtype === parameter.dtype ? copy_(stateZeros(parameter), value) : clone(to(value, parameter.dtype))
+    }
+    return copy
+  })
+}
+
+const describe = (value: unknown): string => (value === null ? 'null' : isTensorLike(value) ? 'a Tensor' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `${typeof value} ${String(value)}`)

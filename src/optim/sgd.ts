@@ -1,46 +1,50 @@
 // Stochastic gradient descent.
 import { ArgumentError } from '../errors/index.ts'
-import type { TensorLike } from '../protocol/index.ts'
+import { add, add_, mul_, neg } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { Optimizer, freshZeros } from './optimizer.ts'
-import type { ParamGroup, ResolvedGroup } from './optimizer.ts'
+import { Optimizer, stateZeros } from './optimizer.ts'
+import type { BaseOptions, ParamGroup, Params } from './optimizer.ts'
 
-export interface SGDOptions {
-  readonly lr: number
-  readonly momentum: number
-  readonly dampening: number
-  readonly weightDecay: number
-  readonly nesterov: boolean
+/** Options of {@link SGD}. */
+export interface SGDOptions extends BaseOptions {
+  /** Default 1e-3. */
+  readonly lr?: number
+  readonly momentum?: number
+  readonly dampening?: number
+  readonly weightDecay?: number
+  /** Nesterov's momentum; needs momentum and no dampening. */
+  readonly nesterov?: boolean
+  /** Climb instead of descend. */
+  readonly maximize?: boolean
 }
 
-interface State {
-  momentumBuffer: Tensor | null
-}
-
-/** PyTorch's torch.optim.SGD. */
-export class SGD extends Optimizer<SGDOptions, State> {
-  constructor(params: Iterable<TensorLike> | readonly ParamGroup<SGDOptions>[], options: Partial<SGDOptions> = {}) {
-    const known: SGDOptions = { lr: 1e-3, momentum: 0, dampening: 0, weightDecay: 0, nesterov: false }
-    for (const key of Object.keys(options)) if (!(key in known)) throw new ArgumentError(`optim.SGD: unknown option '${key}'; known are ${Object.keys(known).join(', ')}.`)
-    const defaults = { ...known, ...options }
-    if (defaults.nesterov && (defaults.momentum <= 0 || defaults.dampening !== 0)) throw new ArgumentError('optim.SGD: nesterov needs a momentum and zero dampening.')
-    super('SGD', params, defaults)
+/** Gradient descent, with momentum if wanted. PyTorch's `torch.optim.SGD`. */
+export class SGD extends Optimizer<SGDOptions> {
+  constructor(params: Params<SGDOptions>, options?: SGDOptions) {
+    super('SGD', params, { lr: 1e-3, momentum: 0, dampening: 0, weightDecay: 0, nesterov: false, maximize: false }, options)
   }
 
-  protected initialState(): State {
-    return { momentumBuffer: null }
+  protected override checkGroup({ lr, momentum, dampening, weightDecay, nesterov }: Required<SGDOptions>): void {
+    this.checkOption('lr', lr, 'at least 0', lr >= 0)
+    this.checkOption('momentum', momentum, 'at least 0', momentum >= 0)
+    this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
+    if (nesterov && (momentum <= 0 || dampening !== 0)) throw new ArgumentError(`optim.SGD: option 'nesterov' needs a momentum above 0 and no dampening, got momentum ${momentum} and dampening ${dampening}.`)
   }
 
-  protected update(param: Tensor, gradient: Tensor, group: ResolvedGroup<SGDOptions>, state: State): void {
-    let grad = group.weightDecay === 0 ? gradient : gradient.add(param, { alpha: group.weightDecay })
-    if (group.momentum !== 0) {
-      if (state.momentumBuffer === null) {
-        state.momentumBuffer = freshZeros(param)
-        state.momentumBuffer.copy_(grad)
-      } else state.momentumBuffer.mul_(group.momentum).add_(grad, { alpha: 1 - group.dampening })
-      grad = group.nesterov ? grad.add(state.momentumBuffer, { alpha: group.momentum }) : state.momentumBuffer
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<SGDOptions>): void {
+    const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group
+    let direction = maximize ? neg(grad) : grad
+    if (weightDecay !== 0) direction = add(direction, parameter, { alpha: weightDecay })
+    if (momentum !== 0) {
+      let first = false
+      const { momentumBuffer } = this.stateOf(parameter, () => {
+        first = true
+        return { momentumBuffer: stateZeros(parameter) }
+      })
+      // Dampening does not hold for the first gradient.
+      add_(mul_(momentumBuffer, momentum), direction, { alpha: first ? 1 : 1 - dampening })
+      direction = nesterov ? add(direction, momentumBuffer, { alpha: momentum }) : momentumBuffer
     }
-    param.add_(grad, { alpha: -group.lr })
+    add_(parameter, direction, { alpha: -lr })
   }
 }
-

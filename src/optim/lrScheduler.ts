@@ -1,0 +1,124 @@
+// Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
+import { ArgumentError } from '../errors/index.ts'
+import type { BaseOptions, Optimizer, ParamGroup } from './optimizer.ts'
+
+/** What a schedule needs to go on. */
+export interface LRSchedulerState {
+  readonly baseLrs: readonly number[]
+  readonly lastEpoch: number
+}
+
+// eslint-disable-next-line typescript/no-explicit-any -- an optimizer of any options
+type AnyOptimizer = Optimizer<any>
+
+/** Base class of schedules; PyTorch's `torch.optim.lr_scheduler.LRScheduler`. */
+export abstract class LRScheduler {
+  readonly optimizer: AnyOptimizer
+  /** The rate of each group before the schedule. */
+  readonly baseLrs: number[]
+  /** Number of steps taken. */
+  lastEpoch = 0
+
+  constructor(optimizer: AnyOptimizer) {
+    this.optimizer = optimizer
+    this.baseLrs = this.groups().map((group) => (group.initialLr ??= group.lr))
+  }
+
+  private groups(): readonly ParamGroup<BaseOptions>[] {
+    return this.optimizer.paramGroups as unknown as readonly ParamGroup<BaseOptions>[]
+  }
+
+  /** The rate of a group after `epoch` steps; `baseLr` is its rate before the schedule. */
+  protected abstract rate(baseLr: number, epoch: number, group: number): number
+
+  /** Sets the rates for the present step; constructors of schedules call it once. */
+  protected apply(): void {
+    this.groups().forEach((group, g) => (group.lr = this.rate(this.baseLrs[g] ?? group.lr, this.lastEpoch, g)))
+  }
+
+  /** Moves on by one step. */
+  step(): void {
+    this.lastEpoch++
+    this.apply()
+  }
+
+  /** The rates now. PyTorch's `get_last_lr`. */
+  getLastLr(): readonly number[] {
+    return this.groups().map((group) => group.lr)
+  }
+
+  stateDict(): LRSchedulerState {
+    return { baseLrs: [...this.baseLrs], lastEpoch: this.lastEpoch }
+  }
+
+  /** Goes on from a state dict. Throws ArgumentError when the number of groups differs. */
+  loadStateDict(state: LRSchedulerState): void {
+    if (state.baseLrs.length !== this.baseLrs.length) throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
+    this.baseLrs.splice(0, this.baseLrs.length, ...state.baseLrs)
+    this.lastEpoch = state.lastEpoch
+    this.apply()
+  }
+}
+
+function positive(where: string, name: string, value: number): void {
+  if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${value}.`)
+}
+
+function known(where: string, options: object, names: readonly string[]): void {
+  for (const key of Object.keys(options)) if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}'; known are ${names.join(', ')}.`)
+}
+
+/** Multiplies the rate by `gamma` (0.1) every `stepSize` steps. PyTorch's `StepLR`. */
+export class StepLR extends LRScheduler {
+  readonly stepSize: number
+  readonly gamma: number
+
+  constructor(optimizer: AnyOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
+    super(optimizer)
+    positive('optim.StepLR', 'stepSize', stepSize)
+    known('optim.StepLR', options, ['gamma'])
+    this.stepSize = stepSize
+    this.gamma = options.gamma ?? 0.1
+    this.apply()
+  }
+
+  protected override rate(baseLr: number, epoch: number): number {
+    return baseLr * this.gamma ** Math.floor(epoch / this.stepSize)
+  }
+}
+
+/** Half a cosine from the first rate down to `etaMin` (0) in `tMax` steps, then up again. PyTorch's `CosineAnnealingLR`. */
+export class CosineAnnealingLR extends LRScheduler {
+  readonly tMax: number
+  readonly etaMin: number
+
+  constructor(optimizer: AnyOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
+    super(optimizer)
+    positive('optim.CosineAnnealingLR', 'tMax', tMax)
+    known('optim.CosineAnnealingLR', options, ['etaMin'])
+    this.tMax = tMax
+    this.etaMin = options.etaMin ?? 0
+    this.apply()
+  }
+
+  protected override rate(baseLr: number, epoch: number): number {
+    return this.etaMin + ((baseLr - this.etaMin) * (1 + Math.cos((Math.PI * epoch) / this.tMax))) / 2
+  }
+}
+
+/** Multiplies the first rate by a function of the number of steps (one for all groups, or one each). PyTorch's `LambdaLR`. */
+export class LambdaLR extends LRScheduler {
+  readonly lambdas: readonly ((epoch: number) => number)[]
+
+  constructor(optimizer: AnyOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
+    super(optimizer)
+    const count = this.baseLrs.length
+    this.lambdas = typeof lrLambda === 'function' ? Array.from({ length: count }, () => lrLambda) : lrLambda
+    if (this.lambdas.length !== count) throw new ArgumentError(`optim.LambdaLR: expected ${count} functions, one for each parameter group, got ${this.lambdas.length}.`)
+    this.apply()
+  }
+
+  protected override rate(baseLr: number, epoch: number, group: number): number {
+    return baseLr * (this.lambdas[group] as (epoch: number) => number)(epoch)
+  }
+}
