@@ -92,6 +92,10 @@ describe('extremes and order', () => {
     const [low, at] = x.min(0, true)
     expect([(low as Tensor).toArray(), (at as Tensor).toArray()]).toEqual([[[3, 1, 2]], [[0, 0, 0]]])
     expect([max(x).item(), min(x).item()]).toEqual([9, 1])
+    expect(x.max(tensor([4, 4, 4])).toArray()).toEqual([[4, 4, 4], [5, 9, 4]])
+    expect(x.max({ dim: 0, keepdim: true })[0]?.shape).toEqual([1, 3])
+    expect(() => max(x, 'a' as never)).toThrow(/argument 'dim' must be an integer/)
+    expect(() => amax(zeros([0, 2]), 0)).toThrow(/no extreme value/)
   })
   test('argmax and argmin: the first of equals, NaN before all', () => {
     expect(argmax(x).item()).toBe(4)

@@ -1,21 +1,53 @@
 // Eager reductions: one kernel per operator, dtype and layout class.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { accumulate, bufferParam, cast, compileKernel, declare, forLoop, identityOf, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../../kernels/index.ts'
-import type { CompiledKernel, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
+import { Tensor, sameShape } from '../../tensor/index.ts'
 import { launch } from './launch.ts'
 import { reducedDims, reductionSpec } from './reductionSpec.ts'
 
 const kernels = new Map<string, CompiledKernel>()
+/** Everything about a call but the data. */
+interface Plan {
+  readonly shape: readonly number[]
+  readonly strides: readonly number[]
+  readonly dtype: DType
+  readonly dim: Arg
+  readonly keepdim: Arg
+  readonly outShape: readonly number[]
+  readonly outType: DType
+  /** null where the result has no elements. */
+  readonly kernel: CompiledKernel | null
+  readonly numbers: readonly number[]
+}
+
+/** The last plan of each operator: in a loop the next call is mostly like the last. */
+const lastPlan = new WeakMap<OpDef, Plan>()
+
+const sameDims = (a: Arg, b: Arg): boolean => a === b || (Array.isArray(a) && Array.isArray(b) && sameShape(a as readonly number[], b as readonly number[]))
 
 /** Runs a reduction on a real tensor. */
 export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
   const self = args[0] as Tensor
+  const dim = args[1] ?? null
+  const keepdim = args[2] ?? false
+  let plan = lastPlan.get(op)
+  if (plan === undefined || plan.dtype !== self.dtype || plan.keepdim !== keepdim || !sameShape(plan.shape, self.shape) || !sameShape(plan.strides, self.strides) || !sameDims(plan.dim, dim)) {
+    plan = makePlan(op, args, dim, keepdim)
+    lastPlan.set(op, plan)
+  }
+  const out = Tensor.empty(plan.outShape, plan.outType)
+  if (plan.kernel !== null) launch(plan.kernel, [out, self], plan.numbers)
+  return out
+}
+
+function makePlan(op: OpDef, args: readonly Arg[], dim: Arg, keepdim: Arg): Plan {
+  const self = args[0] as Tensor
   const spec = reductionSpec(op, args)
   const { reduced } = reducedDims(op, args)
-  const out = Tensor.empty(spec.shape, spec.dtype)
+  const known = { shape: self.shape, strides: self.strides, dtype: self.dtype, dim, keepdim, outShape: spec.shape, outType: spec.dtype }
+  if (spec.shape.includes(0)) return { ...known, kernel: null, numbers: [] }
   const count = self.shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
-  if (out.numel === 0) return out
   const { dims, strides, flags } = collapse(self, reduced)
   const key = `${op.id} ${self.dtype} ${flags.map((f, d) => `${f ? 'r' : 'k'}${strides[d] === 1 && d === dims.length - 1 ? '1' : strides[d] === 0 ? '0' : 's'}`).join('')}`
   let kernel = kernels.get(key)
@@ -23,8 +55,8 @@ export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
     kernel = build(op, self, flags, strides)
     kernels.set(key, kernel)
   }
-  const rest: number[] = [...dims]
-  strides.forEach((v, d) => (v === 0 || (v === 1 && d === dims.length - 1) ? 0 : rest.push(v)))
+  const numbers: number[] = [...dims]
+  strides.forEach((v, d) => (v === 0 || (v === 1 && d === dims.length - 1) ? 0 : numbers.push(v)))
   // Strides of the contiguous result over the kept dimensions.
   const outStrides: number[] = []
   let step = 1
@@ -33,8 +65,7 @@ export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
     outStrides.unshift(step)
     step *= dims[d] as number
   }
-  launch(kernel, [out, self], [...rest, ...outStrides, count])
-  return out
+  return { ...known, kernel, numbers: [...numbers, ...outStrides, count] }
 }
 
 /** Collapsed dimensions with strides and reduce flags; at least one dimension. */

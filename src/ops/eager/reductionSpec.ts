@@ -1,7 +1,7 @@
 // Which dimensions a reduction walks, and the shape of its result.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
-import { ShapeError } from '../../errors/index.ts'
-import { wrapDim } from '../../tensor/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** For each dimension of the input, whether it is reduced; and whether reduced dimensions stay with size 1. */
@@ -25,5 +25,9 @@ export function reductionSpec(op: OpDef, args: readonly Arg[]): TensorSpec {
   const self = args[0] as Tensor
   const { reduced, keepdim } = reducedDims(op, args)
   const shape = self.shape.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
-  return { shape, dtype: (op.reduction as NonNullable<OpDef['reduction']>).dtype(self.dtype) }
+  const rule = op.reduction as NonNullable<OpDef['reduction']>
+  if ((rule.combine === 'max' || rule.combine === 'min') && self.numel === 0 && !shape.includes(0)) {
+    throw new ArgumentError(`${op.qualname}: no elements have no extreme value; self has shape ${formatShape(self.shape)}.`)
+  }
+  return { shape, dtype: rule.dtype(self.dtype) }
 }

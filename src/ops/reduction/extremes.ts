@@ -7,7 +7,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { OpFunction } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
-import { div, mul } from '../pointwise/arithmetic.ts'
+import { div, maximum, minimum, mul } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { to } from '../pointwise/cast.ts'
 import { contiguous, gather, squeeze, unsqueeze } from '../view/index.ts'
@@ -133,7 +133,13 @@ export const argmin: OpFunction<(self: Tensor, dim?: number | null | ArgOptions,
 
 type Extreme = {
   (self: Tensor): Tensor
-  (self: Tensor, dim: number, keepdim?: boolean): readonly Tensor[]
+  (self: Tensor, other: Tensor): Tensor
+  (self: Tensor, dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly Tensor[]
+}
+
+function checkDim(op: string, dim: unknown): number {
+  if (typeof dim === 'number' && Number.isInteger(dim)) return dim
+  throw new ArgumentError(`${op}: argument 'dim' must be an integer, or a Tensor to compare with, got ${typeof dim}.`)
 }
 
 /** The pair of values and indices along one dimension. */
@@ -143,18 +149,26 @@ function valuesAndIndices(self: Tensor, dim: number, keepdim: boolean, indices: 
   return [keepdim || self.ndim === 0 ? values : squeeze(values, dim), indices]
 }
 
-/** Greatest of all values, or with `dim` [values, indices] along it. PyTorch's `torch.max`. */
+/** Greatest of all values; with `dim` [values, indices] along it; with another tensor the elementwise maximum. PyTorch's `torch.max`. */
 export const max: OpFunction<Extreme> = defineOp({
-  schema: 'max(Tensor self, int? dim=None, bool keepdim=False) -> any',
+  schema: 'max(Tensor self, any dim=None, bool keepdim=False) -> any',
   method: true,
-  decompose: (self: Tensor, dim: number | null, keepdim: boolean) => (dim === null ? amax(self) : valuesAndIndices(self, dim, keepdim, argmax(self, dim, keepdim))),
+  decompose: (self: Tensor, dim: number | null | Tensor, keepdim: boolean) => {
+    if (dim === null) return amax(self)
+    if (dim instanceof Tensor) return maximum(self, dim)
+    return valuesAndIndices(self, dim, keepdim, argmax(self, checkDim('torch.max', dim), keepdim))
+  },
 })
 
-/** Least of all values, or with `dim` [values, indices] along it. PyTorch's `torch.min`. */
+/** Least of all values; with `dim` [values, indices] along it; with another tensor the elementwise minimum. PyTorch's `torch.min`. */
 export const min: OpFunction<Extreme> = defineOp({
-  schema: 'min(Tensor self, int? dim=None, bool keepdim=False) -> any',
+  schema: 'min(Tensor self, any dim=None, bool keepdim=False) -> any',
   method: true,
-  decompose: (self: Tensor, dim: number | null, keepdim: boolean) => (dim === null ? amin(self) : valuesAndIndices(self, dim, keepdim, argmin(self, dim, keepdim))),
+  decompose: (self: Tensor, dim: number | null | Tensor, keepdim: boolean) => {
+    if (dim === null) return amin(self)
+    if (dim instanceof Tensor) return minimum(self, dim)
+    return valuesAndIndices(self, dim, keepdim, argmin(self, checkDim('torch.min', dim), keepdim))
+  },
 })
 
 
@@ -167,8 +181,10 @@ declare module '../../tensor/tensor.ts' {
     argmax(dim?: number | null | { readonly dim?: number | null; readonly keepdim?: boolean }, keepdim?: boolean): Tensor
     argmin(dim?: number | null | { readonly dim?: number | null; readonly keepdim?: boolean }, keepdim?: boolean): Tensor
     max(): Tensor
-    max(dim: number, keepdim?: boolean): readonly Tensor[]
+    max(other: Tensor): Tensor
+    max(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly Tensor[]
     min(): Tensor
-    min(dim: number, keepdim?: boolean): readonly Tensor[]
+    min(other: Tensor): Tensor
+    min(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly Tensor[]
   }
 }
