@@ -1,0 +1,55 @@
+// makeFx: what really runs, below autograd.
+import { describe, expect, it } from 'vitest'
+import { grad, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { compileDifferentiable, makeFx } from 'tensorfx/aot'
+
+describe('makeFx', () => {
+  it('records operators with shapes, and runs', () => {
+    const gm = makeFx((x: Tensor) => x.sin().mul(2).sum(0))(torch.ones([3, 4]))
+    gm.graph.lint()
+    expect([...gm.graph.nodes].map((n) => n.name)).toEqual(['arg0_1', 'sin', 'mul', 'sum_1', 'output'])
+    expect((gm.graph.findNodes({ op: 'call_function', target: torch.sum })[0]?.meta['val'] as { shape: number[] }).shape).toEqual([4])
+    const x = torch.randn([3, 4])
+    expect(torch.allclose(gm.forward(x) as Tensor, x.sin().mul(2).sum(0))).toBe(true)
+  })
+
+  it('gradients that are computed inside are in the graph', () => {
+    const gm = makeFx((x: Tensor) => grad(x.sin().sum(), x)[0])(torch.ones([3], ).requiresGrad_())
+    expect(gm.code).toContain('torch.cos(')
+    const x = torch.randn([3])
+    expect(torch.allclose(gm.forward(x) as Tensor, x.cos())).toBe(true)
+  })
+
+  it('tensors from outside are constants of the module', () => {
+    const w = torch.tensor([1, 2, 3])
+    const gm = makeFx((x: Tensor) => x.mul(w))(torch.ones([3]))
+    expect(gm.graph.findNodes({ op: 'get_attr' })).toHaveLength(1)
+    expect((gm.forward(torch.ones([3])) as Tensor).toArray()).toEqual([1, 2, 3])
+  })
+
+  it('in-place operators become functional ones', () => {
+    const gm = makeFx((x: Tensor) => {
+      const y = x.clone()
+      y.add_(1)
+      return y.mul(2)
+    })(torch.ones([2]))
+    expect(gm.code).not.toContain('add_')
+    expect((gm.forward(torch.ones([2])) as Tensor).toArray()).toEqual([4, 4])
+  })
+})
+
+describe('joint graphs', () => {
+  it('are split into a forward that saves and a backward that uses it', () => {
+    const x = torch.randn([3]).requiresGrad_()
+    const gm = makeFx((a: Tensor) => [a.sin().tanh()])(x)
+    const seen: string[] = []
+    const { forwardGraph, backwardGraph } = compileDifferentiable(gm, [x], [0], (part) => {
+      seen.push(part.className)
+      return (...inputs) => part.forward(...inputs) as readonly unknown[]
+    })
+    expect(seen).toHaveLength(1)
+    const saved = (forwardGraph.graph.outputNode().args[0] as readonly unknown[]).length - 1
+    expect(backwardGraph.graph.findNodes({ op: 'placeholder' })).toHaveLength(saved + 1)
+  })
+})
