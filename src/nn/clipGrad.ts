@@ -1,7 +1,7 @@
 // Bounding gradients before a step; PyTorch's torch.nn.utils.clip_grad.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { abs, add, amax, clamp, clamp_, div, max, mul_, norm, pow, stack, sum, zeros } from '../ops/index.ts'
+import { abs, add, amax, clamp, clamp_, max, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
 import { isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -45,7 +45,7 @@ export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: 
     if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
       throw new ArgumentError(`nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; with { errorIfNonfinite: false } they are scaled all the same.`)
     }
-    const factor = clamp(div(maxNorm as never, add(total, 1e-6)), null, 1)
+    const factor = clamp(mul(reciprocal(add(total, 1e-6)), maxNorm), null, 1)
     for (const grad of grads) mul_(grad, factor)
     return total
   })

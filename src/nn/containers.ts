@@ -34,7 +34,8 @@ export class Sequential extends Module {
   constructor(...modules: readonly Module[] | readonly [Named]) {
     super()
     const [first] = modules
-    const named = modules.length === 1 && first !== undefined && !(first instanceof Module) ? entriesOf(first) : modules.map((m, i) => [String(i), m] as const)
+    const byName = modules.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Module)
+    const named = byName ? entriesOf(first) : modules.map((m, i) => [String(i), m] as const)
     for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
   }
 

@@ -1,0 +1,80 @@
+// MultiheadAttention against PyTorch, and its masks and layouts against each other.
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { tensor } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { MultiheadAttention } from 'tensorfx/nn'
+import type { AttentionCallOptions } from 'tensorfx/nn'
+import { detInit, detInput } from '../helpers/deterministic.ts'
+import { expectClose, fromStored } from '../ops/goldens.ts'
+
+type Stored = Parameters<typeof fromStored>[0]
+interface ModuleCase {
+  readonly name: string
+  readonly params: Readonly<Record<string, Stored>>
+  readonly inputs: Readonly<Record<string, Stored>>
+  readonly outputs: readonly Stored[]
+  readonly grads: Readonly<Record<string, Stored>>
+  readonly param_grads: Readonly<Record<string, Stored>>
+}
+const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as { cases: readonly ModuleCase[] }
+
+const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
+/** true above the diagonal: what a causal model must not see. */
+const future = (n: number): Tensor => tensor(Array.from({ length: n }, (_, i) => Array.from({ length: n }, (__, j) => j > i)))
+
+test.each([
+  ['MHA_batch_first', {}],
+  ['MHA_causal_noavg', { attnMask: future(3), averageAttnWeights: false }],
+] as readonly (readonly [string, AttentionCallOptions])[])('%s: outputs and gradients are those of PyTorch', (name, options) => {
+  const golden = cases.find((c) => c.name === name) as ModuleCase
+  const attention = new MultiheadAttention(8, 2, { batchFirst: true })
+  attention.loadStateDict(Object.fromEntries(Object.entries(golden.params).map(([key, stored]) => [camel(key), fromStored(stored)])))
+  const x = fromStored(golden.inputs['x'] as Stored).requiresGrad_()
+  const [output, weights] = attention.call(x, x, x, options) as readonly [Tensor, Tensor]
+  expectClose(output, golden.outputs[0] as Stored, 'output', 2e-5)
+  expectClose(weights, golden.outputs[1] as Stored, 'weights', 2e-5)
+  output.mul(detInput(output.shape, 900)).sum().add(weights.mul(detInput(weights.shape, 901)).sum()).backward()
+  expectClose(x.grad as Tensor, golden.grads['x'] as Stored, 'gradient of x', 5e-5)
+  for (const [key, stored] of Object.entries(golden.param_grads)) expectClose((attention.getParameter(camel(key)) as unknown as Tensor).grad as Tensor, stored, `gradient of ${key}`, 5e-5)
+})
+
+describe('attention', () => {
+  const make = (batchFirst: boolean): MultiheadAttention => detInit(new MultiheadAttention(8, 2, { batchFirst })).eval()
+  const x = detInput([2, 3, 8], 1)
+  const y = detInput([2, 4, 8], 2)
+
+  test('does not depend on the layout', () => {
+    const [a] = make(true).call(x, y, y)
+    const [b] = make(false).call(x.transpose(0, 1), y.transpose(0, 1), y.transpose(0, 1))
+    values(b.transpose(0, 1)).forEach((v, i) => expect(v).toBeCloseTo(values(a)[i] as number, 5))
+    const [single, weights] = make(true).call(x.select(0, 1), y.select(0, 1), y.select(0, 1))
+    expect((weights as Tensor).shape).toEqual([3, 4])
+    values(single).forEach((v, i) => expect(v).toBeCloseTo(values(a.select(0, 1))[i] as number, 5))
+  })
+
+  test('gives the same output with and without weights', () => {
+    const mask = { attnMask: tensor([[false, true, false, false], [false, false, true, false], [true, false, false, false]]) }
+    const [a] = make(true).call(x, y, y, mask)
+    const [b, none] = make(true).call(x, y, y, { ...mask, needWeights: false })
+    expect(none).toBeNull()
+    values(b).forEach((v, i) => expect(v).toBeCloseTo(values(a)[i] as number, 5))
+  })
+
+  test('pays no attention to padding', () => {
+    const padding = tensor([[false, false, true, false], [false, false, false, true]])
+    const [, weights] = make(true).call(x, y, y, { keyPaddingMask: padding })
+    const w = (weights as Tensor).toArray() as number[][][]
+    expect(w[0]?.every((row) => row[2] === 0)).toBe(true)
+    expect(w[1]?.every((row) => row[3] === 0)).toBe(true)
+  })
+
+  test('refuses shapes and options that do not fit', () => {
+    expect(() => new MultiheadAttention(7, 2)).toThrow(/divisible by numHeads/)
+    expect(() => make(true).call(detInput([2, 3, 7], 1), y, y)).toThrow(/query must have .* 8 features/)
+    expect(() => make(true).call(x, y, y, { attnMask: future(3) })).toThrow(/attnMask has shape \[3, 3\]; expected \[3, 4\]/)
+    expect(() => make(true).call(x, y, y, { isCausal: true } as never)).toThrow(/unknown option 'isCausal'/)
+  })
+})
