@@ -5,12 +5,13 @@ import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { GraphModule, Node, Target } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
-import { cast, constant } from '../kernels/index.ts'
+import { call, cast, constant } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
 import { opOf, pointwiseDTypes } from '../ops/index.ts'
 import { Tensor, contiguousStrides } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, ScalarInput } from './ir.ts'
+import { Rewrites } from './rewrites.ts'
 import { templateFor } from './templateRules.ts'
 
 /** A number placeholder while the graph is lowered: operators receive it in place of the number. */
@@ -36,6 +37,7 @@ class Lowering implements DispatchMode {
   readonly #specs: readonly (TensorSpec | null)[]
   readonly #views = new Map<Tensor, BufferView>()
   readonly #nodes: IrNode[] = []
+  readonly #rewrites = new Rewrites()
   readonly #inputs: (Buffer | null)[] = []
   #origin = ''
 
@@ -93,12 +95,15 @@ class Lowering implements DispatchMode {
   }
 
   handle(op: OpDef, args: readonly Arg[]): Result {
+    const rewritten = this.#rewrites.find(op, args)
+    if (rewritten !== null) return withMode(this, rewritten)
     if (op.functional !== null) throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first (compile() does so).`)
     const template = op.template === null ? null : templateFor(op, args, (t) => this.#viewOf(t))
     if (template !== null) return this.#template(op, args, template)
     if (op.pointwise !== null) return this.#pointwise(op, args)
     if (op.reduction !== null) return this.#reduction(op, args)
     if (op.tags.has('view')) return this.#view(op, args)
+    if (op.tags.has('creation') && (op.name === 'full' || op.name === 'range') && !args.some(isScalarSymbol)) return this.#fill(op, args)
     // A symbol for a number cannot go through the public functions that decompositions call.
     if (op.decompose !== null && !args.some(isScalarSymbol)) return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
     return this.#extern(op, args)
@@ -165,6 +170,20 @@ class Lowering implements DispatchMode {
     })
     const compute = (r: readonly Expr[], s: readonly Expr[]): Expr => cast(rule.compute(...operands.map((o) => o(r, s))), spec.dtype)
     this.#add({ kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: spec.shape, reads, scalars, compute, expensive }, buffer)
+    return tensor
+  }
+
+  /** Constants and ranges are computed where they are used. */
+  #fill(op: OpDef, args: readonly Arg[]): Tensor {
+    const spec = this.#spec(op, args) as TensorSpec
+    const { buffer, tensor } = this.#newBuffer(spec)
+    const [first, step] = args as readonly number[]
+    const value = (v: unknown): Expr => constant(spec.dtype, spec.dtype === 'float32' ? Math.fround(Number(v)) : Number(v))
+    const compute =
+      op.name === 'full'
+        ? (): Expr => value(args[1])
+        : (_reads: readonly Expr[], _scalars: readonly Expr[], indices: readonly Expr[]): Expr => call('add', value(first), call('mul', cast(indices[0] as Expr, spec.dtype), value(step)))
+    this.#add({ kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: spec.shape, reads: [], scalars: [], compute, expensive: false }, buffer)
     return tensor
   }
 

@@ -1,6 +1,6 @@
 // The whole of inductor in order: lower, schedule, plan memory, emit, assemble. `compileFx` is the backend function that dynamo calls.
 import type { GraphModule } from '../fx/index.ts'
-import { compileGemm, compileKernel, printKernel } from '../kernels/index.ts'
+import { compileKernel, printKernel } from '../kernels/index.ts'
 import type { CompiledKernel } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -125,7 +125,7 @@ function emitGroup(name: string, group: Group, stored: ReadonlySet<Buffer>, inPl
   let text: string
   if (group.kind === 'template') {
     const template = emitTemplate(name, group, stored)
-    compiled = compileGemm(template.spec)
+    compiled = template.compiled
     text = `${name}: ${ops[0]} template [${group.dims.join(' x ')}]${ops.length > 1 ? `, epilogue ${ops.slice(1).join(' -> ')}` : ''}`
     return { step: { kind: 'kernel', name: label(ops), compiled, operands: template.operands, scratchBytes: template.scratchBytes }, report: { name, kind: 'template', ops, origins, text } }
   }

@@ -1,7 +1,7 @@
 // Kernel templates: a matrix product or convolution with the pointwise nodes of its group as epilogue.
 import { InternalError } from '../errors/index.ts'
-import { bufferParam, load, loopVar, store } from '../kernels/index.ts'
-import type { Expr, GemmSpec, Index, LoopVar, Stmt } from '../kernels/index.ts'
+import { bufferParam, compileDirectConv, compileGemm, directConvScratchBytes, fitsDirectConv, load, loopVar, store } from '../kernels/index.ts'
+import type { CompiledKernel, Expr, GemmSpec, Index, LoopVar, Stmt } from '../kernels/index.ts'
 import { Operands, indicesOf } from './codegen.ts'
 import type { Operand } from './codegen.ts'
 import { squeezed, stridesOver } from './spaces.ts'
@@ -9,6 +9,7 @@ import type { Group } from './scheduler.ts'
 import type { Access, Buffer, PointwiseNode, TemplateNode } from './ir.ts'
 
 export interface TemplateKernel {
+  readonly compiled: CompiledKernel
   readonly spec: GemmSpec
   /** What each parameter of the kernel stands for, in order; the scratch pointer comes last and is not listed. */
   readonly operands: readonly Operand[]
@@ -34,7 +35,8 @@ export function emitTemplate(name: string, group: Group, stored: ReadonlySet<Buf
     buffers,
     params: [...operands.params(), scratch],
   })
-  return { spec, operands: operands.operands(), scratchBytes: template.scratchBytes }
+  if (fitsDirectConv(spec)) return { compiled: compileDirectConv(spec), spec, operands: operands.operands(), scratchBytes: directConvScratchBytes(spec) }
+  return { compiled: compileGemm(spec), spec, operands: operands.operands(), scratchBytes: template.scratchBytes }
 }
 
 function emitEpilogue(group: Group, template: TemplateNode, vars: readonly LoopVar[], operands: Operands, stored: ReadonlySet<Buffer>, acc: Expr): Stmt[] {

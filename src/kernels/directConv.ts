@@ -1,0 +1,331 @@
+// Direct convolution: for constant sizes, stride 1 and dilation 1, the register tile of the matrix product reads the (padded) image itself, where
+// the general template first lays it out as a matrix. Four output channels by eight pixels; the kernel window is unrolled, its offsets constant.
+import type { CompiledKernel, ConvGather, GemmSpec } from './contracts.ts'
+import { instantiate } from './compile.ts'
+import { local, read } from './loopIr.ts'
+import type { Local, Stmt } from './loopIr.ts'
+import { printKernel } from './print.ts'
+import { touchesFloat64 } from './analysis.ts'
+import { ModuleBuilder } from './wasm/assembler.ts'
+import type { FunctionBuilder, ValueType } from './wasm/assembler.ts'
+import { StatementEmitter } from './wasm/emit.ts'
+import { MathLibrary } from './wasm/mathLibrary.ts'
+
+const ROWS = 4
+const COLS = 8
+/** Windows beyond this would unroll into too much code. */
+const MAX_WINDOW = 25
+
+type Constant = { readonly [K in keyof ConvGather]: ConvGather[K] extends boolean ? boolean : number }
+
+/** The problem in numbers, or null when the template does not fit it. */
+function constants(spec: GemmSpec): { readonly g: Constant; readonly m: number; readonly k: number } | null {
+  const { gather } = spec.b
+  if (gather === undefined || Object.values(gather).some((v) => typeof v === 'object')) return null
+  const g = gather as Constant
+  const m = spec.rows.extent
+  const sizes = [m, spec.depth, spec.a.rowStride, spec.a.colStride, ...spec.a.batchStrides, ...spec.b.batchStrides]
+  if (sizes.some((s) => typeof s !== 'number') || spec.batch.length !== 1 || spec.reduceBatch !== 0 || spec.a.batchStrides[0] !== 0) return null
+  if (g.transposed || g.swapped || g.strideH !== 1 || g.strideW !== 1 || g.dilationH !== 1 || g.dilationW !== 1 || g.colStride !== 1) return null
+  if (g.outWidth % 4 !== 0 || (g.outHeight * g.outWidth) % COLS !== 0 || g.kernelHeight * g.kernelWidth > MAX_WINDOW) return null
+  return { g, m: m as number, k: spec.depth as number }
+}
+
+const paddedWidth = (g: Constant): number => g.outWidth + g.kernelWidth - 1
+const paddedHeight = (g: Constant): number => g.outHeight + g.kernelHeight - 1
+
+/** Whether {@link compileDirectConv} can take the problem. */
+export const fitsDirectConv = (spec: GemmSpec): boolean => constants(spec) !== null && !touchesFloat64(spec.epilogue(read(local('acc', 'float32'))))
+
+/** Bytes of scratch that the kernel needs: packed weights and one padded image. 0 when the template does not fit. */
+export function directConvScratchBytes(spec: GemmSpec): number {
+  const problem = constants(spec)
+  if (problem === null) return 0
+  const { g, m, k } = problem
+  return 4 * (Math.ceil(m / ROWS) * ROWS * k + g.channels * paddedHeight(g) * paddedWidth(g)) + 256
+}
+
+const cache = new Map<string, CompiledKernel>()
+
+/** Compiles the convolution; the same problem is compiled once. */
+export function compileDirectConv(spec: GemmSpec): CompiledKernel {
+  const { a, b } = spec
+  const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: spec.epilogue(read(local('acc', 'float32'))) })
+  const key = JSON.stringify([spec.batch[0]?.extent, spec.rows.extent, a.buffer.name, a.rowStride, a.colStride, b.buffer.name, b.batchStrides, b.gather, epilogue])
+  let known = cache.get(key)
+  if (known === undefined) {
+    const wasm = new DirectConvEmitter(spec).emit()
+    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
+    cache.set(key, known)
+  }
+  return known
+}
+
+class DirectConvEmitter {
+  readonly #spec: GemmSpec
+  readonly #g: Constant
+  readonly #m: number
+  readonly #k: number
+  readonly #module = new ModuleBuilder()
+  readonly #f: FunctionBuilder
+  readonly #emitter: StatementEmitter
+  readonly #acc: Local
+  readonly #body: readonly Stmt[]
+  readonly #weights: number
+  readonly #image: number
+
+  constructor(spec: GemmSpec) {
+    this.#spec = spec
+    const problem = constants(spec) as NonNullable<ReturnType<typeof constants>>
+    this.#g = problem.g
+    this.#m = problem.m
+    this.#k = problem.k
+    this.#acc = local('acc', 'float32')
+    this.#body = spec.epilogue(read(this.#acc))
+    this.#module.importMemory()
+    const library = new MathLibrary(this.#module, this.#body)
+    const types = spec.params.map((p): ValueType => (p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32'))
+    this.#f = this.#module.function(types, [], 'run')
+    this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
+    this.#weights = this.#f.local('i32')
+    this.#image = this.#f.local('i32')
+  }
+
+  emit(): Uint8Array {
+    const f = this.#f
+    const scratch = this.#spec.params.length - 1
+    f.get(scratch)
+    f.i32Const(63)
+    f.op('i32.add')
+    f.i32Const(-64)
+    f.op('i32.and')
+    f.tee(this.#weights)
+    f.i32Const(Math.ceil(this.#m / ROWS) * ROWS * this.#k * 4)
+    f.op('i32.add')
+    f.set(this.#image)
+    this.#packWeights()
+    this.#clearImage()
+    const images = this.#spec.batch[0] as GemmSpec['batch'][number]
+    this.#count(images.extent as number, 1, (image) => {
+      this.#copyImage(image)
+      this.#product(image)
+    })
+    return this.#module.finish()
+  }
+
+  #count(limit: number, step: number, body: (counter: number) => void): void {
+    const f = this.#f
+    if (limit <= 0) return
+    const counter = f.local('i32')
+    f.i32Const(0)
+    f.set(counter)
+    f.loop((again) => {
+      body(counter)
+      f.get(counter)
+      f.i32Const(step)
+      f.op('i32.add')
+      f.tee(counter)
+      f.i32Const(limit)
+      f.op('i32.lt_s')
+      f.brIf(again)
+    })
+  }
+
+  /** Pushes base + counter * bytes. */
+  #offset(base: number, counter: number, bytes: number): void {
+    const f = this.#f
+    f.get(base)
+    f.get(counter)
+    f.i32Const(bytes)
+    f.op('i32.mul')
+    f.op('i32.add')
+  }
+
+  #buffer(name: string): number {
+    return this.#spec.params.findIndex((p) => p.name === name)
+  }
+
+  /** Panels of four channels, depth-major; channels past the last are zero. */
+  #packWeights(): void {
+    const f = this.#f
+    const { a } = this.#spec
+    const source = this.#buffer(a.buffer.name)
+    const to = f.local('i32')
+    f.get(this.#weights)
+    f.set(to)
+    for (let row = 0; row < this.#m; row += ROWS) {
+      this.#count(this.#k, 1, (depth) => {
+        for (let r = 0; r < ROWS; r++) {
+          f.get(to)
+          if (row + r < this.#m) {
+            this.#offset(source, depth, (a.colStride as number) * 4)
+            f.memory('f32.load', (row + r) * (a.rowStride as number) * 4)
+          } else f.f32Const(0)
+          f.memory('f32.store', r * 4)
+        }
+        f.get(to)
+        f.i32Const(ROWS * 4)
+        f.op('i32.add')
+        f.set(to)
+      })
+    }
+  }
+
+  /** The borders stay zero for all images. */
+  #clearImage(): void {
+    const f = this.#f
+    this.#count(this.#g.channels * paddedHeight(this.#g) * paddedWidth(this.#g), 1, (i) => {
+      this.#offset(this.#image, i, 4)
+      f.f32Const(0)
+      f.memory('f32.store')
+    })
+  }
+
+  #copyImage(image: number): void {
+    const f = this.#f
+    const g = this.#g
+    const source = f.local('i32')
+    this.#offset(this.#buffer(this.#spec.b.buffer.name), image, (this.#spec.b.batchStrides[0] as number) * 4)
+    f.set(source)
+    // A convolution reads at most out + window - 1 rows and columns.
+    const rows = Math.min(g.height, paddedHeight(g) - g.padH)
+    const cols = Math.min(g.width, paddedWidth(g) - g.padW)
+    this.#count(g.channels, 1, (channel) => {
+      const [from, to] = [f.local('i32'), f.local('i32')]
+      this.#offset(source, channel, g.channelStride * 4)
+      f.set(from)
+      this.#offset(this.#image, channel, paddedHeight(g) * paddedWidth(g) * 4)
+      f.i32Const((g.padH * paddedWidth(g) + g.padW) * 4)
+      f.op('i32.add')
+      f.set(to)
+      this.#count(rows, 1, () => {
+        let col = 0
+        for (; col + 4 <= cols && col < 64; col += 4) {
+          f.get(to)
+          f.get(from)
+          f.memory('v128.load', col * 4)
+          f.memory('v128.store', col * 4)
+        }
+        const done = col
+        this.#count(cols - done, 1, (c) => {
+          this.#offset(to, c, 4)
+          this.#offset(from, c, 4)
+          f.memory('f32.load', done * 4)
+          f.memory('f32.store', done * 4)
+        })
+        for (const [pointer, bytes] of [[from, g.rowStride * 4], [to, paddedWidth(g) * 4]] as const) {
+          f.get(pointer)
+          f.i32Const(bytes)
+          f.op('i32.add')
+          f.set(pointer)
+        }
+      })
+    })
+  }
+
+  #product(image: number): void {
+    const whole = Math.floor(this.#m / ROWS) * ROWS
+    this.#count(whole, ROWS, (row) => this.#columns(image, row, ROWS))
+    if (whole < this.#m) {
+      const row = this.#f.local('i32')
+      this.#f.i32Const(whole)
+      this.#f.set(row)
+      this.#columns(image, row, this.#m - whole)
+    }
+  }
+
+  #columns(image: number, row: number, valid: number): void {
+    const f = this.#f
+    const g = this.#g
+    const panel = f.local('i32')
+    this.#offset(this.#weights, row, this.#k * 4)
+    f.set(panel)
+    this.#count(g.outHeight * g.outWidth, COLS, (col) => {
+      const starts = [0, 4].map((half) => {
+        // The image address of four pixels that lie in one row.
+        const start = f.local('i32')
+        const position = f.local('i32')
+        f.get(col)
+        f.i32Const(half)
+        f.op('i32.add')
+        f.set(position)
+        f.get(this.#image)
+        f.get(position)
+        f.i32Const(g.outWidth)
+        f.op('i32.div_u')
+        f.i32Const(paddedWidth(g) * 4)
+        f.op('i32.mul')
+        f.op('i32.add')
+        f.get(position)
+        f.i32Const(g.outWidth)
+        f.op('i32.rem_u')
+        f.i32Const(2)
+        f.op('i32.shl')
+        f.op('i32.add')
+        f.set(start)
+        return start
+      })
+      const sums = this.#tile(panel, starts)
+      for (let r = 0; r < valid; r++) {
+        const at = f.local('i32')
+        f.get(row)
+        f.i32Const(r)
+        f.op('i32.add')
+        f.set(at)
+        const loops = [{ loop: this.#spec.batch[0] as GemmSpec['rows'], counter: image }, { loop: this.#spec.rows, counter: at }, { loop: this.#spec.cols, counter: col }]
+        this.#emitter.epilogue(this.#body, { loops, lanes: this.#spec.cols, wide: true, values: [{ local: this.#acc, vectors: [sums[r * 2] as number, sums[r * 2 + 1] as number] }] })
+      }
+    })
+  }
+
+  /** 4 channels by 8 pixels, summed over input channels and the window. */
+  #tile(panel: number, starts: readonly number[]): number[] {
+    const f = this.#f
+    const g = this.#g
+    const sums = Array.from({ length: 8 }, () => f.local('v128'))
+    const [weights, value, b0, b1] = [f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128')]
+    for (const sum of sums) {
+      f.f32x4Const(0)
+      f.set(sum)
+    }
+    f.get(panel)
+    f.set(weights)
+    const window = g.kernelHeight * g.kernelWidth
+    this.#count(g.channels, 1, () => {
+      for (let w = 0; w < window; w++) {
+        const offset = (Math.floor(w / g.kernelWidth) * paddedWidth(g) + (w % g.kernelWidth)) * 4
+        f.get(starts[0] as number)
+        f.memory('v128.load', offset)
+        f.set(b0)
+        f.get(starts[1] as number)
+        f.memory('v128.load', offset)
+        f.set(b1)
+        for (let r = 0; r < ROWS; r++) {
+          f.get(weights)
+          f.memory('v128.load32_splat', (w * ROWS + r) * 4)
+          f.set(value)
+          for (let h = 0; h < 2; h++) {
+            const sum = sums[r * 2 + h] as number
+            f.get(sum)
+            f.get(value)
+            f.get(h === 0 ? b0 : b1)
+            f.op('f32x4.mul')
+            f.op('f32x4.add')
+            f.set(sum)
+          }
+        }
+      }
+      f.get(weights)
+      f.i32Const(window * ROWS * 4)
+      f.op('i32.add')
+      f.set(weights)
+      for (const start of starts) {
+        f.get(start)
+        f.i32Const(paddedHeight(g) * paddedWidth(g) * 4)
+        f.op('i32.add')
+        f.set(start)
+      }
+    })
+    return sums
+  }
+}
