@@ -3,7 +3,8 @@ import { Generator, getRngState, manualSeed, setRngState } from './tensor/index.
 import { Tensor } from './tensor/index.ts'
 import { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import * as core from './ops/core.ts'
-import * as functional from './ops/functional.ts'
+import * as nn from './nn/index.ts'
+import * as optim from './optim/index.ts'
 import { variance } from './ops/reduction/mean.ts'
 import { allOps } from './ops/index.ts'
 import type { TargetFunction } from './protocol/index.ts'
@@ -11,7 +12,8 @@ import type { TargetFunction } from './protocol/index.ts'
 /** The type of {@link torch}. */
 export type Torch = typeof core & {
   readonly var: typeof variance
-  readonly nn: { readonly functional: typeof functional }
+  readonly nn: typeof nn
+  readonly optim: typeof optim
   /** Internal primitives, as they appear in captured graphs. */
   readonly ops: { readonly tensorfx: Readonly<Record<string, TargetFunction>> }
   readonly Tensor: typeof Tensor
@@ -37,7 +39,8 @@ for (const op of allOps()) if (op.qualname.startsWith('torch.ops.tensorfx.')) in
 export const torch: Torch = {
   ...core,
   var: variance,
-  nn: { functional },
+  nn,
+  optim,
   ops: { tensorfx: internal },
   Tensor,
   Generator,

@@ -34,7 +34,8 @@ export class GELU extends Module {
   constructor(...options: Trailing<['none' | 'tanh'], { readonly approximate?: 'none' | 'tanh' }>) {
     super()
     const { approximate } = readOptions('nn.GELU', { approximate: 'none' as 'none' | 'tanh' }, options)
-    if (approximate !== 'none' && approximate !== 'tanh') throw new ArgumentError(`nn.GELU: approximate must be 'none' or 'tanh', got '${String(approximate)}'.`)
+    if (approximate !== 'none' && approximate !== 'tanh')
+      throw new ArgumentError(`nn.GELU: approximate must be 'none' or 'tanh', got '${String(approximate)}'.`)
     this.approximate = approximate
   }
 

@@ -69,13 +69,23 @@ export class MultiheadAttention extends Module {
   override forward(query: Tensor, key: Tensor, value: Tensor, options: AttentionCallOptions = {}): readonly [output: Tensor, weights: Tensor | null] {
     const defaults: Required<AttentionCallOptions> = { keyPaddingMask: null, needWeights: true, attnMask: null, averageAttnWeights: true }
     const call = readOptions('nn.MultiheadAttention.forward', defaults, [options])
-    for (const [name, x] of [['query', query], ['key', key], ['value', value]] as const) {
+    for (const [name, x] of [
+      ['query', query],
+      ['key', key],
+      ['value', value],
+    ] as const) {
       if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || x.shape.at(-1) !== this.embedDim) {
-        throw new ShapeError(`nn.MultiheadAttention: ${name} must have 2 or 3 dimensions, as many as query, and ${this.embedDim} features in the last; got shape ${formatShape(x.shape)}.`)
+        throw new ShapeError(
+          `nn.MultiheadAttention: ${name} must have 2 or 3 dimensions, as many as query, and ${this.embedDim} features in the last; got shape ${formatShape(x.shape)}.`,
+        )
       }
     }
     const batched = query.ndim === 3
-    const [q, k, v] = this.project(query, key, value).map((x) => this.heads(batched ? x : unsqueeze(x, this.batchFirst ? 0 : 1))) as [Tensor, Tensor, Tensor]
+    const [q, k, v] = this.project(query, key, value).map((x) => this.heads(batched ? x : unsqueeze(x, this.batchFirst ? 0 : 1))) as [
+      Tensor,
+      Tensor,
+      Tensor,
+    ]
     const mask = this.mask(call, q, k)
     const rate = this.training ? this.dropout : 0
     let weights: Tensor | null = null
@@ -88,7 +98,9 @@ export class MultiheadAttention extends Module {
     } else mixed = scaledDotProductAttention(q, k, v, { attnMask: mask, dropoutP: rate })
     // [batch, heads, length, features] back to the layout of the input.
     const [batch, , length] = mixed.shape as readonly number[] as [number, number, number]
-    const rows = this.batchFirst ? mixed.transpose(1, 2).reshape(batch, length, this.embedDim) : mixed.permute(2, 0, 1, 3).reshape(length, batch, this.embedDim)
+    const rows = this.batchFirst
+      ? mixed.transpose(1, 2).reshape(batch, length, this.embedDim)
+      : mixed.permute(2, 0, 1, 3).reshape(length, batch, this.embedDim)
     const output = this.outProj.call(rows)
     if (weights !== null && call.averageAttnWeights) weights = mean(weights, [1])
     if (batched) return [output, weights]
@@ -99,7 +111,11 @@ export class MultiheadAttention extends Module {
     if (query === key && key === value) return chunk(linear(query, this.inProjWeight, this.inProjBias), 3, -1)
     return [query, key, value].map((x, i) => {
       const start = i * this.embedDim
-      return linear(x, narrow(this.inProjWeight, 0, start, this.embedDim), this.inProjBias === null ? null : narrow(this.inProjBias, 0, start, this.embedDim))
+      return linear(
+        x,
+        narrow(this.inProjWeight, 0, start, this.embedDim),
+        this.inProjBias === null ? null : narrow(this.inProjBias, 0, start, this.embedDim),
+      )
     })
   }
 
@@ -115,12 +131,14 @@ export class MultiheadAttention extends Module {
     const [batch, heads, target] = q.shape as readonly number[] as [number, number, number]
     const source = k.shape[2] as number
     const additive = (m: Tensor): Tensor => (m.dtype === 'bool' ? maskedFill(zeros(m.shape, { dtype: q.dtype }), m, -Infinity) : m)
-    const wrong = (name: string, m: Tensor, expected: string): ShapeError => new ShapeError(`nn.MultiheadAttention: ${name} has shape ${formatShape(m.shape)}; expected ${expected}.`)
+    const wrong = (name: string, m: Tensor, expected: string): ShapeError =>
+      new ShapeError(`nn.MultiheadAttention: ${name} has shape ${formatShape(m.shape)}; expected ${expected}.`)
     let total: Tensor | null = null
     if (attnMask !== null) {
       const full = attnMask.ndim === 3
       const expected = full ? [batch * heads, target, source] : [target, source]
-      if (attnMask.shape.join() !== expected.join()) throw wrong('attnMask', attnMask, `[${target}, ${source}] or [${batch * heads}, ${target}, ${source}]`)
+      if (attnMask.shape.join() !== expected.join())
+        throw wrong('attnMask', attnMask, `[${target}, ${source}] or [${batch * heads}, ${target}, ${source}]`)
       total = additive(full ? attnMask.reshape(batch, heads, target, source) : attnMask)
     }
     if (keyPaddingMask !== null) {

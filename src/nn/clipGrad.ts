@@ -35,7 +35,8 @@ function vectorNorm(x: Tensor, normType: number): Tensor {
  */
 export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: ClipGradNormOptions = {}): Tensor {
   const { normType, errorIfNonfinite } = readOptions('nn.utils.clipGradNorm_', { normType: 2, errorIfNonfinite: false }, [options])
-  if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm)) throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${String(maxNorm)}.`)
+  if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm))
+    throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${String(maxNorm)}.`)
   if (!(normType > 0)) throw new ArgumentError(`nn.utils.clipGradNorm_: normType must be positive, got ${normType}.`)
   const grads = gradients(parameters)
   return noGrad(() => {
@@ -43,7 +44,9 @@ export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: 
     const norms = grads.map((g) => vectorNorm(g, normType))
     const total = norms.length === 1 ? (norms[0] as Tensor) : normType === Infinity ? amax(stack(norms)) : vectorNorm(stack(norms), normType)
     if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
-      throw new ArgumentError(`nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; with { errorIfNonfinite: false } they are scaled all the same.`)
+      throw new ArgumentError(
+        `nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; with { errorIfNonfinite: false } they are scaled all the same.`,
+      )
     }
     const factor = clamp(mul(reciprocal(add(total, 1e-6)), maxNorm), null, 1)
     for (const grad of grads) mul_(grad, factor)

@@ -12,7 +12,8 @@ function entriesOf(named: Named): Iterable<readonly [string, Module]> {
 function addChild(where: string, owner: Module, name: string, child: unknown): void {
   if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${child === null ? 'null' : typeof child}.`)
   const taken = (owner as unknown as Record<string, unknown>)[name]
-  if (taken !== undefined && !(taken instanceof Module)) throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
+  if (taken !== undefined && !(taken instanceof Module))
+    throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
   owner.addModule(name, child)
 }
 
@@ -20,7 +21,8 @@ const child = (owner: Module, name: string | number): Module => (owner as unknow
 
 function wrapIndex(where: string, index: number, length: number): number {
   const wrapped = index < 0 ? index + length : index
-  if (!Number.isInteger(wrapped) || wrapped < 0 || wrapped >= length) throw new ArgumentError(`${where}: index ${index} is out of range for ${length} module(s).`)
+  if (!Number.isInteger(wrapped) || wrapped < 0 || wrapped >= length)
+    throw new ArgumentError(`${where}: index ${index} is out of range for ${length} module(s).`)
   return wrapped
 }
 
@@ -104,7 +106,8 @@ export class ModuleList<M extends Module = Module> extends Module {
   /** Adds a module before `index`; returns this. */
   insert(index: number, module: M): this {
     const rest = [...this]
-    if (!Number.isInteger(index) || Math.abs(index) > rest.length) throw new ArgumentError(`nn.ModuleList.insert: index ${index} is out of range for ${rest.length} module(s).`)
+    if (!Number.isInteger(index) || Math.abs(index) > rest.length)
+      throw new ArgumentError(`nn.ModuleList.insert: index ${index} is out of range for ${rest.length} module(s).`)
     rest.splice(index, 0, module)
     rest.forEach((m, i) => addChild('nn.ModuleList.insert', this, String(i), m))
     return this
@@ -128,7 +131,9 @@ export class ModuleList<M extends Module = Module> extends Module {
       else runs.push({ from: i, to: i, text })
     }
     if (runs.length === 0) return `${this.getName()}()`
-    const lines = runs.map(({ from, to, text }) => (from === to ? `(${from}): ${text}` : `(${from}-${to}): ${to - from + 1} x ${text}`).replaceAll('\n', '\n  '))
+    const lines = runs.map(({ from, to, text }) =>
+      (from === to ? `(${from}): ${text}` : `(${from}-${to}): ${to - from + 1} x ${text}`).replaceAll('\n', '\n  '),
+    )
     return `${this.getName()}(\n  ${lines.join('\n  ')}\n)`
   }
 }

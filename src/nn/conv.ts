@@ -59,7 +59,8 @@ abstract class ConvLayer extends Module {
     this.padding = padding === 'same' || padding === 'valid' ? padding : perDimension(where, 'padding', padding, spatial, 0)
     this.dilation = perDimension(where, 'dilation', dilation, spatial, 1)
     this.groups = groups
-    if (padding === 'same' && this.stride.some((s) => s !== 1)) throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
+    if (padding === 'same' && this.stride.some((s) => s !== 1))
+      throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
     this.weight = new Parameter(empty([outChannels, inChannels / groups, ...this.kernelSize], { dtype }))
     this.bias = bias ? new Parameter(empty([outChannels], { dtype })) : null
     this.resetParameters()

@@ -65,7 +65,9 @@ export function eye_(tensor: Tensor): Tensor {
 export function calculateFanInAndFanOut(tensor: Pick<Tensor, 'shape'>): readonly [fanIn: number, fanOut: number] {
   const [out, into, ...window] = tensor.shape
   if (out === undefined || into === undefined) {
-    throw new ShapeError(`init.calculateFanInAndFanOut: a tensor of fewer than 2 dimensions (shape ${formatShape(tensor.shape)}) has no fan in and fan out; use uniform_ or normal_.`)
+    throw new ShapeError(
+      `init.calculateFanInAndFanOut: a tensor of fewer than 2 dimensions (shape ${formatShape(tensor.shape)}) has no fan in and fan out; use uniform_ or normal_.`,
+    )
   }
   const field = window.reduce((a, b) => a * b, 1)
   return [into * field, out * field]
@@ -88,7 +90,9 @@ export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number 
     case 'selu':
       return 3 / 4
     default:
-      throw new ArgumentError(`init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; known are linear, conv1d, conv2d, sigmoid, tanh, relu, leaky_relu and selu.`)
+      throw new ArgumentError(
+        `init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; known are linear, conv1d, conv2d, sigmoid, tanh, relu, leaky_relu and selu.`,
+      )
   }
 }
 

@@ -134,7 +134,11 @@ export class BCEWithLogitsLoss extends Module {
 
   constructor(...options: Trailing<[weight: Tensor | null], BCEWithLogitsLossOptions>) {
     super()
-    const { weight, posWeight, reduction } = readOptions('nn.BCEWithLogitsLoss', { weight: null as Tensor | null, ...MEAN, posWeight: null as Tensor | null }, options)
+    const { weight, posWeight, reduction } = readOptions(
+      'nn.BCEWithLogitsLoss',
+      { weight: null as Tensor | null, ...MEAN, posWeight: null as Tensor | null },
+      options,
+    )
     this.registerBuffer('weight', weight)
     this.registerBuffer('posWeight', posWeight)
     this.reduction = reduction

@@ -30,9 +30,16 @@ export class LayerNorm extends Module {
   weight: Parameter | null
   bias: Parameter | null
 
-  constructor(normalizedShape: number | readonly number[], ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>) {
+  constructor(
+    normalizedShape: number | readonly number[],
+    ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>
+  ) {
     super()
-    const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' as DType }, options)
+    const { eps, elementwiseAffine, bias, dtype } = readOptions(
+      'nn.LayerNorm',
+      { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' as DType },
+      options,
+    )
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
     for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
     this.normalizedShape = shape
@@ -81,7 +88,8 @@ export class GroupNorm extends Module {
     const { eps, affine, dtype } = readOptions('nn.GroupNorm', { eps: 1e-5, affine: true, dtype: 'float32' as DType }, options)
     checkInteger('nn.GroupNorm', 'numGroups', numGroups)
     checkInteger('nn.GroupNorm', 'numChannels', numChannels)
-    if (numChannels % numGroups !== 0) throw new ArgumentError(`nn.GroupNorm: numChannels must be divisible by numGroups, got ${numChannels} and ${numGroups}.`)
+    if (numChannels % numGroups !== 0)
+      throw new ArgumentError(`nn.GroupNorm: numChannels must be divisible by numGroups, got ${numChannels} and ${numGroups}.`)
     this.numGroups = numGroups
     this.numChannels = numChannels
     this.eps = eps

@@ -2,7 +2,9 @@
 import { ArgumentError } from '../errors/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
-export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest] ? [] | [O] | [First, ...Trailing<Rest, O>] : [] | [O]
+export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
+  ? [] | [O] | [First, ...Trailing<Rest, O>]
+  : [] | [O]
 
 function isOptions(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
@@ -19,11 +21,13 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
   const last = given.at(-1)
   const options = isOptions(last) ? last : {}
   const positional = isOptions(last) ? given.slice(0, -1) : given
-  if (positional.length > known.length) throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many; the optional ones are ${known.join(', ')}.`)
+  if (positional.length > known.length)
+    throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many; the optional ones are ${known.join(', ')}.`)
   const values: Record<string, unknown> = Object.fromEntries(Object.entries(defaults))
   const set = (name: string, value: unknown): void => {
     if (value === undefined) return
-    if (typeof values[name] === 'boolean' && typeof value !== 'boolean') throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${show(value)}.`)
+    if (typeof values[name] === 'boolean' && typeof value !== 'boolean')
+      throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${show(value)}.`)
     values[name] = value
   }
   positional.forEach((value, i) => set(known[i] as string, value))
@@ -37,18 +41,28 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
 }
 
 /** A value in an error message. */
-export const show = (value: unknown): string => (Array.isArray(value) ? `[${value.map(show).join(', ')}]` : typeof value === 'string' ? `'${value}'` : typeof value === 'object' && value !== null ? `a ${value.constructor.name}` : String(value))
+export const show = (value: unknown): string =>
+  Array.isArray(value)
+    ? `[${value.map(show).join(', ')}]`
+    : typeof value === 'string'
+      ? `'${value}'`
+      : typeof value === 'object' && value !== null
+        ? `a ${value.constructor.name}`
+        : String(value)
 
 /** Throws ArgumentError unless `value` is an integer of at least `least`. */
 export function checkInteger(where: string, name: string, value: unknown, least = 1): void {
-  if (!Number.isInteger(value) || (value as number) < least) throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${show(value)}.`)
+  if (!Number.isInteger(value) || (value as number) < least)
+    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${show(value)}.`)
 }
 
 /** `value` for each of `count` dimensions. Throws ArgumentError unless it is one integer of at least `least`, or `count` of them. */
 export function perDimension(where: string, name: string, value: number | readonly number[], count: number, least: number): readonly number[] {
   const list = typeof value === 'number' ? Array.from({ length: count }, () => value) : value
   if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
-    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${show(value)}.`)
+    throw new ArgumentError(
+      `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${show(value)}.`,
+    )
   }
   return list
 }

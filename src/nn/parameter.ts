@@ -26,7 +26,9 @@ interface ParameterConstructor {
 function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
   const requiresGrad = options.requiresGrad ?? true
   if (requiresGrad && !dtypeInfo[data.dtype].floating) {
-    throw new DTypeError(`Parameter: only floating-point tensors can require gradients, this one is ${data.dtype}. Pass { requiresGrad: false }, or register it as a buffer.`)
+    throw new DTypeError(
+      `Parameter: only floating-point tensors can require gradients, this one is ${data.dtype}. Pass { requiresGrad: false }, or register it as a buffer.`,
+    )
   }
   const storage = data.isFake ? null : data.realize()
   const parameter = new Tensor(data.shape, data.dtype, storage, data.contiguousLayout ? undefined : data.strides, data.offset)

@@ -53,7 +53,8 @@ export abstract class LRScheduler {
 
   /** Goes on from a state dict. Throws ArgumentError when the number of groups differs. */
   loadStateDict(state: LRSchedulerState): void {
-    if (state.baseLrs.length !== this.baseLrs.length) throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
+    if (state.baseLrs.length !== this.baseLrs.length)
+      throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
     this.baseLrs.splice(0, this.baseLrs.length, ...state.baseLrs)
     this.lastEpoch = state.lastEpoch
     this.apply()
@@ -65,7 +66,8 @@ function positive(where: string, name: string, value: number): void {
 }
 
 function known(where: string, options: object, names: readonly string[]): void {
-  for (const key of Object.keys(options)) if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}'; known are ${names.join(', ')}.`)
+  for (const key of Object.keys(options))
+    if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}'; known are ${names.join(', ')}.`)
 }
 
 /** Multiplies the rate by `gamma` (0.1) every `stepSize` steps. PyTorch's `StepLR`. */
@@ -114,7 +116,8 @@ export class LambdaLR extends LRScheduler {
     super(optimizer)
     const count = this.baseLrs.length
     this.lambdas = typeof lrLambda === 'function' ? Array.from({ length: count }, () => lrLambda) : lrLambda
-    if (this.lambdas.length !== count) throw new ArgumentError(`optim.LambdaLR: expected ${count} functions, one for each parameter group, got ${this.lambdas.length}.`)
+    if (this.lambdas.length !== count)
+      throw new ArgumentError(`optim.LambdaLR: expected ${count} functions, one for each parameter group, got ${this.lambdas.length}.`)
     this.apply()
   }
 

@@ -45,10 +45,13 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     this.defaults = defaults
     this.defaults = this.readOptions(options ?? ({} as O))
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
-      throw new ArgumentError(`${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`)
+      throw new ArgumentError(
+        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`,
+      )
     }
     const items = [...(params as Iterable<TensorLike | ParamGroupInput<O>>)]
-    if (items.length === 0) throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
+    if (items.length === 0)
+      throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
     if (items.every(isTensorLike)) this.addParamGroup({ params: items } as unknown as ParamGroupInput<O>)
     else for (const item of items) this.addParamGroup(item as ParamGroupInput<O>)
   }
@@ -60,12 +63,14 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   protected abstract update(parameter: Tensor, grad: Tensor, group: ParamGroup<O>): void
 
   private readOptions(options: O): Required<O> {
-    if (typeof options !== 'object' || options === null) throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
+    if (typeof options !== 'object' || options === null)
+      throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
       if (!known.includes(key)) throw new ArgumentError(`${this.className}: unknown option '${key}'; known are ${known.join(', ')}.`)
       const fallback = (this.defaults as Record<string, unknown>)[key]
-      if (value !== undefined && typeof value !== typeof fallback) throw new ArgumentError(`${this.className}: option '${key}' must be a ${typeof fallback}, got ${describe(value)}.`)
+      if (value !== undefined && typeof value !== typeof fallback)
+        throw new ArgumentError(`${this.className}: option '${key}' must be a ${typeof fallback}, got ${describe(value)}.`)
     }
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
     const all = { ...this.defaults, ...given } as Required<O>
@@ -87,7 +92,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     for (const parameter of list) {
       if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${describe(parameter)}.`)
       if (!parameter.isLeaf) {
-        throw new ArgumentError(`${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`)
+        throw new ArgumentError(
+          `${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`,
+        )
       }
       if (known.has(parameter)) throw new ArgumentError(`${this.className}: a parameter of shape ${formatShape(parameter.shape)} appears twice.`)
       known.add(parameter)
@@ -152,12 +159,14 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   loadStateDict(dict: OptimizerState): void {
     const where = `${this.className}.loadStateDict`
     const groups = dict.paramGroups
-    if (groups.length !== this.paramGroups.length) throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
+    if (groups.length !== this.paramGroups.length)
+      throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()
     groups.forEach((saved, g) => {
       const { params } = this.paramGroups[g] as ParamGroup<O>
       const indices = saved['params'] as readonly number[]
-      if (indices.length !== params.length) throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
+      if (indices.length !== params.length)
+        throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
       params.forEach((parameter, i) => {
         const state = dict.state[indices[i] as number]
         if (state !== undefined) loaded.set(parameter, copyState(where, state, parameter))
@@ -173,7 +182,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   toString(): string {
     const groups = this.paramGroups.map(({ params: _params, ...options }, g) => {
-      const lines = Object.keys(options).sort().map((key) => `    ${key}: ${String((options as Record<string, unknown>)[key])}`)
+      const lines = Object.keys(options)
+        .sort()
+        .map((key) => `    ${key}: ${String((options as Record<string, unknown>)[key])}`)
       return [`Parameter Group ${g}`, ...lines].join('\n')
     })
     return `${this.constructor.name} (\n${groups.join('\n\n')}\n)`
@@ -194,7 +205,9 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
         continue
       }
       if (value.ndim > 0 && value.shape.join() !== parameter.shape.join()) {
-        throw new ArgumentError(`${where}: '${name}' has shape ${formatShape(value.shape)} but the parameter has shape ${formatShape(parameter.shape)}.`)
+        throw new ArgumentError(
+          `${where}: '${name}' has shape ${formatShape(value.shape)} but the parameter has shape ${formatShape(parameter.shape)}.`,
+        )
       }
       copy[name] = value.dtype === parameter.dtype ? copy_(stateZeros(parameter), value) : clone(to(value, parameter.dtype))
     }
@@ -202,4 +215,13 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
   })
 }
 
-const describe = (value: unknown): string => (value === null ? 'null' : isTensorLike(value) ? 'a Tensor' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `${typeof value} ${String(value)}`)
+const describe = (value: unknown): string =>
+  value === null
+    ? 'null'
+    : isTensorLike(value)
+      ? 'a Tensor'
+      : Array.isArray(value)
+        ? 'an array'
+        : typeof value === 'object'
+          ? 'an object'
+          : `${typeof value} ${String(value)}`

@@ -28,7 +28,10 @@ export class SGD extends Optimizer<SGDOptions> {
     this.checkOption('lr', lr, 'at least 0', lr >= 0)
     this.checkOption('momentum', momentum, 'at least 0', momentum >= 0)
     this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
-    if (nesterov && (momentum <= 0 || dampening !== 0)) throw new ArgumentError(`optim.SGD: option 'nesterov' needs a momentum above 0 and no dampening, got momentum ${momentum} and dampening ${dampening}.`)
+    if (nesterov && (momentum <= 0 || dampening !== 0))
+      throw new ArgumentError(
+        `optim.SGD: option 'nesterov' needs a momentum above 0 and no dampening, got momentum ${momentum} and dampening ${dampening}.`,
+      )
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<SGDOptions>): void {

@@ -130,7 +130,11 @@ export class Block extends Module {
     const y = this.ln1.call(x)
     const [q, k, v] = [split(this.q.call(y)), split(this.k.call(y)), split(this.v.call(y))]
     const scores = torch.matmul(q, k.transpose(-2, -1)).div(Math.sqrt(this.dh))
-    const z = torch.matmul(torch.nn.functional.softmax(scores, { dim: -1 }), v).transpose(1, 2).contiguous().view(b, s, d)
+    const z = torch
+      .matmul(torch.nn.functional.softmax(scores, { dim: -1 }), v)
+      .transpose(1, 2)
+      .contiguous()
+      .view(b, s, d)
     x = x.add(this.o.call(z))
     return x.add(this.ff2.call(gelu(this.ff1.call(this.ln2.call(x)))))
   }

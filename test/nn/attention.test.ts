@@ -18,7 +18,9 @@ interface ModuleCase {
   readonly grads: Readonly<Record<string, Stored>>
   readonly param_grads: Readonly<Record<string, Stored>>
 }
-const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as { cases: readonly ModuleCase[] }
+const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as {
+  cases: readonly ModuleCase[]
+}
 
 const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
@@ -36,9 +38,14 @@ test.each([
   const [output, weights] = attention.call(x, x, x, options) as readonly [Tensor, Tensor]
   expectClose(output, golden.outputs[0] as Stored, 'output', 2e-5)
   expectClose(weights, golden.outputs[1] as Stored, 'weights', 2e-5)
-  output.mul(detInput(output.shape, 900)).sum().add(weights.mul(detInput(weights.shape, 901)).sum()).backward()
+  output
+    .mul(detInput(output.shape, 900))
+    .sum()
+    .add(weights.mul(detInput(weights.shape, 901)).sum())
+    .backward()
   expectClose(x.grad as Tensor, golden.grads['x'] as Stored, 'gradient of x', 5e-5)
-  for (const [key, stored] of Object.entries(golden.param_grads)) expectClose((attention.getParameter(camel(key)) as unknown as Tensor).grad as Tensor, stored, `gradient of ${key}`, 5e-5)
+  for (const [key, stored] of Object.entries(golden.param_grads))
+    expectClose((attention.getParameter(camel(key)) as unknown as Tensor).grad as Tensor, stored, `gradient of ${key}`, 5e-5)
 })
 
 describe('attention', () => {
@@ -56,7 +63,13 @@ describe('attention', () => {
   })
 
   test('gives the same output with and without weights', () => {
-    const mask = { attnMask: tensor([[false, true, false, false], [false, false, true, false], [true, false, false, false]]) }
+    const mask = {
+      attnMask: tensor([
+        [false, true, false, false],
+        [false, false, true, false],
+        [true, false, false, false],
+      ]),
+    }
     const [a] = make(true).call(x, y, y, mask)
     const [b, none] = make(true).call(x, y, y, { ...mask, needWeights: false })
     expect(none).toBeNull()
@@ -64,7 +77,10 @@ describe('attention', () => {
   })
 
   test('pays no attention to padding', () => {
-    const padding = tensor([[false, false, true, false], [false, false, false, true]])
+    const padding = tensor([
+      [false, false, true, false],
+      [false, false, false, true],
+    ])
     const [, weights] = make(true).call(x, y, y, { keyPaddingMask: padding })
     const w = (weights as Tensor).toArray() as number[][][]
     expect(w[0]?.every((row) => row[2] === 0)).toBe(true)

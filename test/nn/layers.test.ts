@@ -15,7 +15,10 @@ describe('layers print as in PyTorch', () => {
     [new nn.Linear(4, 5, false), 'Linear(in_features=4, out_features=5, bias=False)'],
     [new nn.Conv2d(1, 8, 3), 'Conv2d(1, 8, kernel_size=(3, 3), stride=(1, 1))'],
     [new nn.Conv2d(3, 8, 3, { stride: 1, padding: 1, bias: false }), 'Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)'],
-    [new nn.Conv2d(4, 8, [3, 5], 2, [1, 2], { dilation: 2, groups: 4 }), 'Conv2d(4, 8, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), dilation=(2, 2), groups=4)'],
+    [
+      new nn.Conv2d(4, 8, [3, 5], 2, [1, 2], { dilation: 2, groups: 4 }),
+      'Conv2d(4, 8, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), dilation=(2, 2), groups=4)',
+    ],
     [new nn.Conv2d(3, 3, 3, { padding: 'same' }), 'Conv2d(3, 3, kernel_size=(3, 3), stride=(1, 1), padding=same)'],
     [new nn.Conv1d(2, 4, 3, { padding: 1 }), 'Conv1d(2, 4, kernel_size=(3,), stride=(1,), padding=(1,))'],
     [new nn.BatchNorm2d(8), 'BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)'],
@@ -54,7 +57,11 @@ describe('initial values', () => {
     manualSeed(3)
     const linear = new nn.Linear(64, 200)
     const conv = new nn.Conv2d(16, 50, 3)
-    for (const [weights, fanIn] of [[linear.weight, 64], [linear.bias as Tensor, 64], [conv.weight, 144]] as const) {
+    for (const [weights, fanIn] of [
+      [linear.weight, 64],
+      [linear.bias as Tensor, 64],
+      [conv.weight, 144],
+    ] as const) {
       const v = values(weights)
       const bound = 1 / Math.sqrt(fanIn)
       expect(Math.max(...v.map(Math.abs))).toBeLessThanOrEqual(bound * 1.0001)
@@ -204,7 +211,10 @@ describe('the layers compute their functions', () => {
     expect(new nn.MSELoss({ reduction: 'sum' }).call(a, b).item()).toBeCloseTo(13)
     expect(new nn.L1Loss({ reduction: 'none' }).call(a, b).toArray()).toEqual([2, 3])
     expect(new nn.SmoothL1Loss().call(a, b).item()).toBeCloseTo(2)
-    const logits = tensor([[1, 2, 0.5], [0, 0, 3]])
+    const logits = tensor([
+      [1, 2, 0.5],
+      [0, 0, 3],
+    ])
     const classes = tensor(Int32Array.of(1, 2))
     const direct = nn.F.crossEntropy(logits, classes)
     expect(new nn.CrossEntropyLoss().call(logits, classes).item()).toBe(direct.item())

@@ -17,7 +17,8 @@ interface Golden {
 
 const goldens = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/models.json', import.meta.url)), 'utf8')) as Record<string, Golden>
 
-const run = (model: Module, inputs: readonly Tensor[]): unknown => noGrad(() => (model.forward as (this: Module, ...args: unknown[]) => unknown).apply(model, [...inputs]))
+const run = (model: Module, inputs: readonly Tensor[]): unknown =>
+  noGrad(() => (model.forward as (this: Module, ...args: unknown[]) => unknown).apply(model, [...inputs]))
 
 test.each(Object.entries(samples))('%s computes what PyTorch computes', (name: string, { make, inputs }: Sample) => {
   const golden = goldens[name] as Golden

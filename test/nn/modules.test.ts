@@ -60,7 +60,15 @@ describe('ModuleDict', () => {
 describe('state dicts', () => {
   test('name parameters, then buffers, module by module', () => {
     const net = new nn.Sequential({ conv: new nn.Conv2d(1, 2, 3), bn: new nn.BatchNorm2d(2) })
-    expect([...net.stateDict().keys()]).toEqual(['conv.weight', 'conv.bias', 'bn.weight', 'bn.bias', 'bn.runningMean', 'bn.runningVar', 'bn.numBatchesTracked'])
+    expect([...net.stateDict().keys()]).toEqual([
+      'conv.weight',
+      'conv.bias',
+      'bn.weight',
+      'bn.bias',
+      'bn.runningMean',
+      'bn.runningVar',
+      'bn.numBatchesTracked',
+    ])
     expect([...net.namedParameters()].map(([name]) => name)).toEqual(['conv.weight', 'conv.bias', 'bn.weight', 'bn.bias'])
     expect([...net.namedBuffers()].length).toBe(3)
   })
@@ -97,7 +105,10 @@ test('train and eval reach every module', () => {
 
 test('gradients reach the parameters, and zeroGrad forgets them', () => {
   const net = new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU(), new nn.Linear(4, 1))
-  net.call(ones([2, 3])).sum().backward()
+  net
+    .call(ones([2, 3]))
+    .sum()
+    .backward()
   const parameters = [...net.parameters()] as unknown as Tensor[]
   expect(parameters.every((p) => p.grad !== null && p.grad.shape.join() === p.shape.join())).toBe(true)
   net.zeroGrad()

@@ -17,7 +17,13 @@ function rates(schedule: LRScheduler, count: number): (readonly number[])[] {
 
 test('StepLR multiplies by gamma every few steps', () => {
   const got = rates(new StepLR(optimizer(), 2, { gamma: 0.5 }), 5)
-  expect(got).toEqual([[1, 0.5], [1, 0.5], [0.5, 0.25], [0.5, 0.25], [0.25, 0.125]])
+  expect(got).toEqual([
+    [1, 0.5],
+    [1, 0.5],
+    [0.5, 0.25],
+    [0.5, 0.25],
+    [0.25, 0.125],
+  ])
 })
 
 test('CosineAnnealingLR goes down half a cosine', () => {
@@ -27,8 +33,14 @@ test('CosineAnnealingLR goes down half a cosine', () => {
 })
 
 test('LambdaLR takes one function, or one for each group', () => {
-  expect(rates(new LambdaLR(optimizer(), (epoch) => 1 / (epoch + 1)), 2)).toEqual([[1, 0.5], [0.5, 0.25]])
-  expect(rates(new LambdaLR(optimizer(), [() => 1, (epoch) => epoch]), 2)).toEqual([[1, 0], [1, 0.5]])
+  expect(rates(new LambdaLR(optimizer(), (epoch) => 1 / (epoch + 1)), 2)).toEqual([
+    [1, 0.5],
+    [0.5, 0.25],
+  ])
+  expect(rates(new LambdaLR(optimizer(), [() => 1, (epoch) => epoch]), 2)).toEqual([
+    [1, 0],
+    [1, 0.5],
+  ])
 })
 
 test('the optimizer steps with the present rate', () => {

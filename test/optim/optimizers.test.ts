@@ -13,7 +13,9 @@ interface Trajectory {
   readonly name: string
   readonly trajectory: readonly (readonly number[])[]
 }
-const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as { cases: readonly Trajectory[] }
+const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as {
+  cases: readonly Trajectory[]
+}
 const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
 
 const target = tensor([0, 1, 2, 3])
@@ -104,7 +106,9 @@ describe('parameter groups', () => {
   })
 
   test('print as in PyTorch', () => {
-    expect(String(new SGD([start()], { lr: 0.5 }))).toBe('SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.5\n    maximize: false\n    momentum: 0\n    nesterov: false\n    weightDecay: 0\n)')
+    expect(String(new SGD([start()], { lr: 0.5 }))).toBe(
+      'SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.5\n    maximize: false\n    momentum: 0\n    nesterov: false\n    weightDecay: 0\n)',
+    )
   })
 })
 
@@ -208,7 +212,12 @@ describe('training', () => {
     manualSeed(4)
     const net = new nn.Sequential(new nn.Linear(2, 16), new nn.Tanh(), new nn.Linear(16, 2))
     const optimizer = optimizerOf(net)
-    const x = tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
+    const x = tensor([
+      [0, 0],
+      [0, 1],
+      [1, 0],
+      [1, 1],
+    ])
     const y = tensor(Int32Array.of(0, 1, 1, 0))
     const criterion = new nn.CrossEntropyLoss()
     let loss = Infinity
@@ -225,8 +234,13 @@ describe('training', () => {
   test('a small CNN with batch norm and dropout overfits a batch', () => {
     manualSeed(9)
     const net = new nn.Sequential(
-      new nn.Conv2d(1, 8, 3, { padding: 1 }), new nn.BatchNorm2d(8), new nn.ReLU(), new nn.MaxPool2d(2),
-      new nn.Flatten(), new nn.Dropout(0.1), new nn.Linear(8 * 9, 4),
+      new nn.Conv2d(1, 8, 3, { padding: 1 }),
+      new nn.BatchNorm2d(8),
+      new nn.ReLU(),
+      new nn.MaxPool2d(2),
+      new nn.Flatten(),
+      new nn.Dropout(0.1),
+      new nn.Linear(8 * 9, 4),
     )
     const optimizer = new AdamW(net.parameters(), { lr: 0.02 })
     const x = detInput([16, 1, 6, 6], 3)
