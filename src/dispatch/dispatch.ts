@@ -9,6 +9,8 @@ export interface DispatchMode {
   readonly name: string
   /** Handles one call. Inside, this mode is inactive: `dispatch` and `dispatchBelowAutograd` reach the modes outside it. */
   handle(op: OpDef, args: readonly Arg[]): Result
+  /** The mode leaves itself where it must (with `withoutModes`), and stays active while it handles a call: the dispatcher saves the bookkeeping. */
+  readonly staysActive?: boolean
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result
@@ -69,6 +71,7 @@ export function dispatch(op: OpDef, args: readonly Arg[]): Result {
 export function dispatchBelowAutograd(op: OpDef, args: readonly Arg[]): Result {
   const { mode } = dispatchState
   if (mode === null) return runKernel(op, args)
+  if (mode.staysActive === true) return mode.handle(op, args)
   const { modes } = dispatchState
   // The mode is inactive while it handles a call.
   modes.pop()

@@ -32,6 +32,7 @@ export interface CaptureHost {
 /** The mode of one call. */
 export class Capture implements DispatchMode {
   readonly name = 'LazyMode'
+  readonly staysActive = true
   readonly host: CaptureHost
   segment: Segment
 
@@ -213,7 +214,7 @@ export class Segment implements Pending {
   }
 
   #lazy(like: Tensor, slot: number, view: Step | null): Tensor {
-    const tensor = new Tensor(like.shape, like.dtype, null, like.strides, like.offset)
+    const tensor = new Tensor(like.shape, like.dtype, null, undefined, undefined, like)
     tensor.pending = this
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot

@@ -102,6 +102,25 @@ function collapse<K>(dims: readonly number[], reduced: readonly boolean[], strid
   return { dims: outDims, reduced: outReduced, strides: out }
 }
 
+/** Lanes of a vector; loops shorter than this do not fill one. */
+const LANES = 4
+
+/** Elements further apart than this share no cache line: gathering lanes from them costs more than it brings. */
+const NEAR = 16
+
+/** Where the innermost dimension is too short for vectors, a longer near one goes inside; lanes are then loaded one by one, but computed together. */
+function moveLongLoopInside<K>(c: { dims: number[]; reduced: boolean[]; strides: Map<K, number[]> }): void {
+  const last = c.dims.length - 1
+  if (last < 1 || (c.dims[last] as number) >= LANES) return
+  const fits = (i: number): boolean => c.reduced[i] === c.reduced[last] && (c.dims[i] as number) >= LANES && [...c.strides.values()].every((s) => Math.abs(s[i] as number) <= NEAR)
+  const best = c.dims.findLastIndex((_, i) => i < last && fits(i))
+  if (best < 0) return
+  const move = <T>(list: T[]): void => void list.push(...list.splice(best, 1))
+  move(c.dims)
+  move(c.reduced)
+  for (const strides of c.strides.values()) move(strides)
+}
+
 /** Whether any node asks for its own index (arange, random numbers): its dimensions then must stay apart. */
 const usesIndices = (node: IrNode): boolean => node.kind === 'pointwise' && node.compute.length > 2
 
@@ -184,6 +203,7 @@ class LoopEmitter {
     }
     const collapsible = !this.#nodes.some(usesIndices)
     const c = collapsible ? collapse(dims, reduced, strides) : { dims: [...dims], reduced: [...reduced], strides: new Map([...strides].map(([k, s]) => [k, [...s]])) }
+    if (collapsible) moveLongLoopInside(c)
     this.#loops = { vars: c.dims.map((size, i) => loopVar(`${(c.reduced[i] as boolean) ? 'r' : 'i'}${i}`, size)), reduced: c.reduced }
     this.#strides = c.strides
   }

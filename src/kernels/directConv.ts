@@ -1,5 +1,5 @@
 // Direct convolution: for constant sizes, stride 1 and dilation 1, the register tile of the matrix product reads the (padded) image itself, where
-// the general template first lays it out as a matrix. Four output channels by eight pixels; the kernel window is unrolled, its offsets constant.
+// the general template first lays it out as a matrix. Four output channels by eight pixels; a table has the offsets of the window's elements.
 import type { CompiledKernel, ConvGather, GemmSpec } from './contracts.ts'
 import { instantiate } from './compile.ts'
 import { local, read } from './loopIr.ts'
@@ -37,12 +37,12 @@ const paddedHeight = (g: Constant): number => g.outHeight + g.kernelHeight - 1
 /** Whether {@link compileDirectConv} can take the problem. */
 export const fitsDirectConv = (spec: GemmSpec): boolean => constants(spec) !== null && !touchesFloat64(spec.epilogue(read(local('acc', 'float32'))))
 
-/** Bytes of scratch that the kernel needs: packed weights and one padded image. 0 when the template does not fit. */
+/** Bytes of scratch that the kernel needs: packed weights, one padded image, the offsets. 0 when the template does not fit. */
 export function directConvScratchBytes(spec: GemmSpec): number {
   const problem = constants(spec)
   if (problem === null) return 0
   const { g, m, k } = problem
-  return 4 * (Math.ceil(m / ROWS) * ROWS * k + g.channels * paddedHeight(g) * paddedWidth(g)) + 256
+  return 4 * (Math.ceil(m / ROWS) * ROWS * k + g.channels * paddedHeight(g) * paddedWidth(g) + k) + 256
 }
 
 const cache = new Map<string, CompiledKernel>()
@@ -73,6 +73,7 @@ class DirectConvEmitter {
   readonly #body: readonly Stmt[]
   readonly #weights: number
   readonly #image: number
+  readonly #table: number
 
   constructor(spec: GemmSpec) {
     this.#spec = spec
@@ -89,6 +90,7 @@ class DirectConvEmitter {
     this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
     this.#weights = this.#f.local('i32')
     this.#image = this.#f.local('i32')
+    this.#table = this.#f.local('i32')
   }
 
   emit(): Uint8Array {
@@ -102,8 +104,12 @@ class DirectConvEmitter {
     f.tee(this.#weights)
     f.i32Const(Math.ceil(this.#m / ROWS) * ROWS * this.#k * 4)
     f.op('i32.add')
-    f.set(this.#image)
+    f.tee(this.#image)
+    f.i32Const(this.#g.channels * paddedHeight(this.#g) * paddedWidth(this.#g) * 4 + 64)
+    f.op('i32.add')
+    f.set(this.#table)
     this.#packWeights()
+    this.#writeTable()
     this.#clearImage()
     const images = this.#spec.batch[0] as GemmSpec['batch'][number]
     this.#count(images.extent as number, 1, (image) => {
@@ -278,54 +284,89 @@ class DirectConvEmitter {
     })
   }
 
-  /** 4 channels by 8 pixels, summed over input channels and the window. */
+  /** 4 channels by 8 pixels, summed over input channels and the window. The loop is not unrolled: unrolled, its sums no longer stay in registers. */
   #tile(panel: number, starts: readonly number[]): number[] {
     const f = this.#f
-    const g = this.#g
     const sums = Array.from({ length: 8 }, () => f.local('v128'))
-    const [weights, value, b0, b1] = [f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128')]
+    const [weights, value, b0, b1, entry, offset, left] = [f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128'), f.local('i32'), f.local('i32'), f.local('i32')]
     for (const sum of sums) {
       f.f32x4Const(0)
       f.set(sum)
     }
     f.get(panel)
     f.set(weights)
-    const window = g.kernelHeight * g.kernelWidth
-    this.#count(g.channels, 1, () => {
-      for (let w = 0; w < window; w++) {
-        const offset = (Math.floor(w / g.kernelWidth) * paddedWidth(g) + (w % g.kernelWidth)) * 4
-        f.get(starts[0] as number)
-        f.memory('v128.load', offset)
-        f.set(b0)
-        f.get(starts[1] as number)
-        f.memory('v128.load', offset)
-        f.set(b1)
-        for (let r = 0; r < ROWS; r++) {
-          f.get(weights)
-          f.memory('v128.load32_splat', (w * ROWS + r) * 4)
-          f.set(value)
-          for (let h = 0; h < 2; h++) {
-            const sum = sums[r * 2 + h] as number
-            f.get(sum)
-            f.get(value)
-            f.get(h === 0 ? b0 : b1)
-            f.op('f32x4.mul')
-            f.op('f32x4.add')
-            f.set(sum)
-          }
+    f.get(this.#table)
+    f.set(entry)
+    f.i32Const(this.#k)
+    f.set(left)
+    f.loop((again) => {
+      f.get(entry)
+      f.memory('i32.load')
+      f.set(offset)
+      for (const [half, target] of [[0, b0], [1, b1]] as const) {
+        f.get(starts[half] as number)
+        f.get(offset)
+        f.op('i32.add')
+        f.memory('v128.load')
+        f.set(target)
+      }
+      for (let r = 0; r < ROWS; r++) {
+        f.get(weights)
+        f.memory('v128.load32_splat', r * 4)
+        f.set(value)
+        for (let h = 0; h < 2; h++) {
+          const sum = sums[r * 2 + h] as number
+          f.get(sum)
+          f.get(value)
+          f.get(h === 0 ? b0 : b1)
+          f.op('f32x4.mul')
+          f.op('f32x4.add')
+          f.set(sum)
         }
       }
-      f.get(weights)
-      f.i32Const(window * ROWS * 4)
-      f.op('i32.add')
-      f.set(weights)
-      for (const start of starts) {
-        f.get(start)
-        f.i32Const(paddedHeight(g) * paddedWidth(g) * 4)
+      for (const [pointer, bytes] of [[weights, ROWS * 4], [entry, 4]] as const) {
+        f.get(pointer)
+        f.i32Const(bytes)
         f.op('i32.add')
-        f.set(start)
+        f.set(pointer)
       }
+      f.get(left)
+      f.i32Const(1)
+      f.op('i32.sub')
+      f.tee(left)
+      f.brIf(again)
     })
     return sums
+  }
+
+  /** Where each element of the window lies relative to a pixel, in bytes, in the order of the packed weights. */
+  #writeTable(): void {
+    const f = this.#f
+    const g = this.#g
+    const to = f.local('i32')
+    f.get(this.#table)
+    f.set(to)
+    const base = f.local('i32')
+    f.i32Const(0)
+    f.set(base)
+    this.#count(g.channels, 1, () => {
+      for (let y = 0; y < g.kernelHeight; y++) {
+        for (let x = 0; x < g.kernelWidth; x++) {
+          f.get(to)
+          f.get(base)
+          f.i32Const((y * paddedWidth(g) + x) * 4)
+          f.op('i32.add')
+          f.memory('i32.store', (y * g.kernelWidth + x) * 4)
+        }
+      }
+      f.get(to)
+      f.i32Const(g.kernelHeight * g.kernelWidth * 4)
+      f.op('i32.add')
+      f.set(to)
+      f.get(base)
+      f.i32Const(paddedHeight(g) * paddedWidth(g) * 4)
+      f.op('i32.add')
+      f.set(base)
+    })
   }
 }

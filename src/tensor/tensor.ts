@@ -60,10 +60,18 @@ export class Tensor {
   captureStamp = 0
   captureSlot = -1
 
-  constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number) {
+  /** `like`, when given, is a tensor of the same shape and strides: what follows from them is taken from it. */
+  constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
     this.shape = shape
     this.dtype = dtype
     this.storage = storage
+    if (like !== undefined) {
+      this.numel = like.numel
+      this.strides = like.strides
+      this.contiguousLayout = like.contiguousLayout
+      this.offset = like.offset
+      return
+    }
     this.numel = numelOf(shape)
     if (strides === undefined) {
       this.strides = contiguousStrides(shape)
