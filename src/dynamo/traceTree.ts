@@ -63,7 +63,7 @@ export class Step {
   /** The steps from the segment's start to this one. */
   path(): Step[] {
     const steps: Step[] = []
-    for (let step: Step | null = this; step !== null && step.op !== null; step = step.parent) steps.push(step) // eslint-disable-line typescript/no-this-alias
+    for (let step: Step | null = this; step !== null && step.op !== null; step = step.parent) steps.push(step)
     return steps.reverse()
   }
 }

@@ -2,8 +2,7 @@
 import { isTensorLike, targetInfo } from '../protocol/index.ts'
 import type { Graph } from './graph.ts'
 import { snakeCase } from './namespace.ts'
-import { Node } from './node.ts'
-import type { Argument, Target } from './node.ts'
+import type { Argument, Node, Target } from './node.ts'
 import { Slice } from './slice.ts'
 
 /** Qualified name of a target: registered names as they are, other functions by their own name. */
@@ -15,6 +14,9 @@ export function targetText(target: Target): string {
 /** The target as the node's line shows it: methods in PyTorch's spelling (`masked_fill` for `maskedFill`). */
 export const nodeTargetText = (node: Node): string => (node.op === 'call_method' ? snakeCase(node.target as string) : targetText(node.target))
 
+/** By its shape, not its class: node.ts prints through this file. */
+const isNode = (value: object): value is Node => 'sortKey' in value && 'users' in value
+
 /** A value as Python prints it: None, True, inf; arrays as lists; nodes through `node`. */
 export function formatArg(value: Argument, node: (n: Node) => string = (n) => `%${n.name}`): string {
   if (value === null || value === undefined) return 'None'
@@ -23,7 +25,7 @@ export function formatArg(value: Argument, node: (n: Node) => string = (n) => `%
   if (typeof value === 'number') return Number.isNaN(value) ? 'nan' : value === Infinity ? 'inf' : value === -Infinity ? '-inf' : String(value)
   if (typeof value === 'string') return value
   if (typeof value === 'function') return targetText(value as Target)
-  if (value instanceof Node) return node(value)
+  if (isNode(value)) return node(value)
   if (Array.isArray(value)) return `[${value.map((v) => formatArg(v as Argument, node)).join(', ')}]`
   if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map((v) => formatArg(v as Argument, node)).join(', ')})`
   if (isTensorLike(value)) return `tensor(shape=[${value.shape.join(', ')}], dtype=${value.dtype})`

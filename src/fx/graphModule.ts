@@ -60,7 +60,7 @@ export class GraphModule extends Module {
 
   #assign(path: string, value: unknown, root: Module | null): void {
     const parts = path.split('.')
-    let owner: Module = this // eslint-disable-line typescript/no-this-alias, unicorn/no-this-assignment -- the walk starts here
+    let owner: Module = this
     for (const [i, part] of parts.slice(0, -1).entries()) {
       const holder = owner as unknown as Record<string, unknown>
       if (!(holder[part] instanceof Module)) holder[part] = new Container()
@@ -113,6 +113,7 @@ export class GraphModule extends Module {
     const prefix = `(function (${[...globals.keys()].join(', ')}) { return ${source}\n})`
     const map = sourceMapComment(source.split('\n').length, lineMap)
     // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
+    // oxlint-disable-next-line no-eval -- this is what a code generator is for
     const make = (0, eval)(`${prefix}\n//# sourceURL=${this.#file}${map}`) as (...values: readonly unknown[]) => Forward
     this.#forward = make(...globals.values())
     return this.#forward

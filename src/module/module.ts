@@ -174,7 +174,7 @@ export abstract class Module {
   /** The module at a dotted path. Throws ArgumentError naming the first part that is missing. */
   getSubmodule(path: string): Module {
     if (path === '') return this
-    let module: Module = this // eslint-disable-line typescript/no-this-alias, unicorn/no-this-assignment -- the walk starts here
+    let module: Module = this
     for (const part of path.split('.')) {
       const next = (module as unknown as Record<string, unknown>)[part]
       if (!(next instanceof Module)) throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
