@@ -8,7 +8,15 @@
  * @returns {Promise<{ train: Split, test: Split }>}
  */
 export async function readDigits(gzipped) {
-  const text = await new Response(new Blob([gzipped]).stream().pipeThrough(new DecompressionStream('gzip'))).text()
+  return parseDigits(await new Response(new Blob([gzipped]).stream().pipeThrough(new DecompressionStream('gzip'))).text())
+}
+
+/**
+ * The same from the text of the file.
+ * @param {string} text
+ * @returns {{ train: Split, test: Split }}
+ */
+export function parseDigits(text) {
   const rows = text
     .trim()
     .split('\n')

@@ -1,6 +1,7 @@
 // fuse: folds batch norm into the convolution or linear layer before it, for inference. It reaches tensors only through their own methods.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, cloneModule } from '../../module/index.ts'
+import { LEAF_MODULE } from '../../protocol/index.ts'
 import { GraphModule } from '../graphModule.ts'
 import type { Node } from '../node.ts'
 import { symbolicTrace } from '../symbolicTrace.ts'
@@ -30,12 +31,13 @@ interface BatchNorm extends Module {
   readonly eps: number
 }
 
-/** Layer class -> the batch norm class that can be folded into it. */
-const PAIRS: readonly (readonly [string, string])[] = [
-  ['Conv1d', 'BatchNorm1d'],
-  ['Conv2d', 'BatchNorm2d'],
-  ['Linear', 'BatchNorm1d'],
-]
+/**
+ * Recognised by what they hold: class names do not survive minifiers. Only the library's own layers count (their forward is known), not subclasses
+ * that may do something else.
+ */
+const isLayer = (module: unknown): module is Layer => isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
+const isBatchNorm = (module: unknown): module is BatchNorm => isOwn(module) && 'runningMean' in module && 'numFeatures' in module
+const isOwn = (module: unknown): module is Module => module instanceof Module && (module as { [LEAF_MODULE]?: boolean })[LEAF_MODULE] === true
 
 /**
  * Folds batch norms into the layers before them; the module must be in eval mode. Returns a GraphModule; the model is not changed.
@@ -49,9 +51,9 @@ export function fuse(model: Module): GraphModule {
     const [input] = node.args
     const before = node.allInputNodes[0]
     if (before === undefined || before !== input || before.op !== 'call_module' || before.users.size > 1) continue
-    const layer = traced.attribute(before.target as string) as Layer
-    const norm = traced.attribute(node.target as string) as BatchNorm
-    if (!PAIRS.some(([a, b]) => layer.constructor.name === a && norm.constructor.name === b) || norm.runningMean === null || norm.runningVar === null) continue
+    const layer = traced.attribute(before.target as string)
+    const norm = traced.attribute(node.target as string)
+    if (!isLayer(layer) || !isBatchNorm(norm) || norm.runningMean === null || norm.runningVar === null) continue
     // A layer that is called twice has one weight for both calls.
     if (callsOf(traced, before.target as string).length > 1 || callsOf(traced, node.target as string).length > 1) continue
     traced.addSubmodule(before.target as string, folded(layer, norm))

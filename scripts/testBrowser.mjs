@@ -1,0 +1,43 @@
+// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium. Where there is none, it says so and succeeds.
+import { existsSync, mkdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const candidates = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'].filter(Boolean)
+const executablePath = candidates.find((path) => existsSync(path))
+if (executablePath === undefined) {
+  console.log('test:browser: no Chromium found (looked for CHROMIUM, chromium, google-chrome); nothing was tested.')
+  process.exit(0)
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
+const { build, preview } = await import('vite')
+const { chromium } = await import('playwright-core')
+const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
+await build({ configFile, logLevel: 'error' })
+const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
+const address = server.resolvedUrls.local[0]
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'] })
+let failures = 0
+try {
+  const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } })
+  page.on('pageerror', (error) => {
+    failures++
+    console.log(`page error: ${error.message}`)
+  })
+  await page.goto(address)
+  await page.waitForFunction('globalThis.results?.done === true', undefined, { timeout: 120_000 })
+  const results = await page.evaluate('globalThis.results')
+  if ((await page.evaluate('globalThis.crossOriginIsolated')) !== false) failures++
+  for (const id of ['a', 'b', 'c', 'd']) {
+    console.log(`${results[id].ok ? 'ok    ' : 'FAILED'} ${id}. ${results[id].summary}`)
+    if (!results[id].ok) failures++
+  }
+  mkdirSync(`${root}demo-report`, { recursive: true })
+  await page.screenshot({ path: `${root}demo-report/browser.png`, fullPage: true })
+} finally {
+  await browser.close()
+  await server.close()
+}
+process.exit(failures === 0 ? 0 : 1)
