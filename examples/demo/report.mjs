@@ -25,7 +25,7 @@ export async function writeReport(directory, { trained, graphs, compiled, hunt }
   .scroll { overflow: auto; max-height: 620px; border: 1px solid var(--line); border-radius: 8px; padding: 10px; text-align: center; } .scroll svg { max-width: 100%; height: auto; }
   pre { background: #0f172a; color: #e2e8f0; border-radius: 8px; padding: 14px 16px; overflow: auto; font-size: 13px; margin: 0; }
   table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 6px 10px; border-bottom: 1px solid var(--line); } td.n { text-align: right; font-variant-numeric: tabular-nums; }
-  .bar { background: var(--b); height: 12px; border-radius: 3px; } svg text { font-family: system-ui, sans-serif; }
+  .bar { background: var(--b); height: 12px; border-radius: 3px; } svg text { font-family: system-ui, sans-serif; } .scroll svg text { font: 9.5px Helvetica, Arial, sans-serif; }
 </style>
 <main>
 <h1>tensorfx demo</h1>
