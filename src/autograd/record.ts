@@ -66,23 +66,26 @@ function withResults(before: number[] | null, args: readonly Arg[], result: Resu
   return pushVersions(results, versions)
 }
 
-function below(op: OpDef, args: readonly Arg[]): Result {
+function below(op: OpDef, args: readonly Arg[], recording: boolean): Result {
   // A kernel written with operators must not record a second tape inside.
   const outer = dispatchState.gradEnabled
+  const outerRecording = dispatchState.recording
   dispatchState.gradEnabled = false
+  dispatchState.recording = recording
   try {
     return dispatchBelowAutograd(op, args)
   } finally {
     dispatchState.gradEnabled = outer
+    dispatchState.recording = outerRecording
   }
 }
 
 function record(op: OpDef, args: readonly Arg[]): Result {
-  if (cutsGradient(op)) return below(op, args)
+  if (cutsGradient(op)) return below(op, args, false)
   const edges: EdgeList = { targets: [], outputNrs: null }
   pushEdges(op, args, edges)
   const before = argVersions(args)
-  const result = below(op, args)
+  const result = below(op, args, true)
   if (result instanceof Tensor) {
     // `contiguous` and the like may return their argument itself: it has its history already.
     if (dtypeInfo[result.dtype].floating && !args.includes(result)) setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
@@ -104,7 +107,7 @@ function needsGrad(args: readonly Arg[]): boolean {
 
 function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
   const self = args[0] as Tensor
-  if (!(dispatchState.gradEnabled && needsGrad(args))) return write(op, args, self)
+  if (!(dispatchState.gradEnabled && needsGrad(args))) return write(op, args, self, false)
   if (self.requiresGrad && self.gradFn === null) {
     throw new AutogradError(
       `${op.qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
@@ -123,14 +126,14 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
   const edges: EdgeList = { targets: [], outputNrs: null }
   pushEdges(op, args, edges)
   const before = argVersions(args)
-  const result = write(op, args, self)
+  const result = write(op, args, self, true)
   setGradFn(self, new OpNode(functional, args, self, edges, withResults(before, args, self)), 0)
   return result
 }
 
-function write(op: OpDef, args: readonly Arg[], self: Tensor): Result {
+function write(op: OpDef, args: readonly Arg[], self: Tensor, recording: boolean): Result {
   const before = versionOf(self)
-  const result = below(op, args)
+  const result = below(op, args, recording)
   // A mode has recorded the write and will perform it later; what was saved of self is stale from now on all the same.
   if (versionOf(self) === before) raiseVersion(self)
   return result

@@ -16,10 +16,12 @@ export interface DispatchMode {
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result
 
 /** Per-thread dispatch state. One object, so that the hot path reads fields instead of module bindings. */
-export const dispatchState: { mode: DispatchMode | null; modes: DispatchMode[]; gradEnabled: boolean; autograd: AutogradHandler | null } = {
+export const dispatchState: { mode: DispatchMode | null; modes: DispatchMode[]; gradEnabled: boolean; recording: boolean; autograd: AutogradHandler | null } = {
   mode: null,
   modes: [],
   gradEnabled: true,
+  /** Below autograd: whether the call at hand gets a gradient node. */
+  recording: false,
   autograd: null,
 }
 

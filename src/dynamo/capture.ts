@@ -1,7 +1,7 @@
 // One call of a compiled function: the mode under which it runs. Operators compute nothing; each is checked against the trace tree, or recorded in it.
 // A value that the program needs ends the segment: it is compiled (once), run, and the code goes on with the real value.
 import { isGradEnabled } from '../autograd/index.ts'
-import { withoutModes } from '../dispatch/index.ts'
+import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
@@ -35,6 +35,7 @@ export class Capture implements DispatchMode {
   readonly staysActive = true
   readonly host: CaptureHost
   segment: Segment
+  readonly #finished: Segment[] = []
 
   constructor(host: CaptureHost, root: Step) {
     this.host = host
@@ -42,11 +43,17 @@ export class Capture implements DispatchMode {
   }
 
   handle(op: OpDef, args: readonly Arg[]): Result {
-    return this.segment.call(op, args)
+    try {
+      return this.segment.call(op, args)
+    } catch (error) {
+      if (!(error instanceof RetryAfterBreak)) throw error
+      this.breakGraph([], 'a view of a tensor that was written to')
+      return this.segment.call(op, args)
+    }
   }
 
   /** Ends the running segment because a value is needed; the code goes on in a new one. */
-  breakGraph(needed: readonly Tensor[], reason: string): void {
+  breakGraph(needed: readonly Tensor[], reason: string, keepAll = false): void {
     const stack = captureStack()
     const brk: BreakReason = { reason, userStack: stack }
     if (this.host.fullgraph) {
@@ -56,9 +63,15 @@ export class Capture implements DispatchMode {
     const { segment } = this
     const end = segment.cursor
     end.breakReason ??= brk
-    segment.finish(needed, false, isGradEnabled())
+    segment.finish(needed, false, isGradEnabled(), keepAll)
+    this.#finished.push(segment)
     end.after ??= Step.root()
     this.segment = new Segment(this, end.after)
+  }
+
+  /** Before `storage` is written to: finished segments of this call whose lazy tensors may still be asked for keep its old content. */
+  preserve(storage: Storage): void {
+    for (const segment of this.#finished) segment.preserve(storage)
   }
 }
 
@@ -77,6 +90,8 @@ export class Segment implements Pending {
   readonly #mutatedLazies = new Set<Tensor>()
   readonly #viewed = new Set<Tensor>()
   #versions: Map<number, number> | null = null
+  /** Content of inputs (by slot) from before they were written to, while somebody may still ask for what was computed from it. */
+  readonly #kept = new Map<number, Tensor>()
   /** A path next to the one being recorded: numbers that differ from it become inputs. */
   #shadow: Step | null = null
   #finished = false
@@ -99,7 +114,7 @@ export class Segment implements Pending {
     const { children } = this.cursor
     for (let i = 0; i < children.length; i++) {
       const child = children[i] as Step
-      if (child.op === op && this.#agrees(child, args)) return (this.cursor = child)
+      if (child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args)) return (this.cursor = child)
     }
     return this.#record(op, args)
   }
@@ -153,7 +168,7 @@ export class Segment implements Pending {
 
   #bind(tensor: Tensor, slot: number): void {
     // A view of something that was written to here would show the old value.
-    if (this.writes.size > 0) for (const { storage } of this.writes.values()) if (storage === tensor.storage) throw new RetryAfterBreak([...this.writes.keys()])
+    if (this.writes.size > 0) for (const { storage } of this.writes.values()) if (storage === tensor.storage) throw new RetryAfterBreak()
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     this.bound[slot] = tensor
@@ -193,7 +208,7 @@ export class Segment implements Pending {
     const spec = withoutModes(() => (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args))
     const single = !Array.isArray(spec)
     const results = (single ? [spec as TensorSpec] : (spec as readonly TensorSpec[])).map((s) => Tensor.fake(s))
-    const step = new Step(op, described, results, single, slot, slot + results.length, cursor, captureStack())
+    const step = new Step(op, described, results, single, slot, slot + results.length, cursor, captureStack(), dispatchState.recording)
     cursor.children.push(step)
     this.cursor = step
     return step
@@ -236,6 +251,8 @@ export class Segment implements Pending {
     if (self.viewBase !== null || this.#viewed.has(self) || this.#aliased(self)) {
       // Views would have to follow: do it on real memory.
       this.#capture.breakGraph([self], 'in-place operator on a view (or on a tensor that has views)')
+      const { storage } = self
+      if (storage !== null) this.#capture.preserve(storage)
       return withoutModes(() => writeEagerly(functional, args, self))
     }
     const step = this.#advance(functional, args)
@@ -266,9 +283,9 @@ export class Segment implements Pending {
 
   /**
    * Computes what is needed of this segment: `needed` tensors, writes, and what earlier calls turned out to need. `gradients`: those of `needed`
-   * that require grad get a compiled backward; `keepTape`: all values that autograd recorded are computed.
+   * that require grad get a compiled backward; `keepTape`: all values that autograd recorded are computed; `keepAll`: all values are.
    */
-  finish(needed: readonly Tensor[], gradients = false, keepTape = false): void {
+  finish(needed: readonly Tensor[], gradients = false, keepTape = false, keepAll = false): void {
     if (this.#finished) return
     this.#finished = true
     const end = this.cursor
@@ -291,6 +308,7 @@ export class Segment implements Pending {
       differentiable.length = 0
       for (const lazy of this.lazies) if (lazy !== undefined && lazy.requiresGrad && lazy.captureStamp === this.stamp) want(lazy.captureSlot)
     }
+    if (keepAll) for (const lazy of this.lazies) if (lazy !== undefined && lazy.captureStamp === this.stamp) want(lazy.captureSlot)
     for (const tensor of this.#mutatedLazies) want(tensor.captureSlot)
     for (const slot of end.learned) want(slot)
     for (const value of this.bound) {
@@ -303,7 +321,10 @@ export class Segment implements Pending {
     if (compiled === undefined) {
       compiled = withoutModes(() => this.#capture.host.compileSegment(this.#capture, end, slots, writeBacks, differentiable))
       end.ends.set(key, compiled)
+      // Nobody knows yet which values outlive the segment: those that do are computed from the inputs as they are now.
+      for (const [, { storage }] of writes) this.preserve(storage)
     }
+    for (const [, { storage }] of writes) this.#capture.preserve(storage)
     this.#run(compiled, writes.map(([tensor]) => tensor))
   }
 
@@ -341,6 +362,16 @@ export class Segment implements Pending {
     }
   }
 
+  /** Keeps the present content of the inputs in `storage`, which is about to be written to. */
+  preserve(storage: Storage): void {
+    this.bound.forEach((value, slot) => {
+      if (!(value instanceof Tensor) || value.storage !== storage || this.#kept.has(slot)) return
+      const copy = Tensor.empty(value.shape, value.dtype)
+      copyInto(value, copy)
+      this.#kept.set(slot, copy)
+    })
+  }
+
   /** Forgets the segment without running it. */
   abandon(): void {
     this.#finished = true
@@ -360,10 +391,12 @@ export class Segment implements Pending {
   #recompute(tensor: Tensor): void {
     const slot = tensor.captureSlot
     this.cursor.learned.add(slot)
-    const { gm, inputSlots } = buildGraph(this.cursor, [slot], () => null, new Map(), 'Recomputed')
-    const inputs = inputSlots.map((s) => this.bound[s])
-    const changed = inputs.some((value, i) => {
-      if (!(value instanceof Tensor)) return false
+    const { gm, inputSlots } = buildGraph(this.cursor, [slot], () => null, new Map(), 'Recomputed', false)
+    // A view of an input shows what is in it now; everything else was computed before it was written to.
+    const isView = tensor.viewBase !== null && this.bound.includes(tensor.viewBase)
+    const inputs = inputSlots.map((s) => (isView ? this.bound[s] : (this.#kept.get(s) ?? this.bound[s])))
+    const changed = !isView && inputs.some((value, i) => {
+      if (!(value instanceof Tensor) || this.#kept.has(inputSlots[i] as number)) return false
       const before = this.#versions?.get(inputSlots[i] as number)
       return value.storage === null || (before !== undefined && value.storage.version !== before)
     })
@@ -374,14 +407,7 @@ export class Segment implements Pending {
 }
 
 /** Thrown inside the mode when the segment must end before the call can be taken. */
-export class RetryAfterBreak extends Error {
-  readonly tensors: readonly Tensor[]
-
-  constructor(tensors: readonly Tensor[]) {
-    super('retry after a graph break')
-    this.tensors = tensors
-  }
-}
+class RetryAfterBreak extends Error {}
 
 interface Writable {
   strides: readonly number[]
@@ -436,6 +462,7 @@ function sameButForNumbers(r: ArgStep, arg: Arg): boolean {
 /** Why a new path is recorded, in words. */
 function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): string {
   if (other.op !== op) return `expected ${other.op?.qualname ?? 'nothing'}, got ${op.qualname}`
+  if (other.recording !== dispatchState.recording) return `${op.qualname} was called with${other.recording ? '' : 'out'} gradients, is now called with${other.recording ? 'out' : ''}`
   const at = other.args.findIndex((r, i) => r.kind === 'const' && !sameConstant(r.value, args[i] as Arg))
   if (at >= 0) return `argument '${op.schema.args[at]?.name ?? at}' of ${op.qualname} was ${JSON.stringify((other.args[at] as { value: Arg }).value)}, is now ${JSON.stringify(args[at])}`
   return `other operands of ${op.qualname}`

@@ -79,6 +79,8 @@ export function reset(): void {
 /** Runs `fn` eagerly also inside a compiled function (which breaks its graph). PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
   return ((...args: never[]): unknown => {
+    // What the function does is not seen (it may write to anything): all that came before is computed first.
+    if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], `a disabled function (${fn.name === '' ? 'anonymous' : fn.name})`, true)
     for (const leaf of treeLeaves(args)) if (leaf instanceof Tensor) leaf.realize()
     return withoutModes(() => fn(...args))
   }) as F
@@ -181,7 +183,7 @@ class CompiledFunction implements CaptureHost {
     const { leaves, spec } = treeFlatten(args)
     let key = `${isGradEnabled()}|${leaves.length === args.length ? '' : JSON.stringify(spec)}`
     for (const leaf of leaves) {
-      key += leaf instanceof Tensor ? `|${leaf.dtype}[${leaf.shape.join()}]${leaf.contiguousLayout ? '' : leaf.strides.join()}${leaf.requiresGrad ? 'g' : ''}` : `|${typeof leaf === 'object' || typeof leaf === 'function' ? typeof leaf : String(leaf)}`
+      key += leaf instanceof Tensor ? `|${leaf.dtype}[${leaf.shape.join()}]${leaf.contiguousLayout ? '' : leaf.strides.join()}${leaf.requiresGrad ? 'g' : ''}` : `|${typeof leaf === 'object' || typeof leaf === 'function' || typeof leaf === 'number' ? typeof leaf : String(leaf)}`
     }
     let root = this.#trees.get(key)
     if (root === undefined) {
@@ -225,7 +227,7 @@ class CompiledFunction implements CaptureHost {
   compileSegment(capture: Capture, end: Step, outputs: readonly number[], writeBacks: ReadonlyMap<number, number>, differentiable: readonly number[]): CompiledSegment {
     const names = new Map<number, string>()
     for (const step of end.path()) for (const arg of step.args) if (arg.kind === 'input' && arg.spec.name !== null) names.set(arg.slot, arg.spec.name)
-    const { gm, inputSlots } = buildGraph(end, outputs, (slot) => names.get(slot) ?? null, writeBacks, `__compiled_fn_${graphCount++}`)
+    const { gm, inputSlots } = buildGraph(end, outputs, (slot) => names.get(slot) ?? null, writeBacks, `__compiled_fn_${graphCount++}`, differentiable.length > 0)
     const inputs = inputSlots.map((slot) => capture.segment.bound[slot])
     this.#options.onGraph?.(gm, inputs)
     const start = performance.now()

@@ -2,6 +2,7 @@
 import { spell } from '../aot/index.ts'
 import { Graph, GraphModule, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
+import { detach } from '../ops/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { ArgStep, Step } from './traceTree.ts'
@@ -29,19 +30,19 @@ const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, str
 
 /**
  * The graph of the segment that ends at `end`, returning `outputs`. `names` gives placeholder names by slot; `writeBacks` the slots of inputs whose
- * new values are outputs (by output position).
+ * new values are outputs (by output position). `differentiated`: values that the program computed under noGrad are detached.
  */
-export function buildGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null, writeBacks: ReadonlyMap<number, number>, className: string): SegmentGraph {
+export function buildGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null, writeBacks: ReadonlyMap<number, number>, className: string, differentiated: boolean): SegmentGraph {
   const graph = new Graph()
   const nodes = new Map<number, Node>()
   const inputSlots: number[] = []
   const steps = end.path()
   const needed = neededSlots(steps, outputs)
+  const tracked = new Set<number>()
   // Placeholders first, in the order in which the program met them.
   for (const step of steps) {
-    if (!step.results.some((_, i) => needed.has(step.firstSlot + i))) continue
     for (const arg of step.args) visitInputs(arg, (input) => {
-      if (nodes.has(input.slot)) return
+      if (nodes.has(input.slot) || !needed.has(input.slot)) return
       const node = graph.placeholder(names(input.slot) ?? `${input.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
       if (input.kind === 'input') node.meta['val'] = { shape: input.spec.shape, dtype: input.spec.dtype, strides: input.spec.strides, requiresGrad: input.spec.requiresGrad }
       nodes.set(input.slot, node)
@@ -51,6 +52,7 @@ export function buildGraph(end: Step, outputs: readonly number[], names: (slot: 
   for (const step of steps) {
     if (!step.results.some((_, i) => needed.has(step.firstSlot + i))) continue
     emit(graph, step, nodes, needed)
+    if (differentiated) cutGradients(graph, step, nodes, tracked)
   }
   graph.output(outputs.map((slot) => nodes.get(slot) ?? null))
   const gm = new GraphModule({}, graph, className)
@@ -99,5 +101,29 @@ function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: Readon
     const item = graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
     item.meta['val'] = specOf(result)
     nodes.set(step.firstSlot + i, item)
+  })
+}
+
+/** Detaches the step's results where its arguments require grad (`tracked`) and autograd did not record it. */
+function cutGradients(graph: Graph, step: Step, nodes: Map<number, Node>, tracked: Set<number>): void {
+  let requiresGrad = false
+  const see = (arg: ArgStep): void => {
+    if (arg.kind === 'input' && arg.spec.requiresGrad) tracked.add(arg.slot)
+    if (arg.kind === 'list') arg.items.forEach(see)
+  }
+  step.args.forEach(see)
+  for (const arg of step.args) visitSlots(arg, (slot) => (requiresGrad ||= tracked.has(slot)))
+  if (!requiresGrad) return
+  step.results.forEach((result, i) => {
+    const slot = step.firstSlot + i
+    const node = nodes.get(slot)
+    if (node === undefined) return
+    if (step.recording) tracked.add(slot)
+    else if (step.op?.fn !== detach && result.dtype.startsWith('float')) {
+      const cut = graph.callFunction(detach, [node])
+      cut.meta['val'] = specOf(result)
+      if (step.stack !== null) cut.meta['stack_trace'] = step.stack
+      nodes.set(slot, cut)
+    }
   })
 }
