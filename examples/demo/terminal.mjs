@@ -40,11 +40,14 @@ export function median(values) {
   return sorted[Math.floor(sorted.length / 2)]
 }
 
+/** @param {number[]} values */
+export const fastest = (values) => Math.min(...values)
+
 /**
- * Times functions side by side: interleaved rounds, so that noise hits all of them alike. Returns median milliseconds.
- * @param {(() => unknown)[]} functions @param {number} rounds
+ * Times functions side by side: interleaved rounds, so that noise hits all of them alike. Returns milliseconds: the median, unless told otherwise.
+ * @param {(() => unknown)[]} functions @param {number} rounds @param {(values: number[]) => number} summary
  */
-export function sideBySide(functions, rounds) {
+export function sideBySide(functions, rounds, summary = median) {
   const times = functions.map(() => [])
   for (let round = 0; round < rounds + 3; round++) {
     functions.forEach((fn, i) => {
@@ -53,5 +56,5 @@ export function sideBySide(functions, rounds) {
       if (round >= 3) times[i].push(performance.now() - start)
     })
   }
-  return times.map(median)
+  return times.map((values) => summary(values))
 }

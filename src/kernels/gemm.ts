@@ -774,7 +774,7 @@ class GemmEmitter {
   #tile(panelA: number, panelB: number, target: number, add: boolean): void {
     const f = this.#f
     const sums = Array.from({ length: 8 }, () => f.local('v128'))
-    const [a, b0, b1, value, left] = [f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128'), f.local('i32')]
+    const [a, endA, b0, b1, value] = [f.local('i32'), f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128')]
     const b = f.local('i32')
     for (const sum of sums) {
       f.f32x4Const(0)
@@ -784,10 +784,15 @@ class GemmEmitter {
     f.set(a)
     f.get(panelB)
     f.set(b)
+    // Counted by the address: one instruction less in the loop, and unrolling it makes the engine spill registers.
+    f.get(panelA)
     f.get(this.#k)
-    f.set(left)
+    f.i32Const(ROWS * 4)
+    f.op('i32.mul')
+    f.op('i32.add')
+    f.set(endA)
     f.block((end) => {
-      f.get(left)
+      f.get(this.#k)
       f.op('i32.eqz')
       f.brIf(end)
       f.loop((again) => {
@@ -811,12 +816,13 @@ class GemmEmitter {
             f.set(sum)
           }
         }
-        this.#advanceBy(a, ROWS * 4)
         this.#advanceBy(b, COLS * 4)
-        f.get(left)
-        f.i32Const(1)
-        f.op('i32.sub')
-        f.tee(left)
+        f.get(a)
+        f.i32Const(ROWS * 4)
+        f.op('i32.add')
+        f.tee(a)
+        f.get(endA)
+        f.op('i32.ne')
         f.brIf(again)
       })
     })
