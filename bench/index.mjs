@@ -23,7 +23,9 @@ report(`inference, batch ${BATCH}`, eagerRun, fastRun)
 
 function report(what, slow, fast) {
   const ratio = slow / fast
-  console.log(`${what.padEnd(24)} eager ${(slow * 1000).toFixed(0).padStart(6)} us   compiled ${(fast * 1000).toFixed(0).padStart(6)} us   ${ratio.toFixed(2)}x (${verdict(ratio >= 2)} 2x)`)
+  console.log(
+    `${what.padEnd(24)} eager ${(slow * 1000).toFixed(0).padStart(6)} us   compiled ${(fast * 1000).toFixed(0).padStart(6)} us   ${ratio.toFixed(2)}x (${verdict(ratio >= 2)} 2x)`,
+  )
 }
 
 // One eager addition of 16 floats.
@@ -57,4 +59,6 @@ console.log(`${'replay check'.padEnd(24)} ${checkNs.toFixed(0)} ns an operator (
 // Matrix product, one thread.
 const gemm = measureGemm()
 const share = gemm.gflops / gemm.limit
-console.log(`${'sgemm 512'.padEnd(24)} ${gemm.gflops.toFixed(1)} of ${gemm.limit.toFixed(1)} GFLOP/s: ${(100 * share).toFixed(0)}% of the 128-bit multiply-add limit (${verdict(share >= 0.85)} 85%)`)
+console.log(
+  `${'sgemm 512'.padEnd(24)} ${gemm.gflops.toFixed(1)} of ${gemm.limit.toFixed(1)} GFLOP/s: ${(100 * share).toFixed(0)}% of the 128-bit multiply-add limit (${verdict(share >= 0.85)} 85%)`,
+)

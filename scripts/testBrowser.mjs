@@ -3,7 +3,13 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const candidates = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'].filter(Boolean)
+const candidates = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+].filter(Boolean)
 const executablePath = candidates.find((path) => existsSync(path))
 if (executablePath === undefined) {
   console.log('test:browser: no Chromium found (looked for CHROMIUM, chromium, google-chrome); nothing was tested.')
@@ -18,7 +24,10 @@ const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', 
 await build({ configFile, logLevel: 'error' })
 const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
 const address = server.resolvedUrls.local[0]
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'] })
+const browser = await chromium.launch({
+  executablePath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+})
 let failures = 0
 try {
   const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } })

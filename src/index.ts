@@ -7,7 +7,18 @@ export { FakeTensorMode, RecordMode, dispatch, dispatchBelowAutograd, fakeLike, 
 export type { Arg, DispatchMode, OpDef, RecordedCall, Result } from './dispatch/index.ts'
 export { Generator, Tensor, defaultGenerator, getRngState, manualSeed, setRngState } from './tensor/index.ts'
 export type { GeneratorState, NestedArray, TensorSpec, TypedArray } from './tensor/index.ts'
-export { AutogradError, Function, attachGradNode, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
+export {
+  AutogradError,
+  Function,
+  attachGradNode,
+  backward,
+  enableGrad,
+  grad,
+  inferenceMode,
+  isGradEnabled,
+  noGrad,
+  setGradEnabled,
+} from './autograd/index.ts'
 export type { AttachOptions, BackwardFn, BackwardOptions, FunctionContext, GradHook, GradNode, RemovableHandle } from './autograd/index.ts'
 export { dtypeInfo, isDType } from './kernels/index.ts'
 export type { DType } from './kernels/index.ts'

@@ -10,7 +10,14 @@ import { fuse } from 'tensorfx/fx/experimental'
 torch.manualSeed(0)
 const images = torch.randn([16, 1, 8, 8])
 const labels = torch.tensor(Int32Array.from({ length: 16 }, (_, i) => i % 4))
-const model = new nn.Sequential(new nn.Conv2d(1, 4, 3, { padding: 1 }), new nn.BatchNorm2d(4), new nn.ReLU(), new nn.MaxPool2d(2), new nn.Flatten(), new nn.Linear(64, 4))
+const model = new nn.Sequential(
+  new nn.Conv2d(1, 4, 3, { padding: 1 }),
+  new nn.BatchNorm2d(4),
+  new nn.ReLU(),
+  new nn.MaxPool2d(2),
+  new nn.Flatten(),
+  new nn.Linear(64, 4),
+)
 const run = (x: Tensor): Tensor => model.call(x) as Tensor
 
 it('a. a whole training step is one compiled function, and learns', () => {
@@ -41,7 +48,13 @@ it('b. the model is a graph that reads like code, and batch norm folds into the 
 it('c. compiled, it runs as fused kernels with the same result', () => {
   const folded = fuse(model)
   const fast = compile((x: Tensor) => folded.forward(x) as Tensor)
-  expect(torch.allclose(torch.noGrad(() => fast(images)), run(images), { atol: 1e-4 })).toBe(true)
+  expect(
+    torch.allclose(
+      torch.noGrad(() => fast(images)),
+      run(images),
+      { atol: 1e-4 },
+    ),
+  ).toBe(true)
   expect(fast.kernels().some((k) => k.ops.includes('convolution') && k.ops.includes('relu'))).toBe(true)
 })
 
@@ -59,7 +72,9 @@ it('d. a backend that is wrong on relu is caught, and shrunk to that relu', asyn
     expect(() => torch.noGrad(() => failing(images))).toThrow(BackendCompilerFailed)
     const { gm, inputs } = graph as unknown as { gm: GraphModule; inputs: readonly unknown[] }
     const small = await minifyBackendFailure(gm, inputs, { backend: 'relu_compile_error_TESTING_ONLY', isolate: false, print: () => {} })
-    expect(String(small.gm.graph)).toMatch(/^graph\(\):\n {4}%\w+ : \[num_users=1\] = placeholder\[target=\w+\]\n {4}%relu : \[num_users=1\] = call_function\[target=torch\.relu\]/)
+    expect(String(small.gm.graph)).toMatch(
+      /^graph\(\):\n {4}%\w+ : \[num_users=1\] = placeholder\[target=\w+\]\n {4}%relu : \[num_users=1\] = call_function\[target=torch\.relu\]/,
+    )
     expect(small.gm.graph.nodes.length).toBe(3)
   } finally {
     setFileStore(files)

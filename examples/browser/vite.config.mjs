@@ -10,7 +10,10 @@ const dist = (path) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.u
 const digits = {
   name: 'digits',
   resolveId: (id) => (id === 'virtual:digits' ? id : null),
-  load: (id) => (id === 'virtual:digits' ? `export default ${JSON.stringify(gunzipSync(readFileSync(new URL('../data/digits.csv.gz', import.meta.url))).toString())}` : null),
+  load: (id) =>
+    id === 'virtual:digits'
+      ? `export default ${JSON.stringify(gunzipSync(readFileSync(new URL('../data/digits.csv.gz', import.meta.url))).toString())}`
+      : null,
 }
 
 export default defineConfig({
@@ -27,6 +30,12 @@ export default defineConfig({
   // Printed modules show their class names.
   esbuild: { keepNames: true },
   // The generated code of graphs is evaluated on purpose.
-  build: { target: 'es2022', outDir: 'dist', emptyOutDir: true, assetsInlineLimit: 0, rollupOptions: { onwarn: (warning, warn) => (warning.code === 'EVAL' ? undefined : warn(warning)) } },
+  build: {
+    target: 'es2022',
+    outDir: 'dist',
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    rollupOptions: { onwarn: (warning, warn) => (warning.code === 'EVAL' ? undefined : warn(warning)) },
+  },
   worker: { format: 'es' },
 })

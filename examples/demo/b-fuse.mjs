@@ -18,7 +18,9 @@ export function traceAndFuse(model, data) {
   const difference = before.sub(after).abs().max().item()
   const equal = torch.allclose(before, after, { rtol: 1e-3, atol: 1e-4 })
   if (!equal) throw new Error(`the fused model differs by ${difference}`)
-  console.log(`\n  ${traced.graph.nodes.length} nodes before, ${fused.graph.nodes.length} after; on the ${data.test[0].shape[0]} test digits the largest difference is ${difference.toExponential(1)}`)
+  console.log(
+    `\n  ${traced.graph.nodes.length} nodes before, ${fused.graph.nodes.length} after; on the ${data.test[0].shape[0]} test digits the largest difference is ${difference.toExponential(1)}`,
+  )
   console.log(`  accuracy before ${(100 * accuracy(model, data.test)).toFixed(2)}%, after ${(100 * accuracy(fused, data.test)).toFixed(2)}%`)
   return { traced, fused }
 }

@@ -18,6 +18,8 @@ export function compileFused(fused, data) {
   const reference = torch.noGrad(() => fused.call(images))
   const difference = result.sub(reference).abs().max().item()
   const [eagerMs, compiledMs] = torch.noGrad(() => sideBySide([() => fused.call(images), () => compiled(images)], 300))
-  console.log(`\n  batch of ${BATCH}: eager ${eagerMs.toFixed(3)} ms, compiled ${compiledMs.toFixed(3)} ms: ${(eagerMs / compiledMs).toFixed(2)}x faster; largest difference ${difference.toExponential(1)}`)
+  console.log(
+    `\n  batch of ${BATCH}: eager ${eagerMs.toFixed(3)} ms, compiled ${compiledMs.toFixed(3)} ms: ${(eagerMs / compiledMs).toFixed(2)}x faster; largest difference ${difference.toExponential(1)}`,
+  )
   return { speedup: eagerMs / compiledMs, kernels: compiled.kernels() }
 }

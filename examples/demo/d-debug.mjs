@@ -33,11 +33,22 @@ export async function debug(fused, data, directory) {
   for (const message of messages.filter((m) => m.startsWith('RMSE')).slice(0, 1)) console.log(`  ${message}`)
   const quiet = setLogSink(() => {})
   const start = performance.now()
-  const result = await minifyBackendFailure(captured.gm, captured.inputs, { backend: BACKEND, accuracy: 'accuracy', onlyFwd: true, runDir: directory, print: () => {} })
+  const result = await minifyBackendFailure(captured.gm, captured.inputs, {
+    backend: BACKEND,
+    accuracy: 'accuracy',
+    onlyFwd: true,
+    runDir: directory,
+    print: () => {},
+  })
   setLogSink(quiet)
   const seconds = (performance.now() - start) / 1000
-  console.log(`  the minifier: ${result.steps[0].nodes} nodes -> ${result.gm.graph.nodes.length} in ${result.queries} queries, ${seconds.toFixed(2)} s, judged in ${result.processes} child process(es)`)
-  for (const step of result.steps) console.log(`    ${String(step.nodes).padStart(3)} nodes, ${step.inputs} inputs  ${step.strategy}${step.granularity > 0 ? ` (G: ${step.granularity})` : ''}`)
+  console.log(
+    `  the minifier: ${result.steps[0].nodes} nodes -> ${result.gm.graph.nodes.length} in ${result.queries} queries, ${seconds.toFixed(2)} s, judged in ${result.processes} child process(es)`,
+  )
+  for (const step of result.steps)
+    console.log(
+      `    ${String(step.nodes).padStart(3)} nodes, ${step.inputs} inputs  ${step.strategy}${step.granularity > 0 ? ` (G: ${step.granularity})` : ''}`,
+    )
   console.log('\n  The minimal graph:\n')
   printBlock(String(result.gm.graph))
   const inner = [...result.gm.graph.nodes].filter((n) => n.op !== 'placeholder' && n.op !== 'output').length
@@ -45,7 +56,12 @@ export async function debug(fused, data, directory) {
   console.log(`\n  The written repro, in a fresh process: node ${result.path.split('/').pop()}`)
   const run = spawnSync(process.execPath, [result.path, 'run'], { encoding: 'utf8' })
   const failed = run.status !== 0 && run.stderr.includes('AccuracyError')
-  printBlock(run.stderr.split('\n').filter((l) => /RMSE|AccuracyError:/.test(l)).join('\n'))
+  printBlock(
+    run.stderr
+      .split('\n')
+      .filter((l) => /RMSE|AccuracyError:/.test(l))
+      .join('\n'),
+  )
   if (!failed) throw new Error(`the repro did not fail as it should (exit ${run.status}):\n${run.stderr}`)
   console.log(`  it exits with ${run.status} and AccuracyError, as it should.`)
   return { steps: result.steps, minimal: result.gm, queries: result.queries }

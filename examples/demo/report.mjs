@@ -43,7 +43,10 @@ export async function writeReport(directory, { trained, graphs, compiled, hunt }
 <table><tr><th>kernel</th><th>kind</th><th>operators</th></tr>${compiled.kernels.map((k, i) => `<tr><td>${i}</td><td>${k.kind}</td><td>${escape(k.ops.join(' + '))}</td></tr>`).join('')}</table></section>
 <section><h2>d. The minifier's path</h2><p>From the captured graph to the smallest one on which the wrong backend still fails.</p>
 <table><tr><th>strategy</th><th>nodes</th><th>inputs</th><th style="width:45%"></th></tr>${hunt.steps
-    .map((s) => `<tr><td>${escape(s.strategy)}${s.granularity > 0 ? ` (G: ${s.granularity})` : ''}</td><td class="n">${s.nodes}</td><td class="n">${s.inputs}</td><td><div class="bar" style="width:${(100 * s.nodes) / hunt.steps[0].nodes}%"></div></td></tr>`)
+    .map(
+      (s) =>
+        `<tr><td>${escape(s.strategy)}${s.granularity > 0 ? ` (G: ${s.granularity})` : ''}</td><td class="n">${s.nodes}</td><td class="n">${s.inputs}</td><td><div class="bar" style="width:${(100 * s.nodes) / hunt.steps[0].nodes}%"></div></td></tr>`,
+    )
     .join('')}</table>
 <p style="margin-top:14px">The minimal graph:</p><pre>${escape(String(hunt.minimal.graph))}</pre></section>
 </main>

@@ -11,7 +11,14 @@ const x = torch.randn([16, 1, 8, 8])
 const y = torch.tensor(Int32Array.from({ length: 16 }, (_, i) => i % 4))
 
 // a. A model, trained by one compiled step.
-const model = new nn.Sequential(new nn.Conv2d(1, 4, 3, { padding: 1 }), new nn.BatchNorm2d(4), new nn.ReLU(), new nn.MaxPool2d(2), new nn.Flatten(), new nn.Linear(64, 4))
+const model = new nn.Sequential(
+  new nn.Conv2d(1, 4, 3, { padding: 1 }),
+  new nn.BatchNorm2d(4),
+  new nn.ReLU(),
+  new nn.MaxPool2d(2),
+  new nn.Flatten(),
+  new nn.Linear(64, 4),
+)
 const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01 })
 const step = compile((images, labels) => {
   optimizer.zeroGrad()
@@ -36,8 +43,19 @@ console.log(`b. batch norm folded: ${traced.graph.nodes.length} -> ${folded.grap
 
 // c. Compiled to fused kernels.
 const fast = compile(folded)
-assert(torch.allclose(torch.noGrad(() => fast(x)), folded.call(x), { atol: 1e-4 }))
-console.log(`c. kernels: ${fast.kernels().map((k) => k.ops.join('+')).join(' | ')}`)
+assert(
+  torch.allclose(
+    torch.noGrad(() => fast(x)),
+    folded.call(x),
+    { atol: 1e-4 },
+  ),
+)
+console.log(
+  `c. kernels: ${fast
+    .kernels()
+    .map((k) => k.ops.join('+'))
+    .join(' | ')}`,
+)
 
 // d. A backend that fails on relu, and what remains of the graph.
 let graph = null

@@ -24,19 +24,30 @@ export interface Differentiable {
  * Splits a forward graph whose outputs at `positions` will be differentiated. All inputs must be tensors.
  * What the backward uses of the forward is saved; nothing is recomputed (PyTorch's default partitioner).
  */
-export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[], positions: readonly number[], compile: CompileGraph): Differentiable {
+export function compileDifferentiable(
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  positions: readonly number[],
+  compile: CompileGraph,
+): Differentiable {
   const { joint, primals, tangents, outputs, grads, gradInputs, forwardNodes } = traceJoint(gm, inputs as readonly Tensor[], positions)
   const written = new Set((gm.meta['writeBacks'] as ReadonlyMap<number, number> | undefined)?.values() ?? [])
   // Values of the forward that the backward reads.
   const saved: Node[] = []
   const backwardNodes = [...joint.nodes].filter((n) => !forwardNodes.has(n) && n.op !== 'placeholder')
   const live = reachable(grads.filter((g): g is Node => g !== null))
-  for (const node of backwardNodes) if (live.has(node)) for (const input of node.allInputNodes) if (forwardNodes.has(input) && !saved.includes(input)) saved.push(input)
+  for (const node of backwardNodes)
+    if (live.has(node)) for (const input of node.allInputNodes) if (forwardNodes.has(input) && !saved.includes(input)) saved.push(input)
   for (const g of grads) if (g !== null && forwardNodes.has(g) && !saved.includes(g)) saved.push(g)
 
   const forwardGraph = new Graph()
   const copies = new Map<Node, Node>()
-  for (const node of joint.nodes) if (forwardNodes.has(node)) copies.set(node, forwardGraph.nodeCopy(node, (n) => copies.get(n) as Node))
+  for (const node of joint.nodes)
+    if (forwardNodes.has(node))
+      copies.set(
+        node,
+        forwardGraph.nodeCopy(node, (n) => copies.get(n) as Node),
+      )
   // An input that the function overwrites is saved as it was.
   const savedCopies = saved.map((node) => {
     const copy = copies.get(node) as Node
@@ -57,7 +68,12 @@ export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[
     placeholder.meta['val'] = node.meta['val']
     map.set(node, placeholder)
   }
-  for (const node of backwardNodes) if (live.has(node)) map.set(node, backwardGraph.nodeCopy(node, (n) => map.get(n) as Node))
+  for (const node of backwardNodes)
+    if (live.has(node))
+      map.set(
+        node,
+        backwardGraph.nodeCopy(node, (n) => map.get(n) as Node),
+      )
   backwardGraph.output(grads.map((g): Argument => (g === null ? null : (map.get(g) as Node))))
   const backwardModule = new GraphModule({}, backwardGraph, `${gm.className}_backward`)
 
@@ -67,12 +83,16 @@ export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[
     const kept = results.slice(outputs.length) as readonly Tensor[]
     const heads = positions.map((p) => results[p] as Tensor)
     for (const head of heads) head.gradFn = null
-    attachGradNode(heads, gradInputs.map((i) => values[i] as Tensor), (grads_) => {
-      const seeds = grads_.map((g, i) => g ?? zerosLike(heads[i] as Tensor))
-      const args = [...kept, ...seeds.map((s) => (s.contiguousLayout ? s : clone(s)))]
-      backward ??= compile(backwardModule, args)
-      return backward(...args) as readonly (Tensor | null)[]
-    })
+    attachGradNode(
+      heads,
+      gradInputs.map((i) => values[i] as Tensor),
+      (grads_) => {
+        const seeds = grads_.map((g, i) => g ?? zerosLike(heads[i] as Tensor))
+        const args = [...kept, ...seeds.map((s) => (s.contiguousLayout ? s : clone(s)))]
+        backward ??= compile(backwardModule, args)
+        return backward(...args) as readonly (Tensor | null)[]
+      },
+    )
   }
   return { forward, attach, forwardGraph: forwardModule, backwardGraph: backwardModule }
 }
@@ -108,7 +128,13 @@ function traceJoint(gm: GraphModule, inputs: readonly Tensor[], positions: reado
     return { tensor: tangent, node: mode.placeholder(`tangents_${i + 1}`, tangent) }
   })
   const gradInputs = fakes.flatMap((f, i) => (f.requiresGrad ? [i] : []))
-  const gradients = withMode(mode, () => grad(heads, gradInputs.map((i) => fakes[i] as Tensor), { gradOutputs: tangents.map((t) => t.tensor), allowUnused: true }))
+  const gradients = withMode(mode, () =>
+    grad(
+      heads,
+      gradInputs.map((i) => fakes[i] as Tensor),
+      { gradOutputs: tangents.map((t) => t.tensor), allowUnused: true },
+    ),
+  )
   return {
     joint: mode.graph,
     primals: fakes.map((f) => mode.nodeOf(f)),

@@ -13,7 +13,10 @@ import { ProxyTensorMode } from './proxyMode.ts'
  *
  *     const gm = makeFx((x) => { const y = x.sin().sum(); return grad(y, x)[0] })(torch.ones([3], { requiresGrad: true }))
  */
-export function makeFx(fn: (...args: never[]) => unknown, options: { readonly decompose?: boolean } = {}): (...args: readonly unknown[]) => GraphModule {
+export function makeFx(
+  fn: (...args: never[]) => unknown,
+  options: { readonly decompose?: boolean } = {},
+): (...args: readonly unknown[]) => GraphModule {
   for (const key of Object.keys(options)) if (key !== 'decompose') throw new ArgumentError(`makeFx: unknown option '${key}'; known is decompose.`)
   return (...args) => {
     const mode = new ProxyTensorMode(options)

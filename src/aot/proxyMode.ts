@@ -38,7 +38,8 @@ export class ProxyTensorMode implements DispatchMode {
   nodeOf(tensor: Tensor): Node {
     const known = this.#nodes.get(tensor)
     if (known !== undefined) return known
-    if (tensor.isFake) throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
+    if (tensor.isFake)
+      throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
     const name = `_tensor_constant${this.constants.size}`
     this.constants.set(name, tensor)
     const first = this.graph.first
@@ -93,7 +94,8 @@ export class ProxyTensorMode implements DispatchMode {
   /** Functionalization: the tensor stands for the new value from now on. */
   #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
     const self = args[0] as Tensor
-    if (self.viewBase !== null) throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
+    if (self.viewBase !== null)
+      throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
     const result = this.handle(functional, args) as Tensor
     this.#nodes.set(self, this.nodeOf(result))
     return self

@@ -8,7 +8,10 @@ export function spell(schema: readonly SchemaArgument[], values: readonly Argume
   const kwargs: Record<string, Argument> = {}
   const isDefault = (i: number): boolean => {
     const arg = schema[i] as SchemaArgument
-    return arg.hasDefault && (Object.is(arg.default, values[i]) || (Array.isArray(arg.default) && JSON.stringify(arg.default) === JSON.stringify(values[i])))
+    return (
+      arg.hasDefault &&
+      (Object.is(arg.default, values[i]) || (Array.isArray(arg.default) && JSON.stringify(arg.default) === JSON.stringify(values[i])))
+    )
   }
   let last = values.length
   while (last > 0 && ((schema[last - 1] as SchemaArgument).kwargOnly || isDefault(last - 1))) last--

@@ -93,7 +93,13 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
 }
 
 /** One backward pass. `sink` receives the gradient of each leaf (all of them), or of each wanted tensor. */
-function run(roots: readonly Tensor[], rootGrads: readonly Tensor[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
+function run(
+  roots: readonly Tensor[],
+  rootGrads: readonly Tensor[],
+  wanted: Wanted | null,
+  keep: boolean,
+  sink: (tensor: Tensor, grad: Tensor) => void,
+): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
@@ -176,7 +182,9 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
   }
   if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${typeof gradient}.`)
   if (!sameShape(gradient.shape, root.shape)) {
-    throw new ShapeError(`${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`)
+    throw new ShapeError(
+      `${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`,
+    )
   }
   return gradient
 }
@@ -250,7 +258,9 @@ export function grad(
   roots.forEach((root, i) => checkRoot('grad', root, i))
   wantedTensors.forEach((input, i) => {
     if (input.requiresGrad) return
-    throw new AutogradError(`grad: input ${i} (shape ${formatShape(input.shape)}, dtype ${input.dtype}) does not require grad; call requiresGrad_() on it before the computation.`)
+    throw new AutogradError(
+      `grad: input ${i} (shape ${formatShape(input.shape)}, dtype ${input.dtype}) does not require grad; call requiresGrad_() on it before the computation.`,
+    )
   })
   const results = new Map<Tensor, Tensor>()
   withGrad(createGraph, () => {

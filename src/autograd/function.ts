@@ -32,7 +32,8 @@ export class FunctionNode extends GradNode {
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
     const backward = this.#backward
-    if (backward === null) throw new AutogradError(`${this.name}: its saved tensors were freed by an earlier backward; pass { retainGraph: true } to that one.`)
+    if (backward === null)
+      throw new AutogradError(`${this.name}: its saved tensors were freed by an earlier backward; pass { retainGraph: true } to that one.`)
     const results = backward(grads, needs)
     if (!Array.isArray(results) || results.length !== this.#inputs.length) {
       throw new ArgumentError(
@@ -43,7 +44,9 @@ export class FunctionNode extends GradNode {
       const result = results[i] as Tensor | null
       const input = this.#inputs[i] as { shape: readonly number[] }
       if (result !== null && result !== undefined && !sameShape(result.shape, input.shape)) {
-        throw new ShapeError(`${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(input.shape)}.`)
+        throw new ShapeError(
+          `${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(input.shape)}.`,
+        )
       }
     }
     return results
@@ -68,7 +71,12 @@ export interface AttachOptions {
  * Gives tensors a history: `outputs` were computed from `inputs`, and `backward` computes the gradients of all inputs from those of all outputs.
  * Inputs that do not require grad get none. Integer outputs are left alone. Returns the node, or null when no input requires grad.
  */
-export function attachGradNode(outputs: readonly Tensor[], inputs: readonly Tensor[], backward: BackwardFn, options: AttachOptions = {}): GradNode | null {
+export function attachGradNode(
+  outputs: readonly Tensor[],
+  inputs: readonly Tensor[],
+  backward: BackwardFn,
+  options: AttachOptions = {},
+): GradNode | null {
   if (!inputs.some((t) => t.requiresGrad)) return null
   const edges: EdgeList = { targets: [], outputNrs: null }
   for (const input of inputs) pushEdge(edges, input)
@@ -112,7 +120,9 @@ export class FunctionContext {
     if (this.#freed) throw new AutogradError('ctx.savedTensors: freed by an earlier backward; pass { retainGraph: true } to that one.')
     this.#saved.forEach((tensor, i) => {
       if (versionOf(tensor) === this.#versions[i]) return
-      throw new AutogradError(`ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.shape)}) has been modified in place since forward; save a clone() of it.`)
+      throw new AutogradError(
+        `ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.shape)}) has been modified in place since forward; save a clone() of it.`,
+      )
     })
     return this.#saved
   }

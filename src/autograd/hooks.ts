@@ -39,7 +39,8 @@ function hooksOf(tensor: Tensor): GradHook[] {
 
 /** Calls `hook` with the gradient of `tensor` in every backward pass; what it returns replaces the gradient. PyTorch's `Tensor.register_hook`. */
 export function registerHook(tensor: Tensor, hook: GradHook): RemovableHandle {
-  if (!tensor.requiresGrad) throw new AutogradError('registerHook: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() first.')
+  if (!tensor.requiresGrad)
+    throw new AutogradError('registerHook: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() first.')
   const hooks = hooksOf(tensor)
   hooks.push(hook)
   const remove = (): void => {

@@ -37,7 +37,9 @@ Tensor.prototype.backward = function (this: Tensor, first?: Tensor | null | Tens
 Tensor.prototype.requiresGrad_ = function <T extends Tensor>(this: T, requiresGrad = true): T {
   if (typeof requiresGrad !== 'boolean') throw new ArgumentError(`requiresGrad_: expected a boolean, got ${typeof requiresGrad}.`)
   if (requiresGrad && !isDifferentiable(this)) {
-    throw new AutogradError(`requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`)
+    throw new AutogradError(
+      `requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,
+    )
   }
   if (!requiresGrad && this.gradFn !== null) {
     throw new AutogradError('requiresGrad_(false): this tensor is not a leaf, its history decides. Use detach() to cut it off.')

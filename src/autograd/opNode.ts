@@ -60,7 +60,9 @@ export class OpNode extends GradNode {
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
     const { op, args } = this
     if (op.derivative === null) {
-      throw new UnsupportedError(`backward of ${op.qualname}: this operator has no derivative. Call detach() on its result if no gradient should flow through it.`)
+      throw new UnsupportedError(
+        `backward of ${op.qualname}: this operator has no derivative. Call detach() on its result if no gradient should flow through it.`,
+      )
     }
     const saved = this.checked()
     const argNeeds = new Array<boolean>(args.length)

@@ -88,7 +88,8 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   const result = below(op, args, true)
   if (result instanceof Tensor) {
     // `contiguous` and the like may return their argument itself: it has its history already.
-    if (dtypeInfo[result.dtype].floating && !args.includes(result)) setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
+    if (dtypeInfo[result.dtype].floating && !args.includes(result))
+      setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
     return result
   }
   const outputs = result
@@ -121,7 +122,9 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
     )
   }
   if (!dtypeInfo[self.dtype].floating) {
-    throw new AutogradError(`${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point tensors have gradients.`)
+    throw new AutogradError(
+      `${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point tensors have gradients.`,
+    )
   }
   const edges: EdgeList = { targets: [], outputNrs: null }
   pushEdges(op, args, edges)

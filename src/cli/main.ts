@@ -12,8 +12,26 @@ usage: tensorfx ops [text]   the operator table; only names that contain the tex
 function printOps(text: string): void {
   const ops = allOps().filter((op) => op.qualname.includes(text))
   const rows = ops.map((op) => {
-    const how = op.functional !== null ? 'in place' : op.pointwise !== null ? 'pointwise' : op.reduction !== null ? 'reduction' : op.tags.has('view') ? 'view' : op.kernel !== null ? 'kernel' : 'composite'
-    const gradient = op.derivative !== null ? 'yes' : op.functional?.derivative !== undefined && op.functional.derivative !== null ? 'yes' : how === 'composite' ? 'through its parts' : 'no'
+    const how =
+      op.functional !== null
+        ? 'in place'
+        : op.pointwise !== null
+          ? 'pointwise'
+          : op.reduction !== null
+            ? 'reduction'
+            : op.tags.has('view')
+              ? 'view'
+              : op.kernel !== null
+                ? 'kernel'
+                : 'composite'
+    const gradient =
+      op.derivative !== null
+        ? 'yes'
+        : op.functional?.derivative !== undefined && op.functional.derivative !== null
+          ? 'yes'
+          : how === 'composite'
+            ? 'through its parts'
+            : 'no'
     return [op.qualname, how, gradient, op.schema.text]
   })
   const widths = [0, 1, 2].map((c) => Math.max(...rows.map((r) => (r[c] as string).length), 9))

@@ -31,7 +31,8 @@ export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: st
   })
 }
 
-const intermediates = (graph: Graph): Node[] => [...graph.nodes].filter((n) => n.op === 'call_function' || n.op === 'call_method' || n.op === 'call_module')
+const intermediates = (graph: Graph): Node[] =>
+  [...graph.nodes].filter((n) => n.op === 'call_function' || n.op === 'call_method' || n.op === 'call_module')
 
 /** The same graph, returning every intermediate value. */
 function withAllOutputs(gm: GraphModule): GraphModule {

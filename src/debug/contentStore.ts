@@ -96,7 +96,8 @@ export class InputReader {
   storage(hash: string, nbytes: number, _options: { readonly dtypeHint?: DType } = {}): LoadedStorage {
     const bytes = this.#store !== null && this.#dir !== null ? this.#store.read(joinPath(this.#dir, 'storages', hash)) : null
     if (bytes === null && this.#dir !== null) log.warning(`could not load ${hash}, generating random data instead`)
-    if (bytes !== null && bytes.length !== nbytes) throw new ArgumentError(`reader.storage: ${hash} has ${bytes.length} bytes but the script expects ${nbytes}; the file is damaged.`)
+    if (bytes !== null && bytes.length !== nbytes)
+      throw new ArgumentError(`reader.storage: ${hash} has ${bytes.length} bytes but the script expects ${nbytes}; the file is damaged.`)
     return { bytes, nbytes }
   }
 

@@ -70,7 +70,10 @@ let runDirectory: string | null = null
 /** This process's debug folder under `root`: run_<date>-pid_<pid>, computed once. */
 export function debugDirectory(root: string | null): string {
   if (runDirectory === null) {
-    const stamp = new Date().toISOString().replace(/[-:T.]/g, '_').replace('Z', '')
+    const stamp = new Date()
+      .toISOString()
+      .replace(/[-:T.]/g, '_')
+      .replace('Z', '')
     const pid = (globalThis as { process?: { pid?: number } }).process?.pid ?? 0
     runDirectory = `run_${stamp}-pid_${pid}`
   }

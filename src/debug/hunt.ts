@@ -53,11 +53,27 @@ export interface HuntResult extends MinifierResult {
   readonly processes: number
 }
 
-const OPTIONS = new Set(['backend', 'accuracy', 'checkStr', 'signature', 'onlyFwd', 'isolate', 'startHelper', 'timeoutMs', 'deathFails', 'maxGranularity', 'skipSanity', 'after', 'runDir', 'print'])
+const OPTIONS = new Set([
+  'backend',
+  'accuracy',
+  'checkStr',
+  'signature',
+  'onlyFwd',
+  'isolate',
+  'startHelper',
+  'timeoutMs',
+  'deathFails',
+  'maxGranularity',
+  'skipSanity',
+  'after',
+  'runDir',
+  'print',
+])
 
 /** Shrinks a graph that a backend fails on. The graph and the inputs are not changed. */
 export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions): Promise<HuntResult> {
-  for (const key of Object.keys(options)) if (!OPTIONS.has(key)) throw new ArgumentError(`minifyBackendFailure: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
+  for (const key of Object.keys(options))
+    if (!OPTIONS.has(key)) throw new ArgumentError(`minifyBackendFailure: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
   const print = options.print ?? log.info
   const spec: FailureSpec = {
     backend: typeof options.backend === 'string' ? options.backend : options.backend.name,
@@ -70,7 +86,10 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
   const start = options.startHelper ?? nodeHelper()
   const whyNot = whyNotIsolated(gm, inputs, options, start, imports)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
-  const isolator = whyNot === null && start !== null ? new Isolator(start, { timeoutMs: options.timeoutMs ?? 30_000, imports: imports ?? [], deathFails: options.deathFails ?? false }) : null
+  const isolator =
+    whyNot === null && start !== null
+      ? new Isolator(start, { timeoutMs: options.timeoutMs ?? 30_000, imports: imports ?? [], deathFails: options.deathFails ?? false })
+      : null
   let path: string | null = null
   const fails = async (candidate: GraphModule, values: readonly unknown[]): Promise<boolean> => {
     const outcome: Outcome = isolator === null ? judge(candidate, values, spec, options.backend) : await isolator.query(candidate, values, spec)
@@ -83,7 +102,8 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
       ...(options.maxGranularity === undefined ? {} : { maxGranularity: options.maxGranularity }),
       ...(options.skipSanity === undefined ? {} : { skipSanity: options.skipSanity }),
       dumpState: (state, values) => {
-        if (options.runDir !== null && options.runDir !== undefined) path = dumpCheckpoint(options.runDir, state, values, spec, options.after ?? 'dynamo', imports ?? [], print)
+        if (options.runDir !== null && options.runDir !== undefined)
+          path = dumpCheckpoint(options.runDir, state, values, spec, options.after ?? 'dynamo', imports ?? [], print)
       },
     })
     return { ...result, path, isolated: isolator !== null, whyNotIsolated: whyNot, processes: isolator?.started ?? 0 }
@@ -92,7 +112,13 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
   }
 }
 
-function whyNotIsolated(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions, start: StartHelper | null, imports: readonly string[] | null): string | null {
+function whyNotIsolated(
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  options: HuntOptions,
+  start: StartHelper | null,
+  imports: readonly string[] | null,
+): string | null {
   if (options.isolate === false) return 'isolate is false'
   if (start === null) return 'there are no child processes here (pass startHelper)'
   if (imports === null) return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
@@ -100,7 +126,15 @@ function whyNotIsolated(gm: GraphModule, inputs: readonly unknown[], options: Hu
 }
 
 /** Writes the state as a script, and a copy of it in the working directory as repro.mjs. Returns the copy's path. */
-export function dumpCheckpoint(runDir: string, gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, after: 'dynamo' | 'aot', imports: readonly string[], print: (line: string) => void = log.info): string {
+export function dumpCheckpoint(
+  runDir: string,
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  spec: FailureSpec,
+  after: 'dynamo' | 'aot',
+  imports: readonly string[],
+  print: (line: string) => void = log.info,
+): string {
   const store = fileStore()
   const { script, saveDir } = checkpointPaths(runDir, gm.graph.nodes.length)
   const options = { after, command: 'run', spec, imports } as const

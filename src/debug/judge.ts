@@ -34,7 +34,9 @@ export function compileWith(backend: string | Backend, gm: GraphModule, inputs: 
 
 /** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
 export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend = spec.backend): Outcome {
-  return withConfig({ reproAfter: null }, () => (spec.accuracy === 'none' ? judgeErrors(gm, inputs, spec, backend) : judgeAccuracy(gm, inputs, spec, backend)))
+  return withConfig({ reproAfter: null }, () =>
+    spec.accuracy === 'none' ? judgeErrors(gm, inputs, spec, backend) : judgeAccuracy(gm, inputs, spec, backend),
+  )
 }
 
 function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
@@ -49,8 +51,10 @@ function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureS
     runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
   } catch (error) {
     const message = describe(error)
-    if (spec.checkStr !== null && !message.includes(spec.checkStr)) return { status: 'unrelated', message: `the error does not contain '${spec.checkStr}': ${message}` }
-    if (spec.checkStr === null && spec.signature !== null && signatureOf(error) !== spec.signature) return { status: 'unrelated', message: `another error than the one hunted: ${message}` }
+    if (spec.checkStr !== null && !message.includes(spec.checkStr))
+      return { status: 'unrelated', message: `the error does not contain '${spec.checkStr}': ${message}` }
+    if (spec.checkStr === null && spec.signature !== null && signatureOf(error) !== spec.signature)
+      return { status: 'unrelated', message: `another error than the one hunted: ${message}` }
     return { status: 'fails', message }
   }
   return { status: 'passes', message: 'compiled and ran' }
@@ -90,6 +94,7 @@ export function signatureOf(error: unknown): string {
 
 /** Checks a spec that came from a command line or another process. */
 export function checkFailureSpec(spec: FailureSpec): FailureSpec {
-  if (!['none', 'accuracy', 'strict_accuracy'].includes(spec.accuracy)) throw new ArgumentError(`accuracy must be 'none', 'accuracy' or 'strict_accuracy', got '${String(spec.accuracy)}'.`)
+  if (!['none', 'accuracy', 'strict_accuracy'].includes(spec.accuracy))
+    throw new ArgumentError(`accuracy must be 'none', 'accuracy' or 'strict_accuracy', got '${String(spec.accuracy)}'.`)
   return spec
 }

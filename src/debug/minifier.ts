@@ -52,7 +52,12 @@ const OPTIONS = new Set(['dumpState', 'print', 'skipSanity', 'maxGranularity'])
  * Shrinks `failing` while `moduleFails` stays true. One input per placeholder. Neither the module nor the inputs are changed.
  * Throws MinifierError when the original does not fail, ArgumentError for bad options.
  */
-export async function minifier(failing: GraphModule, inputs: readonly unknown[], moduleFails: ModuleFails, options: MinifierOptions = {}): Promise<MinifierResult> {
+export async function minifier(
+  failing: GraphModule,
+  inputs: readonly unknown[],
+  moduleFails: ModuleFails,
+  options: MinifierOptions = {},
+): Promise<MinifierResult> {
   for (const key of Object.keys(options)) {
     if (!OPTIONS.has(key)) throw new ArgumentError(`minifier: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
   }
@@ -61,7 +66,8 @@ export async function minifier(failing: GraphModule, inputs: readonly unknown[],
     throw new ArgumentError(`minifier: maxGranularity ${maxGranularity} is not a power of two.`)
   }
   const placeholders = failing.graph.findNodes({ op: 'placeholder' }).length
-  if (placeholders !== inputs.length) throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but ${inputs.length} inputs were given.`)
+  if (placeholders !== inputs.length)
+    throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but ${inputs.length} inputs were given.`)
   return new Minifier(failing, moduleFails, options).run({ graph: failing.graph.deepCopy(), inputs: [...inputs] })
 }
 

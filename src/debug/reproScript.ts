@@ -19,7 +19,14 @@ export interface ReproOptions {
 }
 
 /** Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. */
-export function writeRepro(store: FileStore, path: string, saveDir: string, gm: GraphModule, inputs: readonly unknown[], options: ReproOptions): string {
+export function writeRepro(
+  store: FileStore,
+  path: string,
+  saveDir: string,
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  options: ReproOptions,
+): string {
   const writer = new InputWriter(store, saveDir)
   const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target as string)
   inputs.forEach((value, i) => writer.add(names[i] ?? `arg${i}`, value))
@@ -30,9 +37,19 @@ export function writeRepro(store: FileStore, path: string, saveDir: string, gm: 
 
 function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: string, store: FileStore, options: ReproOptions): string {
   const attributes = new InputWriter(store, saveDir)
-  const members = attributePaths(gm).map((name) => `this.registerBuffer('${name}', ${attributes.expression(name, (gm as unknown as Record<string, unknown>)[name]).replace('reader.tensor', 'reader.load')})`)
-  const constructor = members.length === 0 ? [] : ['  constructor(reader) {', '    super()', ...attributes.lines().map((l) => `    ${l}`), ...members.map((l) => `    ${l}`), '  }', '']
-  const forward = gm.code.trim().replace(/^function\s+/, '').split('\n').map((l) => `  ${l}`)
+  const members = attributePaths(gm).map(
+    (name) =>
+      `this.registerBuffer('${name}', ${attributes.expression(name, (gm as unknown as Record<string, unknown>)[name]).replace('reader.tensor', 'reader.load')})`,
+  )
+  const constructor =
+    members.length === 0
+      ? []
+      : ['  constructor(reader) {', '    super()', ...attributes.lines().map((l) => `    ${l}`), ...members.map((l) => `    ${l}`), '  }', '']
+  const forward = gm.code
+    .trim()
+    .replace(/^function\s+/, '')
+    .split('\n')
+    .map((l) => `  ${l}`)
   const packageUrl = (entry: string): string => packageSpecifier(entry, path)
   const { after, command, spec } = options
   const relative = relativePath(path, saveDir)
@@ -75,7 +92,8 @@ function configLines(): string[] {
   return entries.length === 0 ? [] : [`Object.assign(config, ${JSON.stringify(Object.fromEntries(entries))})`, '']
 }
 
-const usesOperator = (gm: GraphModule): boolean => [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
+const usesOperator = (gm: GraphModule): boolean =>
+  [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
 
 const attributePaths = (gm: GraphModule): string[] => [...new Set(gm.graph.findNodes({ op: 'get_attr' }).map((n) => n.target as string))]
 
@@ -113,5 +131,11 @@ export interface DumpPaths {
   readonly saveDir: string
 }
 
-export const launcherPaths = (runDir: string): DumpPaths => ({ script: joinPath(runDir, 'minifier', 'minifier_launcher.mjs'), saveDir: joinPath(runDir, 'minifier', 'checkpoints') })
-export const checkpointPaths = (runDir: string, nodes: number): DumpPaths => ({ script: joinPath(runDir, 'minifier', 'checkpoints', `${nodes}.mjs`), saveDir: joinPath(runDir, 'minifier', 'checkpoints') })
+export const launcherPaths = (runDir: string): DumpPaths => ({
+  script: joinPath(runDir, 'minifier', 'minifier_launcher.mjs'),
+  saveDir: joinPath(runDir, 'minifier', 'checkpoints'),
+})
+export const checkpointPaths = (runDir: string, nodes: number): DumpPaths => ({
+  script: joinPath(runDir, 'minifier', 'checkpoints', `${nodes}.mjs`),
+  saveDir: joinPath(runDir, 'minifier', 'checkpoints'),
+})

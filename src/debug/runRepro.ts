@@ -59,7 +59,8 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
     console.log(USAGE)
     return
   }
-  if ((loadArgs.version ?? 0) > 0) throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
+  if ((loadArgs.version ?? 0) > 0)
+    throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
   const reader = new InputReader(chosen.saveDir === null ? null : fileStore(), chosen.saveDir)
   const gm = symbolicTrace(new Root(reader)) as GraphModule
   loadArgs(reader)
@@ -70,7 +71,14 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   }
   if (chosen.command === 'minify') {
     const result = await minifyBackendFailure(gm, inputs, {
-      ...{ backend: chosen.backend, accuracy: chosen.accuracy, checkStr: chosen.checkStr, signature: chosen.signature, onlyFwd: chosen.onlyFwd, isolate: chosen.isolate },
+      ...{
+        backend: chosen.backend,
+        accuracy: chosen.accuracy,
+        checkStr: chosen.checkStr,
+        signature: chosen.signature,
+        onlyFwd: chosen.onlyFwd,
+        isolate: chosen.isolate,
+      },
       after: options.after,
       runDir: debugDirectory(null),
       timeoutMs: chosen.timeoutMs,
@@ -136,6 +144,7 @@ function runOnce(gm: GraphModule, inputs: readonly unknown[], line: CommandLine)
     return
   }
   const strict = line.accuracy === 'strict_accuracy'
-  if (!sameTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict })) throw new AccuracyError('Bad accuracy detected')
+  if (!sameTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict }))
+    throw new AccuracyError('Bad accuracy detected')
   console.log('The repro ran; its numbers are right.')
 }

@@ -64,7 +64,15 @@ class Comparison {
   readonly #options: Required<SameOptions>
 
   constructor(options: SameOptions) {
-    this.#options = { tol: 1e-4, equalNan: false, exactDtype: true, ignoreNonFp: false, cosSimilarity: false, logError: (m) => log.error(m), ...options }
+    this.#options = {
+      tol: 1e-4,
+      equalNan: false,
+      exactDtype: true,
+      ignoreNonFp: false,
+      cosSimilarity: false,
+      logError: (m) => log.error(m),
+      ...options,
+    }
   }
 
   same(ref: unknown, res: unknown, fp64Ref: unknown): boolean {
@@ -85,7 +93,9 @@ class Comparison {
 
   #sameEntries(ref: readonly (readonly [unknown, unknown])[], res: ReadonlyMap<unknown, unknown>, fp64: ReadonlyMap<unknown, unknown>): boolean {
     if (ref.length !== res.size || !ref.every(([key]) => res.has(key))) return this.#fail('keys differ')
-    return ref.every(([key, value]) => this.same(value, res.get(key), fp64.get(key) ?? null) || this.#fail(`Accuracy failed for key name ${String(key)}`))
+    return ref.every(
+      ([key, value]) => this.same(value, res.get(key), fp64.get(key) ?? null) || this.#fail(`Accuracy failed for key name ${String(key)}`),
+    )
   }
 
   #fail(message: string): false {

@@ -109,7 +109,9 @@ const deltaDebugging: Strategy = {
   },
 }
 
-export const strategies: Readonly<Record<'removeOutputs' | 'eliminateDeadCode' | 'removeUnusedInputs' | 'consolidateInputs' | 'truncateSuffix' | 'deltaDebugging', Strategy>> = {
+export const strategies: Readonly<
+  Record<'removeOutputs' | 'eliminateDeadCode' | 'removeUnusedInputs' | 'consolidateInputs' | 'truncateSuffix' | 'deltaDebugging', Strategy>
+> = {
   removeOutputs,
   eliminateDeadCode,
   removeUnusedInputs,
@@ -125,7 +127,8 @@ function replaceByInput(graph: Graph, node: Node, inputs: unknown[]): boolean {
   if (value === undefined) return false
   if (Array.isArray(value)) {
     let any = false
-    for (const user of [...node.users]) if (user.meta[CONCRETE_VALUE] !== undefined && !Array.isArray(user.meta[CONCRETE_VALUE])) any = toPlaceholder(graph, user, inputs) || any
+    for (const user of [...node.users])
+      if (user.meta[CONCRETE_VALUE] !== undefined && !Array.isArray(user.meta[CONCRETE_VALUE])) any = toPlaceholder(graph, user, inputs) || any
     return any
   }
   return toPlaceholder(graph, node, inputs)
@@ -150,7 +153,12 @@ function placeholdersFirst({ graph, inputs }: ReproState): ReproState {
   const ordered = new Graph()
   const copies = new Map<Node, Node>()
   for (const node of graph.nodes) if (node.op === 'placeholder') copies.set(node, ordered.nodeCopy(node))
-  for (const node of graph.nodes) if (node.op !== 'placeholder') copies.set(node, ordered.nodeCopy(node, (n) => copies.get(n) as Node))
+  for (const node of graph.nodes)
+    if (node.op !== 'placeholder')
+      copies.set(
+        node,
+        ordered.nodeCopy(node, (n) => copies.get(n) as Node),
+      )
   return { graph: ordered, inputs }
 }
 

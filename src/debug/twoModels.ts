@@ -17,7 +17,9 @@ import { same } from './same.ts'
 export type Runnable = Module | ((...inputs: never[]) => unknown)
 
 const callOf = (model: Runnable, inputs: readonly unknown[]): unknown =>
-  model instanceof Module ? (model.call as (...i: readonly unknown[]) => unknown).apply(model, [...inputs]) : (model as (...i: readonly unknown[]) => unknown)(...inputs)
+  model instanceof Module
+    ? (model.call as (...i: readonly unknown[]) => unknown).apply(model, [...inputs])
+    : (model as (...i: readonly unknown[]) => unknown)(...inputs)
 
 /** A copy of an input that is a leaf of its own and requires grad as the original does; numbers as they are. */
 export function cloneInput(input: unknown): unknown {
@@ -72,7 +74,10 @@ export function reduceToScalarLoss(out: unknown): Tensor {
   const parts = Array.isArray(out) ? (out as unknown[]) : typeof out === 'object' && out !== null ? Object.values(out) : []
   const losses = parts.filter((p) => p !== null && typeof p === 'object').map(reduceToScalarLoss)
   const [first, ...rest] = losses
-  if (first === undefined) throw new ArgumentError(`reduceToScalarLoss: don't know how to reduce ${out === null ? 'null' : typeof out}; return tensors, or arrays or objects of tensors.`)
+  if (first === undefined)
+    throw new ArgumentError(
+      `reduceToScalarLoss: don't know how to reduce ${out === null ? 'null' : typeof out}; return tensors, or arrays or objects of tensors.`,
+    )
   return div(
     rest.reduce((a, b) => add(a, b), first),
     losses.length,
@@ -92,7 +97,8 @@ export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: G
   for (const node of copy.graph.nodes) {
     if (node.op !== 'call_function' && node.op !== 'call_method') continue
     if (node.args.some((a) => a === 'float32')) node.args = node.args.map(widen)
-    if (Object.values(node.kwargs).some((a) => a === 'float32')) node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v as Argument)]))
+    if (Object.values(node.kwargs).some((a) => a === 'float32'))
+      node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v as Argument)]))
   }
   copy.graph.lint()
   copy.recompile()

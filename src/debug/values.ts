@@ -6,14 +6,31 @@ import { Tensor, tensorFromBytes } from '../tensor/index.ts'
 
 /** One graph input as data. */
 export type PlainValue =
-  | { readonly kind: 'tensor'; readonly shape: readonly number[]; readonly strides: readonly number[]; readonly dtype: DType; readonly requiresGrad: boolean; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'tensor'
+      readonly shape: readonly number[]
+      readonly strides: readonly number[]
+      readonly dtype: DType
+      readonly requiresGrad: boolean
+      readonly bytes: Uint8Array
+    }
   | { readonly kind: 'number'; readonly value: number }
 
 /** The value as data. Throws ArgumentError for anything but tensors and numbers, at dump time rather than when the repro is loaded. */
 export function toPlain(value: unknown, name: string): PlainValue {
   if (typeof value === 'number') return { kind: 'number', value }
-  if (!(value instanceof Tensor)) throw new ArgumentError(`input '${name}' is neither a Tensor nor a number (got ${value === null ? 'null' : typeof value}); a repro can only hold those.`)
-  return { kind: 'tensor', shape: value.shape, strides: value.strides, dtype: value.dtype, requiresGrad: value.requiresGrad, bytes: windowBytes(value) }
+  if (!(value instanceof Tensor))
+    throw new ArgumentError(
+      `input '${name}' is neither a Tensor nor a number (got ${value === null ? 'null' : typeof value}); a repro can only hold those.`,
+    )
+  return {
+    kind: 'tensor',
+    shape: value.shape,
+    strides: value.strides,
+    dtype: value.dtype,
+    requiresGrad: value.requiresGrad,
+    bytes: windowBytes(value),
+  }
 }
 
 /** A fresh value from data. */

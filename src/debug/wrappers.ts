@@ -78,7 +78,13 @@ class Dump {
   }
 
   #spec(accuracy: FailureSpec['accuracy'], error: unknown): FailureSpec {
-    return { backend: this.#backend, accuracy, checkStr: null, signature: error === null ? null : signatureOf(error), onlyFwd: this.#where === 'aot' || config.reproForwardOnly }
+    return {
+      backend: this.#backend,
+      accuracy,
+      checkStr: null,
+      signature: error === null ? null : signatureOf(error),
+      onlyFwd: this.#where === 'aot' || config.reproForwardOnly,
+    }
   }
 
   /** Writes what the level asks for and returns the error with the script's path attached. */
@@ -86,7 +92,10 @@ class Dump {
     if (error instanceof AccuracyError) return error
     log.warning(warning)
     const spec = this.#spec('none', error)
-    const path = config.reproLevel === 1 ? dumpCheckpoint(debugDirectory(config.debugDirRoot), this.#gm, inputs, spec, this.#where, backendImports(this.#backend)) : this.#write(inputs, spec)
+    const path =
+      config.reproLevel === 1
+        ? dumpCheckpoint(debugDirectory(config.debugDirRoot), this.#gm, inputs, spec, this.#where, backendImports(this.#backend))
+        : this.#write(inputs, spec)
     if (error instanceof Error) Object.assign(error, { minifierPath: path })
     return error
   }
@@ -97,7 +106,12 @@ class Dump {
 
   #write(inputs: readonly unknown[], spec: FailureSpec): string {
     const { script, saveDir } = launcherPaths(debugDirectory(config.debugDirRoot))
-    writeRepro(fileStore(), script, saveDir, this.#gm, inputs, { after: this.#where, command: 'minify', spec, imports: backendImports(this.#backend) })
+    writeRepro(fileStore(), script, saveDir, this.#gm, inputs, {
+      after: this.#where,
+      command: 'minify',
+      spec,
+      imports: backendImports(this.#backend),
+    })
     log.warning(`Writing minified repro to:\n${script}`)
     return script
   }

@@ -16,7 +16,13 @@ export interface DispatchMode {
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result
 
 /** Per-thread dispatch state. One object, so that the hot path reads fields instead of module bindings. */
-export const dispatchState: { mode: DispatchMode | null; modes: DispatchMode[]; gradEnabled: boolean; recording: boolean; autograd: AutogradHandler | null } = {
+export const dispatchState: {
+  mode: DispatchMode | null
+  modes: DispatchMode[]
+  gradEnabled: boolean
+  recording: boolean
+  autograd: AutogradHandler | null
+} = {
   mode: null,
   modes: [],
   gradEnabled: true,

@@ -27,7 +27,8 @@ const registry = new Map<string, Entry>()
 
 /** Registers a backend under a name; PyTorch's register_backend. */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
-  if (name === '' || typeof backend !== 'function') throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
+  if (name === '' || typeof backend !== 'function')
+    throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
   registry.set(name, { backend, options })
 }
 
@@ -72,7 +73,8 @@ export class ReluCompileError extends TensorfxError {
   }
 }
 
-const isRelu = (node: { op: string; target: unknown }): boolean => (node.op === 'call_function' && (node.target === relu || node.target === relu_)) || (node.op === 'call_method' && node.target === 'relu')
+const isRelu = (node: { op: string; target: unknown }): boolean =>
+  (node.op === 'call_function' && (node.target === relu || node.target === relu_)) || (node.op === 'call_method' && node.target === 'relu')
 
 const run =
   (gm: GraphModule): ((...inputs: never[]) => unknown) =>
@@ -109,10 +111,15 @@ function withRelu(replacement: (x: Tensor) => Tensor): Backend {
 }
 
 registerBackend('eager', (gm) => run(gm))
-registerBackend('relu_compile_error_TESTING_ONLY', (gm) => {
-  for (const node of gm.graph.nodes) if (isRelu(node)) throw new ReluCompileError()
-  return run(gm)
-}, { tags: ['debug'] })
+// compile differentiates and decomposes before any backend: what is left of aot_eager is to run the forward and backward graphs as they are.
+registerBackend('aot_eager', (gm) => run(gm))
+registerBackend(
+  'relu_compile_error_TESTING_ONLY',
+  (gm) => {
+    for (const node of gm.graph.nodes) if (isRelu(node)) throw new ReluCompileError()
+    return run(gm)
+  },
+  { tags: ['debug'] },
+)
 registerBackend('relu_runtime_error_TESTING_ONLY', withRelu(reluRuntimeError), { tags: ['debug'] })
 registerBackend('relu_accuracy_error_TESTING_ONLY', withRelu(reluAccuracyError), { tags: ['debug'] })
-

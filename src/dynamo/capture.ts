@@ -22,7 +22,13 @@ let nextStamp = 1
 export interface CaptureHost {
   readonly fullgraph: boolean
   /** Compiles the segment ending at `end` for these outputs (slots), of which some are written back to inputs. */
-  compileSegment(capture: Capture, end: Step, outputs: readonly number[], writeBacks: ReadonlyMap<number, number>, differentiable: readonly number[]): CompiledSegment
+  compileSegment(
+    capture: Capture,
+    end: Step,
+    outputs: readonly number[],
+    writeBacks: ReadonlyMap<number, number>,
+    differentiable: readonly number[],
+  ): CompiledSegment
   /** A name for an outside tensor. */
   nameOf(tensor: Tensor): string | null
   /** A new path was recorded next to others; `why` says what differed. */
@@ -125,7 +131,12 @@ export class Segment implements Pending {
     for (let i = 0; i < recorded.length; i++) {
       const r = recorded[i] as ArgStep
       const arg = args[i] as Arg
-      const ok = r.kind === 'slot' ? arg instanceof Tensor && arg.captureStamp === this.stamp && arg.captureSlot === r.slot : r.kind === 'const' && typeof r.value !== 'object' ? Object.is(r.value, arg) : this.#agreesSlowly(r, arg)
+      const ok =
+        r.kind === 'slot'
+          ? arg instanceof Tensor && arg.captureStamp === this.stamp && arg.captureSlot === r.slot
+          : r.kind === 'const' && typeof r.value !== 'object'
+            ? Object.is(r.value, arg)
+            : this.#agreesSlowly(r, arg)
       if (!ok) {
         // Take back what was bound on the way.
         for (let k = 0; k < i; k++) if ((recorded[k] as ArgStep).kind !== 'const') bound += this.#unbind(recorded[k] as ArgStep)
@@ -190,16 +201,26 @@ export class Segment implements Pending {
       if (arg instanceof Tensor) {
         const known = this.#slotOf(arg)
         if (known >= 0) return { kind: 'slot', slot: known }
-        const spec: InputSpec = { shape: arg.shape, dtype: arg.dtype, strides: arg.strides, requiresGrad: arg.requiresGrad, name: this.#capture.host.nameOf(arg) }
+        const spec: InputSpec = {
+          shape: arg.shape,
+          dtype: arg.dtype,
+          strides: arg.strides,
+          requiresGrad: arg.requiresGrad,
+          name: this.#capture.host.nameOf(arg),
+        }
         this.#bind(arg, slot)
         return { kind: 'input', slot: slot++, spec }
       }
       if (Array.isArray(arg)) {
         if (!arg.some((a) => a instanceof Tensor)) return { kind: 'const', value: arg }
-        return { kind: 'list', items: (arg as readonly Arg[]).map((a, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)) }
+        return {
+          kind: 'list',
+          items: (arg as readonly Arg[]).map((a, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)),
+        }
       }
       const differs = like !== undefined && (like.kind === 'scalar' || (like.kind === 'const' && !Object.is(like.value, arg)))
-      const dynamic = typeof arg === 'number' && isScalarArgument(op, position) && (differs || op.dynamicScalars.includes(op.schema.args[position]?.name ?? ''))
+      const dynamic =
+        typeof arg === 'number' && isScalarArgument(op, position) && (differs || op.dynamicScalars.includes(op.schema.args[position]?.name ?? ''))
       if (!dynamic) return { kind: 'const', value: arg }
       this.bound[slot] = arg
       return { kind: 'scalar', slot: slot++ }
@@ -236,7 +257,8 @@ export class Segment implements Pending {
     this.lazies[slot] = tensor
     if (view !== null) {
       const source = view.args[0] as ArgStep
-      const base = source.kind === 'slot' || source.kind === 'input' ? (this.lazies[source.slot] ?? (this.bound[source.slot] as Tensor | undefined)) : undefined
+      const base =
+        source.kind === 'slot' || source.kind === 'input' ? (this.lazies[source.slot] ?? (this.bound[source.slot] as Tensor | undefined)) : undefined
       if (base !== undefined) {
         tensor.viewBase = base.viewBase ?? base
         this.#viewed.add(tensor.viewBase)
@@ -312,7 +334,8 @@ export class Segment implements Pending {
     for (const tensor of this.#mutatedLazies) want(tensor.captureSlot)
     for (const slot of end.learned) want(slot)
     for (const value of this.bound) {
-      if (value instanceof Tensor && value.grad !== null && value.grad.storage === null && value.grad.captureStamp === this.stamp) want(value.grad.captureSlot)
+      if (value instanceof Tensor && value.grad !== null && value.grad.storage === null && value.grad.captureStamp === this.stamp)
+        want(value.grad.captureSlot)
     }
     this.#restoreStorages()
     if (slots.length === 0) return
@@ -325,13 +348,18 @@ export class Segment implements Pending {
       for (const [, { storage }] of writes) this.preserve(storage)
     }
     for (const [, { storage }] of writes) this.#capture.preserve(storage)
-    this.#run(compiled, writes.map(([tensor]) => tensor))
+    this.#run(
+      compiled,
+      writes.map(([tensor]) => tensor),
+    )
   }
 
   #run(compiled: CompiledSegment, written: readonly Tensor[]): void {
     withoutModes(() => {
       const inputs = compiled.inputSlots.map((slot) => this.bound[slot])
-      this.#versions = new Map(compiled.inputSlots.map((slot, i) => [slot, inputs[i] instanceof Tensor ? ((inputs[i] as Tensor).storage?.version ?? 0) : 0]))
+      this.#versions = new Map(
+        compiled.inputSlots.map((slot, i) => [slot, inputs[i] instanceof Tensor ? ((inputs[i] as Tensor).storage?.version ?? 0) : 0]),
+      )
       const values = compiled.run(...inputs)
       const adopted: Tensor[] = []
       compiled.outputSlots.forEach((slot, i) => {
@@ -395,11 +423,13 @@ export class Segment implements Pending {
     // A view of an input shows what is in it now; everything else was computed before it was written to.
     const isView = tensor.viewBase !== null && this.bound.includes(tensor.viewBase)
     const inputs = inputSlots.map((s) => (isView ? this.bound[s] : (this.#kept.get(s) ?? this.bound[s])))
-    const changed = !isView && inputs.some((value, i) => {
-      if (!(value instanceof Tensor) || this.#kept.has(inputSlots[i] as number)) return false
-      const before = this.#versions?.get(inputSlots[i] as number)
-      return value.storage === null || (before !== undefined && value.storage.version !== before)
-    })
+    const changed =
+      !isView &&
+      inputs.some((value, i) => {
+        if (!(value instanceof Tensor) || this.#kept.has(inputSlots[i] as number)) return false
+        const before = this.#versions?.get(inputSlots[i] as number)
+        return value.storage === null || (before !== undefined && value.storage.version !== before)
+      })
     if (changed) throw new EscapedTensorError(tensor.shape)
     const [value] = withoutModes(() => new Interpreter(gm).run(...inputs)) as readonly Tensor[]
     adopt(tensor, value as Tensor, inputs)
@@ -445,7 +475,12 @@ function writeEagerly(functional: OpDef, args: readonly Arg[], self: Tensor): Te
 const isScalarArgument = (op: OpDef, position: number): boolean => {
   const arg = op.schema.args[position]
   if (arg === undefined || op.pointwise?.baked?.includes(arg.name) === true) return false
-  return op.dynamicScalars.includes(arg.name) || arg.type.base === 'Scalar' || arg.type.base === 'float' || (arg.type.base === 'Tensor' && op.tags.has('pointwise'))
+  return (
+    op.dynamicScalars.includes(arg.name) ||
+    arg.type.base === 'Scalar' ||
+    arg.type.base === 'float' ||
+    (arg.type.base === 'Tensor' && op.tags.has('pointwise'))
+  )
 }
 
 function sameConstant(a: Arg, b: Arg): boolean {
@@ -462,9 +497,11 @@ function sameButForNumbers(r: ArgStep, arg: Arg): boolean {
 /** Why a new path is recorded, in words. */
 function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): string {
   if (other.op !== op) return `expected ${other.op?.qualname ?? 'nothing'}, got ${op.qualname}`
-  if (other.recording !== dispatchState.recording) return `${op.qualname} was called with${other.recording ? '' : 'out'} gradients, is now called with${other.recording ? 'out' : ''}`
+  if (other.recording !== dispatchState.recording)
+    return `${op.qualname} was called with${other.recording ? '' : 'out'} gradients, is now called with${other.recording ? 'out' : ''}`
   const at = other.args.findIndex((r, i) => r.kind === 'const' && !sameConstant(r.value, args[i] as Arg))
-  if (at >= 0) return `argument '${op.schema.args[at]?.name ?? at}' of ${op.qualname} was ${JSON.stringify((other.args[at] as { value: Arg }).value)}, is now ${JSON.stringify(args[at])}`
+  if (at >= 0)
+    return `argument '${op.schema.args[at]?.name ?? at}' of ${op.qualname} was ${JSON.stringify((other.args[at] as { value: Arg }).value)}, is now ${JSON.stringify(args[at])}`
   return `other operands of ${op.qualname}`
 }
 

@@ -57,7 +57,8 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile<M extends Module>(module: M, options?: CompileOptions): Compiled<CallOf<M>>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
-  for (const key of Object.keys(options)) if (!OPTIONS.has(key)) throw new ArgumentError(`compile: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
+  for (const key of Object.keys(options))
+    if (!OPTIONS.has(key)) throw new ArgumentError(`compile: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
   if (!(target instanceof Module) && typeof target !== 'function') throw new ArgumentError('compile: expected a function or a Module.')
   const backend = options.backend ?? 'inductor'
   if (typeof backend === 'string') lookupBackend(backend)
@@ -80,7 +81,8 @@ export function reset(): void {
 export function disable<F extends Callable>(fn: F): F {
   return ((...args: never[]): unknown => {
     // What the function does is not seen (it may write to anything): all that came before is computed first.
-    if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], `a disabled function (${fn.name === '' ? 'anonymous' : fn.name})`, true)
+    if (dispatchState.mode instanceof Capture)
+      dispatchState.mode.breakGraph([], `a disabled function (${fn.name === '' ? 'anonymous' : fn.name})`, true)
     for (const leaf of treeLeaves(args)) if (leaf instanceof Tensor) leaf.realize()
     return withoutModes(() => fn(...args))
   }) as F
@@ -163,7 +165,9 @@ class CompiledFunction implements CaptureHost {
     }
     if (result instanceof Promise) {
       capture.segment.abandon()
-      throw new UnsupportedError('compile: the function returned a Promise. Compile the synchronous part that computes with tensors, and await around it.')
+      throw new UnsupportedError(
+        'compile: the function returned a Promise. Compile the synchronous part that computes with tensors, and await around it.',
+      )
     }
     const outputs = treeLeaves(result).filter((leaf): leaf is Tensor => leaf instanceof Tensor)
     capture.segment.finish(outputs, isGradEnabled())
@@ -175,7 +179,9 @@ class CompiledFunction implements CaptureHost {
     if (this.#warned) return
     this.#warned = true
     const name = this.#target instanceof Module ? this.#target.constructor.name : this.#target.name
-    console.warn(`compile: config.recompileLimit (${config.recompileLimit}) reached for '${name}'; it runs eagerly from now on. Last reason: ${this.reasons.at(-1) ?? 'unknown'}`)
+    console.warn(
+      `compile: config.recompileLimit (${config.recompileLimit}) reached for '${name}'; it runs eagerly from now on. Last reason: ${this.reasons.at(-1) ?? 'unknown'}`,
+    )
   }
 
   /** The tree for calls with arguments of this structure. */
@@ -183,7 +189,10 @@ class CompiledFunction implements CaptureHost {
     const { leaves, spec } = treeFlatten(args)
     let key = `${isGradEnabled()}|${leaves.length === args.length ? '' : JSON.stringify(spec)}`
     for (const leaf of leaves) {
-      key += leaf instanceof Tensor ? `|${leaf.dtype}[${leaf.shape.join()}]${leaf.contiguousLayout ? '' : leaf.strides.join()}${leaf.requiresGrad ? 'g' : ''}` : `|${typeof leaf === 'object' || typeof leaf === 'function' || typeof leaf === 'number' ? typeof leaf : String(leaf)}`
+      key +=
+        leaf instanceof Tensor
+          ? `|${leaf.dtype}[${leaf.shape.join()}]${leaf.contiguousLayout ? '' : leaf.strides.join()}${leaf.requiresGrad ? 'g' : ''}`
+          : `|${typeof leaf === 'object' || typeof leaf === 'function' || typeof leaf === 'number' ? typeof leaf : String(leaf)}`
     }
     let root = this.#trees.get(key)
     if (root === undefined) {
@@ -224,10 +233,23 @@ class CompiledFunction implements CaptureHost {
     return found
   }
 
-  compileSegment(capture: Capture, end: Step, outputs: readonly number[], writeBacks: ReadonlyMap<number, number>, differentiable: readonly number[]): CompiledSegment {
+  compileSegment(
+    capture: Capture,
+    end: Step,
+    outputs: readonly number[],
+    writeBacks: ReadonlyMap<number, number>,
+    differentiable: readonly number[],
+  ): CompiledSegment {
     const names = new Map<number, string>()
     for (const step of end.path()) for (const arg of step.args) if (arg.kind === 'input' && arg.spec.name !== null) names.set(arg.slot, arg.spec.name)
-    const { gm, inputSlots } = buildGraph(end, outputs, (slot) => names.get(slot) ?? null, writeBacks, `__compiled_fn_${graphCount++}`, differentiable.length > 0)
+    const { gm, inputSlots } = buildGraph(
+      end,
+      outputs,
+      (slot) => names.get(slot) ?? null,
+      writeBacks,
+      `__compiled_fn_${graphCount++}`,
+      differentiable.length > 0,
+    )
     const inputs = inputSlots.map((slot) => capture.segment.bound[slot])
     this.#options.onGraph?.(gm, inputs)
     const start = performance.now()
@@ -235,18 +257,28 @@ class CompiledFunction implements CaptureHost {
     const raw = typeof this.#backend === 'string' ? lookupBackend(this.#backend) : this.#backend
     const backend = wrapBackend(raw, label)
     const parts: CompiledPart[] = []
-    const compilePart = (compiler: Backend) => (part: GraphModule, examples: readonly unknown[]): ((...values: readonly unknown[]) => readonly unknown[]) => {
-      const compiled = this.#guarded(compiler, label, part, examples)
-      parts.push(compiled as unknown as CompiledPart)
-      return compiled
-    }
+    const compilePart =
+      (compiler: Backend) =>
+      (part: GraphModule, examples: readonly unknown[]): ((...values: readonly unknown[]) => readonly unknown[]) => {
+        const compiled = this.#guarded(compiler, label, part, examples)
+        parts.push(compiled as unknown as CompiledPart)
+        return compiled
+      }
     const positions = differentiable.map((slot) => outputs.indexOf(slot))
     const differentiated = positions.length === 0 ? null : compileDifferentiable(gm, inputs, positions, compilePart(wrapAotCompiler(raw, label)))
     const aot = wrapAotCompiler(backend, label)
     const run = differentiated?.forward ?? compilePart(aot)(gm, inputs)
     const kernels = parts.flatMap((p) => p.kernels ?? [])
     this.graphRecords.push({ gm, kernels, milliseconds: performance.now() - start })
-    return { gm, run, inputSlots, outputSlots: outputs, writtenInPlace: differentiated === null ? ((run as unknown as CompiledPart).writtenInPlace ?? new Set()) : new Set(), attach: differentiated?.attach ?? null, results: outputs.length }
+    return {
+      gm,
+      run,
+      inputSlots,
+      outputSlots: outputs,
+      writtenInPlace: differentiated === null ? ((run as unknown as CompiledPart).writtenInPlace ?? new Set()) : new Set(),
+      attach: differentiated?.attach ?? null,
+      results: outputs.length,
+    }
   }
 
   /** Calls the backend; its failure is a BackendCompilerFailed, or, with suppressErrors, a warning and eager. */
@@ -259,7 +291,11 @@ class CompiledFunction implements CaptureHost {
         return Array.isArray(out) ? (out as readonly unknown[]) : [out]
       }
       const part = compiled as unknown as CompiledPart
-      return Object.assign(call, part.kernels === undefined ? {} : { kernels: part.kernels }, part.writtenInPlace === undefined ? {} : { writtenInPlace: part.writtenInPlace })
+      return Object.assign(
+        call,
+        part.kernels === undefined ? {} : { kernels: part.kernels },
+        part.writtenInPlace === undefined ? {} : { writtenInPlace: part.writtenInPlace },
+      )
     } catch (error) {
       if (!config.suppressErrors) throw new BackendCompilerFailed(label, error)
       console.warn(`compile: backend '${label}' failed and config.suppressErrors is set: running eagerly. ${String(error)}`)
@@ -272,4 +308,3 @@ interface CompiledPart {
   readonly kernels?: GraphRecord['kernels']
   readonly writtenInPlace?: ReadonlySet<number>
 }
-

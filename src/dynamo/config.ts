@@ -50,8 +50,10 @@ function fromEnvironment(): Config {
 
 function check(key: string, value: unknown): void {
   if (!Object.hasOwn(defaults, key)) throw new ArgumentError(`config: unknown option '${key}'; known are ${Object.keys(defaults).join(', ')}.`)
-  if (key === 'reproAfter' && value !== null && value !== 'dynamo' && value !== 'aot') throw new ArgumentError(`config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
-  if (key === 'reproLevel' && ![1, 2, 3, 4].includes(value as number)) throw new ArgumentError(`config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
+  if (key === 'reproAfter' && value !== null && value !== 'dynamo' && value !== 'aot')
+    throw new ArgumentError(`config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
+  if (key === 'reproLevel' && ![1, 2, 3, 4].includes(value as number))
+    throw new ArgumentError(`config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
 }
 
 /** The settings. Assigning an unknown one is an error. */
@@ -75,4 +77,7 @@ export function withConfig<T>(patch: Partial<Config>, fn: () => T): T {
 }
 
 /** Settings that differ from the defaults; a repro script sets them again. */
-export const configDifferences = (): Partial<Config> => Object.fromEntries(Object.entries(config).filter(([key, value]) => (defaults as unknown as Record<string, unknown>)[key] !== value)) as Partial<Config>
+export const configDifferences = (): Partial<Config> =>
+  Object.fromEntries(
+    Object.entries(config).filter(([key, value]) => (defaults as unknown as Record<string, unknown>)[key] !== value),
+  ) as Partial<Config>

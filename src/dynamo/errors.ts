@@ -10,8 +10,15 @@ export class BackendCompilerFailed extends TensorfxError {
   constructor(backend: string, cause: unknown) {
     const inner = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
     const path = (cause as { minifierPath?: string } | null)?.minifierPath ?? null
-    const dumped = path === null ? '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to have a script written that reproduces this error.' : `\nMinifier script written to ${path}. Run this script to find the smallest traced graph which reproduces this error.`
-    super('TFX_BACKEND_COMPILER_FAILED', `backend='${backend}' raised:\n${inner}${dumped}\nTo fall back to eager instead, set config.suppressErrors = true.`, { cause })
+    const dumped =
+      path === null
+        ? '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to have a script written that reproduces this error.'
+        : `\nMinifier script written to ${path}. Run this script to find the smallest traced graph which reproduces this error.`
+    super(
+      'TFX_BACKEND_COMPILER_FAILED',
+      `backend='${backend}' raised:\n${inner}${dumped}\nTo fall back to eager instead, set config.suppressErrors = true.`,
+      { cause },
+    )
     this.minifierPath = path
   }
 }
@@ -26,13 +33,19 @@ export class InvalidBackend extends TensorfxError {
 /** compile(fn, { fullgraph: true }) met a graph break. */
 export class FullGraphError extends TensorfxError {
   constructor(reason: BreakReason) {
-    super('TFX_FULLGRAPH', `graph break in a function compiled with fullgraph: ${reason.reason}\n${String(reason.userStack)}Move the read out of the function, or compile without fullgraph.`)
+    super(
+      'TFX_FULLGRAPH',
+      `graph break in a function compiled with fullgraph: ${reason.reason}\n${String(reason.userStack)}Move the read out of the function, or compile without fullgraph.`,
+    )
   }
 }
 
 /** A tensor left a compiled function on a way that compile does not follow, and cannot be computed any more. */
 export class EscapedTensorError extends TensorfxError {
   constructor(shape: readonly number[]) {
-    super('TFX_ESCAPED', `a tensor of shape [${shape.join(', ')}] was made inside a compiled function and kept outside of it, and what it was computed from has been modified since; return it from the function. (From the next call on it is kept.)`)
+    super(
+      'TFX_ESCAPED',
+      `a tensor of shape [${shape.join(', ')}] was made inside a compiled function and kept outside of it, and what it was computed from has been modified since; return it from the function. (From the next call on it is kept.)`,
+    )
   }
 }

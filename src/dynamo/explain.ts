@@ -31,7 +31,9 @@ export class ExplainOutput {
 
   /** Operator names, graph by graph. */
   get opsPerGraph(): readonly (readonly string[])[] {
-    return this.graphs.map((gm) => [...gm.graph.nodes].filter((n) => n.op === 'call_function').map((n) => /target=([^\]]*)/.exec(n.formatNode())?.[1] ?? n.name))
+    return this.graphs.map((gm) =>
+      [...gm.graph.nodes].filter((n) => n.op === 'call_function').map((n) => /target=([^\]]*)/.exec(n.formatNode())?.[1] ?? n.name),
+    )
   }
 
   get opCount(): number {
@@ -41,7 +43,15 @@ export class ExplainOutput {
   toString(): string {
     const lines = [`Graph Count: ${this.graphCount}`, `Graph Break Count: ${this.graphBreakCount}`, `Op Count: ${this.opCount}`, 'Break Reasons:']
     this.breakReasons.forEach(({ reason, userStack }, i) => {
-      lines.push(`  Break Reason ${i + 1}:`, `    Reason: ${reason}`, '    User Stack:', ...String(userStack).trimEnd().split('\n').map((l) => `    ${l}`))
+      lines.push(
+        `  Break Reason ${i + 1}:`,
+        `    Reason: ${reason}`,
+        '    User Stack:',
+        ...String(userStack)
+          .trimEnd()
+          .split('\n')
+          .map((l) => `    ${l}`),
+      )
     })
     lines.push('Ops per Graph:')
     this.opsPerGraph.forEach((ops, i) => lines.push(`  Ops ${i + 1}:`, ...ops.map((op) => `    ${op}`)))

@@ -1,7 +1,15 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
 export { compile, disable, explain, reset } from './compile.ts'
 export type { CompileOptions, Compiled } from './compile.ts'
-export { backendImports, listBackends, lookupBackend, registerBackend, ReluCompileError, setAotCompilerWrapper, setBackendWrapper } from './backends.ts'
+export {
+  backendImports,
+  listBackends,
+  lookupBackend,
+  registerBackend,
+  ReluCompileError,
+  setAotCompilerWrapper,
+  setBackendWrapper,
+} from './backends.ts'
 export type { Backend, BackendOptions } from './backends.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'

@@ -32,7 +32,14 @@ const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, str
  * The graph of the segment that ends at `end`, returning `outputs`. `names` gives placeholder names by slot; `writeBacks` the slots of inputs whose
  * new values are outputs (by output position). `differentiated`: values that the program computed under noGrad are detached.
  */
-export function buildGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null, writeBacks: ReadonlyMap<number, number>, className: string, differentiated: boolean): SegmentGraph {
+export function buildGraph(
+  end: Step,
+  outputs: readonly number[],
+  names: (slot: number) => string | null,
+  writeBacks: ReadonlyMap<number, number>,
+  className: string,
+  differentiated: boolean,
+): SegmentGraph {
   const graph = new Graph()
   const nodes = new Map<number, Node>()
   const inputSlots: number[] = []
@@ -41,13 +48,15 @@ export function buildGraph(end: Step, outputs: readonly number[], names: (slot: 
   const tracked = new Set<number>()
   // Placeholders first, in the order in which the program met them.
   for (const step of steps) {
-    for (const arg of step.args) visitInputs(arg, (input) => {
-      if (nodes.has(input.slot) || !needed.has(input.slot)) return
-      const node = graph.placeholder(names(input.slot) ?? `${input.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
-      if (input.kind === 'input') node.meta['val'] = { shape: input.spec.shape, dtype: input.spec.dtype, strides: input.spec.strides, requiresGrad: input.spec.requiresGrad }
-      nodes.set(input.slot, node)
-      inputSlots.push(input.slot)
-    })
+    for (const arg of step.args)
+      visitInputs(arg, (input) => {
+        if (nodes.has(input.slot) || !needed.has(input.slot)) return
+        const node = graph.placeholder(names(input.slot) ?? `${input.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
+        if (input.kind === 'input')
+          node.meta['val'] = { shape: input.spec.shape, dtype: input.spec.dtype, strides: input.spec.strides, requiresGrad: input.spec.requiresGrad }
+        nodes.set(input.slot, node)
+        inputSlots.push(input.slot)
+      })
   }
   for (const step of steps) {
     if (!step.results.some((_, i) => needed.has(step.firstSlot + i))) continue

@@ -47,7 +47,17 @@ export class Step {
   after: Step | null = null
   breakReason: BreakReason | null = null
 
-  constructor(op: OpDef | null, args: readonly ArgStep[], results: readonly Tensor[], single: boolean, firstSlot: number, nextSlot: number, parent: Step | null, stack: CapturedStack | null, recording: boolean) {
+  constructor(
+    op: OpDef | null,
+    args: readonly ArgStep[],
+    results: readonly Tensor[],
+    single: boolean,
+    firstSlot: number,
+    nextSlot: number,
+    parent: Step | null,
+    stack: CapturedStack | null,
+    recording: boolean,
+  ) {
     this.op = op
     this.args = args
     this.results = results
@@ -73,5 +83,10 @@ export class Step {
 
 /** Whether an outside tensor fits what was recorded. */
 export function fitsSpec(tensor: Tensor, spec: InputSpec): boolean {
-  return tensor.dtype === spec.dtype && tensor.requiresGrad === spec.requiresGrad && sameShape(tensor.shape, spec.shape) && sameShape(tensor.strides, spec.strides)
+  return (
+    tensor.dtype === spec.dtype &&
+    tensor.requiresGrad === spec.requiresGrad &&
+    sameShape(tensor.shape, spec.shape) &&
+    sameShape(tensor.strides, spec.strides)
+  )
 }

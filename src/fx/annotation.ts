@@ -1,7 +1,18 @@
 // What is known of a node's value, as a comment behind its line: `// f32[2, 3]`.
 import type { Node } from './node.ts'
 
-const SHORT: Readonly<Record<string, string>> = { float32: 'f32', float64: 'f64', float16: 'f16', bfloat16: 'bf16', int8: 'i8', int16: 'i16', int32: 'i32', int64: 'i64', uint8: 'u8', bool: 'b8' }
+const SHORT: Readonly<Record<string, string>> = {
+  float32: 'f32',
+  float64: 'f64',
+  float16: 'f16',
+  bfloat16: 'bf16',
+  int8: 'i8',
+  int16: 'i16',
+  int32: 'i32',
+  int64: 'i64',
+  uint8: 'u8',
+  bool: 'b8',
+}
 
 interface Spec {
   readonly shape: readonly number[]
@@ -9,7 +20,9 @@ interface Spec {
 }
 
 function isSpec(value: unknown): value is Spec {
-  return typeof value === 'object' && value !== null && Array.isArray((value as Partial<Spec>).shape) && typeof (value as Partial<Spec>).dtype === 'string'
+  return (
+    typeof value === 'object' && value !== null && Array.isArray((value as Partial<Spec>).shape) && typeof (value as Partial<Spec>).dtype === 'string'
+  )
 }
 
 /** `f32[2, 3]` for anything with a shape and a dtype; a list for several; null otherwise. */

@@ -85,7 +85,14 @@ class Writer {
     }
     const transformer = this.#codegen.bodyTransformer
     const body = transformer === null ? this.#body : [...transformer(this.#body)]
-    const lines = [this.#codegen.functionHead(this.#parameters), ...body.flatMap((l) => l.split('\n')).filter((l) => l !== '').map((l) => `  ${l}`), '}']
+    const lines = [
+      this.#codegen.functionHead(this.#parameters),
+      ...body
+        .flatMap((l) => l.split('\n'))
+        .filter((l) => l !== '')
+        .map((l) => `  ${l}`),
+      '}',
+    ]
     const lineMap = new Map<number, Node>()
     const clean = lines.map((line, i) => {
       const mark = /\/\*#(\d+)\*\/$/.exec(line)
@@ -215,11 +222,14 @@ class Writer {
     if (typeof value === 'function') return this.#function(value as TargetFunction)
     if (value instanceof Node) return this.#name(value)
     if (Array.isArray(value)) return `[${value.map((v) => this.#value(v as Argument)).join(', ')}]`
-    if (value instanceof Slice) return `new ${this.#global('Slice', Slice)}(${[value.start, value.stop, value.step].map((v) => this.#value(v as Argument)).join(', ')})`
+    if (value instanceof Slice)
+      return `new ${this.#global('Slice', Slice)}(${[value.start, value.stop, value.step].map((v) => this.#value(v as Argument)).join(', ')})`
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === Object.prototype || prototype === null) {
       const entries = Object.entries(value as Record<string, Argument>)
-      return entries.length === 0 ? '{}' : `{ ${entries.map(([k, v]) => `${isIdentifier(k) ? k : JSON.stringify(k)}: ${this.#value(v)}`).join(', ')} }`
+      return entries.length === 0
+        ? '{}'
+        : `{ ${entries.map(([k, v]) => `${isIdentifier(k) ? k : JSON.stringify(k)}: ${this.#value(v)}`).join(', ')} }`
     }
     return this.#global(isTensorLike(value) ? (isParameter(value) ? '_parameter' : '_tensor') : '_constant', value)
   }

@@ -37,7 +37,9 @@ export function formatArg(value: Argument, node: (n: Node) => string = (n) => `%
 }
 
 function formatKwargs(kwargs: Readonly<Record<string, Argument>>, node?: (n: Node) => string): string {
-  return `{${Object.entries(kwargs).map(([k, v]) => `${snakeCase(k)}: ${formatArg(v, node)}`).join(', ')}}`
+  return `{${Object.entries(kwargs)
+    .map(([k, v]) => `${snakeCase(k)}: ${formatArg(v, node)}`)
+    .join(', ')}}`
 }
 
 /** `(a,)`, `(a, b)`, `()`. */
@@ -63,11 +65,18 @@ export function formatGraph(graph: Graph): string {
 
 /** Columns of printTabular, as Python's tabulate lays them out. */
 export function formatTabular(graph: Graph): string {
-  const quoted = (kwargs: Node['kwargs']): string => `{${Object.entries(kwargs).map(([k, v]) => `'${snakeCase(k)}': ${pyRepr(v)}`).join(', ')}}`
+  const quoted = (kwargs: Node['kwargs']): string =>
+    `{${Object.entries(kwargs)
+      .map(([k, v]) => `'${snakeCase(k)}': ${pyRepr(v)}`)
+      .join(', ')}}`
   const rows = [['opcode', 'name', 'target', 'args', 'kwargs']]
   for (const node of graph.nodes) rows.push([node.op, node.name, nodeTargetText(node), pyTuple(node.args), quoted(node.kwargs)])
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
-  const line = (row: readonly string[]): string => row.map((cell, i) => cell.padEnd(widths[i] as number)).join('  ').trimEnd()
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] as number))
+      .join('  ')
+      .trimEnd()
   return [line(rows[0] as string[]), widths.map((w) => '-'.repeat(w)).join('  '), ...rows.slice(1).map(line)].join('\n')
 }
 

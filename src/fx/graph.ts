@@ -84,7 +84,14 @@ export class Graph {
    * Adds a node at the insert point. `name` is a wish; the node's name is unique in the graph.
    * Throws GraphError for an unknown op or a target of the wrong kind.
    */
-  createNode(op: Opcode, target: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, name: string | null = null, type: string | null = null): Node {
+  createNode(
+    op: Opcode,
+    target: Target,
+    args: readonly Argument[] = [],
+    kwargs: Kwargs = {},
+    name: string | null = null,
+    type: string | null = null,
+  ): Node {
     const node = new Node(this, this.#names.create(name ?? candidateName(target)), op, target, args, kwargs, type)
     this.#link(node, this.#insertBefore)
     this.#list(node)
@@ -100,14 +107,18 @@ export class Graph {
   /** Reads a parameter, buffer or constant of the owning module by its dotted path. */
   getAttr(path: string, type: string | null = null): Node {
     if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      console.warn(`Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer to add '${path}'`)
+      console.warn(
+        `Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer to add '${path}'`,
+      )
     }
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      console.warn(`Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add '${path}'`)
+      console.warn(
+        `Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add '${path}'`,
+      )
     }
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
@@ -173,7 +184,10 @@ export class Graph {
     const { op, target } = options
     if (op === 'call_function') {
       if (target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
-      return this.#sorted([...(this.#lookup.get(target) ?? [])].filter((n) => n.op === op), options.sort)
+      return this.#sorted(
+        [...(this.#lookup.get(target) ?? [])].filter((n) => n.op === op),
+        options.sort,
+      )
     }
     const all = [...(this.#lookup.get(op) ?? [])]
     return this.#sorted(target === undefined ? all : all.filter((n) => n.target === target), options.sort)
@@ -200,7 +214,8 @@ export class Graph {
       if (valueMap.has(node)) continue
       const get = (n: Node): Argument => {
         const value = valueMap.get(n)
-        if (value === undefined) throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
+        if (value === undefined)
+          throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
         return value
       }
       if (node.op === 'output') return mapArg(node.args[0], get)
@@ -230,7 +245,9 @@ export class Graph {
   eraseNode(node: Node): void {
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
     if (node.users.size > 0) {
-      throw new GraphError(`Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: ${[...node.users].map((u) => u.name).join(', ')}!`)
+      throw new GraphError(
+        `Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: ${[...node.users].map((u) => u.name).join(', ')}!`,
+      )
     }
     if (node.erased) {
       console.warn(`eraseNode(${node.name}) on an already erased node`)
@@ -370,4 +387,3 @@ function candidateName(target: Target): string {
   if (typeof target === 'string') return snakeCase(target.replace(/^__(.*)__$/, '$1').replaceAll('.', '_'))
   return snakeCase(targetInfo(target)?.shortName ?? target.name)
 }
-

@@ -39,7 +39,11 @@ export class GraphModule extends Module {
    * `root` gives what the graph refers to: a Module (the attributes themselves are shared, only those that the graph uses) or a map from path
    * to value. Throws ArgumentError when a target is missing.
    */
-  constructor(root: Module | Readonly<Record<string, unknown>>, graph: Graph, className: string = root instanceof GraphModule ? root.className : root instanceof Module ? root.constructor.name : 'GraphModule') {
+  constructor(
+    root: Module | Readonly<Record<string, unknown>>,
+    graph: Graph,
+    className: string = root instanceof GraphModule ? root.className : root instanceof Module ? root.constructor.name : 'GraphModule',
+  ) {
     super()
     this.className = className
     if (root instanceof Module) this.training = root.training
@@ -224,8 +228,22 @@ export class GraphModule extends Module {
   /** The code with the user's lines and shapes as comments, and that of child GraphModules. Prints it unless `print` is false. */
   printReadable(options: { readonly print?: boolean } = {}): string {
     const { source } = this.#graph.generateCode({ verbose: true })
-    const body = source.replace(/^function /, '').split('\n').map((l) => `  ${l}`)
-    const children = [...this.namedChildren()].flatMap(([name, child]) => (child instanceof GraphModule ? ['', `  // child '${name}':`, ...child.printReadable({ print: false }).split('\n').map((l) => `  ${l}`)] : []))
+    const body = source
+      .replace(/^function /, '')
+      .split('\n')
+      .map((l) => `  ${l}`)
+    const children = [...this.namedChildren()].flatMap(([name, child]) =>
+      child instanceof GraphModule
+        ? [
+            '',
+            `  // child '${name}':`,
+            ...child
+              .printReadable({ print: false })
+              .split('\n')
+              .map((l) => `  ${l}`),
+          ]
+        : [],
+    )
     const text = [`class ${this.className} extends nn.Module {`, ...body, ...children, '}'].join('\n')
     if (options.print !== false) console.log(text)
     return text
@@ -239,8 +257,10 @@ export class GraphModule extends Module {
   /** For cloneModule. */
   cloneWith(copy: (value: unknown) => unknown): GraphModule {
     const made = new GraphModule({}, new Graph(), this.className)
-    for (const [key, value] of Object.entries(this)) if (key !== 'meta' && key !== 'className') (made as unknown as Record<string, unknown>)[key] = copy(value)
-    for (const [name, , persistent] of this.ownBuffers()) made.registerBuffer(name, (made as unknown as Record<string, TensorLike>)[name] ?? null, { persistent })
+    for (const [key, value] of Object.entries(this))
+      if (key !== 'meta' && key !== 'className') (made as unknown as Record<string, unknown>)[key] = copy(value)
+    for (const [name, , persistent] of this.ownBuffers())
+      made.registerBuffer(name, (made as unknown as Record<string, TensorLike>)[name] ?? null, { persistent })
     made.meta = { ...this.meta }
     made.#graph = this.#graph.deepCopy()
     made.#graph.owningModule = made

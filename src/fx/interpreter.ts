@@ -139,12 +139,16 @@ export class Interpreter {
 
   /** The node's args and kwargs with values for nodes. */
   fetchArgsKwargs(node: Node): [readonly unknown[], Readonly<Record<string, unknown>>] {
-    return [this.mapNodesToValues(node.args, node) as readonly unknown[], this.mapNodesToValues(node.kwargs, node) as Readonly<Record<string, unknown>>]
+    return [
+      this.mapNodesToValues(node.args, node) as readonly unknown[],
+      this.mapNodesToValues(node.kwargs, node) as Readonly<Record<string, unknown>>,
+    ]
   }
 
   mapNodesToValues(args: Argument, node: Node): unknown {
     return mapArg(args, (input) => {
-      if (!this.env.has(input)) throw new GraphError(`Node ${node.name} referenced nonexistent value ${input.name}! Run Graph.lint() to diagnose such issues`)
+      if (!this.env.has(input))
+        throw new GraphError(`Node ${node.name} referenced nonexistent value ${input.name}! Run Graph.lint() to diagnose such issues`)
       return this.env.get(input) as Argument
     })
   }

@@ -41,7 +41,9 @@ function targetName(node: Node): string {
   if (typeof node.target === 'string') return node.target
   const info = targetInfo(node.target)
   if (info === undefined || lookupTarget(info.name) !== node.target) {
-    throw new ArgumentError(`graphToJson: node '${node.name}' calls a function without a registered name ('${node.target.name}'); give it one with fx.wrap(fn, { name }).`)
+    throw new ArgumentError(
+      `graphToJson: node '${node.name}' calls a function without a registered name ('${node.target.name}'); give it one with fx.wrap(fn, { name }).`,
+    )
   }
   return info.name
 }
@@ -49,11 +51,13 @@ function targetName(node: Node): string {
 function encode(value: Argument, node: Node): JsonValue {
   if (value === null || value === undefined) return null
   if (typeof value === 'boolean' || typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? value : { $number: Object.is(value, -0) ? '-0' : String(value) }
+  if (typeof value === 'number')
+    return Number.isFinite(value) && !Object.is(value, -0) ? value : { $number: Object.is(value, -0) ? '-0' : String(value) }
   if (Array.isArray(value)) return value.map((v) => encode(v as Argument, node))
   if (typeof value === 'object') {
     if (isNode(value)) return { $node: value.name }
-    if (value instanceof Slice) return { $slice: [encode(value.start as Argument, node), encode(value.stop as Argument, node), encode(value.step as Argument, node)] }
+    if (value instanceof Slice)
+      return { $slice: [encode(value.start as Argument, node), encode(value.stop as Argument, node), encode(value.step as Argument, node)] }
     if (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null) {
       return { $object: Object.fromEntries(Object.entries(value).map(([k, v]) => [k, encode(v as Argument, node)])) }
     }
@@ -65,7 +69,8 @@ const isNode = (value: object): value is Node => 'op' in value && 'graph' in val
 
 /** Reads a graph. Throws ArgumentError for an unknown version, function name or node. */
 export function graphFromJson(json: GraphJson): Graph {
-  if (json.version > GRAPH_JSON_VERSION) throw new ArgumentError(`graphFromJson: version ${json.version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
+  if (json.version > GRAPH_JSON_VERSION)
+    throw new ArgumentError(`graphFromJson: version ${json.version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
   const graph = new Graph()
   const nodes = new Map<string, Node>()
   const decode = (value: JsonValue): Argument => {
@@ -86,7 +91,8 @@ export function graphFromJson(json: GraphJson): Graph {
   }
   for (const item of json.nodes) {
     const target = item.op === 'call_function' ? lookupTarget(item.target) : item.target
-    if (target === undefined) throw new ArgumentError(`graphFromJson: unknown function '${item.target}' at node '${item.name}'; import the module that registers it first.`)
+    if (target === undefined)
+      throw new ArgumentError(`graphFromJson: unknown function '${item.target}' at node '${item.name}'; import the module that registers it first.`)
     const kwargs = Object.fromEntries(Object.entries(item.kwargs).map(([k, v]) => [k, decode(v)]))
     nodes.set(item.name, graph.createNode(item.op, target, item.args.map(decode), kwargs, item.name))
   }

@@ -20,7 +20,9 @@ export function lintGraph(graph: Graph): void {
         )
       }
       if (!seen.has(input)) {
-        throw new GraphError(`Argument '${input.name}' of Node '${node.name}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n${String(graph)}`)
+        throw new GraphError(
+          `Argument '${input.name}' of Node '${node.name}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n${String(graph)}`,
+        )
       }
     }
     if (names.has(node.name)) throw new GraphError(`Node redefined name ${node.name}!`)
@@ -38,8 +40,14 @@ function lintTargets(graph: Graph): void {
     for (let i = 1; i <= parts.length; i++) {
       const prefix = parts.slice(0, i).join('.')
       const value = graph.owningModule?.attribute(prefix)
-      if (value === undefined) throw new GraphError(`Node ${node.name} target ${path} references nonexistent attribute ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')}`)
-      if (node.op === 'call_module' && !(value instanceof Module)) throw new GraphError(`Node ${node.name} target ${path} ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')} does not reference an nn.Module`)
+      if (value === undefined)
+        throw new GraphError(
+          `Node ${node.name} target ${path} references nonexistent attribute ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')}`,
+        )
+      if (node.op === 'call_module' && !(value instanceof Module))
+        throw new GraphError(
+          `Node ${node.name} target ${path} ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')} does not reference an nn.Module`,
+        )
     }
   }
 }

@@ -85,7 +85,9 @@ export class SubgraphMatcher {
     if (Array.isArray(pattern) !== Array.isArray(value)) return false
     const keys = Object.keys(pattern)
     if (keys.length !== Object.keys(value).length) return false
-    return keys.every((key) => key in value && this.#matchArgument((pattern as Record<string, Argument>)[key], (value as Record<string, Argument>)[key], map))
+    return keys.every(
+      (key) => key in value && this.#matchArgument((pattern as Record<string, Argument>)[key], (value as Record<string, Argument>)[key], map),
+    )
   }
 
   #inner(map: ReadonlyMap<Node, Argument>): Node[] {

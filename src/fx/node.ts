@@ -11,7 +11,17 @@ export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module
 export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
 
 /** What may stand in a node's args and kwargs: nodes, constants, and arrays, slices and plain objects of them. */
-export type Argument = Node | string | number | boolean | null | undefined | Slice<unknown> | readonly Argument[] | { readonly [key: string]: Argument } | object
+export type Argument =
+  | Node
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | Slice<unknown>
+  | readonly Argument[]
+  | { readonly [key: string]: Argument }
+  | object
 export type Target = TargetFunction | string
 export type Kwargs = Readonly<Record<string, Argument>>
 
@@ -45,7 +55,9 @@ export class Node {
   constructor(graph: Graph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
     if (!OPCODES.has(op)) throw new GraphError(`Node '${name}': unknown op '${String(op)}'; known are ${[...OPCODES].join(', ')}.`)
     if (op === 'call_function' ? typeof target !== 'function' : typeof target !== 'string') {
-      throw new GraphError(`Node [graph = ${graph.label}, name = '${name}'] target ${String(target)} has type ${typeof target} but a ${op === 'call_function' ? 'function' : 'string'} is expected`)
+      throw new GraphError(
+        `Node [graph = ${graph.label}, name = '${name}'] target ${String(target)} has type ${typeof target} but a ${op === 'call_function' ? 'function' : 'string'} is expected`,
+      )
     }
     this.graph = graph
     this.#name = name
@@ -139,7 +151,8 @@ export class Node {
 
   /** Inserts a positional argument before the one at `index`. */
   insertArg(index: number, value: Argument): void {
-    if (!Number.isInteger(index) || index < 0 || index > this.#args.length) throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${index}.`)
+    if (!Number.isInteger(index) || index < 0 || index > this.#args.length)
+      throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${index}.`)
     this.args = [...this.#args.slice(0, index), value, ...this.#args.slice(index)]
   }
 
@@ -168,7 +181,8 @@ export class Node {
    */
   replaceAllUsesWith(replacement: Node, filter: (user: Node) => boolean = () => true, options: { readonly propagateMeta?: boolean } = {}): Node[] {
     if (options.propagateMeta === true) {
-      if (Object.keys(replacement.meta).length > 0) throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
+      if (Object.keys(replacement.meta).length > 0)
+        throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
       Object.assign(replacement.meta, this.meta)
     }
     const changed: Node[] = []
@@ -242,7 +256,12 @@ export function mapArg(value: Argument, fn: (node: Node) => Argument): Argument 
 export function mapAggregate(value: Argument, fn: (leaf: Argument) => Argument): Argument {
   if (typeof value !== 'object' || value === null || value instanceof Node) return fn(value)
   if (Array.isArray(value)) return value.map((v) => mapAggregate(v as Argument, fn))
-  if (value instanceof Slice) return new Slice<unknown>(mapAggregate(value.start as Argument, fn), mapAggregate(value.stop as Argument, fn), mapAggregate(value.step as Argument, fn))
+  if (value instanceof Slice)
+    return new Slice<unknown>(
+      mapAggregate(value.start as Argument, fn),
+      mapAggregate(value.stop as Argument, fn),
+      mapAggregate(value.step as Argument, fn),
+    )
   if (!isPlain(value)) return fn(value)
   const out: Record<string, Argument> = {}
   for (const key of Object.keys(value)) out[key] = mapAggregate((value as Record<string, Argument>)[key], fn)

@@ -9,7 +9,14 @@ import { TraceError } from './traceError.ts'
 
 /** What a proxy needs of its tracer. */
 export interface ProxyTracer {
-  createProxy(op: Opcode, target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>, name?: string | null, type?: string | null): Proxied
+  createProxy(
+    op: Opcode,
+    target: Target,
+    args: readonly unknown[],
+    kwargs: Readonly<Record<string, unknown>>,
+    name?: string | null,
+    type?: string | null,
+  ): Proxied
   createArg(value: unknown): Argument
   /** A condition on a traced value. Throws unless a tracer knows better. */
   toBool(value: Proxied): boolean
@@ -65,10 +72,18 @@ abstract class Handler implements ProxyHandler<() => void> {
     if (PASS_THROUGH.has(key) || typeof key === 'symbol') return undefined
     if (key === 'item' || key === 'toArray' || key === 'toTypedArray') {
       return () => {
-        throw new TraceError(`${String(key)}() asks for the value of a traced tensor: symbolically traced variables cannot be used as inputs to control flow`)
+        throw new TraceError(
+          `${String(key)}() asks for the value of a traced tensor: symbolically traced variables cannot be used as inputs to control flow`,
+        )
       }
     }
-    if (/^\d+$/.test(key as string)) return this.core.tracer.createProxy('call_function', operator.getitem as TargetFunction, [makeProxy(this.core.node, this.core.tracer), Number(key)], {})
+    if (/^\d+$/.test(key as string))
+      return this.core.tracer.createProxy(
+        'call_function',
+        operator.getitem as TargetFunction,
+        [makeProxy(this.core.node, this.core.tracer), Number(key)],
+        {},
+      )
     return attributeProxy(this.core, key as string)
   }
 
@@ -120,7 +135,9 @@ class AttributeHandler extends Handler {
     this.core = {
       tracer: owner.tracer,
       get node(): Node {
-        node ??= nodeOf(owner.tracer.createProxy('call_function', getattr as unknown as TargetFunction, [makeProxy(owner.node, owner.tracer), name], {}))
+        node ??= nodeOf(
+          owner.tracer.createProxy('call_function', getattr as unknown as TargetFunction, [makeProxy(owner.node, owner.tracer), name], {}),
+        )
         return node
       },
     }

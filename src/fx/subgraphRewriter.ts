@@ -13,19 +13,24 @@ import type { Traceable } from './tracer.ts'
 
 export type Pattern = Traceable | Graph
 
-const graphOf = (pattern: Pattern): Graph => (pattern instanceof Graph ? pattern : pattern instanceof GraphModule ? pattern.graph : symbolicTrace(pattern).graph)
+const graphOf = (pattern: Pattern): Graph =>
+  pattern instanceof Graph ? pattern : pattern instanceof GraphModule ? pattern.graph : symbolicTrace(pattern).graph
 
 /**
  * Replaces every occurrence of `pattern` in `gm` by `replacement`, both given as functions (traced), modules or graphs, with as many
  * parameters each. Overlapping occurrences: the first wins. Returns the matches. Lints and recompiles. PyTorch's torch.fx.replace_pattern.
  */
 export function replacePattern(gm: GraphModule, pattern: Pattern, replacement: Pattern): Match[] {
-  if (!(gm instanceof GraphModule)) throw new ArgumentError('replacePattern: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
+  if (!(gm instanceof GraphModule))
+    throw new ArgumentError('replacePattern: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   const from = graphOf(pattern)
   const to = graphOf(replacement)
   const fromInputs = from.findNodes({ op: 'placeholder' })
   const toInputs = to.findNodes({ op: 'placeholder' })
-  if (fromInputs.length !== toInputs.length) throw new ArgumentError(`replacePattern: the pattern has ${fromInputs.length} parameters but the replacement has ${toInputs.length}; give both the same.`)
+  if (fromInputs.length !== toInputs.length)
+    throw new ArgumentError(
+      `replacePattern: the pattern has ${fromInputs.length} parameters but the replacement has ${toInputs.length}; give both the same.`,
+    )
   const matches = new SubgraphMatcher(from).match(gm.graph)
   const replaced = new Map<Node, Argument>()
   for (const match of matches) replaceOne(gm.graph, match, from, fromInputs, to, toInputs, replaced)
@@ -35,7 +40,15 @@ export function replacePattern(gm: GraphModule, pattern: Pattern, replacement: P
   return matches
 }
 
-function replaceOne(graph: Graph, match: Match, from: Graph, fromInputs: readonly Node[], to: Graph, toInputs: readonly Node[], replaced: Map<Node, Argument>): void {
+function replaceOne(
+  graph: Graph,
+  match: Match,
+  from: Graph,
+  fromInputs: readonly Node[],
+  to: Graph,
+  toInputs: readonly Node[],
+  replaced: Map<Node, Argument>,
+): void {
   // An input of this match may be the result of an earlier one.
   const current = (value: Argument): Argument => (value instanceof Node && replaced.has(value) ? (replaced.get(value) as Argument) : value)
   const values = new Map<Node, Argument>()
@@ -48,7 +61,8 @@ function replaceOne(graph: Graph, match: Match, from: Graph, fromInputs: readonl
     inheritOrigin(values.values(), inputs, match.anchor)
     return Array.isArray(value) ? (value as readonly Argument[]) : [value]
   })
-  if (results.length !== matched.length) throw new GraphError(`replacePattern: the pattern returns ${matched.length} values but the replacement returns ${results.length}.`)
+  if (results.length !== matched.length)
+    throw new GraphError(`replacePattern: the pattern returns ${matched.length} values but the replacement returns ${results.length}.`)
   matched.forEach((old, i) => {
     const result = results[i]
     if (!(result instanceof Node)) throw new GraphError('replacePattern: the replacement must return values of the graph.')
@@ -81,7 +95,10 @@ function adoptAttributes(gm: GraphModule, replacement: Module): void {
     const path = node.target as string
     if (gm.attribute(path) !== undefined) continue
     const value = source.attribute(path)
-    if (value === undefined) throw new GraphError(`Attempted to create a "${node.op}" node during subgraph rewriting with target ${path}, but the referenced attribute does not exist in the replacement GraphModule`)
+    if (value === undefined)
+      throw new GraphError(
+        `Attempted to create a "${node.op}" node during subgraph rewriting with target ${path}, but the referenced attribute does not exist in the replacement GraphModule`,
+      )
     if (value instanceof Module) gm.addSubmodule(path, value)
     else (gm as unknown as Record<string, unknown>)[path] = value
   }

@@ -31,7 +31,14 @@ export abstract class TracerBase implements ProxyTracer {
     return node
   }
 
-  createProxy(op: Opcode, target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>, name: string | null = null, type: string | null = null): Proxied {
+  createProxy(
+    op: Opcode,
+    target: Target,
+    args: readonly unknown[],
+    kwargs: Readonly<Record<string, unknown>>,
+    name: string | null = null,
+    type: string | null = null,
+  ): Proxied {
     const nodeArgs = args.map((a) => this.createArg(a))
     const keys = Object.keys(kwargs)
     const nodeKwargs = keys.length === 0 ? {} : Object.fromEntries(keys.map((k) => [k, this.createArg(kwargs[k])]))
@@ -47,16 +54,28 @@ export abstract class TracerBase implements ProxyTracer {
   createArg(value: unknown): Argument {
     if (isProxy(value)) {
       const node = nodeOf(value)
-      if (node.graph !== this.graph) throw new TraceError('a value of another trace was used here; a traced value must not leave the function that is traced', '')
+      if (node.graph !== this.graph)
+        throw new TraceError('a value of another trace was used here; a traced value must not leave the function that is traced', '')
       return node
     }
-    if (value === null || value === undefined || typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean' || value instanceof Node) return value
+    if (
+      value === null ||
+      value === undefined ||
+      typeof value === 'number' ||
+      typeof value === 'string' ||
+      typeof value === 'boolean' ||
+      value instanceof Node
+    )
+      return value
     if (Array.isArray(value)) return value.map((v) => this.createArg(v))
     if (value instanceof Slice) return new Slice<unknown>(this.createArg(value.start), this.createArg(value.stop), this.createArg(value.step))
     if (typeof value === 'function') return value
     const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype === Object.prototype || prototype === null) return Object.fromEntries(Object.entries(value as object).map(([k, v]) => [k, this.createArg(v)]))
-    throw new UnsupportedError(`argument of type ${(value as object).constructor.name} cannot stand in a graph: pass tensors, numbers, strings, booleans, null, or arrays and plain objects of them.`)
+    if (prototype === Object.prototype || prototype === null)
+      return Object.fromEntries(Object.entries(value as object).map(([k, v]) => [k, this.createArg(v)]))
+    throw new UnsupportedError(
+      `argument of type ${(value as object).constructor.name} cannot stand in a graph: pass tensors, numbers, strings, booleans, null, or arrays and plain objects of them.`,
+    )
   }
 
   toBool(_value: Proxied): boolean {
@@ -102,7 +121,8 @@ export class Tracer extends TracerBase {
   /** The path of a module of the root. Throws ArgumentError for a foreign one. */
   pathOfModule(module: Module): string {
     const path = this.#paths.get(module)
-    if (path === undefined) throw new ArgumentError(`module ${module.constructor.name} is not installed as a submodule: assign it to a property of the traced module.`)
+    if (path === undefined)
+      throw new ArgumentError(`module ${module.constructor.name} is not installed as a submodule: assign it to a property of the traced module.`)
     return path
   }
 
@@ -119,7 +139,14 @@ export class Tracer extends TracerBase {
     }
   }
 
-  override createNode(op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, name: string | null = null, type: string | null = null): Node {
+  override createNode(
+    op: Opcode,
+    target: Target,
+    args: readonly Argument[],
+    kwargs: Kwargs,
+    name: string | null = null,
+    type: string | null = null,
+  ): Node {
     const node = super.createNode(op, target, args, kwargs, name, type)
     if (this.#moduleStack.size > 0) node.meta['nn_module_stack'] = new Map(this.#moduleStack)
     return node
@@ -172,7 +199,8 @@ export class Tracer extends TracerBase {
     const outer = setModuleTracingHook({ callModule: (m, forward, given) => (m === module ? forward(...given) : this.callModule(m, forward, given)) })
     try {
       const result = fn.apply(module, args)
-      if (result instanceof Promise) throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
+      if (result instanceof Promise)
+        throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
       this.createNode('output', 'output', [this.createArg(result)], {})
     } finally {
       setModuleTracingHook(outer)
@@ -185,7 +213,10 @@ export class Tracer extends TracerBase {
   createArgsForRoot(fn: (...args: readonly unknown[]) => unknown, concreteArgs: Readonly<Record<string, unknown>>): unknown[] {
     const parameters = parametersOf(fn)
     const unknown = Object.keys(concreteArgs).filter((name) => !parameters.some((p) => p.name === name))
-    if (unknown.length > 0) throw new ArgumentError(`concreteArgs: the function has no parameter '${unknown[0] as string}'; its parameters are ${parameters.map((p) => p.name).join(', ')}.`)
+    if (unknown.length > 0)
+      throw new ArgumentError(
+        `concreteArgs: the function has no parameter '${unknown[0] as string}'; its parameters are ${parameters.map((p) => p.name).join(', ')}.`,
+      )
     return parameters.flatMap((parameter): unknown[] => {
       if (parameter.name in concreteArgs) return [concreteArgs[parameter.name]]
       if (parameter.rest) return [this.createProxy('placeholder', `*${parameter.name}`, [], {}, parameter.name)]
@@ -203,7 +234,7 @@ export class Tracer extends TracerBase {
         if (!isTensorLike(value)) continue
         const full = path === '' ? name : `${path}.${name}`
         if (!this.#attributes.has(value)) this.#attributes.set(value, full)
-        if (!isParameter(value) && (buffers.has(name) && !this.proxyBufferAttributes)) continue
+        if (!isParameter(value) && buffers.has(name) && !this.proxyBufferAttributes) continue
         let current: unknown = value
         Object.defineProperty(module, name, {
           configurable: true,
@@ -240,13 +271,17 @@ interface Parameter {
 function parametersOf(fn: (...args: readonly unknown[]) => unknown): Parameter[] {
   const source = String(fn)
   const parsed = parseFunction(source)
-  if (parsed === null) return Array.from({ length: fn.length }, (_, i) => ({ name: `arg${i}`, rest: false, hasDefault: false, defaultValue: undefined }))
+  if (parsed === null)
+    return Array.from({ length: fn.length }, (_, i) => ({ name: `arg${i}`, rest: false, hasDefault: false, defaultValue: undefined }))
   return parsed.params.map((pattern, i) => parameterOf(pattern, i))
 }
 
 function parseFunction(source: string): FunctionExpression | ArrowFunctionExpression | null {
   // Methods (`forward(x) {…}`) only parse inside an object; functions and arrows as they are.
-  for (const [text, method] of [[`(${source})`, false], [`({${source}})`, true]] as const) {
+  for (const [text, method] of [
+    [`(${source})`, false],
+    [`({${source}})`, true],
+  ] as const) {
     try {
       const expression = parseExpressionAt(text, 0, { ecmaVersion: 'latest' })
       if (!method && (expression.type === 'FunctionExpression' || expression.type === 'ArrowFunctionExpression')) return expression
@@ -263,10 +298,21 @@ function parseFunction(source: string): FunctionExpression | ArrowFunctionExpres
 
 function parameterOf(pattern: Pattern, index: number): Parameter {
   if (pattern.type === 'Identifier') return { name: pattern.name, rest: false, hasDefault: false, defaultValue: undefined }
-  if (pattern.type === 'RestElement') return { name: pattern.argument.type === 'Identifier' ? pattern.argument.name : `arg${index}`, rest: true, hasDefault: false, defaultValue: undefined }
+  if (pattern.type === 'RestElement')
+    return {
+      name: pattern.argument.type === 'Identifier' ? pattern.argument.name : `arg${index}`,
+      rest: true,
+      hasDefault: false,
+      defaultValue: undefined,
+    }
   if (pattern.type === 'AssignmentPattern') {
     const inner = parameterOf(pattern.left, index)
-    const literal = pattern.right.type === 'Literal' ? pattern.right.value : pattern.right.type === 'UnaryExpression' && pattern.right.argument.type === 'Literal' ? -Number(pattern.right.argument.value) : undefined
+    const literal =
+      pattern.right.type === 'Literal'
+        ? pattern.right.value
+        : pattern.right.type === 'UnaryExpression' && pattern.right.argument.type === 'Literal'
+          ? -Number(pattern.right.argument.value)
+          : undefined
     return { ...inner, hasDefault: true, defaultValue: literal ?? null }
   }
   return { name: `arg${index}`, rest: false, hasDefault: false, defaultValue: undefined }

@@ -40,7 +40,8 @@ export class Transformer extends Interpreter {
   /** New nodes know where the node that they came from stood in the user's program. */
   #inheritMeta(before: Node | null, from: Node): void {
     for (let node = before === null ? this.newGraph.first : before.next; node !== null; node = node.next) {
-      for (const key of ['stack_trace', 'nn_module_stack']) if (from.meta[key] !== undefined && node.meta[key] === undefined) node.meta[key] = from.meta[key]
+      for (const key of ['stack_trace', 'nn_module_stack'])
+        if (from.meta[key] !== undefined && node.meta[key] === undefined) node.meta[key] = from.meta[key]
     }
   }
 
@@ -60,4 +61,3 @@ export class Transformer extends Interpreter {
     return this.tracer.createProxy('call_function', target, args, kwargs)
   }
 }
-

@@ -4,7 +4,22 @@
 // loop over the reduced dimensions (softmax: phase 0 finds the maximum, phase 1 sums the exponentials, phase 2 divides). Values pass between
 // nodes in registers; a cheap value that a later phase needs again is recomputed, an expensive one is stored and read back.
 import { InternalError } from '../errors/index.ts'
-import { accumulate, bufferParam, cast, declare, forLoop, identityOf, iota, load, local, loopVar, read, scalar, scalarParam, store } from '../kernels/index.ts'
+import {
+  accumulate,
+  bufferParam,
+  cast,
+  declare,
+  forLoop,
+  identityOf,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  store,
+} from '../kernels/index.ts'
 import type { BufferParam, Expr, Index, Kernel, LoopVar, Param, ScalarParam, Stmt } from '../kernels/index.ts'
 import { accessStrides } from './scheduler.ts'
 import type { Group, Level } from './scheduler.ts'
@@ -17,7 +32,9 @@ export interface GroupKernel {
   readonly operands: readonly Operand[]
 }
 
-export type Operand = { readonly kind: 'buffer'; readonly buffer: Buffer; readonly offset: number; readonly written: boolean } | { readonly kind: 'scalar'; readonly input: ScalarInput }
+export type Operand =
+  | { readonly kind: 'buffer'; readonly buffer: Buffer; readonly offset: number; readonly written: boolean }
+  | { readonly kind: 'scalar'; readonly input: ScalarInput }
 
 type LoopNode = PointwiseNode | ReductionNode
 
@@ -82,7 +99,11 @@ interface Loops {
 }
 
 /** Merges neighbouring dimensions that every access walks as one, so that inner loops are long. Returns the loops and the strides by key. */
-function collapse<K>(dims: readonly number[], reduced: readonly boolean[], strides: ReadonlyMap<K, readonly number[]>): { dims: number[]; reduced: boolean[]; strides: Map<K, number[]> } {
+function collapse<K>(
+  dims: readonly number[],
+  reduced: readonly boolean[],
+  strides: ReadonlyMap<K, readonly number[]>,
+): { dims: number[]; reduced: boolean[]; strides: Map<K, number[]> } {
   const outDims: number[] = []
   const outReduced: boolean[] = []
   const out = new Map([...strides.keys()].map((key): [K, number[]] => [key, []]))
@@ -90,7 +111,8 @@ function collapse<K>(dims: readonly number[], reduced: readonly boolean[], strid
     const size = dims[i] as number
     const flag = reduced[i] as boolean
     const inner = outDims[0]
-    const joins = inner !== undefined && outReduced[0] === flag && [...strides].every(([key, s]) => s[i] === ((out.get(key) as number[])[0] as number) * inner)
+    const joins =
+      inner !== undefined && outReduced[0] === flag && [...strides].every(([key, s]) => s[i] === ((out.get(key) as number[])[0] as number) * inner)
     if (joins) {
       outDims[0] = inner * size
       continue
@@ -112,7 +134,8 @@ const NEAR = 16
 function moveLongLoopInside<K>(c: { dims: number[]; reduced: boolean[]; strides: Map<K, number[]> }): void {
   const last = c.dims.length - 1
   if (last < 1 || (c.dims[last] as number) >= LANES) return
-  const fits = (i: number): boolean => c.reduced[i] === c.reduced[last] && (c.dims[i] as number) >= LANES && [...c.strides.values()].every((s) => Math.abs(s[i] as number) <= NEAR)
+  const fits = (i: number): boolean =>
+    c.reduced[i] === c.reduced[last] && (c.dims[i] as number) >= LANES && [...c.strides.values()].every((s) => Math.abs(s[i] as number) <= NEAR)
   const best = c.dims.findLastIndex((_, i) => i < last && fits(i))
   if (best < 0) return
   const move = <T>(list: T[]): void => void list.push(...list.splice(best, 1))
@@ -202,7 +225,9 @@ class LoopEmitter {
       strides.set(node, this.#outStrides(node))
     }
     const collapsible = !this.#nodes.some(usesIndices)
-    const c = collapsible ? collapse(dims, reduced, strides) : { dims: [...dims], reduced: [...reduced], strides: new Map([...strides].map(([k, s]) => [k, [...s]])) }
+    const c = collapsible
+      ? collapse(dims, reduced, strides)
+      : { dims: [...dims], reduced: [...reduced], strides: new Map([...strides].map(([k, s]) => [k, [...s]])) }
     if (collapsible) moveLongLoopInside(c)
     this.#loops = { vars: c.dims.map((size, i) => loopVar(`${(c.reduced[i] as boolean) ? 'r' : 'i'}${i}`, size)), reduced: c.reduced }
     this.#strides = c.strides
@@ -237,7 +262,8 @@ class LoopEmitter {
     const outer = this.#loops.vars.filter((_, i) => !(this.#loops.reduced[i] as boolean))
     const lanesInside = this.#loops.vars.length > 0 && (this.#loops.reduced.at(-1) as boolean)
     let stmts = body
-    for (let i = outer.length - 1; i >= 0; i--) stmts = [forLoop(outer[i] as LoopVar, i === outer.length - 1 && !lanesInside ? 'simd' : 'serial', stmts)]
+    for (let i = outer.length - 1; i >= 0; i--)
+      stmts = [forLoop(outer[i] as LoopVar, i === outer.length - 1 && !lanesInside ? 'simd' : 'serial', stmts)]
     return stmts
   }
 
@@ -360,7 +386,10 @@ export function indicesOf(iter: readonly number[], dims: readonly number[], vars
     let step = 1
     for (let f = dims.length - 1; f >= 0; f--) {
       if (owner[f] !== d) continue
-      const term: Expr = step === 1 ? iota(vars[f] as LoopVar) : { kind: 'call', dtype: 'int32', op: 'mul', args: [iota(vars[f] as LoopVar), { kind: 'const', dtype: 'int32', value: step }] }
+      const term: Expr =
+        step === 1
+          ? iota(vars[f] as LoopVar)
+          : { kind: 'call', dtype: 'int32', op: 'mul', args: [iota(vars[f] as LoopVar), { kind: 'const', dtype: 'int32', value: step }] }
       value = value.kind === 'const' ? term : { kind: 'call', dtype: 'int32', op: 'add', args: [value, term] }
       step *= dims[f] as number
     }

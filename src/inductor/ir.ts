@@ -108,7 +108,10 @@ export interface IrGraph {
   readonly outputs: readonly IrOutput[]
 }
 
-export type IrOutput = { readonly kind: 'view'; readonly view: BufferView } | { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'scalarInput'; readonly input: ScalarInput }
+export type IrOutput =
+  | { readonly kind: 'view'; readonly view: BufferView }
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'scalarInput'; readonly input: ScalarInput }
 
 /** The buffers that a node writes. */
 export const outputsOf = (node: IrNode): readonly Buffer[] => (node.kind === 'extern' ? node.outs : [node.out])

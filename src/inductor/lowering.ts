@@ -61,7 +61,10 @@ class Lowering implements DispatchMode {
       override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
         const op = opOf(target)
         if (op === undefined) return super.callFunction(target, args, kwargs)
-        return dispatch(op, op.schema.args.map((arg, i) => (i < args.length ? args[i] : (kwargs[arg.name] ?? arg.default ?? null)) as Arg))
+        return dispatch(
+          op,
+          op.schema.args.map((arg, i) => (i < args.length ? args[i] : (kwargs[arg.name] ?? arg.default ?? null)) as Arg),
+        )
       }
     }
     const result = withMode(this, () => new Lowerer(this.#gm).run(...args))
@@ -97,7 +100,8 @@ class Lowering implements DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result {
     const rewritten = this.#rewrites.find(op, args)
     if (rewritten !== null) return withMode(this, rewritten)
-    if (op.functional !== null) throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first (compile() does so).`)
+    if (op.functional !== null)
+      throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first (compile() does so).`)
     const template = op.template === null ? null : templateFor(op, args, (t) => this.#viewOf(t))
     if (template !== null) return this.#template(op, args, template)
     if (op.pointwise !== null) return this.#pointwise(op, args)
@@ -142,7 +146,10 @@ class Lowering implements DispatchMode {
     const rule = op.pointwise as NonNullable<OpDef['pointwise']>
     const spec = this.#spec(op, args) as TensorSpec
     const { buffer, tensor } = this.#newBuffer(spec)
-    const { compute: dtype } = pointwiseDTypes(op, args.map((a) => (isScalarSymbol(a) ? 1.5 : a)))
+    const { compute: dtype } = pointwiseDTypes(
+      op,
+      args.map((a) => (isScalarSymbol(a) ? 1.5 : a)),
+    )
     const reads: Access[] = []
     const scalars: { input: ScalarInput; dtype: DType }[] = []
     // How each argument reaches `compute`: the position of a read, of a scalar, or the value itself.
@@ -164,7 +171,14 @@ class Lowering implements DispatchMode {
       return () => arg
     })
     let expensive = false
-    const probe = rule.compute(...operands.map((o) => o(reads.map((r) => ({ kind: 'const', dtype: r.buffer.dtype, value: 0 })), scalars.map((s) => constant(s.dtype, 0)))))
+    const probe = rule.compute(
+      ...operands.map((o) =>
+        o(
+          reads.map((r) => ({ kind: 'const', dtype: r.buffer.dtype, value: 0 })),
+          scalars.map((s) => constant(s.dtype, 0)),
+        ),
+      ),
+    )
     visit(probe, (e) => {
       if (e.kind === 'call' && EXPENSIVE.has(e.op)) expensive = true
     })
@@ -182,8 +196,12 @@ class Lowering implements DispatchMode {
     const compute =
       op.name === 'full'
         ? (): Expr => value(args[1])
-        : (_reads: readonly Expr[], _scalars: readonly Expr[], indices: readonly Expr[]): Expr => call('add', value(first), call('mul', cast(indices[0] as Expr, spec.dtype), value(step)))
-    this.#add({ kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: spec.shape, reads: [], scalars: [], compute, expensive: false }, buffer)
+        : (_reads: readonly Expr[], _scalars: readonly Expr[], indices: readonly Expr[]): Expr =>
+            call('add', value(first), call('mul', cast(indices[0] as Expr, spec.dtype), value(step)))
+    this.#add(
+      { kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: spec.shape, reads: [], scalars: [], compute, expensive: false },
+      buffer,
+    )
     return tensor
   }
 
@@ -205,16 +223,56 @@ class Lowering implements DispatchMode {
     const read: Access = { buffer: source.buffer, strides: source.strides, offset: source.offset }
     if (count === 1) {
       const compute = (r: readonly Expr[]): Expr => finish(map(cast(r[0] as Expr, dtype)))
-      this.#add({ kind: 'pointwise', origin: this.#origin, op: op.name, out: buffer, iter: source.shape, reads: [read], scalars: [], compute, expensive: false }, buffer)
+      this.#add(
+        {
+          kind: 'pointwise',
+          origin: this.#origin,
+          op: op.name,
+          out: buffer,
+          iter: source.shape,
+          reads: [read],
+          scalars: [],
+          compute,
+          expensive: false,
+        },
+        buffer,
+      )
     } else {
-      this.#add({ kind: 'reduction', origin: this.#origin, op: op.name, out: buffer, iter: source.shape, reduced, reads: [read], dtype, combine: rule.combine, map, finish }, buffer)
+      this.#add(
+        {
+          kind: 'reduction',
+          origin: this.#origin,
+          op: op.name,
+          out: buffer,
+          iter: source.shape,
+          reduced,
+          reads: [read],
+          dtype,
+          combine: rule.combine,
+          map,
+          finish,
+        },
+        buffer,
+      )
     }
     return tensor
   }
 
   #template(op: OpDef, args: readonly Arg[], rule: NonNullable<ReturnType<typeof templateFor>>): Result {
     const { buffer, tensor } = this.#newBuffer(rule.spec)
-    this.#add({ kind: 'template', origin: this.#origin, op: op.name, out: buffer, iter: rule.iter, reads: rule.reads, build: rule.build, scratchBytes: rule.scratchBytes }, buffer)
+    this.#add(
+      {
+        kind: 'template',
+        origin: this.#origin,
+        op: op.name,
+        out: buffer,
+        iter: rule.iter,
+        reads: rule.reads,
+        build: rule.build,
+        scratchBytes: rule.scratchBytes,
+      },
+      buffer,
+    )
     void args
     return rule.finish === null ? tensor : withMode(this, () => (rule.finish as (t: Tensor) => Result)(tensor))
   }
@@ -262,4 +320,6 @@ function visit(expr: Expr, see: (expr: Expr) => void): void {
 
 /** Whether a view covers its buffer row-major from the start. */
 export const coversBuffer = (view: BufferView): boolean =>
-  view.offset === 0 && view.shape.reduce((a, b) => a * b, 1) === view.buffer.numel && contiguousStrides(view.shape).every((s, i) => s === view.strides[i] || view.shape[i] === 1)
+  view.offset === 0 &&
+  view.shape.reduce((a, b) => a * b, 1) === view.buffer.numel &&
+  contiguousStrides(view.shape).every((s, i) => s === view.strides[i] || view.shape[i] === 1)

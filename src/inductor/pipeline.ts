@@ -58,9 +58,20 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   const plan = planMemory(lifetimesOf(graph, groups, stored, inPlace.buffers))
   const name = `compiled_graph_${compiledGraphs++}`
   const emitted = groups.map((group, i) => emitGroup(`${name}_k${i}`, group, stored, inPlace.buffers))
-  const program = buildProgram(name, graph, emitted.map((e) => e.step), plan, inPlace.buffers)
+  const program = buildProgram(
+    name,
+    graph,
+    emitted.map((e) => e.step),
+    plan,
+    inPlace.buffers,
+  )
   const call = (...inputs: unknown[]): unknown[] => program.run(inputs)
-  return Object.assign(call, { kernels: emitted.map((e) => e.report), source: program.source, arenaBytes: plan.bytes, writtenInPlace: inPlace.outputs })
+  return Object.assign(call, {
+    kernels: emitted.map((e) => e.report),
+    source: program.source,
+    arenaBytes: plan.bytes,
+    writtenInPlace: inPlace.outputs,
+  })
 }
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -103,7 +114,9 @@ function lifetimesOf(graph: IrGraph, groups: readonly Group[], stored: ReadonlyS
       for (const { buffer } of node.reads) last.set(buffer, step)
     }
   })
-  return [...first].filter(([buffer]) => !returned.has(buffer) && !inPlace.has(buffer) && (stored.has(buffer) || needsScratchRow(groups, buffer))).map(([buffer, start]) => ({ buffer, first: start, last: last.get(buffer) as number }))
+  return [...first]
+    .filter(([buffer]) => !returned.has(buffer) && !inPlace.has(buffer) && (stored.has(buffer) || needsScratchRow(groups, buffer)))
+    .map(([buffer, start]) => ({ buffer, first: start, last: last.get(buffer) as number }))
 }
 
 /** Whether the kernel itself may store the value to read it back in a later loop: an inner value of a group with reductions. */
@@ -114,7 +127,12 @@ function needsScratchRow(groups: readonly Group[], buffer: Buffer): boolean {
   return group?.levels.get(node) === 'inner'
 }
 
-function emitGroup(name: string, group: Group, stored: ReadonlySet<Buffer>, inPlace: ReadonlyMap<Buffer, number>): { step: Step; report: KernelReport } {
+function emitGroup(
+  name: string,
+  group: Group,
+  stored: ReadonlySet<Buffer>,
+  inPlace: ReadonlyMap<Buffer, number>,
+): { step: Step; report: KernelReport } {
   const ops = group.nodes.map((n) => n.op)
   const origins = [...new Set(group.nodes.map((n) => n.origin))]
   const node = group.nodes[0] as IrNode
@@ -127,7 +145,10 @@ function emitGroup(name: string, group: Group, stored: ReadonlySet<Buffer>, inPl
     const template = emitTemplate(name, group, stored)
     compiled = template.compiled
     text = `${name}: ${ops[0]} template [${group.dims.join(' x ')}]${ops.length > 1 ? `, epilogue ${ops.slice(1).join(' -> ')}` : ''}`
-    return { step: { kind: 'kernel', name: label(ops), compiled, operands: template.operands, scratchBytes: template.scratchBytes }, report: { name, kind: 'template', ops, origins, text } }
+    return {
+      step: { kind: 'kernel', name: label(ops), compiled, operands: template.operands, scratchBytes: template.scratchBytes },
+      report: { name, kind: 'template', ops, origins, text },
+    }
   }
   const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, stored, inPlace)
   compiled = compileKernel(kernel)

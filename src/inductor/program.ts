@@ -14,7 +14,13 @@ import type { MemoryPlan } from './memoryPlan.ts'
 
 /** One step of the program. */
 export type Step =
-  | { readonly kind: 'kernel'; readonly name: string; readonly compiled: CompiledKernel; readonly operands: readonly Operand[]; /** Bytes of scratch after the operands; 0 for none. */ readonly scratchBytes: number }
+  | {
+      readonly kind: 'kernel'
+      readonly name: string
+      readonly compiled: CompiledKernel
+      readonly operands: readonly Operand[]
+      /** Bytes of scratch after the operands; 0 for none. */ readonly scratchBytes: number
+    }
   | { readonly kind: 'extern'; readonly node: ExternNode }
 
 export interface Program {
@@ -70,17 +76,29 @@ class ProgramWriter {
       else this.#extern(step.node)
     }
     lines.push('staging.finish()')
-    const outputs = this.#graph.outputs.map((o) => (o.kind === 'view' ? this.#view(o.view) : o.kind === 'scalarInput' ? `inputs[${o.input.placeholder}]` : this.#constant(o.value)))
+    const outputs = this.#graph.outputs.map((o) =>
+      o.kind === 'view' ? this.#view(o.view) : o.kind === 'scalarInput' ? `inputs[${o.input.placeholder}]` : this.#constant(o.value),
+    )
     lines.push(`return [${outputs.join(', ')}]`)
     const source = `function ${this.#name}(inputs) {\n${lines.map((l) => `  ${l}`).join('\n')}\n}`
     const names = this.#constants.map((_, i) => `c${i}`)
     // eslint-disable-next-line no-implied-eval -- generated code, as in fx
-    const make = new Function('arena', 'addressOf', 'Staging', 'empty', 'view', 'extern', ...names, `return ${source}\n//# sourceURL=tensorfx-generated/${this.#name}.js`)
+    const make = new Function(
+      'arena',
+      'addressOf',
+      'Staging',
+      'empty',
+      'view',
+      'extern',
+      ...names,
+      `return ${source}\n//# sourceURL=tensorfx-generated/${this.#name}.js`,
+    )
     return { run: make(arena, addressOf, Staging, Tensor.empty, viewOf, extern, ...this.#constants) as Program['run'], source }
   }
 
   #constant(value: unknown): string {
-    if (value === null || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return Object.is(value, -0) ? '-0' : typeof value === 'number' ? String(value) : JSON.stringify(value)
+    if (value === null || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string')
+      return Object.is(value, -0) ? '-0' : typeof value === 'number' ? String(value) : JSON.stringify(value)
     let at = this.#constants.indexOf(value)
     if (at < 0) at = this.#constants.push(value) - 1
     return `c${at}`

@@ -1,12 +1,32 @@
 // Operators that compile better as other operators when their sizes are known: pooling as pointwise reads of the window, its gradient as a comparison,
 // the input gradient of a convolution as a convolution with the turned weight. Each rewrite is exact.
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
-import { add, arange, asStrided, clone, convolution, convolutionBackward, eq, expand, gt, logicalOr, maximum, mul, ne, reshape, unsqueeze, where } from '../ops/index.ts'
+import {
+  add,
+  arange,
+  asStrided,
+  clone,
+  convolution,
+  convolutionBackward,
+  eq,
+  expand,
+  gt,
+  logicalOr,
+  maximum,
+  mul,
+  ne,
+  reshape,
+  unsqueeze,
+  where,
+} from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
 type Pair = readonly [number, number]
 
-const pair = (value: unknown): Pair => (typeof value === 'number' ? [value, value] : [(value as readonly number[])[0] as number, (value as readonly number[])[1] ?? ((value as readonly number[])[0] as number)])
+const pair = (value: unknown): Pair =>
+  typeof value === 'number'
+    ? [value, value]
+    : [(value as readonly number[])[0] as number, (value as readonly number[])[1] ?? ((value as readonly number[])[0] as number)]
 const both = (value: unknown, wanted: number): boolean => pair(value).every((v) => v === wanted)
 
 /** Finds rewrites; it remembers what earlier calls of the same graph were. */
@@ -70,7 +90,17 @@ export class Rewrites {
 
 /** The input gradient of a plain convolution is a convolution of the gradient with the weight turned by half a turn, channels swapped. */
 function convolutionGradient(args: readonly Arg[]): (() => Result) | null {
-  const [grad, input, weight, stride, padding, dilation, groups, needInput, needWeight] = args as [Tensor, Tensor, Tensor, Arg, Arg, Arg, number, boolean, boolean]
+  const [grad, input, weight, stride, padding, dilation, groups, needInput, needWeight] = args as [
+    Tensor,
+    Tensor,
+    Tensor,
+    Arg,
+    Arg,
+    Arg,
+    number,
+    boolean,
+    boolean,
+  ]
   if (!needInput || groups !== 1 || !both(stride, 1) || !both(dilation, 1) || !weight.contiguousLayout || weight.dtype !== 'float32') return null
   const [o, i, kh, kw] = weight.shape as [number, number, number, number]
   const [ph, pw] = pair(padding)
@@ -78,7 +108,9 @@ function convolutionGradient(args: readonly Arg[]): (() => Result) | null {
   return () => {
     const turned = clone(asStrided(weight, [i, o, kh, kw], [kh * kw, i * kh * kw, -kw, -1], weight.offset + kh * kw - 1))
     const gradInput = convolution(grad, turned, null, [1, 1], [kh - 1 - ph, kw - 1 - pw], [1, 1], 1)
-    const gradWeight = needWeight ? (convolutionBackward(grad, input, weight, stride as Pair, padding as Pair, dilation as Pair, groups, false, true)[1] as Tensor) : gradInput
+    const gradWeight = needWeight
+      ? (convolutionBackward(grad, input, weight, stride as Pair, padding as Pair, dilation as Pair, groups, false, true)[1] as Tensor)
+      : gradInput
     return [gradInput, gradWeight]
   }
 }

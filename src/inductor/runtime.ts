@@ -7,7 +7,9 @@ let base = 0
 let size = 0
 
 /** The arena, at least that large: one for all programs, since none of them leaves values in it between calls. */
-export const arena: ((bytes: number) => number) & { tensor(address: number, shape: readonly number[], dtype: DType, strides: readonly number[], offset: number): Tensor } = Object.assign(
+export const arena: ((bytes: number) => number) & {
+  tensor(address: number, shape: readonly number[], dtype: DType, strides: readonly number[], offset: number): Tensor
+} = Object.assign(
   (bytes: number): number => {
     if (bytes > size) {
       if (base !== 0) free(base, size)

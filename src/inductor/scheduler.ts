@@ -39,13 +39,24 @@ function single(node: IrNode): Group {
     return { kind: 'loops', nodes: [node], dims, reduced, levels: new Map([[node, 'reduce']]) }
   }
   const dims = node.kind === 'template' ? [...node.iter] : squeezed(node.iter)
-  return { kind: node.kind === 'template' ? 'template' : 'loops', nodes: [node], dims, reduced: dims.map(() => false), levels: new Map([[node, 'outer']]) }
+  return {
+    kind: node.kind === 'template' ? 'template' : 'loops',
+    nodes: [node],
+    dims,
+    reduced: dims.map(() => false),
+    levels: new Map([[node, 'outer']]),
+  }
 }
 
 const kept = (dims: readonly number[], reduced: readonly boolean[]): number[] => dims.filter((_, i) => !(reduced[i] as boolean))
 
 /** The strides of a node's access over the group's dimensions (0 over reduced ones for an outer node); null when the node does not fit the space. */
-export function accessStrides(group: { dims: readonly number[]; reduced: readonly boolean[] }, node: IrNode, level: Level, strides: readonly number[]): number[] | null {
+export function accessStrides(
+  group: { dims: readonly number[]; reduced: readonly boolean[] },
+  node: IrNode,
+  level: Level,
+  strides: readonly number[],
+): number[] | null {
   const iter = (node as { iter: readonly number[] }).iter
   if (level !== 'outer') return stridesOver(iter, strides, group.dims)
   const over = stridesOver(iter, strides, kept(group.dims, group.reduced))
@@ -55,7 +66,13 @@ export function accessStrides(group: { dims: readonly number[]; reduced: readonl
 }
 
 /** Whether `consumer` may take the value of `access.buffer` straight from the loop that computes it. */
-function edgeFits(group: { dims: readonly number[]; reduced: readonly boolean[] }, consumer: IrNode, level: Level, access: Access, producerLevel: Level): boolean {
+function edgeFits(
+  group: { dims: readonly number[]; reduced: readonly boolean[] },
+  consumer: IrNode,
+  level: Level,
+  access: Access,
+  producerLevel: Level,
+): boolean {
   const strides = accessStrides(group, consumer, level, access.strides)
   if (strides === null || access.offset !== 0) return false
   if (producerLevel === 'inner') return level !== 'outer' && isFlatIdentity(group.dims, strides, 0, access.buffer.numel)
@@ -135,7 +152,16 @@ export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>)
       const producer = produced.get(access.buffer)
       if (producer === undefined) {
         if (accessStrides(space, node, level, access.strides) === null) return null
-      } else if (!edgeFits(a.kind === 'template' ? { dims: squeezed(space.dims), reduced: squeezed(space.dims).map(() => false) } : space, node, level, access, levels.get(producer) as Level)) return null
+      } else if (
+        !edgeFits(
+          a.kind === 'template' ? { dims: squeezed(space.dims), reduced: squeezed(space.dims).map(() => false) } : space,
+          node,
+          level,
+          access,
+          levels.get(producer) as Level,
+        )
+      )
+        return null
     }
   }
   const nodes = [...a.nodes, ...b.nodes].sort((x, y) => (order.get(x) as number) - (order.get(y) as number))
@@ -146,7 +172,8 @@ export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>)
 export function schedule(graph: IrGraph): Group[] {
   const order = new Map(graph.nodes.map((node, i) => [node, i]))
   const groupOf = new Map<IrNode, MutableGroup>()
-  for (const node of graph.nodes) groupOf.set(node, { group: single(node), inputs: new Set(), outputs: new Set(), dead: false, position: order.get(node) as number })
+  for (const node of graph.nodes)
+    groupOf.set(node, { group: single(node), inputs: new Set(), outputs: new Set(), dead: false, position: order.get(node) as number })
   for (const node of graph.nodes) {
     const mine = groupOf.get(node) as MutableGroup
     for (const { buffer } of node.reads) {
@@ -189,7 +216,8 @@ export function schedule(graph: IrGraph): Group[] {
   const readers = new Map<Buffer, IrNode[]>()
   for (const node of graph.nodes) for (const { buffer } of node.reads) readers.set(buffer, [...(readers.get(buffer) ?? []), node])
   for (const nodes of readers.values()) {
-    for (let i = 1; i < nodes.length && nodes.length <= 16; i++) merge(groupOf.get(nodes[i - 1] as IrNode) as MutableGroup, groupOf.get(nodes[i] as IrNode) as MutableGroup)
+    for (let i = 1; i < nodes.length && nodes.length <= 16; i++)
+      merge(groupOf.get(nodes[i - 1] as IrNode) as MutableGroup, groupOf.get(nodes[i] as IrNode) as MutableGroup)
   }
   return inDependencyOrder([...new Set(groupOf.values())])
 }

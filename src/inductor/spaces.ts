@@ -54,7 +54,8 @@ export function splitStrides(dims: readonly number[], strides: readonly number[]
   const owner = splitAlong(dims, fine)
   const out = new Array<number>(fine.length)
   for (let f = fine.length - 1; f >= 0; f--) {
-    const next = f + 1 < fine.length && owner[f + 1] === owner[f] ? (out[f + 1] as number) * (fine[f + 1] as number) : (strides[owner[f] as number] as number)
+    const next =
+      f + 1 < fine.length && owner[f + 1] === owner[f] ? (out[f + 1] as number) * (fine[f + 1] as number) : (strides[owner[f] as number] as number)
     out[f] = next
   }
   return out

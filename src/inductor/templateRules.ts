@@ -39,7 +39,9 @@ export function templateFor(op: OpDef, args: readonly Arg[], viewOf: ViewOf): Te
 /** [.., M, K] x [.., K, N] with at most one batch dimension. */
 function matmul(a: BufferView, b: BufferView, finish: TemplateRule['finish']): TemplateRule {
   const batched = a.shape.length === 3
-  const [batch, m, k, n] = batched ? [[a.shape[0] as number], a.shape[1] as number, a.shape[2] as number, b.shape[2] as number] : [[], a.shape[0] as number, a.shape[1] as number, b.shape[1] as number]
+  const [batch, m, k, n] = batched
+    ? [[a.shape[0] as number], a.shape[1] as number, a.shape[2] as number, b.shape[2] as number]
+    : [[], a.shape[0] as number, a.shape[1] as number, b.shape[1] as number]
   const operand = (view: BufferView, buffer: MatrixOperand['buffer']): MatrixOperand => ({
     buffer,
     rowStride: view.strides.at(-2) as number,
@@ -92,7 +94,15 @@ function linear(input: Tensor, weight: Tensor, bias: Tensor | null, viewOf: View
 
 /** convolution(input, weight, bias, stride, padding, dilation, groups) on NCHW: per image, weight [O, C*KH*KW] times the im2col matrix [C*KH*KW, OH*OW]. */
 function convolution(args: readonly Arg[], viewOf: ViewOf): TemplateRule | null {
-  const [input, weight, bias, stride, padding, dilation, groups] = args as [Tensor, Tensor, Tensor | null, readonly number[], readonly number[], readonly number[], number]
+  const [input, weight, bias, stride, padding, dilation, groups] = args as [
+    Tensor,
+    Tensor,
+    Tensor | null,
+    readonly number[],
+    readonly number[],
+    readonly number[],
+    number,
+  ]
   if (groups !== 1 || input.ndim !== 4 || !weight.contiguousLayout) return null
   const x = viewOf(input)
   const w = viewOf(weight)
@@ -106,10 +116,24 @@ function convolution(args: readonly Arg[], viewOf: ViewOf): TemplateRule | null 
   const ow = Math.floor((wd + 2 * pw - dw * (kw - 1) - 1) / sw) + 1
   const depth = c * kh * kw
   const gather: ConvGather = {
-    channels: c, height: h, width: wd, kernelHeight: kh, kernelWidth: kw, outHeight: oh, outWidth: ow,
-    strideH: sh, strideW: sw, padH: ph, padW: pw, dilationH: dh, dilationW: dw,
-    channelStride: x.strides[1] as number, rowStride: x.strides[2] as number, colStride: x.strides[3] as number,
-    transposed: false, swapped: false,
+    channels: c,
+    height: h,
+    width: wd,
+    kernelHeight: kh,
+    kernelWidth: kw,
+    outHeight: oh,
+    outWidth: ow,
+    strideH: sh,
+    strideW: sw,
+    padH: ph,
+    padW: pw,
+    dilationH: dh,
+    dilationW: dw,
+    channelStride: x.strides[1] as number,
+    rowStride: x.strides[2] as number,
+    colStride: x.strides[3] as number,
+    transposed: false,
+    swapped: false,
   }
   const shape = [n, o, oh, ow]
   return {

@@ -35,11 +35,19 @@ export function emitTemplate(name: string, group: Group, stored: ReadonlySet<Buf
     buffers,
     params: [...operands.params(), scratch],
   })
-  if (fitsDirectConv(spec)) return { compiled: compileDirectConv(spec), spec, operands: operands.operands(), scratchBytes: directConvScratchBytes(spec) }
+  if (fitsDirectConv(spec))
+    return { compiled: compileDirectConv(spec), spec, operands: operands.operands(), scratchBytes: directConvScratchBytes(spec) }
   return { compiled: compileGemm(spec), spec, operands: operands.operands(), scratchBytes: template.scratchBytes }
 }
 
-function emitEpilogue(group: Group, template: TemplateNode, vars: readonly LoopVar[], operands: Operands, stored: ReadonlySet<Buffer>, acc: Expr): Stmt[] {
+function emitEpilogue(
+  group: Group,
+  template: TemplateNode,
+  vars: readonly LoopVar[],
+  operands: Operands,
+  stored: ReadonlySet<Buffer>,
+  acc: Expr,
+): Stmt[] {
   const dims = squeezed(template.iter)
   const loops = vars.filter((v) => v.extent !== 1)
   const values = new Map<Buffer, Expr>([[template.out, acc]])
@@ -62,7 +70,8 @@ function emitEpilogue(group: Group, template: TemplateNode, vars: readonly LoopV
   for (const node of group.nodes) {
     if (node === template) continue
     const pointwise = node as PointwiseNode
-    const readAccess = (access: Access): Expr => values.get(access.buffer) ?? load(operands.reading(access.buffer), indexOf(pointwise.iter, access.strides, access.offset))
+    const readAccess = (access: Access): Expr =>
+      values.get(access.buffer) ?? load(operands.reading(access.buffer), indexOf(pointwise.iter, access.strides, access.offset))
     const scalars = pointwise.scalars.map((s) => operands.scalar(s.input, s.dtype))
     const indices = pointwise.compute.length > 2 ? indicesOf(pointwise.iter, dims, loops) : []
     values.set(pointwise.out, pointwise.compute(pointwise.reads.map(readAccess), scalars, indices))

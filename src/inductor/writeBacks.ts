@@ -18,7 +18,12 @@ export interface InPlace {
  * Chooses the outputs that can be written in place: the input is contiguous; the output is a whole result; and every read of the input
  * happens in an earlier step, or element by element in the very loop that writes it.
  */
-export function placeInPlace(graph: IrGraph, groups: readonly Group[], writeBacks: ReadonlyMap<number, number>, specs: readonly (TensorSpec | null)[]): InPlace {
+export function placeInPlace(
+  graph: IrGraph,
+  groups: readonly Group[],
+  writeBacks: ReadonlyMap<number, number>,
+  specs: readonly (TensorSpec | null)[],
+): InPlace {
   const buffers = new Map<Buffer, number>()
   const outputs = new Set<number>()
   const taken = new Set<number>()
@@ -30,7 +35,8 @@ export function placeInPlace(graph: IrGraph, groups: readonly Group[], writeBack
     const { buffer } = output.view
     const node = buffer.producer
     if (node === null || node.kind === 'extern' || node.kind === 'template' || taken.has(input) || buffers.has(buffer)) continue
-    if (!coversBuffer(output.view) || buffer.numel !== target.numel || buffer.dtype !== target.dtype || !isContiguous(spec.shape, spec.strides ?? [])) continue
+    if (!coversBuffer(output.view) || buffer.numel !== target.numel || buffer.dtype !== target.dtype || !isContiguous(spec.shape, spec.strides ?? []))
+      continue
     // The input's old value must not be an output, nor seen through another output.
     if (graph.outputs.some((o) => o.kind === 'view' && o.view.buffer === target)) continue
     const writer = groups.findIndex((g) => g.levels.has(node))
@@ -50,7 +56,8 @@ function readsAreSafe(groups: readonly Group[], writer: number, target: Buffer):
         if (step > writer) return false
         const group = groups[writer] as Group
         // In the writing kernel: same element, and no second pass over the data.
-        if (group.reduced.includes(true) || node.kind !== 'pointwise' || !isFlatIdentity(node.iter, access.strides, access.offset, target.numel)) return false
+        if (group.reduced.includes(true) || node.kind !== 'pointwise' || !isFlatIdentity(node.iter, access.strides, access.offset, target.numel))
+          return false
       }
     }
   }

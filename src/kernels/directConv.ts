@@ -51,7 +51,17 @@ const cache = new Map<string, CompiledKernel>()
 export function compileDirectConv(spec: GemmSpec): CompiledKernel {
   const { a, b } = spec
   const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: spec.epilogue(read(local('acc', 'float32'))) })
-  const key = JSON.stringify([spec.batch[0]?.extent, spec.rows.extent, a.buffer.name, a.rowStride, a.colStride, b.buffer.name, b.batchStrides, b.gather, epilogue])
+  const key = JSON.stringify([
+    spec.batch[0]?.extent,
+    spec.rows.extent,
+    a.buffer.name,
+    a.rowStride,
+    a.colStride,
+    b.buffer.name,
+    b.batchStrides,
+    b.gather,
+    epilogue,
+  ])
   let known = cache.get(key)
   if (known === undefined) {
     const wasm = new DirectConvEmitter(spec).emit()
@@ -85,7 +95,9 @@ class DirectConvEmitter {
     this.#body = spec.epilogue(read(this.#acc))
     this.#module.importMemory()
     const library = new MathLibrary(this.#module, this.#body)
-    const types = spec.params.map((p): ValueType => (p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32'))
+    const types = spec.params.map((p): ValueType =>
+      p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32',
+    )
     this.#f = this.#module.function(types, [], 'run')
     this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
     this.#weights = this.#f.local('i32')
@@ -219,7 +231,10 @@ class DirectConvEmitter {
           f.memory('f32.load', done * 4)
           f.memory('f32.store', done * 4)
         })
-        for (const [pointer, bytes] of [[from, g.rowStride * 4], [to, paddedWidth(g) * 4]] as const) {
+        for (const [pointer, bytes] of [
+          [from, g.rowStride * 4],
+          [to, paddedWidth(g) * 4],
+        ] as const) {
           f.get(pointer)
           f.i32Const(bytes)
           f.op('i32.add')
@@ -278,8 +293,17 @@ class DirectConvEmitter {
         f.i32Const(r)
         f.op('i32.add')
         f.set(at)
-        const loops = [{ loop: this.#spec.batch[0] as GemmSpec['rows'], counter: image }, { loop: this.#spec.rows, counter: at }, { loop: this.#spec.cols, counter: col }]
-        this.#emitter.epilogue(this.#body, { loops, lanes: this.#spec.cols, wide: true, values: [{ local: this.#acc, vectors: [sums[r * 2] as number, sums[r * 2 + 1] as number] }] })
+        const loops = [
+          { loop: this.#spec.batch[0] as GemmSpec['rows'], counter: image },
+          { loop: this.#spec.rows, counter: at },
+          { loop: this.#spec.cols, counter: col },
+        ]
+        this.#emitter.epilogue(this.#body, {
+          loops,
+          lanes: this.#spec.cols,
+          wide: true,
+          values: [{ local: this.#acc, vectors: [sums[r * 2] as number, sums[r * 2 + 1] as number] }],
+        })
       }
     })
   }
@@ -288,7 +312,15 @@ class DirectConvEmitter {
   #tile(panel: number, starts: readonly number[]): number[] {
     const f = this.#f
     const sums = Array.from({ length: 8 }, () => f.local('v128'))
-    const [weights, value, b0, b1, entry, offset, left] = [f.local('i32'), f.local('v128'), f.local('v128'), f.local('v128'), f.local('i32'), f.local('i32'), f.local('i32')]
+    const [weights, value, b0, b1, entry, offset, left] = [
+      f.local('i32'),
+      f.local('v128'),
+      f.local('v128'),
+      f.local('v128'),
+      f.local('i32'),
+      f.local('i32'),
+      f.local('i32'),
+    ]
     for (const sum of sums) {
       f.f32x4Const(0)
       f.set(sum)
@@ -303,7 +335,10 @@ class DirectConvEmitter {
       f.get(entry)
       f.memory('i32.load')
       f.set(offset)
-      for (const [half, target] of [[0, b0], [1, b1]] as const) {
+      for (const [half, target] of [
+        [0, b0],
+        [1, b1],
+      ] as const) {
         f.get(starts[half] as number)
         f.get(offset)
         f.op('i32.add')
@@ -324,7 +359,10 @@ class DirectConvEmitter {
           f.set(sum)
         }
       }
-      for (const [pointer, bytes] of [[weights, ROWS * 4], [entry, 4]] as const) {
+      for (const [pointer, bytes] of [
+        [weights, ROWS * 4],
+        [entry, 4],
+      ] as const) {
         f.get(pointer)
         f.i32Const(bytes)
         f.op('i32.add')

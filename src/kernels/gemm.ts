@@ -73,7 +73,9 @@ class GemmEmitter {
     this.#spec = spec
     this.#module.importMemory()
     const imports = importMath(this.#module)
-    const types = spec.params.map((p): ValueType => (p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32'))
+    const types = spec.params.map((p): ValueType =>
+      p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32',
+    )
     this.#f = this.#module.function(types, [], 'run')
     this.#emitter = new KernelEmitter(this.#f, imports, false)
     spec.params.forEach((p, i) => this.#param.set(p, i))
@@ -384,7 +386,12 @@ class GemmEmitter {
         shuffled(5, 2, 3, [0, 4, 1, 5])
         shuffled(6, 0, 1, [2, 6, 3, 7])
         shuffled(7, 2, 3, [2, 6, 3, 7])
-        const pairs = [[4, 5, [0, 1, 4, 5]], [4, 5, [2, 3, 6, 7]], [6, 7, [0, 1, 4, 5]], [6, 7, [2, 3, 6, 7]]] as const
+        const pairs = [
+          [4, 5, [0, 1, 4, 5]],
+          [4, 5, [2, 3, 6, 7]],
+          [6, 7, [0, 1, 4, 5]],
+          [6, 7, [2, 3, 6, 7]],
+        ] as const
         pairs.forEach(([a, b, lanes], depth) => {
           f.get(to)
           f.get(v[a] as number)
@@ -396,16 +403,21 @@ class GemmEmitter {
       for (const row of rows) this.#advanceBy(row, 16)
       this.#advanceBy(to, width * 16)
     })
-    this.#count(this.#k, 1, () => {
-      rows.forEach((row, r) => {
-        f.get(to)
-        f.get(row)
-        f.memory('f32.load')
-        f.memory('f32.store', r * 4)
-      })
-      for (const row of rows) this.#advanceBy(row, 4)
-      this.#advanceBy(to, width * 4)
-    }, whole)
+    this.#count(
+      this.#k,
+      1,
+      () => {
+        rows.forEach((row, r) => {
+          f.get(to)
+          f.get(row)
+          f.memory('f32.load')
+          f.memory('f32.store', r * 4)
+        })
+        for (const row of rows) this.#advanceBy(row, 4)
+        this.#advanceBy(to, width * 4)
+      },
+      whole,
+    )
   }
 
   /** Any strides, and the panel that is not full. */
@@ -461,7 +473,14 @@ class GemmEmitter {
     const f = this.#f
     const local = (size: Size): number => this.#sizeLocal(size)
     const [height, width, outHeight, outWidth] = [local(g.height), local(g.width), local(g.outHeight), local(g.outWidth)]
-    const [strideH, strideW, padH, padW, dilationH, dilationW] = [local(g.strideH), local(g.strideW), local(g.padH), local(g.padW), local(g.dilationH), local(g.dilationW)]
+    const [strideH, strideW, padH, padW, dilationH, dilationW] = [
+      local(g.strideH),
+      local(g.strideW),
+      local(g.padH),
+      local(g.padW),
+      local(g.dilationH),
+      local(g.dilationW),
+    ]
     const [channelStride, rowStride, colStride] = [local(g.channelStride), local(g.rowStride), local(g.colStride)]
     const plane = f.local('i32')
     f.get(outHeight)
@@ -509,7 +528,14 @@ class GemmEmitter {
   }
 
   /** The source index for output `o` and kernel position `k`. */
-  #sourceIndex(o: number, k: number, stride: number, pad: number, dilation: number, transposed: boolean): { value: number; divisible: number | null } {
+  #sourceIndex(
+    o: number,
+    k: number,
+    stride: number,
+    pad: number,
+    dilation: number,
+    transposed: boolean,
+  ): { value: number; divisible: number | null } {
     const f = this.#f
     const value = f.local('i32')
     if (!transposed) {
@@ -575,7 +601,18 @@ class GemmEmitter {
     })
   }
 
-  #gatherRow(row: number, to: number, kw: number, width: number, outWidth: number, strideW: number, padW: number, dilationW: number, colStride: number, g: ConvGather): void {
+  #gatherRow(
+    row: number,
+    to: number,
+    kw: number,
+    width: number,
+    outWidth: number,
+    strideW: number,
+    padW: number,
+    dilationW: number,
+    colStride: number,
+    g: ConvGather,
+  ): void {
     const f = this.#f
     // Unit strides: a shifted copy with zeros at the ends.
     f.get(strideW)
@@ -653,26 +690,36 @@ class GemmEmitter {
         const copied = f.local('i32')
         f.get(first)
         f.set(copied)
-        this.#count(whole, 4, (c) => {
-          f.get(at)
-          f.get(from)
-          f.memory('v128.load')
-          f.memory('v128.store')
-          this.#advanceBy(at, 16)
-          this.#advanceBy(from, 16)
-          f.get(c)
-          f.i32Const(4)
-          f.op('i32.add')
-          f.set(copied)
-        }, first)
-        this.#count(last, 1, () => {
-          f.get(at)
-          f.get(from)
-          f.memory('f32.load')
-          f.memory('f32.store')
-          this.#advanceBy(at, 4)
-          this.#advanceBy(from, 4)
-        }, copied)
+        this.#count(
+          whole,
+          4,
+          (c) => {
+            f.get(at)
+            f.get(from)
+            f.memory('v128.load')
+            f.memory('v128.store')
+            this.#advanceBy(at, 16)
+            this.#advanceBy(from, 16)
+            f.get(c)
+            f.i32Const(4)
+            f.op('i32.add')
+            f.set(copied)
+          },
+          first,
+        )
+        this.#count(
+          last,
+          1,
+          () => {
+            f.get(at)
+            f.get(from)
+            f.memory('f32.load')
+            f.memory('f32.store')
+            this.#advanceBy(at, 4)
+            this.#advanceBy(from, 4)
+          },
+          copied,
+        )
         this.#count(outWidth, 1, zero, last)
       },
       () => {
@@ -742,23 +789,28 @@ class GemmEmitter {
         f.op('i32.shl')
         f.op('i32.add')
         f.set(panelB)
-        this.#count(block, COLS, (col) => {
-          // Row r of the tile at rowBuffer + ((add ? row : 0) + r) * n8 + col
-          const target = f.local('i32')
-          f.get(this.#rowBuffer)
-          if (add) f.get(row)
-          else f.i32Const(0)
-          f.get(this.#n8)
-          f.op('i32.mul')
-          f.get(col)
-          f.op('i32.add')
-          f.i32Const(2)
-          f.op('i32.shl')
-          f.op('i32.add')
-          f.set(target)
-          this.#tile(panelA, panelB, target, add)
-          this.#advance(panelB, panelBytes)
-        }, first)
+        this.#count(
+          block,
+          COLS,
+          (col) => {
+            // Row r of the tile at rowBuffer + ((add ? row : 0) + r) * n8 + col
+            const target = f.local('i32')
+            f.get(this.#rowBuffer)
+            if (add) f.get(row)
+            else f.i32Const(0)
+            f.get(this.#n8)
+            f.op('i32.mul')
+            f.get(col)
+            f.op('i32.add')
+            f.i32Const(2)
+            f.op('i32.shl')
+            f.op('i32.add')
+            f.set(target)
+            this.#tile(panelA, panelB, target, add)
+            this.#advance(panelB, panelBytes)
+          },
+          first,
+        )
         if (!add) this.#finishRows(row, first, block)
         f.get(panelA)
         f.get(this.#k)
@@ -884,14 +936,19 @@ class GemmEmitter {
     f.op('i32.lt_s')
     f.op('select')
     f.set(last)
-    this.#count(last, 1, (r) => {
-      const inBuffer = f.local('i32')
-      f.get(r)
-      f.get(row)
-      f.op('i32.sub')
-      f.set(inBuffer)
-      this.#epilogueRow(r, inBuffer, first, block)
-    }, row)
+    this.#count(
+      last,
+      1,
+      (r) => {
+        const inBuffer = f.local('i32')
+        f.get(r)
+        f.get(row)
+        f.op('i32.sub')
+        f.set(inBuffer)
+        this.#epilogueRow(r, inBuffer, first, block)
+      },
+      row,
+    )
   }
 
   /** Runs the epilogue on row `row`, whose sums lie in line `line` of the row buffer. */

@@ -4,7 +4,10 @@ import { TensorfxError } from '../errors/index.ts'
 /** The heap cannot grow any further. */
 export class OutOfMemoryError extends TensorfxError {
   constructor(bytes: number) {
-    super('TFX_OUT_OF_MEMORY', `the heap has no room for ${bytes} bytes (${stats.inUse} in use of at most ${MAX_BYTES}); release tensors with dispose(), or use smaller ones.`)
+    super(
+      'TFX_OUT_OF_MEMORY',
+      `the heap has no room for ${bytes} bytes (${stats.inUse} in use of at most ${MAX_BYTES}); release tensors with dispose(), or use smaller ones.`,
+    )
   }
 }
 
@@ -77,7 +80,7 @@ function classOf(bytes: number): number {
 function classBytes(index: number): number {
   if (index <= 4) return index << 4
   const log = ((index - 1) >> 2) + 5
-  return ((index - 1) % 4 + 5) << (log - 2)
+  return (((index - 1) % 4) + 5) << (log - 2)
 }
 
 const roundLarge = (bytes: number): number => (bytes + 4095) & ~4095

@@ -58,11 +58,51 @@ export interface Index {
 
 /** Operations on scalars. Comparison and logic yield bool; `where(cond, a, b)` needs a bool first. Integer `div` truncates; `floorDiv`/`remainder` round down as Python does. */
 export type ScalarOp =
-  | 'add' | 'sub' | 'mul' | 'div' | 'floorDiv' | 'remainder' | 'min' | 'max' | 'pow'
-  | 'neg' | 'abs' | 'sign' | 'floor' | 'ceil' | 'round' | 'trunc' | 'sqrt' | 'rsqrt' | 'reciprocal'
-  | 'exp' | 'expm1' | 'log' | 'log1p' | 'sin' | 'cos' | 'tanh' | 'erf' | 'sigmoid'
-  | 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge' | 'and' | 'or' | 'not' | 'isnan'
-  | 'where' | 'bitAnd' | 'bitOr' | 'bitXor' | 'shl' | 'shrU' | 'mulHiU'
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'div'
+  | 'floorDiv'
+  | 'remainder'
+  | 'min'
+  | 'max'
+  | 'pow'
+  | 'neg'
+  | 'abs'
+  | 'sign'
+  | 'floor'
+  | 'ceil'
+  | 'round'
+  | 'trunc'
+  | 'sqrt'
+  | 'rsqrt'
+  | 'reciprocal'
+  | 'exp'
+  | 'expm1'
+  | 'log'
+  | 'log1p'
+  | 'sin'
+  | 'cos'
+  | 'tanh'
+  | 'erf'
+  | 'sigmoid'
+  | 'eq'
+  | 'ne'
+  | 'lt'
+  | 'le'
+  | 'gt'
+  | 'ge'
+  | 'and'
+  | 'or'
+  | 'not'
+  | 'isnan'
+  | 'where'
+  | 'bitAnd'
+  | 'bitOr'
+  | 'bitXor'
+  | 'shl'
+  | 'shrU'
+  | 'mulHiU'
 
 export type Expr =
   | { readonly kind: 'const'; readonly dtype: DType; readonly value: number }
@@ -104,7 +144,12 @@ export interface Kernel {
 
 // ---- builders: they infer dtypes and fold trivial constants, so that callers read like the formula ----
 
-export const bufferParam = (name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam => ({ kind: 'buffer', name, dtype, access })
+export const bufferParam = (name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam => ({
+  kind: 'buffer',
+  name,
+  dtype,
+  access,
+})
 export const sizeParam = (name: string): SizeParam => ({ kind: 'size', name })
 export const scalarParam = (name: string, dtype: DType): ScalarParam => ({ kind: 'scalar', name, dtype })
 export const loopVar = (name: string, extent: Size): LoopVar => ({ kind: 'loop', name, extent })
@@ -119,9 +164,16 @@ export const constant = (dtype: DType, value: number): Expr => ({ kind: 'const',
 export const scalar = (param: ScalarParam): Expr => ({ kind: 'scalar', dtype: param.dtype, param })
 export const iota = (loop: LoopVar): Expr => ({ kind: 'iota', dtype: 'int32', loop })
 export const sizeOf = (size: Size): Expr => (typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size })
-export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null): Expr => ({ kind: 'load', dtype: buffer.dtype, buffer, index, mask })
+export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null): Expr => ({
+  kind: 'load',
+  dtype: buffer.dtype,
+  buffer,
+  index,
+  mask,
+})
 export const read = (variable: Local): Expr => ({ kind: 'local', dtype: variable.dtype, local: variable })
-export const cast = (value: Expr, dtype: DType): Expr => (value.dtype === dtype ? value : value.kind === 'const' ? castConst(value.value, dtype) : { kind: 'cast', dtype, value })
+export const cast = (value: Expr, dtype: DType): Expr =>
+  value.dtype === dtype ? value : value.kind === 'const' ? castConst(value.value, dtype) : { kind: 'cast', dtype, value }
 
 function castConst(value: number, dtype: DType): Expr {
   if (dtype === 'bool') return constant('bool', value !== 0 ? 1 : 0)
@@ -149,7 +201,13 @@ export const forLoop = (loop: LoopVar, mode: 'serial' | 'simd', body: readonly S
 export const declare = (variable: Local, init: Expr): Stmt => ({ kind: 'declare', local: variable, init })
 export const assign = (variable: Local, value: Expr): Stmt => ({ kind: 'assign', local: variable, value })
 export const accumulate = (variable: Local, combine: Combine, value: Expr): Stmt => ({ kind: 'accumulate', local: variable, combine, value })
-export const store = (buffer: BufferParam, index: Index, value: Expr, combine: Combine | null = null): Stmt => ({ kind: 'store', buffer, index, value, combine })
+export const store = (buffer: BufferParam, index: Index, value: Expr, combine: Combine | null = null): Stmt => ({
+  kind: 'store',
+  buffer,
+  index,
+  value,
+  combine,
+})
 
 /** The value from which an accumulation starts. */
 export function identityOf(combine: Combine, dtype: DType): Expr {

@@ -6,7 +6,20 @@ import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './
 import type { DType } from './dtype.ts'
 import type { Expr, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 
-const INFIX: Readonly<Record<string, string>> = { add: '+', sub: '-', mul: '*', div: '/', eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', and: '&&', or: '||' }
+const INFIX: Readonly<Record<string, string>> = {
+  add: '+',
+  sub: '-',
+  mul: '*',
+  div: '/',
+  eq: '==',
+  ne: '!=',
+  lt: '<',
+  le: '<=',
+  gt: '>',
+  ge: '>=',
+  and: '&&',
+  or: '||',
+}
 const SUFFIX: Readonly<Record<DType, string>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
 const ACCESS = { read: 'in', write: 'out', readwrite: 'inout' } as const
 

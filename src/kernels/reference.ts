@@ -80,7 +80,8 @@ class Interpreter {
     let at = this.size(index.base)
     for (const { loop, stride } of index.terms) at += (this.loops.get(loop) as number) * this.size(stride)
     for (const { value, stride } of index.dynamic) at += this.value(value) * this.size(stride)
-    if (!(at >= 0 && at < data.length)) throw new KernelError(`kernel ${this.kernel.name}: element ${at} of ${buffer.name} lies outside its ${data.length} elements`)
+    if (!(at >= 0 && at < data.length))
+      throw new KernelError(`kernel ${this.kernel.name}: element ${at} of ${buffer.name} lies outside its ${data.length} elements`)
     return [data, at]
   }
 
@@ -113,7 +114,11 @@ class Interpreter {
         return convert(this.value(expr.value), expr.dtype)
       default: {
         const dtype = (expr.args[expr.op === 'where' ? 1 : 0] as Expr).dtype
-        return scalarOperation(expr.op, dtype, expr.args.map((arg) => this.value(arg)))
+        return scalarOperation(
+          expr.op,
+          dtype,
+          expr.args.map((arg) => this.value(arg)),
+        )
       }
     }
   }
@@ -149,44 +154,81 @@ export function scalarOperation(op: Extract<Expr, { kind: 'call' }>['op'], dtype
 
   function compute(): number | boolean {
     switch (op) {
-      case 'where': return a !== 0 ? b : c
-      case 'eq': return a === b
-      case 'ne': return a !== b
-      case 'lt': return a < b
-      case 'le': return a <= b
-      case 'gt': return a > b
-      case 'ge': return a >= b
-      case 'and': return a !== 0 && b !== 0
-      case 'or': return a !== 0 || b !== 0
-      case 'not': return a === 0
-      case 'isnan': return Number.isNaN(a)
-      case 'bitAnd': return a & b
-      case 'bitOr': return a | b
-      case 'bitXor': return a ^ b
-      case 'shl': return a << b
-      case 'shrU': return a >>> b
-      case 'mulHiU': return Number((BigInt(a >>> 0) * BigInt(b >>> 0)) >> 32n)
-      case 'add': return dtype === 'bool' ? a | b : a + b
-      case 'sub': return a - b
-      case 'mul': return dtype === 'int32' ? Math.imul(a, b) : a * b
-      case 'min': return Math.min(a, b)
-      case 'max': return Math.max(a, b)
-      case 'neg': return -a
-      case 'abs': return Math.abs(a)
-      case 'sign': return Number(a > 0) - Number(a < 0)
-      case 'floor': return Math.floor(a)
-      case 'ceil': return Math.ceil(a)
-      case 'round': return nearest(a)
-      case 'trunc': return Math.trunc(a)
-      case 'sqrt': return Math.sqrt(a)
+      case 'where':
+        return a !== 0 ? b : c
+      case 'eq':
+        return a === b
+      case 'ne':
+        return a !== b
+      case 'lt':
+        return a < b
+      case 'le':
+        return a <= b
+      case 'gt':
+        return a > b
+      case 'ge':
+        return a >= b
+      case 'and':
+        return a !== 0 && b !== 0
+      case 'or':
+        return a !== 0 || b !== 0
+      case 'not':
+        return a === 0
+      case 'isnan':
+        return Number.isNaN(a)
+      case 'bitAnd':
+        return a & b
+      case 'bitOr':
+        return a | b
+      case 'bitXor':
+        return a ^ b
+      case 'shl':
+        return a << b
+      case 'shrU':
+        return a >>> b
+      case 'mulHiU':
+        return Number((BigInt(a >>> 0) * BigInt(b >>> 0)) >> 32n)
+      case 'add':
+        return dtype === 'bool' ? a | b : a + b
+      case 'sub':
+        return a - b
+      case 'mul':
+        return dtype === 'int32' ? Math.imul(a, b) : a * b
+      case 'min':
+        return Math.min(a, b)
+      case 'max':
+        return Math.max(a, b)
+      case 'neg':
+        return -a
+      case 'abs':
+        return Math.abs(a)
+      case 'sign':
+        return Number(a > 0) - Number(a < 0)
+      case 'floor':
+        return Math.floor(a)
+      case 'ceil':
+        return Math.ceil(a)
+      case 'round':
+        return nearest(a)
+      case 'trunc':
+        return Math.trunc(a)
+      case 'sqrt':
+        return Math.sqrt(a)
       // In float32 both steps round.
-      case 'rsqrt': return 1 / rounded(dtype, Math.sqrt(a))
-      case 'reciprocal': return 1 / a
-      case 'div': return dtype === 'int32' ? saturated(Math.trunc(a / b)) : a / b
-      case 'floorDiv': return dtype === 'int32' ? saturated(Math.floor(a / b)) : (float64Functions['floorDiv'] as typeof Math.pow)(a, b)
-      case 'remainder': return dtype === 'int32' ? a - Math.imul(saturated(Math.floor(a / b)), b) : (float64Functions['remainder'] as typeof Math.pow)(a, b)
-      case 'pow': return dtype === 'int32' ? integerPower(a, b) : (float64Functions['pow'] as typeof Math.pow)(a, b)
-      default: return (float64Functions[op] as typeof Math.pow)(a, b)
+      case 'rsqrt':
+        return 1 / rounded(dtype, Math.sqrt(a))
+      case 'reciprocal':
+        return 1 / a
+      case 'div':
+        return dtype === 'int32' ? saturated(Math.trunc(a / b)) : a / b
+      case 'floorDiv':
+        return dtype === 'int32' ? saturated(Math.floor(a / b)) : (float64Functions['floorDiv'] as typeof Math.pow)(a, b)
+      case 'remainder':
+        return dtype === 'int32' ? a - Math.imul(saturated(Math.floor(a / b)), b) : (float64Functions['remainder'] as typeof Math.pow)(a, b)
+      case 'pow':
+        return dtype === 'int32' ? integerPower(a, b) : (float64Functions['pow'] as typeof Math.pow)(a, b)
+      default:
+        return (float64Functions[op] as typeof Math.pow)(a, b)
     }
   }
 }

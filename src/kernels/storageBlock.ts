@@ -139,7 +139,10 @@ export function withPointers(blocks: readonly Block[], written: readonly boolean
     if (block.ptr !== 0) return block.ptr
     let copy = copies.get(block)
     if (copy === undefined) {
-      if (block.spill === null && block.nbytes > 0) throw new ArgumentError('the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.')
+      if (block.spill === null && block.nbytes > 0)
+        throw new ArgumentError(
+          'the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.',
+        )
       copy = allocate(Math.max(block.nbytes, 1))
       copies.set(block, copy)
       if (block.spill !== null) heapU8().set(new Uint8Array(block.spill), copy)
@@ -150,7 +153,8 @@ export function withPointers(blocks: readonly Block[], written: readonly boolean
     kernel(pointers)
     blocks.forEach((block, i) => {
       const copy = copies.get(block)
-      if (copy !== undefined && written[i] === true && block.spill !== null) new Uint8Array(block.spill).set(heapU8().subarray(copy, copy + block.nbytes))
+      if (copy !== undefined && written[i] === true && block.spill !== null)
+        new Uint8Array(block.spill).set(heapU8().subarray(copy, copy + block.nbytes))
     })
   } finally {
     for (const [block, copy] of copies) free(copy, Math.max(block.nbytes, 1))

@@ -13,12 +13,51 @@ const BITS: readonly DType[] = ['bool', 'int32']
 
 /** For each operation: how many operands, and the dtypes that it takes. */
 const RULES: Readonly<Record<ScalarOp, readonly [number, readonly DType[]]>> = {
-  add: [2, ALL], sub: [2, NUMBERS], mul: [2, ALL], div: [2, NUMBERS], floorDiv: [2, NUMBERS], remainder: [2, NUMBERS], min: [2, ALL], max: [2, ALL],
-  pow: [2, NUMBERS], neg: [1, NUMBERS], abs: [1, NUMBERS], sign: [1, NUMBERS], floor: [1, NUMBERS], ceil: [1, NUMBERS], round: [1, NUMBERS],
-  trunc: [1, NUMBERS], sqrt: [1, FLOATS], rsqrt: [1, FLOATS], reciprocal: [1, FLOATS], exp: [1, FLOATS], expm1: [1, FLOATS], log: [1, FLOATS],
-  log1p: [1, FLOATS], sin: [1, FLOATS], cos: [1, FLOATS], tanh: [1, FLOATS], erf: [1, FLOATS], sigmoid: [1, FLOATS], eq: [2, ALL], ne: [2, ALL],
-  lt: [2, ALL], le: [2, ALL], gt: [2, ALL], ge: [2, ALL], and: [2, BOOL], or: [2, BOOL], not: [1, BOOL], isnan: [1, NUMBERS], where: [3, ALL],
-  bitAnd: [2, BITS], bitOr: [2, BITS], bitXor: [2, BITS], shl: [2, INT], shrU: [2, INT], mulHiU: [2, INT],
+  add: [2, ALL],
+  sub: [2, NUMBERS],
+  mul: [2, ALL],
+  div: [2, NUMBERS],
+  floorDiv: [2, NUMBERS],
+  remainder: [2, NUMBERS],
+  min: [2, ALL],
+  max: [2, ALL],
+  pow: [2, NUMBERS],
+  neg: [1, NUMBERS],
+  abs: [1, NUMBERS],
+  sign: [1, NUMBERS],
+  floor: [1, NUMBERS],
+  ceil: [1, NUMBERS],
+  round: [1, NUMBERS],
+  trunc: [1, NUMBERS],
+  sqrt: [1, FLOATS],
+  rsqrt: [1, FLOATS],
+  reciprocal: [1, FLOATS],
+  exp: [1, FLOATS],
+  expm1: [1, FLOATS],
+  log: [1, FLOATS],
+  log1p: [1, FLOATS],
+  sin: [1, FLOATS],
+  cos: [1, FLOATS],
+  tanh: [1, FLOATS],
+  erf: [1, FLOATS],
+  sigmoid: [1, FLOATS],
+  eq: [2, ALL],
+  ne: [2, ALL],
+  lt: [2, ALL],
+  le: [2, ALL],
+  gt: [2, ALL],
+  ge: [2, ALL],
+  and: [2, BOOL],
+  or: [2, BOOL],
+  not: [1, BOOL],
+  isnan: [1, NUMBERS],
+  where: [3, ALL],
+  bitAnd: [2, BITS],
+  bitOr: [2, BITS],
+  bitXor: [2, BITS],
+  shl: [2, INT],
+  shrU: [2, INT],
+  mulHiU: [2, INT],
 }
 
 const YIELDS_BOOL: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'and', 'or', 'not', 'isnan'])
@@ -79,7 +118,8 @@ class Verifier {
         return
       default:
         if (stmt.buffer.access === 'read') this.fail(`the buffer ${stmt.buffer.name} is read-only; declare its parameter as 'write' or 'readwrite'`)
-        if (stmt.combine !== null && stmt.buffer.access === 'write') this.fail(`a combining store reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
+        if (stmt.combine !== null && stmt.buffer.access === 'write')
+          this.fail(`a combining store reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
         this.param(stmt.buffer)
         this.index(stmt.index)
         this.expr(stmt.value, stmt.buffer.dtype)
@@ -98,7 +138,8 @@ class Verifier {
   private loop(stmt: Extract<Stmt, { kind: 'for' }>, path: string): void {
     if (this.loops.includes(stmt.loop)) this.fail(`the loop variable ${stmt.loop.name} runs already in a loop around this one`)
     this.size(stmt.loop.extent)
-    if (typeof stmt.loop.extent === 'number' && (!Number.isInteger(stmt.loop.extent) || stmt.loop.extent < 0)) this.fail(`the extent ${stmt.loop.extent} must be an integer of 0 or more`)
+    if (typeof stmt.loop.extent === 'number' && (!Number.isInteger(stmt.loop.extent) || stmt.loop.extent < 0))
+      this.fail(`the extent ${stmt.loop.extent} must be an integer of 0 or more`)
     if (stmt.mode === 'simd') this.simd(stmt)
     this.loops.push(stmt.loop)
     this.locals.push(new Set())
@@ -118,7 +159,8 @@ class Verifier {
     const reads = (expr: Expr): void => {
       if (seen.has(expr)) return
       seen.add(expr)
-      if (expr.kind === 'local' && combines.has(expr.local)) this.fail(`the simd loop over ${stmt.loop.name} reads ${expr.local.name}, which it accumulates into`)
+      if (expr.kind === 'local' && combines.has(expr.local))
+        this.fail(`the simd loop over ${stmt.loop.name} reads ${expr.local.name}, which it accumulates into`)
       operandsOf(expr).forEach(reads)
     }
     const collect = (stmts: readonly Stmt[]): void => {
@@ -130,10 +172,18 @@ class Verifier {
           this.fail(`the simd loop over ${stmt.loop.name} assigns ${inner.local.name}, declared outside; only accumulate may cross iterations`)
         } else if (inner.kind === 'accumulate' && !declared.has(inner.local)) {
           const before = combines.get(inner.local)
-          if (before !== undefined && before !== inner.combine) this.fail(`the simd loop over ${stmt.loop.name} accumulates into ${inner.local.name} with both ${before} and ${inner.combine}`)
+          if (before !== undefined && before !== inner.combine)
+            this.fail(`the simd loop over ${stmt.loop.name} accumulates into ${inner.local.name} with both ${before} and ${inner.combine}`)
           combines.set(inner.local, inner.combine)
-        } else if (inner.kind === 'store' && inner.combine !== null && inner.index.dynamic.length === 0 && strideAlong(inner.index.terms, stmt.loop) === 0) {
-          this.fail(`all iterations of the simd loop over ${stmt.loop.name} combine into one element of ${inner.buffer.name}; make the loop serial or accumulate into a local`)
+        } else if (
+          inner.kind === 'store' &&
+          inner.combine !== null &&
+          inner.index.dynamic.length === 0 &&
+          strideAlong(inner.index.terms, stmt.loop) === 0
+        ) {
+          this.fail(
+            `all iterations of the simd loop over ${stmt.loop.name} combine into one element of ${inner.buffer.name}; make the loop serial or accumulate into a local`,
+          )
         }
       }
     }

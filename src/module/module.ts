@@ -177,7 +177,8 @@ export abstract class Module {
     let module: Module = this
     for (const part of path.split('.')) {
       const next = (module as unknown as Record<string, unknown>)[part]
-      if (!(next instanceof Module)) throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
+      if (!(next instanceof Module))
+        throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
       module = next
     }
     return module

@@ -25,7 +25,8 @@ interface Copyable {
 }
 
 export function loadState(module: Module, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
-  const source = given instanceof Map ? (given as ReadonlyMap<string, TensorLike>) : new Map(Object.entries(given as Readonly<Record<string, TensorLike>>))
+  const source =
+    given instanceof Map ? (given as ReadonlyMap<string, TensorLike>) : new Map(Object.entries(given as Readonly<Record<string, TensorLike>>))
   const own = collectState(module)
   const problems: string[] = []
   const missing = [...own.keys()].filter((key) => !source.has(key))
@@ -35,7 +36,9 @@ export function loadState(module: Module, given: ReadonlyMap<string, TensorLike>
   for (const [key, target] of own) {
     const value = source.get(key)
     if (value !== undefined && value.shape.join() !== target.shape.join()) {
-      problems.push(`size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].`)
+      problems.push(
+        `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].`,
+      )
     }
   }
   if (problems.length > 0) throw new LoadStateError(module.constructor.name, problems)

@@ -13,7 +13,9 @@ export interface AllcloseOptions {
 
 /** |self - other| <= atol + rtol * |other| everywhere. PyTorch's `torch.allclose`. */
 export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
-  for (const key of Object.keys(options)) if (!['rtol', 'atol', 'equalNan'].includes(key)) throw new ArgumentError(`torch.allclose: unknown option '${key}'; known are rtol, atol, equalNan.`)
+  for (const key of Object.keys(options))
+    if (!['rtol', 'atol', 'equalNan'].includes(key))
+      throw new ArgumentError(`torch.allclose: unknown option '${key}'; known are rtol, atol, equalNan.`)
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.shape, other.shape)) return false
   const a = self.toTypedArray()

@@ -3,11 +3,46 @@ export { arange, empty, emptyLike, eye, full, fullLike, linspace, ones, onesLike
 export type { CreationOptions, TensorData } from './creation.ts'
 export { bernoulli, rand, randLike, randint, randn, randnLike, randperm } from './random.ts'
 export type { RandomOptions } from './random.ts'
-export { abs, add, addcdiv, addcmul, div, floorDivide, fmod, lerp, maximum, minimum, mul, neg, pow, remainder, sign, sub } from './pointwise/arithmetic.ts'
+export {
+  abs,
+  add,
+  addcdiv,
+  addcmul,
+  div,
+  floorDivide,
+  fmod,
+  lerp,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  pow,
+  remainder,
+  sign,
+  sub,
+} from './pointwise/arithmetic.ts'
 export { relu } from './pointwise/activation.ts'
 export { eq, ge, gt, isnan, le, logicalAnd, logicalNot, logicalOr, lt, ne } from './pointwise/comparison.ts'
 export { clamp, maskedFill, where } from './pointwise/select.ts'
-export { ceil, cos, erf, exp, expm1, floor, log, log1p, reciprocal, round, rsqrt, sigmoid, sin, sqrt, square, tanh, trunc } from './pointwise/unary.ts'
+export {
+  ceil,
+  cos,
+  erf,
+  exp,
+  expm1,
+  floor,
+  log,
+  log1p,
+  reciprocal,
+  round,
+  rsqrt,
+  sigmoid,
+  sin,
+  sqrt,
+  square,
+  tanh,
+  trunc,
+} from './pointwise/unary.ts'
 export { relu_ } from './pointwise/inplace.ts'
 export { all, amax, amin, any, argmax, argmin, max, min } from './reduction/extremes.ts'
 export { cumsum } from './reduction/cumsum.ts'
@@ -20,7 +55,23 @@ export { argsort, sort, topk } from './sort.ts'
 export type { SortOptions, TopkOptions } from './sort.ts'
 export { tril, triu } from './triangular.ts'
 export { flip, roll } from './view/repeat.ts'
-export { asStrided, clone, detach, flatten, gather, indexSelect, narrow, permute, reshape, scatterAdd, select, squeeze, t, transpose, unsqueeze } from './view/index.ts'
+export {
+  asStrided,
+  clone,
+  detach,
+  flatten,
+  gather,
+  indexSelect,
+  narrow,
+  permute,
+  reshape,
+  scatterAdd,
+  select,
+  squeeze,
+  t,
+  transpose,
+  unsqueeze,
+} from './view/index.ts'
 export { allclose, equal } from './compare.ts'
 export type { AllcloseOptions } from './compare.ts'
 export { addmm, baddbmm, bmm, dot, matmul, mm, mv, outer } from './linalg/index.ts'

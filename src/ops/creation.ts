@@ -23,7 +23,8 @@ export type TensorData = number | boolean | readonly TensorData[] | Float32Array
  * unless `dtype` says otherwise. PyTorch's `torch.tensor`.
  */
 export function tensor(data: TensorData, options: CreationOptions = {}): Tensor {
-  for (const key of Object.keys(options)) if (key !== 'dtype' && key !== 'requiresGrad') throw new ArgumentError(`torch.tensor: unknown option '${key}'; known are dtype, requiresGrad.`)
+  for (const key of Object.keys(options))
+    if (key !== 'dtype' && key !== 'requiresGrad') throw new ArgumentError(`torch.tensor: unknown option '${key}'; known are dtype, requiresGrad.`)
   // The values are there: a new tensor is made now, also while a mode captures or fakes.
   const made = withoutModes(() => fromNested(data, options.dtype ?? null))
   return finish('torch.tensor', made, options.requiresGrad === true)
@@ -32,7 +33,8 @@ nameTarget(tensor, { name: 'torch.tensor' })
 
 function fromNested(data: TensorData, dtype: DType | null): Tensor {
   if (ArrayBuffer.isView(data)) {
-    const own: DType = data instanceof Float32Array ? 'float32' : data instanceof Float64Array ? 'float64' : data instanceof Int32Array ? 'int32' : 'bool'
+    const own: DType =
+      data instanceof Float32Array ? 'float32' : data instanceof Float64Array ? 'float64' : data instanceof Int32Array ? 'int32' : 'bool'
     return tensorFromValues(data as Float32Array, [data.length], dtype ?? own)
   }
   const shape: number[] = []
@@ -41,12 +43,17 @@ function fromNested(data: TensorData, dtype: DType | null): Tensor {
   let bool = true
   const visit = (value: unknown, depth: number): void => {
     if (Array.isArray(value)) {
-      if (depth >= shape.length || value.length !== shape[depth]) throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected ${shape[depth] ?? 'a number'} elements at depth ${depth}, got ${value.length}.`)
+      if (depth >= shape.length || value.length !== shape[depth])
+        throw new ShapeError(
+          `torch.tensor: the nested arrays are ragged: expected ${shape[depth] ?? 'a number'} elements at depth ${depth}, got ${value.length}.`,
+        )
       for (const item of value) visit(item, depth + 1)
       return
     }
-    if (depth !== shape.length) throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${String(value)}.`)
-    if (typeof value !== 'number' && typeof value !== 'boolean') throw new ArgumentError(`torch.tensor: expected numbers or booleans, got ${value === null ? 'null' : typeof value}.`)
+    if (depth !== shape.length)
+      throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${String(value)}.`)
+    if (typeof value !== 'number' && typeof value !== 'boolean')
+      throw new ArgumentError(`torch.tensor: expected numbers or booleans, got ${value === null ? 'null' : typeof value}.`)
     if (typeof value === 'number') bool = false
     flat.push(Number(value))
   }
@@ -63,7 +70,11 @@ function fillKernel(dtype: DType): CompiledKernel {
     const i = loopVar('i', n)
     const value = scalarParam('value', dtype)
     const out = bufferParam('out', dtype, 'write')
-    kernel = compileKernel({ name: 'fill', params: [out, n, value], body: [forLoop(i, 'simd', [store(out, { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }, scalar(value))])] })
+    kernel = compileKernel({
+      name: 'fill',
+      params: [out, n, value],
+      body: [forLoop(i, 'simd', [store(out, { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }, scalar(value))])],
+    })
     fillKernels.set(dtype, kernel)
   }
   return kernel
@@ -89,7 +100,10 @@ const fullOf: OpFunction<(size: readonly number[], fillValue: number, dtype: DTy
 /** Marks a new tensor as a leaf that requires grad; above the modes, so that captures see it too. */
 function finish(op: string, out: Tensor, requiresGrad: boolean): Tensor {
   if (!requiresGrad) return out
-  if (!dtypeInfo[out.dtype].floating) throw new ArgumentError(`${op}: only floating-point tensors can require gradients, this one is ${out.dtype}; leave out requiresGrad, or ask for dtype 'float32'.`)
+  if (!dtypeInfo[out.dtype].floating)
+    throw new ArgumentError(
+      `${op}: only floating-point tensors can require gradients, this one is ${out.dtype}; leave out requiresGrad, or ask for dtype 'float32'.`,
+    )
   out.requiresGrad = true
   return out
 }
@@ -114,42 +128,48 @@ type Sized = (...size: readonly (number | readonly number[] | CreationOptions)[]
 export const zeros: OpFunction<Sized> = defineOp({
   schema: 'zeros(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.zeros', size, 0, dtype ?? 'float32', requiresGrad),
+  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.zeros', size, 0, dtype ?? 'float32', requiresGrad),
 })
 
 /** Ones. PyTorch's `torch.ones`. */
 export const ones: OpFunction<Sized> = defineOp({
   schema: 'ones(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.ones', size, 1, dtype ?? 'float32', requiresGrad),
+  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.ones', size, 1, dtype ?? 'float32', requiresGrad),
 })
 
 /** A tensor whose values are not specified (zeros here: old memory is never shown). PyTorch's `torch.empty`. */
 export const empty: OpFunction<Sized> = defineOp({
   schema: 'empty(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.empty', size, 0, dtype ?? 'float32', requiresGrad),
+  decompose: (size: readonly number[], dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.empty', size, 0, dtype ?? 'float32', requiresGrad),
 })
 
 /** Zeros of another tensor's shape and dtype. PyTorch's `torch.zeros_like`. */
 export const zerosLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'zeros_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.zeros_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.zeros_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
 })
 
 /** Ones of another tensor's shape and dtype. PyTorch's `torch.ones_like`. */
 export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'ones_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.ones_like', self.shape, 1, dtype ?? self.dtype, requiresGrad),
+  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.ones_like', self.shape, 1, dtype ?? self.dtype, requiresGrad),
 })
 
 /** One value in another tensor's shape and dtype. PyTorch's `torch.full_like`. */
 export const fullLike: OpFunction<(self: Tensor, fillValue: number, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self: Tensor, value: number, dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.full_like', self.shape, value, dtype ?? self.dtype, requiresGrad),
+  decompose: (self: Tensor, value: number, dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.full_like', self.shape, value, dtype ?? self.dtype, requiresGrad),
 })
 
 const rangeKernels = new Map<DType, CompiledKernel>()
@@ -162,7 +182,11 @@ function rangeKernel(dtype: DType): CompiledKernel {
     const [start, step] = [scalarParam('start', dtype), scalarParam('step', dtype)]
     const out = bufferParam('out', dtype, 'write')
     const value = call('add', scalar(start), call('mul', cast(iota(i), dtype), scalar(step)))
-    kernel = compileKernel({ name: 'arange', params: [out, n, start, step], body: [forLoop(i, 'simd', [store(out, { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }, value)])] })
+    kernel = compileKernel({
+      name: 'arange',
+      params: [out, n, start, step],
+      body: [forLoop(i, 'simd', [store(out, { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }, value)])],
+    })
     rangeKernels.set(dtype, kernel)
   }
   return kernel
@@ -218,7 +242,14 @@ export const eye: OpFunction<(n: number, m?: number | null | CreationOptions, op
     checkSize('torch.eye', [n, m ?? n])
     const rows = rangeOf(0, 1, n, 'int32')
     const cols = m === null || m === n ? rows : rangeOf(0, 1, m, 'int32')
-    return finish('torch.eye', rows.unsqueeze(1).eq(cols).to(dtype ?? 'float32'), requiresGrad)
+    return finish(
+      'torch.eye',
+      rows
+        .unsqueeze(1)
+        .eq(cols)
+        .to(dtype ?? 'float32'),
+      requiresGrad,
+    )
   },
 })
 
@@ -226,12 +257,14 @@ export const eye: OpFunction<(n: number, m?: number | null | CreationOptions, op
 export const scalarTensor: OpFunction<(value: number, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'scalar_tensor(Scalar s, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (value: number, dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.scalar_tensor', [], value, dtype ?? 'float32', requiresGrad),
+  decompose: (value: number, dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.scalar_tensor', [], value, dtype ?? 'float32', requiresGrad),
 })
 
 /** Like {@link zeros}, in another tensor's shape, values not specified. PyTorch's `torch.empty_like`. */
 export const emptyLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'empty_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor => filled('torch.empty_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor =>
+    filled('torch.empty_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
 })

@@ -74,7 +74,8 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   if (declaration.reduction !== undefined && (schema.args[1]?.name !== 'dim' || schema.args[2]?.name !== 'keepdim')) {
     throw new InternalError(`operator ${qualname}: the arguments of a reduction are (self, dim, keepdim), in this order`)
   }
-  if (declaration.functional !== undefined && functional === null) throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
+  if (declaration.functional !== undefined && functional === null)
+    throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
   const op: { -readonly [K in keyof OpDef]: OpDef[K] } = {
     id: table.length,
     name: schema.name,

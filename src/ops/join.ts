@@ -17,7 +17,9 @@ function catSpec(tensors: readonly Tensor[], dim: number): TensorSpec {
   let { dtype } = first
   tensors.forEach((t, k) => {
     if (t.ndim !== first.ndim || t.shape.some((s, i) => i !== at && s !== first.shape[i])) {
-      throw new ShapeError(`torch.cat: tensors[0] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`)
+      throw new ShapeError(
+        `torch.cat: tensors[0] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`,
+      )
     }
     size += t.shape[at] as number
     dtype = promoteTypes(dtype, t.dtype)
@@ -57,26 +59,35 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
 /** Tensors of one shape along a new dimension. PyTorch's `torch.stack`. */
 export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'stack(Tensor[] tensors, int dim=0) -> Tensor',
-  decompose: (tensors: readonly Tensor[], dim: number): Tensor => cat(tensors.map((t) => unsqueeze(t, dim)), dim),
+  decompose: (tensors: readonly Tensor[], dim: number): Tensor =>
+    cat(
+      tensors.map((t) => unsqueeze(t, dim)),
+      dim,
+    ),
 })
 
 /** Parts of `splitSize` elements (or of the listed sizes) along a dimension. PyTorch's `torch.split`. */
-export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
-  schema: 'split(Tensor self, any split_size, int dim=0) -> Tensor[]',
-  method: true,
-  decompose: (self: Tensor, splitSize: number | readonly number[], dim: number): readonly Tensor[] => {
-    const at = wrapDim('torch.split', dim, self.ndim)
-    const total = self.shape[at] as number
-    const sizes = typeof splitSize === 'number' ? Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize)) : splitSize
-    if (sizes.reduce((a, b) => a + b, 0) !== total) throw new ShapeError(`torch.split: the sizes [${sizes.join(', ')}] do not add up to ${total}, the size of dimension ${dim}.`)
-    let start = 0
-    return sizes.map((size) => {
-      const part = slice(self, at, start, start + size)
-      start += size
-      return part
-    })
-  },
-})
+export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
+  defineOp({
+    schema: 'split(Tensor self, any split_size, int dim=0) -> Tensor[]',
+    method: true,
+    decompose: (self: Tensor, splitSize: number | readonly number[], dim: number): readonly Tensor[] => {
+      const at = wrapDim('torch.split', dim, self.ndim)
+      const total = self.shape[at] as number
+      const sizes =
+        typeof splitSize === 'number'
+          ? Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
+          : splitSize
+      if (sizes.reduce((a, b) => a + b, 0) !== total)
+        throw new ShapeError(`torch.split: the sizes [${sizes.join(', ')}] do not add up to ${total}, the size of dimension ${dim}.`)
+      let start = 0
+      return sizes.map((size) => {
+        const part = slice(self, at, start, start + size)
+        start += size
+        return part
+      })
+    },
+  })
 
 /** `chunks` parts of nearly equal size. PyTorch's `torch.chunk`. */
 export const chunk: OpFunction<(self: Tensor, chunks: number, dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
@@ -103,7 +114,8 @@ export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: nu
 export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], value?: number) => Tensor> = defineOp({
   schema: 'constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor',
   decompose: (self: Tensor, pad: readonly number[], value: number): Tensor => {
-    if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim) throw new ArgumentError(`torch.constant_pad_nd: pad must hold pairs for at most ${self.ndim} dimensions, got [${pad.join(', ')}].`)
+    if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim)
+      throw new ArgumentError(`torch.constant_pad_nd: pad must hold pairs for at most ${self.ndim} dimensions, got [${pad.join(', ')}].`)
     let out = self
     for (let k = 0; k < pad.length / 2; k++) {
       const at = self.ndim - 1 - k

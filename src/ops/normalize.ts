@@ -97,9 +97,32 @@ function checkOne(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
 }
 
 function wrong(op: OpDef, arg: SchemaArgument, value: unknown): ArgumentError {
-  const words: Record<string, string> = { Tensor: 'a Tensor', Scalar: 'a number', int: 'an integer', float: 'a number', bool: 'true or false', str: 'a string', ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')" }
+  const words: Record<string, string> = {
+    Tensor: 'a Tensor',
+    Scalar: 'a number',
+    int: 'an integer',
+    float: 'a number',
+    bool: 'true or false',
+    str: 'a string',
+    ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')",
+  }
   const tensorOrNumber = arg.type.base === 'Tensor' && op.tags.has('pointwise') && arg.name !== 'self'
-  const expected = arg.type.list ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}` : tensorOrNumber ? 'a Tensor or a number' : (words[arg.type.base] ?? arg.type.base)
-  const got = value === null ? 'null' : value === undefined ? 'undefined' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? (value as object).constructor.name : typeof value === 'number' ? String(value) : typeof value
+  const expected = arg.type.list
+    ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`
+    : tensorOrNumber
+      ? 'a Tensor or a number'
+      : (words[arg.type.base] ?? arg.type.base)
+  const got =
+    value === null
+      ? 'null'
+      : value === undefined
+        ? 'undefined'
+        : Array.isArray(value)
+          ? 'an array'
+          : typeof value === 'object'
+            ? (value as object).constructor.name
+            : typeof value === 'number'
+              ? String(value)
+              : typeof value
   return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${got}.`)
 }

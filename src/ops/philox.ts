@@ -3,7 +3,20 @@
 //
 // Element i of n lies in word floor(i / q) at counter i mod q, where q = ceil(n / 4).
 import {
-  at, bufferParam, call, cast, compileKernel, constant, forLoop, iota, loopVar, scalar, scalarParam, sizeOf, sizeParam, store,
+  at,
+  bufferParam,
+  call,
+  cast,
+  compileKernel,
+  constant,
+  forLoop,
+  iota,
+  loopVar,
+  scalar,
+  scalarParam,
+  sizeOf,
+  sizeParam,
+  store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType, Expr, Stmt } from '../kernels/index.ts'
 import { numelOf, philox } from '../tensor/index.ts'
@@ -63,9 +76,15 @@ function kernelOf(kind: Kind): CompiledKernel {
   if (kernel !== undefined) return kernel
   const out = bufferParam('out', kind === 'integer' ? 'int32' : 'float32', 'write')
   const quarter = sizeParam('quarter')
-  const [seedLo, seedHi, offsetLo, offsetHi, range, low] = ['seedLo', 'seedHi', 'offsetLo', 'offsetHi', 'range', 'low'].map((name) => scalarParam(name, 'int32')) as [
-    ReturnType<typeof scalarParam>, ReturnType<typeof scalarParam>, ReturnType<typeof scalarParam>, ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>, ReturnType<typeof scalarParam>,
+  const [seedLo, seedHi, offsetLo, offsetHi, range, low] = ['seedLo', 'seedHi', 'offsetLo', 'offsetHi', 'range', 'low'].map((name) =>
+    scalarParam(name, 'int32'),
+  ) as [
+    ReturnType<typeof scalarParam>,
+    ReturnType<typeof scalarParam>,
+    ReturnType<typeof scalarParam>,
+    ReturnType<typeof scalarParam>,
+    ReturnType<typeof scalarParam>,
+    ReturnType<typeof scalarParam>,
   ]
   const j = loopVar('j', quarter)
   const w = words(iota(j), scalar(seedLo), scalar(seedHi), scalar(offsetLo), scalar(offsetHi))
@@ -74,7 +93,11 @@ function kernelOf(kind: Kind): CompiledKernel {
     const index = at([j, 1])
     return store(out, { ...index, dynamic: word === 0 ? [] : [{ value: call('mul', sizeOf(quarter), int(word)), stride: 1 }] }, value)
   })
-  kernel = compileKernel({ name: `philox_${kind}`, params: [out, quarter, seedLo, seedHi, offsetLo, offsetHi, ...ends], body: [forLoop(j, 'simd', body)] })
+  kernel = compileKernel({
+    name: `philox_${kind}`,
+    params: [out, quarter, seedLo, seedHi, offsetLo, offsetHi, ...ends],
+    body: [forLoop(j, 'simd', body)],
+  })
   kernels.set(kind, kernel)
   return kernel
 }
@@ -90,7 +113,9 @@ function runPhilox(kind: Kind, size: readonly number[], draw: readonly number[],
  * 24 random bits per element of `index` (int32, 0 to n - 1), from word `word` of the element's counter; or, with word -1, of the word where the element lies.
  * Internal: the per-element form of the random primitives.
  */
-export const philoxBits: OpFunction<(index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
+export const philoxBits: OpFunction<
+  (index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
+> = defineOp({
   schema: `philox_bits(Tensor index, int quarter, int word, int shift, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   tags: ['pointwise'],
@@ -169,7 +194,9 @@ const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = de
 })
 
 /** Integers from low to low + range - 1. Internal: `torch.randint` draws the scalars. */
-export const philoxInteger: OpFunction<(size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
+export const philoxInteger: OpFunction<
+  (size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
+> = defineOp({
   schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,

@@ -27,7 +27,8 @@ function draw(generator: Generator | null): Draw {
 }
 
 function checkFloat(op: string, dtype: DType | null): void {
-  if (dtype !== null && !isFloatDType(dtype)) throw new ArgumentError(`${op}: dtype must be float32 or float64, got ${dtype}. Use torch.randint for integers.`)
+  if (dtype !== null && !isFloatDType(dtype))
+    throw new ArgumentError(`${op}: dtype must be float32 or float64, got ${dtype}. Use torch.randint for integers.`)
 }
 
 const finish = (out: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor => {
@@ -64,8 +65,18 @@ export const randn: OpFunction<(size: readonly number[], options?: RandomOptions
 export const randint: OpFunction<(low: number, high: number, size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
   schema: `randint(int low, int high, int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (_low: number, _high: number, size: readonly number[], _g: Generator | null, dtype: DType | null): TensorSpec => ({ shape: size, dtype: dtype ?? 'int32' }),
-  decompose: (low: number, high: number, size: readonly number[], generator: Generator | null, dtype: DType | null, requiresGrad: boolean): Tensor => {
+  meta: (_low: number, _high: number, size: readonly number[], _g: Generator | null, dtype: DType | null): TensorSpec => ({
+    shape: size,
+    dtype: dtype ?? 'int32',
+  }),
+  decompose: (
+    low: number,
+    high: number,
+    size: readonly number[],
+    generator: Generator | null,
+    dtype: DType | null,
+    requiresGrad: boolean,
+  ): Tensor => {
     const range = high - low
     if (!Number.isInteger(low) || !Number.isInteger(high) || range <= 0 || range > 2 ** 32 - 1) {
       throw new ArgumentError(`torch.randint: expected integers low < high, got low=${low} and high=${high}.`)
@@ -112,36 +123,39 @@ export const bernoulli: OpFunction<(self: Tensor, options?: { readonly generator
   tags: ['random'],
   meta: (self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
   decompose: (self: Tensor, generator: Generator | null): Tensor => {
-    if (!isFloatDType(self.dtype)) throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.shape)}).`)
+    if (!isFloatDType(self.dtype))
+      throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.shape)}).`)
     return to(lt(philoxUniform(self.shape, ...draw(generator)), self), self.dtype)
   },
 })
 
 /** Fills `self` with uniform numbers in [from, to), in place. PyTorch's `Tensor.uniform_`. */
-export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
-  schema: 'uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
-  method: true,
-  tags: ['random', 'mutates'],
-  meta: (self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
-  decompose: (self: Tensor, from: number, end: number, generator: Generator | null): Tensor => {
-    if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
-    return copy_(self, add(mul(philoxUniform(self.shape, ...draw(generator)), end - from), from))
-  },
-})
+export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, options?: { readonly generator?: Generator | null }) => Tensor> =
+  defineOp({
+    schema: 'uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)',
+    namespace: 'torch.ops.tensorfx',
+    method: true,
+    tags: ['random', 'mutates'],
+    meta: (self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
+    decompose: (self: Tensor, from: number, end: number, generator: Generator | null): Tensor => {
+      if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
+      return copy_(self, add(mul(philoxUniform(self.shape, ...draw(generator)), end - from), from))
+    },
+  })
 
 /** Fills `self` with normal numbers, in place. PyTorch's `Tensor.normal_`. */
-export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
-  schema: 'normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
-  method: true,
-  tags: ['random', 'mutates'],
-  meta: (self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
-  decompose: (self: Tensor, mean: number, std: number, generator: Generator | null): Tensor => {
-    if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
-    return copy_(self, add(mul(philoxNormal(self.shape, ...draw(generator)), std), mean))
-  },
-})
+export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, options?: { readonly generator?: Generator | null }) => Tensor> =
+  defineOp({
+    schema: 'normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)',
+    namespace: 'torch.ops.tensorfx',
+    method: true,
+    tags: ['random', 'mutates'],
+    meta: (self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
+    decompose: (self: Tensor, mean: number, std: number, generator: Generator | null): Tensor => {
+      if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
+      return copy_(self, add(mul(philoxNormal(self.shape, ...draw(generator)), std), mean))
+    },
+  })
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {

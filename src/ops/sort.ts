@@ -44,7 +44,9 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     const indices = new Int32Array(count * k)
     const before = largest ? (a: number, b: number): number => ascending(b, a) : ascending
     for (let line = 0; line < count; line++) {
-      const order = Array.from({ length: n }, (_, i) => i).sort((x, y) => before(lines[line * n + x] as number, lines[line * n + y] as number) || x - y)
+      const order = Array.from({ length: n }, (_, i) => i).sort(
+        (x, y) => before(lines[line * n + x] as number, lines[line * n + y] as number) || x - y,
+      )
       for (let i = 0; i < k; i++) {
         values[line * k + i] = lines[line * n + (order[i] as number)] as number
         indices[line * k + i] = order[i] as number
@@ -72,7 +74,8 @@ export interface SortOptions {
 export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => readonly Tensor[]> = defineOp({
   schema: 'sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor, Tensor)',
   method: true,
-  decompose: (self: Tensor, dim: number, descending: boolean): readonly Tensor[] => topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
+  decompose: (self: Tensor, dim: number, descending: boolean): readonly Tensor[] =>
+    topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
 })
 
 /** The indices that sort a dimension. int32. PyTorch's `torch.argsort`. */

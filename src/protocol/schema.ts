@@ -44,7 +44,12 @@ function parseDefault(text: string): unknown {
   if (text === 'None') return null
   if (text === 'True') return true
   if (text === 'False') return false
-  if (text.startsWith('[')) return text.slice(1, -1).split(',').filter((s) => s.trim() !== '').map((s) => parseDefault(s.trim()))
+  if (text.startsWith('['))
+    return text
+      .slice(1, -1)
+      .split(',')
+      .filter((s) => s.trim() !== '')
+      .map((s) => parseDefault(s.trim()))
   if (/^["'].*["']$/.test(text)) return text.slice(1, -1)
   if (text === 'inf') return Infinity
   if (text === '-inf') return -Infinity

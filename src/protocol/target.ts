@@ -26,9 +26,13 @@ export interface TargetInfo {
 const registry = new Map<string, TargetFunction>()
 
 /** Gives `fn` a qualified name and registers it. Throws ArgumentError when the name already belongs to another function. */
-export function nameTarget<F extends TargetFunction>(fn: F, info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema }): F {
+export function nameTarget<F extends TargetFunction>(
+  fn: F,
+  info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema },
+): F {
   const known = registry.get(info.name)
-  if (known !== undefined && known !== fn) throw new ArgumentError(`nameTarget: the name '${info.name}' already belongs to another function; choose another name.`)
+  if (known !== undefined && known !== fn)
+    throw new ArgumentError(`nameTarget: the name '${info.name}' already belongs to another function; choose another name.`)
   const full: TargetInfo = {
     name: info.name,
     shortName: info.shortName ?? info.name.slice(info.name.lastIndexOf('.') + 1),

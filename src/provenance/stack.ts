@@ -46,10 +46,12 @@ export class CapturedStack {
 
   /** PyTorch's form: `  File "model.ts", line 3, in forward` and the source line below, innermost last. */
   toString(): string {
-    return this.frames.map((f) => {
-      const code = sourceLine(f)
-      return `  File "${f.file}", line ${f.line}, in ${f.fn}\n${code === null ? '' : `    ${code.trim()}\n`}`
-    }).join('')
+    return this.frames
+      .map((f) => {
+        const code = sourceLine(f)
+        return `  File "${f.file}", line ${f.line}, in ${f.fn}\n${code === null ? '' : `    ${code.trim()}\n`}`
+      })
+      .join('')
   }
 
   toJSON(): readonly Frame[] {
@@ -86,7 +88,15 @@ function parseStack(text: string): Frame[] {
 
 function isForeign(url: string): boolean {
   return (
-    url.startsWith('node:') || url.startsWith('native') || url === '<anonymous>' || url.includes('tensorfx-generated/') || url.startsWith(OWN) || url.startsWith(OWN_PATH) ||
-    url.includes('/node_modules/vitest/') || url.includes('/node_modules/@vitest/') || url.includes('wasm://') || url.includes('eval at')
+    url.startsWith('node:') ||
+    url.startsWith('native') ||
+    url === '<anonymous>' ||
+    url.includes('tensorfx-generated/') ||
+    url.startsWith(OWN) ||
+    url.startsWith(OWN_PATH) ||
+    url.includes('/node_modules/vitest/') ||
+    url.includes('/node_modules/@vitest/') ||
+    url.includes('wasm://') ||
+    url.includes('eval at')
   )
 }

@@ -37,7 +37,8 @@ export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unkno
   let next = 0
   const build = (s: TreeSpec): unknown => {
     if (s.kind === 'leaf') {
-      if (next >= leaves.length) throw new ArgumentError(`treeUnflatten: the structure has more than ${leaves.length} leaves; pass one value per leaf.`)
+      if (next >= leaves.length)
+        throw new ArgumentError(`treeUnflatten: the structure has more than ${leaves.length} leaves; pass one value per leaf.`)
       return leaves[next++]
     }
     const children = s.children.map(build)
@@ -46,7 +47,8 @@ export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unkno
     return Object.fromEntries(s.keys.map((key, i): [string, unknown] => [key as string, children[i]]))
   }
   const value = build(spec)
-  if (next !== leaves.length) throw new ArgumentError(`treeUnflatten: ${leaves.length} values for a structure of ${next} leaves; pass one value per leaf.`)
+  if (next !== leaves.length)
+    throw new ArgumentError(`treeUnflatten: ${leaves.length} values for a structure of ${next} leaves; pass one value per leaf.`)
   return value
 }
 

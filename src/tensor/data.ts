@@ -43,7 +43,9 @@ function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, bl
   if (dim === tensor.ndim) return one(start)
   const size = tensor.shape[dim] as number
   const step = size === 0 ? 0 : block / size
-  return Array.from({ length: size }, (_, i) => (step === 1 && dim === tensor.ndim - 1 ? one(start + i) : nest(values, tensor, dim + 1, start + i * step, step)))
+  return Array.from({ length: size }, (_, i) =>
+    step === 1 && dim === tensor.ndim - 1 ? one(start + i) : nest(values, tensor, dim + 1, start + i * step, step),
+  )
 }
 
 const methods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
@@ -54,7 +56,10 @@ const methods: Record<string | symbol, (this: Tensor, ...args: never[]) => unkno
     return readElements(this)
   },
   item(this: Tensor): number | boolean {
-    if (this.numel !== 1) throw new ArgumentError(`item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`)
+    if (this.numel !== 1)
+      throw new ArgumentError(
+        `item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
+      )
     const { data, base } = windowOf(this)
     const value = data[base + this.offset] as number
     return this.dtype === 'bool' ? value !== 0 : value

@@ -38,12 +38,20 @@ export interface ElementWindow {
 export function windowOf(tensor: Tensor): ElementWindow {
   const { block } = tensor.realize()
   if (block.ptr !== 0) return { data: heapOf(tensor.dtype), base: block.ptr / dtypeInfo[tensor.dtype].size }
-  if (block.spill === null) throw new ArgumentError('the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.')
+  if (block.spill === null)
+    throw new ArgumentError(
+      'the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.',
+    )
   return { data: spillOf(tensor.dtype, block.spill), base: 0 }
 }
 
 /** Calls `visit` with the storage position of every element, in row-major order of the tensor's shape. */
-export function forEachElement(shape: readonly number[], strides: readonly number[], offset: number, visit: (position: number, index: number) => void): void {
+export function forEachElement(
+  shape: readonly number[],
+  strides: readonly number[],
+  offset: number,
+  visit: (position: number, index: number) => void,
+): void {
   const rank = shape.length
   let total = 1
   for (const size of shape) total *= size
@@ -104,7 +112,9 @@ export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dty
   const layout = strides ?? contiguousStrides(shape)
   const reach = shape.includes(0) ? 0 : shape.reduce((last, n, i) => last + (n - 1) * (layout[i] as number), 1)
   if (bytes.length < reach * size) {
-    throw new ArgumentError(`tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${reach * size} bytes, got ${bytes.length}.`)
+    throw new ArgumentError(
+      `tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${reach * size} bytes, got ${bytes.length}.`,
+    )
   }
   const storage = Storage.allocate(bytes.length)
   storage.writeBytes(bytes)

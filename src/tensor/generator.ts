@@ -19,7 +19,8 @@ export interface GeneratorState {
 const TWO_32 = 2 ** 32
 
 function checkCounter(where: string, what: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 0) throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${String(value)}.`)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${String(value)}.`)
   return value
 }
 

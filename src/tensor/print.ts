@@ -13,7 +13,14 @@ export function pythonFixed(x: number, digits: number): string {
   if (Number.isNaN(x)) return 'nan'
   if (!Number.isFinite(x)) return x > 0 ? 'inf' : '-inf'
   let text = Math.abs(x).toFixed(digits)
-  if (/^50*$/.test(Math.abs(x).toFixed(digits + 30).split('.')[1]?.slice(digits) ?? '')) {
+  if (
+    /^50*$/.test(
+      Math.abs(x)
+        .toFixed(digits + 30)
+        .split('.')[1]
+        ?.slice(digits) ?? '',
+    )
+  ) {
     const last = Number(text.at(-1))
     if (last % 2 === 1) text = (Number(text) - 10 ** -digits).toFixed(digits)
   }

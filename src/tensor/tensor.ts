@@ -108,7 +108,8 @@ export class Tensor {
   /** The storage; computes a pending tensor first. Throws ArgumentError for a fake one. */
   realize(): Storage {
     if (this.storage === null) {
-      if (this.pending === null) throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
+      if (this.pending === null)
+        throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
       this.pending.materialize(this)
     }
     return this.storage as unknown as Storage

@@ -16,7 +16,7 @@ describe('makeFx', () => {
   })
 
   it('gradients that are computed inside are in the graph', () => {
-    const gm = makeFx((x: Tensor) => grad(x.sin().sum(), x)[0])(torch.ones([3], ).requiresGrad_())
+    const gm = makeFx((x: Tensor) => grad(x.sin().sum(), x)[0])(torch.ones([3]).requiresGrad_())
     expect(gm.code).toContain('torch.cos(')
     const x = torch.randn([3])
     expect(torch.allclose(gm.forward(x) as Tensor, x.cos())).toBe(true)

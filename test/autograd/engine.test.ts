@@ -80,13 +80,19 @@ describe('backward', () => {
   it('restricts itself to the inputs asked for', () => {
     const x = leaf([1])
     const y = leaf([2])
-    x.mul(y).sum().backward({ inputs: [y] })
+    x.mul(y)
+      .sum()
+      .backward({ inputs: [y] })
     expect(x.grad).toBeNull()
     expect(values(y.grad)).toEqual([1])
   })
 
   it('rejects unknown options', () => {
-    expect(() => leaf([1]).sum().backward({ keepGraph: true } as never)).toThrow(/unknown option 'keepGraph'/)
+    expect(() =>
+      leaf([1])
+        .sum()
+        .backward({ keepGraph: true } as never),
+    ).toThrow(/unknown option 'keepGraph'/)
   })
 
   it('walks a chain of 100,000 nodes', () => {

@@ -71,7 +71,9 @@ describe('the minifier', () => {
 
   it('an input that is returned: 2 nodes, 1 input', async () => {
     const gm = symbolicTrace((a: Tensor, b: Tensor) => [torch.sin(a), b, torch.cos(b)])
-    const result = await minifier(gm, [torch.ones([2]), torch.ones([2])], (g) => g.graph.outputNode().allInputNodes.some((n) => n.op === 'placeholder'))
+    const result = await minifier(gm, [torch.ones([2]), torch.ones([2])], (g) =>
+      g.graph.outputNode().allInputNodes.some((n) => n.op === 'placeholder'),
+    )
     expect(result.gm.graph.nodes.length).toBe(2)
     expect(result.inputs).toHaveLength(1)
   })

@@ -8,7 +8,10 @@ const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((m) => m[1] a
 
 /** The example as the body of an async function: its imports become dynamic ones. */
 function runnable(code: string): string {
-  return code.replace(/^import \{(.*)\} from '(.*)'$/gm, (_, names: string, from: string) => `const {${names.replaceAll(' as ', ': ')}} = await load('${from}')`)
+  return code.replace(
+    /^import \{(.*)\} from '(.*)'$/gm,
+    (_, names: string, from: string) => `const {${names.replaceAll(' as ', ': ')}} = await load('${from}')`,
+  )
 }
 
 const modules: Record<string, () => Promise<unknown>> = {
@@ -22,7 +25,9 @@ describe('the README', () => {
 
   it.each(examples.map((code, i) => [i + 1, code] as const))('example %i runs as it says', async (_, code) => {
     const lines: string[] = []
-    const log = vi.spyOn(console, 'log').mockImplementation((value: unknown) => void lines.push(typeof value === 'string' ? value : JSON.stringify(value)))
+    const log = vi
+      .spyOn(console, 'log')
+      .mockImplementation((value: unknown) => void lines.push(typeof value === 'string' ? value : JSON.stringify(value)))
     // oxlint-disable-next-line typescript/no-implied-eval -- the example's own text is what is tested
     const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (load: (name: string) => Promise<unknown>) => Promise<void>
     try {

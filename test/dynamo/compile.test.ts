@@ -2,7 +2,18 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { BackendCompilerFailed, FullGraphError, InvalidBackend, config, disable, explain, listBackends, registerBackend, reset, withConfig } from 'tensorfx/compile'
+import {
+  BackendCompilerFailed,
+  FullGraphError,
+  InvalidBackend,
+  config,
+  disable,
+  explain,
+  listBackends,
+  registerBackend,
+  reset,
+  withConfig,
+} from 'tensorfx/compile'
 
 const close = (a: Tensor, b: Tensor, tol = 1e-5): void => expect(torch.allclose(a, b, { rtol: tol, atol: tol })).toBe(true)
 
@@ -63,12 +74,15 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
 
   it('in-place operators write to the very tensor, and later reads see it', () => {
     const buffer = torch.zeros([3])
-    const fast = compile((x: Tensor) => {
-      buffer.add_(x)
-      const seen = buffer.mul(1)
-      buffer.mul_(2)
-      return seen
-    }, { backend })
+    const fast = compile(
+      (x: Tensor) => {
+        buffer.add_(x)
+        const seen = buffer.mul(1)
+        buffer.mul_(2)
+        return seen
+      },
+      { backend },
+    )
     expect(fast(torch.ones([3])).toArray()).toEqual([1, 1, 1])
     expect(buffer.toArray()).toEqual([2, 2, 2])
     expect(fast(torch.ones([3])).toArray()).toEqual([3, 3, 3])
@@ -81,16 +95,25 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
       return base.mul(1)
     }
     const fast = compile(f, { backend })
-    expect(fast(torch.zeros([2, 2])).toArray()).toEqual([[0, 0], [10, 10]])
-    expect(fast(torch.zeros([2, 2])).toArray()).toEqual([[0, 0], [10, 10]])
+    expect(fast(torch.zeros([2, 2])).toArray()).toEqual([
+      [0, 0],
+      [10, 10],
+    ])
+    expect(fast(torch.zeros([2, 2])).toArray()).toEqual([
+      [0, 0],
+      [10, 10],
+    ])
   })
 
   it('a written tensor that is read in the same call shows the new value', () => {
     const counter = torch.zeros([1])
-    const fast = compile((x: Tensor) => {
-      counter.add_(1)
-      return x.mul(counter.item() as number)
-    }, { backend })
+    const fast = compile(
+      (x: Tensor) => {
+        counter.add_(1)
+        return x.mul(counter.item() as number)
+      },
+      { backend },
+    )
     expect(fast(torch.ones([2])).toArray()).toEqual([1, 1])
     expect(fast(torch.ones([2])).toArray()).toEqual([2, 2])
   })
@@ -174,23 +197,32 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
 
   it('tensors that leave by another way than return', () => {
     const kept: Tensor[] = []
-    const fast = compile((x: Tensor) => {
-      const y = x.mul(2)
-      kept.push(y)
-      return y.add(1)
-    }, { backend })
+    const fast = compile(
+      (x: Tensor) => {
+        const y = x.mul(2)
+        kept.push(y)
+        return y.add(1)
+      },
+      { backend },
+    )
     for (let i = 0; i < 2; i++) fast(torch.full([2], i + 1))
-    expect(kept.map((t) => t.toArray())).toEqual([[2, 2], [4, 4]])
+    expect(kept.map((t) => t.toArray())).toEqual([
+      [2, 2],
+      [4, 4],
+    ])
   })
 
   it('an exception leaves nothing behind', () => {
     let fail = true
     const buffer = torch.zeros([2])
-    const fast = compile((x: Tensor) => {
-      buffer.add_(1)
-      if (fail) throw new Error('user error')
-      return x.add(buffer)
-    }, { backend })
+    const fast = compile(
+      (x: Tensor) => {
+        buffer.add_(1)
+        if (fail) throw new Error('user error')
+        return x.add(buffer)
+      },
+      { backend },
+    )
     expect(() => fast(torch.ones([2]))).toThrow('user error')
     expect(buffer.toArray()).toEqual([1, 1])
     fail = false
@@ -199,13 +231,28 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
   })
 
   it('nested structures in and out, views and inputs returned', () => {
-    const fast = compile((args: { a: Tensor; list: Tensor[] }) => ({ sum: args.a.add(args.list[0] as Tensor), same: args.a, view: (args.list[0] as Tensor).t() }), { backend })
-    const a = torch.tensor([[1, 2], [3, 4]])
-    const b = torch.tensor([[5, 6], [7, 8]])
+    const fast = compile(
+      (args: { a: Tensor; list: Tensor[] }) => ({ sum: args.a.add(args.list[0] as Tensor), same: args.a, view: (args.list[0] as Tensor).t() }),
+      { backend },
+    )
+    const a = torch.tensor([
+      [1, 2],
+      [3, 4],
+    ])
+    const b = torch.tensor([
+      [5, 6],
+      [7, 8],
+    ])
     const out = fast({ a, list: [b] })
-    expect(out.sum.toArray()).toEqual([[6, 8], [10, 12]])
+    expect(out.sum.toArray()).toEqual([
+      [6, 8],
+      [10, 12],
+    ])
     expect(out.same).toBe(a)
-    expect(out.view.toArray()).toEqual([[5, 7], [6, 8]])
+    expect(out.view.toArray()).toEqual([
+      [5, 7],
+      [6, 8],
+    ])
   })
 
   it('a compiled function inside a compiled function is part of its graph', () => {
@@ -236,7 +283,9 @@ describe('errors and limits', () => {
     expect((error as Error).message).toMatch(/backend='relu_compile_error_TESTING_ONLY' raised:\nReluCompileError: relu found in graph/)
     expect((error as Error).cause).toBeInstanceOf(Error)
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    withConfig({ suppressErrors: true }, () => expect(compile((x: Tensor) => torch.relu(x), { backend: 'relu_compile_error_TESTING_ONLY' })(torch.ones([2])).toArray()).toEqual([1, 1]))
+    withConfig({ suppressErrors: true }, () =>
+      expect(compile((x: Tensor) => torch.relu(x), { backend: 'relu_compile_error_TESTING_ONLY' })(torch.ones([2])).toArray()).toEqual([1, 1]),
+    )
     expect(warn).toHaveBeenCalled()
     warn.mockRestore()
   })
@@ -251,7 +300,12 @@ describe('errors and limits', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const fast = compile((x: Tensor, n: number) => x.reshape([n, -1]).sum(0), { backend: 'eager' })
     withConfig({ recompileLimit: 2 }, () => {
-      for (const n of [1, 2, 3, 4, 6, 12]) expect(fast(torch.ones([12]), n).sum().item()).toBe(12)
+      for (const n of [1, 2, 3, 4, 6, 12])
+        expect(
+          fast(torch.ones([12]), n)
+            .sum()
+            .item(),
+        ).toBe(12)
     })
     expect(warn).toHaveBeenCalledTimes(1)
     expect(warn.mock.calls[0]?.[0]).toMatch(/recompileLimit \(2\) reached/)
@@ -282,7 +336,9 @@ describe('explain', () => {
     expect(report.graphBreakCount).toBe(1)
     expect(report.opCount).toBe(3)
     const text = String(report)
-    expect(text).toMatch(/^Graph Count: 2\nGraph Break Count: 1\nOp Count: 3\nBreak Reasons:\n {2}Break Reason 1:\n {4}Reason: the value of a tensor is read/)
+    expect(text).toMatch(
+      /^Graph Count: 2\nGraph Break Count: 1\nOp Count: 3\nBreak Reasons:\n {2}Break Reason 1:\n {4}Reason: the value of a tensor is read/,
+    )
     expect(text).toMatch(/compile\.test\.ts", line \d+/)
   })
 

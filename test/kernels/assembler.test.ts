@@ -79,19 +79,45 @@ test('every instruction of the tables is accepted by the engine', () => {
   const types: readonly ValueType[] = ['i32', 'i64', 'f32', 'f64', 'v128']
   const results: readonly (ValueType | null)[] = [...types, null]
   // No operand types are written in the tables, so look for one signature that validates.
-  const signatures: ValueType[][] = [[], ...types.map((a) => [a]), ...types.flatMap((a) => types.map((b) => [a, b])), ['i32', 'i32', 'i32'], ['v128', 'v128', 'v128']]
+  const signatures: ValueType[][] = [
+    [],
+    ...types.map((a) => [a]),
+    ...types.flatMap((a) => types.map((b) => [a, b])),
+    ['i32', 'i32', 'i32'],
+    ['v128', 'v128', 'v128'],
+  ]
   const accepted = (write: (f: ReturnType<ModuleBuilder['function']>) => void): boolean =>
-    signatures.some((signature) => results.some((result) => {
-      const m = new ModuleBuilder()
-      m.importMemory()
-      const f = m.function([], result === null ? [] : [result])
-      for (const type of signature) operand(f, type)
-      write(f)
-      return WebAssembly.validate(m.finish() as BufferSource)
-    }))
-  const plain = [...Object.keys(plainOps), ...Object.keys(saturatingOps), ...Object.keys(simdOps)] as Parameters<ReturnType<ModuleBuilder['function']>['op']>[0][]
-  for (const name of plain) expect(accepted((f) => f.op(name)), name).toBe(true)
-  for (const name of Object.keys(laneOps) as (keyof typeof laneOps)[]) expect(accepted((f) => f.lane(name, 1)), name).toBe(true)
-  for (const name of [...Object.keys(memoryOps), ...Object.keys(simdMemoryOps)] as (keyof typeof memoryOps)[]) expect(accepted((f) => f.memory(name, 300)), name).toBe(true)
-  for (const name of Object.keys(laneMemoryOps) as (keyof typeof laneMemoryOps)[]) expect(accepted((f) => f.laneMemory(name, 1, 300)), name).toBe(true)
+    signatures.some((signature) =>
+      results.some((result) => {
+        const m = new ModuleBuilder()
+        m.importMemory()
+        const f = m.function([], result === null ? [] : [result])
+        for (const type of signature) operand(f, type)
+        write(f)
+        return WebAssembly.validate(m.finish() as BufferSource)
+      }),
+    )
+  const plain = [...Object.keys(plainOps), ...Object.keys(saturatingOps), ...Object.keys(simdOps)] as Parameters<
+    ReturnType<ModuleBuilder['function']>['op']
+  >[0][]
+  for (const name of plain)
+    expect(
+      accepted((f) => f.op(name)),
+      name,
+    ).toBe(true)
+  for (const name of Object.keys(laneOps) as (keyof typeof laneOps)[])
+    expect(
+      accepted((f) => f.lane(name, 1)),
+      name,
+    ).toBe(true)
+  for (const name of [...Object.keys(memoryOps), ...Object.keys(simdMemoryOps)] as (keyof typeof memoryOps)[])
+    expect(
+      accepted((f) => f.memory(name, 300)),
+      name,
+    ).toBe(true)
+  for (const name of Object.keys(laneMemoryOps) as (keyof typeof laneMemoryOps)[])
+    expect(
+      accepted((f) => f.laneMemory(name, 1, 300)),
+      name,
+    ).toBe(true)
 })

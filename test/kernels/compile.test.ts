@@ -1,6 +1,25 @@
 // Compiling: the cache, the heap's memory, epilogues inside other people's loops, and the promise about bits.
 import { expect, test } from 'vitest'
-import { allocate, at, bufferParam, call, compileKernel, constant, declare, forLoop, heapF32, iota, cast, kernelCacheStats, load, local, loopVar, read, sizeParam, store } from '../../src/kernels/index.ts'
+import {
+  allocate,
+  at,
+  bufferParam,
+  call,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  heapF32,
+  iota,
+  cast,
+  kernelCacheStats,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeParam,
+  store,
+} from '../../src/kernels/index.ts'
 import type { Expr, Kernel } from '../../src/kernels/index.ts'
 import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
 import { StatementEmitter } from '../../src/kernels/wasm/emit.ts'
@@ -30,7 +49,9 @@ test('the bits of an element do not depend on its place: four vectors, one vecto
   for (const op of ['exp', 'expm1', 'log', 'log1p', 'tanh', 'sigmoid', 'erf', 'sin', 'cos', 'rsqrt'] as const) {
     const kernel = pointwise((v) => call(op, v))
     for (const x of [0.3, 1.7, 9.1]) {
-      const results = new Set(runWasm(kernel, { out: arrayOf('float32', 23), a: arrayOf('float32', Array<number>(23).fill(x)), n: 23 })['out'] as Float32Array)
+      const results = new Set(
+        runWasm(kernel, { out: arrayOf('float32', 23), a: arrayOf('float32', Array<number>(23).fill(x)), n: 23 })['out'] as Float32Array,
+      )
       expect(results.size, op).toBe(1)
     }
   }
@@ -38,7 +59,14 @@ test('the bits of an element do not depend on its place: four vectors, one vecto
 
 test('erf of float64 is right to 1e-14', () => {
   // Values from tables to 16 digits.
-  for (const [x, value] of [[0.5, 0.5204998778130465], [1, 0.8427007929497149], [2, 0.9953222650189527], [2.9, 0.9999589021219005], [3.5, 0.9999992569016276], [-1, -0.8427007929497149]] as const) {
+  for (const [x, value] of [
+    [0.5, 0.5204998778130465],
+    [1, 0.8427007929497149],
+    [2, 0.9953222650189527],
+    [2.9, 0.9999589021219005],
+    [3.5, 0.9999992569016276],
+    [-1, -0.8427007929497149],
+  ] as const) {
     expect(Math.abs((float64Functions['erf'] as (x: number) => number)(x) - value)).toBeLessThan(1e-14)
   }
 })
@@ -50,7 +78,10 @@ for (const wide of [true, false]) {
     const acc = local('acc', 'float32')
     const scaled = local('scaled', 'float32')
     const value = call('add', call('add', read(acc), load(bias, at([cols, 1]))), cast(iota(cols), 'float32'))
-    const body = [declare(scaled, call('mul', value, constant('float32', 2))), store(out, at([rows, 16], [cols, 1]), call('max', read(scaled), constant('float32', 0)))]
+    const body = [
+      declare(scaled, call('mul', value, constant('float32', 2))),
+      store(out, at([rows, 16], [cols, 1]), call('max', read(scaled), constant('float32', 0))),
+    ]
     const m = new ModuleBuilder()
     m.importMemory()
     const library = new MathLibrary(m, body)
@@ -62,9 +93,19 @@ for (const wide of [true, false]) {
       f.op('f32x4.splat')
       f.set(v)
     }
-    emitter.epilogue(body, { loops: [{ loop: rows, counter: 2 }, { loop: cols, counter: 3 }], lanes: cols, wide, values: [{ local: acc, vectors }] })
+    emitter.epilogue(body, {
+      loops: [
+        { loop: rows, counter: 2 },
+        { loop: cols, counter: 3 },
+      ],
+      lanes: cols,
+      wide,
+      values: [{ local: acc, vectors }],
+    })
     const memory = new WebAssembly.Memory({ initial: 1 })
-    const run = new WebAssembly.Instance(new WebAssembly.Module(m.finish() as BufferSource), { env: { memory } }).exports['run'] as (...args: number[]) => void
+    const run = new WebAssembly.Instance(new WebAssembly.Module(m.finish() as BufferSource), { env: { memory } }).exports['run'] as (
+      ...args: number[]
+    ) => void
     const data = new Float32Array(memory.buffer)
     for (let k = 0; k < 16; k++) data[k] = -k * k
     run(1024, 0, 1, 4, 10)

@@ -15,7 +15,11 @@ function kernelOf(op: ScalarOp, dtype: DType, arity: number, result: DType, mode
   const i = loopVar('i', n)
   const out = bufferParam('out', result, 'write')
   const inputs = ['a', 'b'].slice(0, arity).map((name) => bufferParam(name, dtype))
-  return { name: op, params: [out, ...inputs, n], body: [forLoop(i, mode, [store(out, at([i, 1]), call(op, ...inputs.map((b) => load(b, at([i, 1])))))])] }
+  return {
+    name: op,
+    params: [out, ...inputs, n],
+    body: [forLoop(i, mode, [store(out, at([i, 1]), call(op, ...inputs.map((b) => load(b, at([i, 1])))))])],
+  }
 }
 
 let seed = 1
@@ -23,29 +27,82 @@ const random = (): number => {
   seed = (Math.imul(seed, 1664525) + 1013904223) | 0
   return (seed >>> 0) / 2 ** 32
 }
-const SPECIAL = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, Infinity, -Infinity, NaN, 1e-45, -1e-45, 1.1754944e-38, 1e-30, 3.4028235e38, -3.4028235e38, 88.7, 88.8, -87.5, -103, -104.5, 1e-8, 16777216, 4194304.5]
+const SPECIAL = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  1.5,
+  2.5,
+  -2.5,
+  2,
+  3,
+  -3,
+  Infinity,
+  -Infinity,
+  NaN,
+  1e-45,
+  -1e-45,
+  1.1754944e-38,
+  1e-30,
+  3.4028235e38,
+  -3.4028235e38,
+  88.7,
+  88.8,
+  -87.5,
+  -103,
+  -104.5,
+  1e-8,
+  16777216,
+  4194304.5,
+]
 /** Random values of every scale that fits. */
 const samples = (dtype: DType, scale: number): number[] => {
   const count = 3001
   if (dtype === 'bool') return Array.from({ length: count }, () => Number(random() < 0.5))
-  if (dtype === 'int32') return [0, 1, -1, 2, 7, -7, 2147483647, -2147483648, ...Array.from({ length: count }, () => ((random() - 0.5) * 2 ** (1 + random() * 31)) | 0)]
+  if (dtype === 'int32')
+    return [0, 1, -1, 2, 7, -7, 2147483647, -2147483648, ...Array.from({ length: count }, () => ((random() - 0.5) * 2 ** (1 + random() * 31)) | 0)]
   const round = (x: number): number => (dtype === 'float32' ? Math.fround(x) : x)
   return [...SPECIAL, ...Array.from({ length: count }, () => (random() - 0.5) * 2 * scale * (random() < 0.3 ? 10 ** (-6 * random()) : 1))].map(round)
 }
 
-function run(op: ScalarOp, dtype: DType, result: DType, inputs: readonly number[][], mode: 'simd' | 'serial'): { actual: ArrayLike<number>; expected: number[] } {
+function run(
+  op: ScalarOp,
+  dtype: DType,
+  result: DType,
+  inputs: readonly number[][],
+  mode: 'simd' | 'serial',
+): { actual: ArrayLike<number>; expected: number[] } {
   const kernel = kernelOf(op, dtype, inputs.length, result, mode)
   const n = (inputs[0] as number[]).length
-  const out = runWasm(kernel, { out: arrayOf(result, n), a: arrayOf(dtype, inputs[0] as number[]), ...(inputs[1] === undefined ? {} : { b: arrayOf(dtype, inputs[1]) }), n })
-  return { actual: out['out'] as ArrayLike<number>, expected: (inputs[0] as number[]).map((a, i) => scalarOperation(op, dtype, [a, ...inputs.slice(1).map((b) => b[i] as number)])) }
+  const out = runWasm(kernel, {
+    out: arrayOf(result, n),
+    a: arrayOf(dtype, inputs[0] as number[]),
+    ...(inputs[1] === undefined ? {} : { b: arrayOf(dtype, inputs[1]) }),
+    n,
+  })
+  return {
+    actual: out['out'] as ArrayLike<number>,
+    expected: (inputs[0] as number[]).map((a, i) => scalarOperation(op, dtype, [a, ...inputs.slice(1).map((b) => b[i] as number)])),
+  }
 }
 
 /** Every special value with every other, and random pairs. */
 function pairs(dtype: DType, scale: number): [number[], number[]] {
-  const special = dtype === 'bool' ? [0, 1] : dtype === 'int32' ? [0, 1, -1, 2, 7, -7, 2147483647, -2147483648] : SPECIAL.map((x) => (dtype === 'float32' ? Math.fround(x) : x))
+  const special =
+    dtype === 'bool'
+      ? [0, 1]
+      : dtype === 'int32'
+        ? [0, 1, -1, 2, 7, -7, 2147483647, -2147483648]
+        : SPECIAL.map((x) => (dtype === 'float32' ? Math.fround(x) : x))
   const cross = special.flatMap((a) => special.map((b) => [a, b] as const))
   const [a, b] = [samples(dtype, scale), samples(dtype, scale)]
-  return [[...cross.map(([x]) => x), ...a], [...cross.map(([, y]) => y), ...b]]
+  return [
+    [...cross.map(([x]) => x), ...a],
+    [...cross.map(([, y]) => y), ...b],
+  ]
 }
 
 for (const mode of ['simd', 'serial'] as const) {
@@ -55,7 +112,8 @@ for (const mode of ['simd', 'serial'] as const) {
         for (const op of UNARY) {
           if (dtype === 'int32' && ['sqrt', 'rsqrt', 'reciprocal'].includes(op)) continue
           const { actual, expected } = run(op, dtype, dtype, [samples(dtype, 100)], mode)
-          for (let i = 0; i < expected.length; i++) expect(Math.abs(actual[i] as number) === 0 ? 0 : actual[i], `${op} ${i}`).toBe(Math.abs(expected[i] as number) === 0 ? 0 : expected[i])
+          for (let i = 0; i < expected.length; i++)
+            expect(Math.abs(actual[i] as number) === 0 ? 0 : actual[i], `${op} ${i}`).toBe(Math.abs(expected[i] as number) === 0 ? 0 : expected[i])
         }
       })
       test(`binary operations of ${dtype} equal JavaScript's`, () => {
@@ -73,7 +131,7 @@ for (const mode of ['simd', 'serial'] as const) {
         }
       })
     }
-    test('comparisons, selection and logic of every dtype equal JavaScript\'s', () => {
+    test("comparisons, selection and logic of every dtype equal JavaScript's", () => {
       for (const dtype of ['float32', 'float64', 'int32', 'bool'] as const) {
         for (const op of COMPARE) {
           const { actual, expected } = run(op, dtype, 'bool', pairs(dtype, 2), mode)
@@ -90,7 +148,7 @@ for (const mode of ['simd', 'serial'] as const) {
         expect(Array.from(actual)).toEqual(expected)
       }
     })
-    test('bit operations of int32 equal JavaScript\'s', () => {
+    test("bit operations of int32 equal JavaScript's", () => {
       for (const op of ['bitAnd', 'bitOr', 'bitXor', 'shl', 'shrU', 'mulHiU'] as const) {
         const { actual, expected } = run(op, 'int32', 'int32', pairs('int32', 1), mode)
         expect(Array.from(actual), op).toEqual(expected)
@@ -100,8 +158,26 @@ for (const mode of ['simd', 'serial'] as const) {
 }
 
 const FUNCTIONS: readonly (readonly [ScalarOp, number, number])[] = [
-  ['exp', 100, 2], ['exp', 1, 2], ['expm1', 90, 3], ['expm1', 0.5, 3], ['log', 1000, 2], ['log', 1e38, 2], ['log', 2, 2], ['log1p', 100, 3], ['log1p', 0.01, 3],
-  ['tanh', 12, 3], ['tanh', 0.5, 3], ['sigmoid', 80, 3], ['erf', 4, 8], ['erf', 0.1, 8], ['sin', 10, 4], ['cos', 10, 4], ['sin', 1e4, 4], ['cos', 1e4, 4], ['sin', 1e6, 4], ['cos', 1e7, 4],
+  ['exp', 100, 2],
+  ['exp', 1, 2],
+  ['expm1', 90, 3],
+  ['expm1', 0.5, 3],
+  ['log', 1000, 2],
+  ['log', 1e38, 2],
+  ['log', 2, 2],
+  ['log1p', 100, 3],
+  ['log1p', 0.01, 3],
+  ['tanh', 12, 3],
+  ['tanh', 0.5, 3],
+  ['sigmoid', 80, 3],
+  ['erf', 4, 8],
+  ['erf', 0.1, 8],
+  ['sin', 10, 4],
+  ['cos', 10, 4],
+  ['sin', 1e4, 4],
+  ['cos', 1e4, 4],
+  ['sin', 1e6, 4],
+  ['cos', 1e7, 4],
 ]
 
 for (const [op, scale, limit] of FUNCTIONS) {

@@ -27,7 +27,10 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
     places.set(name, top)
     top = (top + data.byteLength + 32 + 15) & ~15
   }
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm as BufferSource), { env: { memory }, math: float64Functions as Record<string, (a: number, b: number) => number> })
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm as BufferSource), {
+    env: { memory },
+    math: float64Functions as Record<string, (a: number, b: number) => number>,
+  })
   const run = instance.exports['run'] as (...args: number[]) => void
   run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))))
   const bytes = new Uint8Array(memory.buffer)
@@ -36,7 +39,11 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
     const start = places.get(name) as number
     const dtype = (kernel.params.find((p) => p.name === name) as { dtype: DType }).dtype
     const copy = bytes.slice(start, start + data.byteLength)
-    result[name] = new ({ float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype])(copy.buffer, 0, copy.byteLength / dtypeInfo[dtype].size)
+    result[name] = new { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype](
+      copy.buffer,
+      0,
+      copy.byteLength / dtypeInfo[dtype].size,
+    )
     bytes.fill(0xa5, start, start + data.byteLength)
   }
   const stray = bytes.findIndex((byte) => byte !== 0xa5)

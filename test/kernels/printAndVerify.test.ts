@@ -1,7 +1,26 @@
 // The text form of kernels, and the errors of their specification.
 import { describe, expect, test } from 'vitest'
 import { KernelError } from '../../src/kernels/errors.ts'
-import { accumulate, assign, at, bufferParam, call, cast, constant, declare, forLoop, iota, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../../src/kernels/loopIr.ts'
+import {
+  accumulate,
+  assign,
+  at,
+  bufferParam,
+  call,
+  cast,
+  constant,
+  declare,
+  forLoop,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  sizeParam,
+  store,
+} from '../../src/kernels/loopIr.ts'
 import type { Expr, Kernel, Param, Stmt } from '../../src/kernels/loopIr.ts'
 import { printKernel } from '../../src/kernels/print.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
@@ -18,11 +37,33 @@ const kernel = (body: readonly Stmt[], params: readonly Param[] = [out, a, n]): 
 describe('text', () => {
   test('a kernel reads like the loops that it is', () => {
     const mask = call('lt', iota(j), constant('int32', 5))
-    const body = [forLoop(i, 'serial', [
-      declare(acc, f32(0)),
-      forLoop(j, 'simd', [accumulate(acc, 'add', call('exp', load(a, { base: 2, terms: [{ loop: i, stride: n }, { loop: j, stride: 1 }], dynamic: [] }, mask)))]),
-      store(out, at([i, 1]), call('div', read(acc), f32(-0))),
-    ])]
+    const body = [
+      forLoop(i, 'serial', [
+        declare(acc, f32(0)),
+        forLoop(j, 'simd', [
+          accumulate(
+            acc,
+            'add',
+            call(
+              'exp',
+              load(
+                a,
+                {
+                  base: 2,
+                  terms: [
+                    { loop: i, stride: n },
+                    { loop: j, stride: 1 },
+                  ],
+                  dynamic: [],
+                },
+                mask,
+              ),
+            ),
+          ),
+        ]),
+        store(out, at([i, 1]), call('div', read(acc), f32(-0))),
+      ]),
+    ]
     expect(printKernel(kernel(body))).toMatchInlineSnapshot(`
       "kernel k(out float32 out[], in float32 a[], size n) {
         for i < n {
@@ -66,7 +107,8 @@ describe('text', () => {
 
   test('two loops of the same name are told apart', () => {
     const other = loopVar('i', 4)
-    const nest = (first: typeof i, second: typeof i): string => printKernel(kernel([forLoop(i, 'serial', [forLoop(other, 'serial', [store(out, at([first, 1], [second, 4]), f32(0))])])]))
+    const nest = (first: typeof i, second: typeof i): string =>
+      printKernel(kernel([forLoop(i, 'serial', [forLoop(other, 'serial', [store(out, at([first, 1], [second, 4]), f32(0))])])]))
     expect(nest(i, other)).not.toBe(nest(other, i))
   })
 

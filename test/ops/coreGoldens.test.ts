@@ -72,7 +72,16 @@ const one: Record<string, (x: Tensor) => Outputs> = {
   fmod: (x) => torch.fmod(x, 1.5),
   floor_divide: (x) => torch.floorDivide(x, 0.7),
   addcmul: (x) => torch.addcmul(x, x, x, { value: 0.5 }),
-  gather1: (x) => torch.gather(x, 1, int([[3, 0], [1, 1], [2, 3]])),
+  gather1: (x) =>
+    torch.gather(
+      x,
+      1,
+      int([
+        [3, 0],
+        [1, 1],
+        [2, 3],
+      ]),
+    ),
   take_along_dim: (x) => torch.gather(x, 1, x.argsort(1)),
 }
 

@@ -1,11 +1,31 @@
 // Creation functions and the table itself.
 import { describe, expect, test } from 'vitest'
-import { ArgumentError, ShapeError, allOps, arange, equal, eye, full, linspace, ones, opByName, opOf, scalarTensor, tensor, torch, zeros, zerosLike } from 'tensorfx'
+import {
+  ArgumentError,
+  ShapeError,
+  allOps,
+  arange,
+  equal,
+  eye,
+  full,
+  linspace,
+  ones,
+  opByName,
+  opOf,
+  scalarTensor,
+  tensor,
+  torch,
+  zeros,
+  zerosLike,
+} from 'tensorfx'
 import { lookupTarget, targetInfo } from '../../src/protocol/index.ts'
 
 describe('creation', () => {
   test('filled tensors', () => {
-    expect(zeros([2, 2]).toArray()).toEqual([[0, 0], [0, 0]])
+    expect(zeros([2, 2]).toArray()).toEqual([
+      [0, 0],
+      [0, 0],
+    ])
     expect(zeros(2, 2).shape).toEqual([2, 2])
     expect(ones(2, { dtype: 'int32' }).toArray()).toEqual([1, 1])
     expect(full([2], 2.5, { dtype: 'float64' }).toArray()).toEqual([2.5, 2.5])
@@ -26,7 +46,10 @@ describe('creation', () => {
     expect(arange(0, 1, 0.25).toArray()).toEqual([0, 0.25, 0.5, 0.75])
     expect(linspace(0, 1, 5).toArray()).toEqual([0, 0.25, 0.5, 0.75, 1])
     expect(linspace(3, 9, 1).toArray()).toEqual([3])
-    expect(eye(2).toArray()).toEqual([[1, 0], [0, 1]])
+    expect(eye(2).toArray()).toEqual([
+      [1, 0],
+      [0, 1],
+    ])
     expect(eye(1, 2).toArray()).toEqual([[1, 0]])
   })
   test('errors', () => {

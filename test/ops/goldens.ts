@@ -18,7 +18,9 @@ interface GoldenCase {
   readonly grads?: Readonly<Record<string, StoredTensor | null>>
 }
 
-const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as { cases: readonly GoldenCase[] }
+const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/numeric.json', import.meta.url)), 'utf8')) as {
+  cases: readonly GoldenCase[]
+}
 const byName = new Map(cases.map((c) => [c.name, c]))
 
 const toNumber = (v: number | string | boolean): number => (v === 'nan' ? NaN : v === 'inf' ? Infinity : v === '-inf' ? -Infinity : Number(v))
@@ -54,7 +56,8 @@ export function expectClose(actual: Tensor, stored: StoredTensor, what: string, 
   stored.data.forEach((v, i) => {
     const want = toNumber(v)
     const value = got[i] as number
-    if (Number.isFinite(want)) expect(Math.abs(value - want), `${what}[${i}]: ${value} instead of ${want}`).toBeLessThanOrEqual(tolerance * (1 + Math.abs(want)))
+    if (Number.isFinite(want))
+      expect(Math.abs(value - want), `${what}[${i}]: ${value} instead of ${want}`).toBeLessThanOrEqual(tolerance * (1 + Math.abs(want)))
     else expect(value, `${what}[${i}]`).toBe(want)
   })
 }
@@ -82,6 +85,10 @@ export function checkGolden(name: string, fn: (inputs: Record<string, Tensor>) =
     const { grad } = inputs[key] as Tensor
     if (stored === null) expect(grad, `gradient of ${key}`).toBeNull()
     else if (grad !== null) expectClose(grad, stored, `gradient of ${key}`, tolerance)
-    else expect(stored.data.every((v) => v === 0), `gradient of ${key} is missing`).toBe(true)
+    else
+      expect(
+        stored.data.every((v) => v === 0),
+        `gradient of ${key} is missing`,
+      ).toBe(true)
   }
 }

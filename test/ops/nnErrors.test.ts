@@ -22,7 +22,9 @@ describe('shape errors name the operator, the argument and both shapes', () => {
   })
 
   it('conv2d', () => {
-    expect(() => F.conv2d(z(1, 2, 4, 4), z(3, 1, 3, 3))).toThrow(/input has 2 channels \(shape \[1, 2, 4, 4\]\) but weight expects 1 \(shape \[3, 1, 3, 3\], groups 1\)/)
+    expect(() => F.conv2d(z(1, 2, 4, 4), z(3, 1, 3, 3))).toThrow(
+      /input has 2 channels \(shape \[1, 2, 4, 4\]\) but weight expects 1 \(shape \[3, 1, 3, 3\], groups 1\)/,
+    )
     expect(() => F.conv2d(z(1, 2, 2, 2), z(3, 2, 3, 3))).toThrow(/the kernel does not fit.*\[1, 2, 2, 2\].*\[3, 3\]/)
     expect(() => F.conv2d(z(1, 2, 4, 4), z(3, 2, 3, 3), null, { stride: 0 })).toThrow(/stride must be an integer >= 1/)
     expect(() => F.conv2d(z(1, 2, 4, 4), z(3, 2, 3, 3), null, { padding: 'full' as never })).toThrow(/'same' or 'valid'/)

@@ -65,8 +65,11 @@ const cases: Record<string, (i: Inputs & { x: Tensor; w: Tensor; b: Tensor; y: T
   sdpa: ({ q, k, v }) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor),
   sdpa_causal: ({ q, k, v }) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { isCausal: true }),
   sdpa_boolmask: ({ q, k, v }) =>
-    F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { attnMask: tensor(Array.from({ length: 4 }, () => [true, false, true, true])) }),
-  sdpa_floatmask_scale: ({ q, k, v, m }) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { attnMask: (m as Tensor).detach(), scale: 0.3 }),
+    F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, {
+      attnMask: tensor(Array.from({ length: 4 }, () => [true, false, true, true])),
+    }),
+  sdpa_floatmask_scale: ({ q, k, v, m }) =>
+    F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { attnMask: (m as Tensor).detach(), scale: 0.3 }),
 }
 
 describe('agrees with PyTorch in values and gradients', () => {

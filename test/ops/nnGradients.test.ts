@@ -28,22 +28,74 @@ const cases: Record<string, Case> = {
   linear: { fn: (x, w, b) => F.linear(x as Tensor, w as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(4, 3), T(4)], covers: ['linear'] },
   'matmul with broadcast batches': { fn: (a, b) => torch.matmul(a as Tensor, b as Tensor), inputs: [T(2, 1, 2, 3), T(3, 3, 2)], covers: [] },
   'matmul of many rows by one matrix': { fn: (a, b) => torch.matmul(a as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(3, 2)], covers: [] },
-  'mv, dot, outer': { fn: (m, v, w) => [torch.mv(m as Tensor, v as Tensor), torch.dot(v as Tensor, v as Tensor), torch.outer(v as Tensor, w as Tensor)], inputs: [T(2, 3), T(3), T(4)], covers: [] },
-  conv2d: { fn: (x, w, b) => F.conv2d(x as Tensor, w as Tensor, b as Tensor, { stride: [2, 1], padding: 1 }), inputs: [T(2, 2, 4, 4), T(2, 2, 3, 3), T(2)], covers: ['convolution', 'convolution_backward'] },
-  'conv2d with groups and dilation': { fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { groups: 2, dilation: 2, padding: [2, 1] }), inputs: [T(1, 4, 4, 4), T(2, 2, 2, 2)], covers: [] },
-  "conv2d with padding 'same'": { fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { padding: 'same' }), inputs: [T(1, 1, 4, 3), T(1, 1, 2, 3)], covers: [] },
-  maxPool2d: { fn: (x) => F.maxPool2d(x as Tensor, 2, { stride: 1 }), inputs: [T(1, 2, 3, 4)], covers: ['max_pool2d_with_indices', 'max_pool2d_backward'], once: true },
-  avgPool2d: { fn: (x) => F.avgPool2d(x as Tensor, 3, { stride: 2, padding: 1, countIncludePad: false }), inputs: [T(1, 2, 4, 5)], covers: ['avg_pool2d', 'avg_pool2d_backward'], once: true },
+  'mv, dot, outer': {
+    fn: (m, v, w) => [torch.mv(m as Tensor, v as Tensor), torch.dot(v as Tensor, v as Tensor), torch.outer(v as Tensor, w as Tensor)],
+    inputs: [T(2, 3), T(3), T(4)],
+    covers: [],
+  },
+  conv2d: {
+    fn: (x, w, b) => F.conv2d(x as Tensor, w as Tensor, b as Tensor, { stride: [2, 1], padding: 1 }),
+    inputs: [T(2, 2, 4, 4), T(2, 2, 3, 3), T(2)],
+    covers: ['convolution', 'convolution_backward'],
+  },
+  'conv2d with groups and dilation': {
+    fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { groups: 2, dilation: 2, padding: [2, 1] }),
+    inputs: [T(1, 4, 4, 4), T(2, 2, 2, 2)],
+    covers: [],
+  },
+  "conv2d with padding 'same'": {
+    fn: (x, w) => F.conv2d(x as Tensor, w as Tensor, null, { padding: 'same' }),
+    inputs: [T(1, 1, 4, 3), T(1, 1, 2, 3)],
+    covers: [],
+  },
+  maxPool2d: {
+    fn: (x) => F.maxPool2d(x as Tensor, 2, { stride: 1 }),
+    inputs: [T(1, 2, 3, 4)],
+    covers: ['max_pool2d_with_indices', 'max_pool2d_backward'],
+    once: true,
+  },
+  avgPool2d: {
+    fn: (x) => F.avgPool2d(x as Tensor, 3, { stride: 2, padding: 1, countIncludePad: false }),
+    inputs: [T(1, 2, 4, 5)],
+    covers: ['avg_pool2d', 'avg_pool2d_backward'],
+    once: true,
+  },
   adaptiveAvgPool2d: { fn: (x) => F.adaptiveAvgPool2d(x as Tensor, [2, 3]), inputs: [T(1, 2, 5, 4)], covers: [], once: true },
-  'batchNorm, training': { fn: (x, w, b) => F.batchNorm(x as Tensor, null, null, w as Tensor, b as Tensor, { training: true }), inputs: [T(3, 2, 2, 2), T(2), T(2)], covers: ['native_batch_norm'] },
+  'batchNorm, training': {
+    fn: (x, w, b) => F.batchNorm(x as Tensor, null, null, w as Tensor, b as Tensor, { training: true }),
+    inputs: [T(3, 2, 2, 2), T(2), T(2)],
+    covers: ['native_batch_norm'],
+  },
   'batchNorm of vectors': { fn: (x) => F.batchNorm(x as Tensor, null, null, { training: true }), inputs: [T(5, 3)], covers: [] },
-  layerNorm: { fn: (x, w, b) => F.layerNorm(x as Tensor, [2, 3], w as Tensor, b as Tensor), inputs: [T(2, 2, 3), T(2, 3), sample([2, 3], 3)], covers: ['native_layer_norm'] },
+  layerNorm: {
+    fn: (x, w, b) => F.layerNorm(x as Tensor, [2, 3], w as Tensor, b as Tensor),
+    inputs: [T(2, 2, 3), T(2, 3), sample([2, 3], 3)],
+    covers: ['native_layer_norm'],
+  },
   groupNorm: { fn: (x, w, b) => F.groupNorm(x as Tensor, 2, w as Tensor, b as Tensor), inputs: [T(2, 4, 3), T(4), sample([4], 9)], covers: [] },
-  embedding: { fn: (w) => F.embedding(ints([0, 2, 2, 1], [2, 2]), w as Tensor), inputs: [T(3, 4)], covers: ['embedding', 'embedding_backward'], once: true },
-  nllLoss: { fn: (x) => F.nllLoss(x as Tensor, ints([0, 2, -100], [3]), tensor(Float64Array.from([1, 2, 3, 4])), { reduction: 'none' }), inputs: [T(3, 4)], covers: ['nll_loss_forward', 'nll_loss_backward'], once: true },
+  embedding: {
+    fn: (w) => F.embedding(ints([0, 2, 2, 1], [2, 2]), w as Tensor),
+    inputs: [T(3, 4)],
+    covers: ['embedding', 'embedding_backward'],
+    once: true,
+  },
+  nllLoss: {
+    fn: (x) => F.nllLoss(x as Tensor, ints([0, 2, -100], [3]), tensor(Float64Array.from([1, 2, 3, 4])), { reduction: 'none' }),
+    inputs: [T(3, 4)],
+    covers: ['nll_loss_forward', 'nll_loss_backward'],
+    once: true,
+  },
   'crossEntropy over planes': { fn: (x) => F.crossEntropy(x as Tensor, ints([0, 1, 2, 0, 1, 1], [2, 3])), inputs: [T(2, 3, 3)], covers: [] },
-  'crossEntropy with probabilities': { fn: (x, p) => F.crossEntropy(x as Tensor, p as Tensor, { labelSmoothing: 0.2 }), inputs: [T(2, 3), sample([2, 3], 4, 0.1, 0.9)], covers: [] },
-  'scaledDotProductAttention': { fn: (q, k, v) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { isCausal: true }), inputs: [T(2, 3, 2), T(2, 3, 2), T(2, 3, 4)], covers: [] },
+  'crossEntropy with probabilities': {
+    fn: (x, p) => F.crossEntropy(x as Tensor, p as Tensor, { labelSmoothing: 0.2 }),
+    inputs: [T(2, 3), sample([2, 3], 4, 0.1, 0.9)],
+    covers: [],
+  },
+  scaledDotProductAttention: {
+    fn: (q, k, v) => F.scaledDotProductAttention(q as Tensor, k as Tensor, v as Tensor, { isCausal: true }),
+    inputs: [T(2, 3, 2), T(2, 3, 2), T(2, 3, 4)],
+    covers: [],
+  },
 }
 
 describe('gradients agree with finite differences', () => {
@@ -58,7 +110,10 @@ describe('fake tensors', () => {
   const list = (r: Tensor | readonly Tensor[]): readonly Tensor[] => (Array.isArray(r) ? r : [r]) as readonly Tensor[]
   const forwardAndBackward = (fn: Case['fn'], leaves: readonly Tensor[]): string[] => {
     const outputs = list(fn(...leaves))
-    const loss = outputs.filter((t) => t.requiresGrad).map((t) => t.sum()).reduce((a, b) => a.add(b))
+    const loss = outputs
+      .filter((t) => t.requiresGrad)
+      .map((t) => t.sum())
+      .reduce((a, b) => a.add(b))
     const grads = grad(loss, leaves, { allowUnused: true })
     return [...outputs, ...grads].map((t) => (t === null ? 'none' : `${t.dtype} ${t.shape.join('x')}`))
   }
@@ -84,8 +139,14 @@ describe('linear operators', () => {
 
   it('embedding gives the padding row no gradient', () => {
     const w = T(3, 2).requiresGrad_()
-    F.embedding(ints([0, 1, 1, 2], [4]), w, { paddingIdx: 1 }).sum().backward()
-    expect(w.grad?.toArray()).toEqual([[1, 1], [0, 0], [1, 1]])
+    F.embedding(ints([0, 1, 1, 2], [4]), w, { paddingIdx: 1 })
+      .sum()
+      .backward()
+    expect(w.grad?.toArray()).toEqual([
+      [1, 1],
+      [0, 0],
+      [1, 1],
+    ])
   })
 })
 
@@ -94,7 +155,17 @@ describe('the table of cases', () => {
     const covered = new Set(Object.values(cases).flatMap((c) => c.covers))
     // Their derivative is never recorded: the forward operator's derivative uses the formula where it is differentiated again.
     for (const name of ['native_batch_norm_backward', 'native_layer_norm_backward']) covered.add(name)
-    const here = ['mm', 'bmm', 'linear', 'convolution', 'convolution_backward', 'embedding', 'embedding_backward', 'nll_loss_forward', 'nll_loss_backward']
+    const here = [
+      'mm',
+      'bmm',
+      'linear',
+      'convolution',
+      'convolution_backward',
+      'embedding',
+      'embedding_backward',
+      'nll_loss_forward',
+      'nll_loss_backward',
+    ]
     const missing = allOps()
       .filter((op) => op.derivative !== null && (here.includes(op.name) || /pool|_norm$|norm_backward/.test(op.name)))
       .map((op) => op.name)

@@ -2,7 +2,26 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as ops from 'tensorfx'
-import { DTypeError, ShapeError, add, arange, clamp, full, isnan, logicalAnd, logicalNot, maskedFill, mul, ones, pow, sub, tensor, torch, where, zeros } from 'tensorfx'
+import {
+  DTypeError,
+  ShapeError,
+  add,
+  arange,
+  clamp,
+  full,
+  isnan,
+  logicalAnd,
+  logicalNot,
+  maskedFill,
+  mul,
+  ones,
+  pow,
+  sub,
+  tensor,
+  torch,
+  where,
+  zeros,
+} from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 
 const values = [-2.5, -1.5, -1, -0.5, -0, 0, 0.25, 0.5, 1, 1.5, 2.5, 3, 7.75, 20]
@@ -96,9 +115,19 @@ describe('values agree with Math', () => {
     test.each(Object.keys(binary))('%s', (name) => {
       const [op, reference] = binary[name] as (typeof binary)[string]
       const pairs = values.flatMap((x) => positive.map((y) => [x, y] as const))
-      const x = tensor(pairs.map(([v]) => v), { dtype })
-      const y = tensor(pairs.map(([, v]) => v), { dtype })
-      close(op(x, y), pairs.map(([a, b]) => reference(a, b)), tolerance)
+      const x = tensor(
+        pairs.map(([v]) => v),
+        { dtype },
+      )
+      const y = tensor(
+        pairs.map(([, v]) => v),
+        { dtype },
+      )
+      close(
+        op(x, y),
+        pairs.map(([a, b]) => reference(a, b)),
+        tolerance,
+      )
     })
   })
   test('comparisons and logic give bool', () => {
@@ -119,7 +148,10 @@ describe('values agree with Math', () => {
     expect(where(x.gt(0), x, 0).toArray()).toEqual([0, 0, 2])
     expect(where(x.gt(0), 1.5, x).toArray()).toEqual([-1, 0, 1.5])
     expect(maskedFill(x, x.lt(0), -Infinity).toArray()).toEqual([-Infinity, 0, 2])
-    expect(where(tensor([[true], [false]]), tensor([1, 2]), tensor([3, 4])).toArray()).toEqual([[1, 2], [3, 4]])
+    expect(where(tensor([[true], [false]]), tensor([1, 2]), tensor([3, 4])).toArray()).toEqual([
+      [1, 2],
+      [3, 4],
+    ])
   })
   test('clamp with one bound, and with an infinite one', () => {
     expect(clamp(tensor([-3, 3]), 0).toArray()).toEqual([0, 3])
@@ -249,14 +281,25 @@ describe('in-place operators', () => {
   })
   test('through a view', () => {
     const x = zeros([2, 3])
-    x.t().select(0, 1).add_(tensor([1, 2]))
+    x.t()
+      .select(0, 1)
+      .add_(tensor([1, 2]))
     x.narrow(1, 2, 1).fill_(5)
-    expect(x.toArray()).toEqual([[0, 1, 5], [0, 2, 5]])
+    expect(x.toArray()).toEqual([
+      [0, 1, 5],
+      [0, 2, 5],
+    ])
   })
   test('operands that overlap self in another layout are read before they are written', () => {
-    const x = tensor([[1, 2], [3, 4]])
+    const x = tensor([
+      [1, 2],
+      [3, 4],
+    ])
     x.add_(x.t())
-    expect(x.toArray()).toEqual([[2, 5], [5, 8]])
+    expect(x.toArray()).toEqual([
+      [2, 5],
+      [5, 8],
+    ])
     const y = tensor([1, 2, 3, 4])
     y.narrow(0, 1, 3).copy_(y.narrow(0, 0, 3))
     expect(y.toArray()).toEqual([1, 1, 2, 3])

@@ -2,13 +2,35 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as ops from 'tensorfx'
-import { amax, argmax, argmin, arange, cumsum, logSoftmax, logsumexp, max, mean, min, prod, softmax, sort, sum, tensor, topk, variance, zeros } from 'tensorfx'
+import {
+  amax,
+  argmax,
+  argmin,
+  arange,
+  cumsum,
+  logSoftmax,
+  logsumexp,
+  max,
+  mean,
+  min,
+  prod,
+  softmax,
+  sort,
+  sum,
+  tensor,
+  topk,
+  variance,
+  zeros,
+} from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 
 const flat = (t: Tensor): number[] => Array.from(t.toTypedArray(), Number)
 
 describe('sum, mean and their kin', () => {
-  const x = tensor([[1, 2, 3], [4, 5, 6]])
+  const x = tensor([
+    [1, 2, 3],
+    [4, 5, 6],
+  ])
   test('over everything, one dimension, several, with keepdim', () => {
     expect(x.sum().item()).toBe(21)
     expect(x.sum(0).toArray()).toEqual([5, 7, 9])
@@ -24,7 +46,10 @@ describe('sum, mean and their kin', () => {
   })
   test('a middle dimension, and the outer two', () => {
     const y = arange(24).view(2, 3, 4)
-    expect(y.sum(1).toArray()).toEqual([[12, 15, 18, 21], [48, 51, 54, 57]])
+    expect(y.sum(1).toArray()).toEqual([
+      [12, 15, 18, 21],
+      [48, 51, 54, 57],
+    ])
     expect(y.sum([0, 1]).toArray()).toEqual([60, 66, 72, 78])
     expect(y.sum([0, 2]).toArray()).toEqual([60, 92, 124])
   })
@@ -35,9 +60,15 @@ describe('sum, mean and their kin', () => {
     expect(tensor([1, 2], { dtype: 'float64' }).mean().dtype).toBe('float64')
   })
   test('any and all', () => {
-    const b = tensor([[true, false], [true, true]])
+    const b = tensor([
+      [true, false],
+      [true, true],
+    ])
     expect([b.any().item(), b.all().item()]).toEqual([true, false])
-    expect([b.any(0).toArray(), b.all(1).toArray()]).toEqual([[true, true], [false, true]])
+    expect([b.any(0).toArray(), b.all(1).toArray()]).toEqual([
+      [true, true],
+      [false, true],
+    ])
   })
   test('no elements: sums are 0, products 1', () => {
     expect([zeros([0]).sum().item(), prod(zeros([0])).item()]).toEqual([0, 1])
@@ -54,7 +85,9 @@ describe('sum, mean and their kin', () => {
     fc.assert(
       fc.property(shape, fc.nat(), fc.nat(), fc.boolean(), (s, which, seed, keepdim) => {
         const order = s.map((_, i) => i).sort((a, b) => ((a * 7 + seed) % 5) - ((b * 7 + seed) % 5))
-        const x = arange(s.reduce((a, b) => a * b, 1)).view(s).permute(order)
+        const x = arange(s.reduce((a, b) => a * b, 1))
+          .view(s)
+          .permute(order)
         const dims = x.shape.flatMap((_, i) => ((which >> i) & 1 ? [i] : []))
         const expected = new Map<string, number>()
         const visit = (index: number[], value: unknown): void => {
@@ -79,20 +112,40 @@ describe('sum, mean and their kin', () => {
 })
 
 test('the gradient of prod with zeros in it', () => {
-  const x = tensor([[1, 0, 3], [0, 0, 2], [2, 3, 4]], { requiresGrad: true })
+  const x = tensor(
+    [
+      [1, 0, 3],
+      [0, 0, 2],
+      [2, 3, 4],
+    ],
+    { requiresGrad: true },
+  )
   prod(x, 1).sum().backward()
-  expect(x.grad?.toArray()).toEqual([[0, 3, 0], [0, 0, 0], [12, 8, 6]])
+  expect(x.grad?.toArray()).toEqual([
+    [0, 3, 0],
+    [0, 0, 0],
+    [12, 8, 6],
+  ])
 })
 
 describe('extremes and order', () => {
-  const x = tensor([[3, 1, 2], [5, 9, 4]])
+  const x = tensor([
+    [3, 1, 2],
+    [5, 9, 4],
+  ])
   test('max and min with a dimension give values and indices', () => {
     const [values, indices] = max(x, 1)
-    expect([(values as Tensor).toArray(), (indices as Tensor).toArray()]).toEqual([[3, 9], [0, 1]])
+    expect([(values as Tensor).toArray(), (indices as Tensor).toArray()]).toEqual([
+      [3, 9],
+      [0, 1],
+    ])
     const [low, at] = x.min(0, true)
     expect([(low as Tensor).toArray(), (at as Tensor).toArray()]).toEqual([[[3, 1, 2]], [[0, 0, 0]]])
     expect([max(x).item(), min(x).item()]).toEqual([9, 1])
-    expect(x.max(tensor([4, 4, 4])).toArray()).toEqual([[4, 4, 4], [5, 9, 4]])
+    expect(x.max(tensor([4, 4, 4])).toArray()).toEqual([
+      [4, 4, 4],
+      [5, 9, 4],
+    ])
     expect(x.max({ dim: 0, keepdim: true })[0]?.shape).toEqual([1, 3])
     expect(() => max(x, 'a' as never)).toThrow(/argument 'dim' must be an integer/)
     expect(() => amax(zeros([0, 2]), 0)).toThrow(/no extreme value/)
@@ -108,17 +161,41 @@ describe('extremes and order', () => {
   })
   test('topk, sort and argsort', () => {
     const [values, indices] = topk(x, 2)
-    expect([(values as Tensor).toArray(), (indices as Tensor).toArray()]).toEqual([[[3, 2], [9, 5]], [[0, 2], [1, 0]]])
+    expect([(values as Tensor).toArray(), (indices as Tensor).toArray()]).toEqual([
+      [
+        [3, 2],
+        [9, 5],
+      ],
+      [
+        [0, 2],
+        [1, 0],
+      ],
+    ])
     expect((topk(x, 1, { dim: 0, largest: false })[0] as Tensor).toArray()).toEqual([[3, 1, 2]])
     const [sorted, order] = sort(tensor([2, NaN, -1, 2]))
-    expect([(sorted as Tensor).toArray(), (order as Tensor).toArray()]).toEqual([[-1, 2, 2, NaN], [2, 0, 3, 1]])
-    expect(x.argsort({ dim: 1, descending: true }).toArray()).toEqual([[0, 2, 1], [1, 0, 2]])
+    expect([(sorted as Tensor).toArray(), (order as Tensor).toArray()]).toEqual([
+      [-1, 2, 2, NaN],
+      [2, 0, 3, 1],
+    ])
+    expect(x.argsort({ dim: 1, descending: true }).toArray()).toEqual([
+      [0, 2, 1],
+      [1, 0, 2],
+    ])
     expect(() => topk(x, 4)).toThrow(/torch\.topk: k=4/)
   })
   test('cumsum', () => {
-    expect(cumsum(x, 1).toArray()).toEqual([[3, 4, 6], [5, 14, 18]])
-    expect(cumsum(x, 0).toArray()).toEqual([[3, 1, 2], [8, 10, 6]])
-    expect(x.gt(2).cumsum(1).toArray()).toEqual([[1, 1, 1], [1, 2, 3]])
+    expect(cumsum(x, 1).toArray()).toEqual([
+      [3, 4, 6],
+      [5, 14, 18],
+    ])
+    expect(cumsum(x, 0).toArray()).toEqual([
+      [3, 1, 2],
+      [8, 10, 6],
+    ])
+    expect(x.gt(2).cumsum(1).toArray()).toEqual([
+      [1, 1, 1],
+      [1, 2, 3],
+    ])
   })
 })
 

@@ -9,19 +9,40 @@ import { gradcheck, gradgradcheck, sample } from './gradcheck.ts'
 type Args = readonly unknown[]
 const x = (): Tensor => sample([2, 3], 1)
 const positive = (): Tensor => sample([2, 3], 2, 0.3, 2)
-const condition = (): Tensor => tensor([[true, false, true], [false, true, true]])
+const condition = (): Tensor =>
+  tensor([
+    [true, false, true],
+    [false, true, true],
+  ])
 const index = (): Tensor => tensor(Int32Array.from([0, 2, 1, 0])).view([2, 2])
 
 /** Arguments of operators whose schema does not say enough; several where an operator has several ways. */
 const given: Record<string, readonly Args[]> = {
   'torch.where': [[condition(), x(), sample([3], 5)]],
-  'torch.clamp': [[x(), -0.5, 0.7], [x(), null, 0.2]],
-  'torch.add': [[x(), sample([3], 5), { alpha: 2.5 }], [x(), 3]],
+  'torch.clamp': [
+    [x(), -0.5, 0.7],
+    [x(), null, 0.2],
+  ],
+  'torch.add': [
+    [x(), sample([3], 5), { alpha: 2.5 }],
+    [x(), 3],
+  ],
   'torch.sub': [[x(), sample([2, 1], 5), { alpha: 2.5 }]],
-  'torch.div': [[x(), positive()], [x(), sample([], 3, 0.5, 1)], [x(), 2]],
-  'torch.pow': [[positive(), x()], [x(), 3], [positive(), 0.5]],
+  'torch.div': [
+    [x(), positive()],
+    [x(), sample([], 3, 0.5, 1)],
+    [x(), 2],
+  ],
+  'torch.pow': [
+    [positive(), x()],
+    [x(), 3],
+    [positive(), 0.5],
+  ],
   'torch.remainder': [[x(), 0.7]],
-  'torch.lerp': [[x(), sample([2, 3], 4), 0.3], [x(), sample([2, 3], 4), sample([3], 8)]],
+  'torch.lerp': [
+    [x(), sample([2, 3], 4), 0.3],
+    [x(), sample([2, 3], 4), sample([3], 8)],
+  ],
   'torch.addcmul': [[x(), sample([3], 4), sample([2, 1], 7), { value: 0.5 }]],
   'torch.addcdiv': [[x(), sample([2, 3], 4), positive(), { value: 0.5 }]],
   'torch.log': [[positive()]],
@@ -39,7 +60,10 @@ const given: Record<string, readonly Args[]> = {
   'torch.amax': [[x(), [1]], [x()]],
   'torch.amin': [[x(), [0], true]],
   'torch.cumsum': [[x(), 1]],
-  'torch.softmax': [[x(), 1], [x(), 0]],
+  'torch.softmax': [
+    [x(), 1],
+    [x(), 0],
+  ],
   'torch.log_softmax': [[x(), 1]],
   'torch.topk': [[x(), 2]],
   'torch.Tensor.view': [[x(), [3, 2]]],
@@ -47,9 +71,15 @@ const given: Record<string, readonly Args[]> = {
   'torch.transpose': [[x(), 0, 1]],
   'torch.unsqueeze': [[x(), 1]],
   'torch.squeeze': [[sample([2, 1, 3], 3), 1], [sample([2, 1, 3], 3)]],
-  'torch.Tensor.expand': [[sample([2, 1], 3), [2, 3]], [sample([3], 3), [2, 3]]],
+  'torch.Tensor.expand': [
+    [sample([2, 1], 3), [2, 3]],
+    [sample([3], 3), [2, 3]],
+  ],
   'torch.select': [[x(), 1, 2]],
-  'torch.Tensor.slice': [[x(), 1, 1], [x(), 1, 0, 3, 2]],
+  'torch.Tensor.slice': [
+    [x(), 1, 1],
+    [x(), 1, 0, 3, 2],
+  ],
   'torch.ops.tensorfx.slice_backward': [[sample([2, 2], 3), [2, 3], 1, 0, 3, 2]],
   'torch.ops.tensorfx.select_backward': [[sample([3], 3), [2, 3], 0, 1]],
   'torch.gather': [[x(), 1, index()]],
@@ -57,7 +87,8 @@ const given: Record<string, readonly Args[]> = {
 }
 
 /** Tested in nnGradients.test.ts. */
-const elsewhere = /^torch\.(mm|bmm|nn\.functional\.(linear|embedding|avg_pool2d)|ops\.tensorfx\.(native_|convolution|embedding_|nll_|max_pool2d|avg_pool2d))/
+const elsewhere =
+  /^torch\.(mm|bmm|nn\.functional\.(linear|embedding|avg_pool2d)|ops\.tensorfx\.(native_|convolution|embedding_|nll_|max_pool2d|avg_pool2d))/
 
 function argumentsFor(op: OpDef): readonly Args[] | null {
   const known = given[op.qualname]
@@ -95,7 +126,25 @@ describe('gradients of the operator table agree with finite differences', () => 
 })
 
 describe('second derivatives agree with finite differences', () => {
-  const smooth = ['mul', 'div', 'pow', 'exp', 'log', 'sqrt', 'rsqrt', 'reciprocal', 'sin', 'cos', 'tanh', 'sigmoid', 'erf', 'square', 'softmax', 'log_softmax', 'silu']
+  const smooth = [
+    'mul',
+    'div',
+    'pow',
+    'exp',
+    'log',
+    'sqrt',
+    'rsqrt',
+    'reciprocal',
+    'sin',
+    'cos',
+    'tanh',
+    'sigmoid',
+    'erf',
+    'square',
+    'softmax',
+    'log_softmax',
+    'silu',
+  ]
   for (const op of differentiable.filter((o) => smooth.includes(o.name))) {
     it(op.qualname, () => {
       const { fn, inputs } = asFunction(op, (argumentsFor(op) as readonly Args[])[0] as Args)

@@ -1,7 +1,32 @@
 // Views share memory; reshaping copies only where it must; joining and splitting; indexing by tensors.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ArgumentError, DTypeError, ShapeError, arange, cat, expand, flatten, gather, indexSelect, narrow, ones, permute, reshape, scatterAdd, select, slice, split, stack, tensor, torch, transpose, unbind, view, zeros } from 'tensorfx'
+import {
+  ArgumentError,
+  DTypeError,
+  ShapeError,
+  arange,
+  cat,
+  expand,
+  flatten,
+  gather,
+  indexSelect,
+  narrow,
+  ones,
+  permute,
+  reshape,
+  scatterAdd,
+  select,
+  slice,
+  split,
+  stack,
+  tensor,
+  torch,
+  transpose,
+  unbind,
+  view,
+  zeros,
+} from 'tensorfx'
 import type { SliceLike, Tensor } from 'tensorfx'
 
 const int = (data: number[] | number[][]): Tensor => tensor(data, { dtype: 'int32' })
@@ -9,7 +34,15 @@ const int = (data: number[] | number[][]): Tensor => tensor(data, { dtype: 'int3
 describe('views', () => {
   const x = arange(24).view(2, 3, 4)
   test('share the storage and know their base', () => {
-    for (const y of [x.view(6, 4), x.t === undefined ? x : x.transpose(0, 1), x.select(0, 1), x.slice(2, 1, 4, 2), x.unsqueeze(1), x.detach(), x.select(0, 0).expand(2, 3, 4)]) {
+    for (const y of [
+      x.view(6, 4),
+      x.t === undefined ? x : x.transpose(0, 1),
+      x.select(0, 1),
+      x.slice(2, 1, 4, 2),
+      x.unsqueeze(1),
+      x.detach(),
+      x.select(0, 0).expand(2, 3, 4),
+    ]) {
       expect(y.storage).toBe(x.storage)
       expect(y.viewBase?.storage).toBe(x.storage)
     }
@@ -18,8 +51,14 @@ describe('views', () => {
   test('what is written through one is seen through the other', () => {
     const base = zeros([2, 3])
     base.transpose(0, 1).select(0, 2).fill_(7)
-    expect(base.toArray()).toEqual([[0, 0, 7], [0, 0, 7]])
-    expect(base.slice(1, 1).toArray()).toEqual([[0, 7], [0, 7]])
+    expect(base.toArray()).toEqual([
+      [0, 0, 7],
+      [0, 0, 7],
+    ])
+    expect(base.slice(1, 1).toArray()).toEqual([
+      [0, 7],
+      [0, 7],
+    ])
   })
   test('shapes, strides and offsets', () => {
     const table: [Tensor, number[], number[], number][] = [
@@ -52,11 +91,16 @@ describe('views', () => {
   })
   test('reshape of any layout keeps the order of elements', () => {
     fc.assert(
-      fc.property(fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }), fc.constantFrom([24], [2, 12], [3, 8], [4, 3, 2], [1, 24], [2, 1, 3, 4], [6, 4]), fc.boolean(), (order, target, cut) => {
-        const base = cut ? arange(48).view(1, 2, 3, 8).slice(3, 0, 8, 2) : arange(24).view(1, 2, 3, 4)
-        const y = base.permute(order)
-        expect(Array.from(y.reshape(target).toTypedArray())).toEqual(Array.from(y.toTypedArray()))
-      }),
+      fc.property(
+        fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }),
+        fc.constantFrom([24], [2, 12], [3, 8], [4, 3, 2], [1, 24], [2, 1, 3, 4], [6, 4]),
+        fc.boolean(),
+        (order, target, cut) => {
+          const base = cut ? arange(48).view(1, 2, 3, 8).slice(3, 0, 8, 2) : arange(24).view(1, 2, 3, 4)
+          const y = base.permute(order)
+          expect(Array.from(y.reshape(target).toTypedArray())).toEqual(Array.from(y.toTypedArray()))
+        },
+      ),
     )
   })
   test('contiguous returns itself where it can; clone never does', () => {
@@ -79,10 +123,23 @@ describe('views', () => {
 })
 
 describe('joining and splitting', () => {
-  const [a, b] = [tensor([[1, 2]]), tensor([[3, 4], [5, 6]])]
+  const [a, b] = [
+    tensor([[1, 2]]),
+    tensor([
+      [3, 4],
+      [5, 6],
+    ]),
+  ]
   test('cat and stack', () => {
-    expect(cat([a, b]).toArray()).toEqual([[1, 2], [3, 4], [5, 6]])
-    expect(cat([b, b.t()], { dim: 1 }).toArray()).toEqual([[3, 4, 3, 5], [5, 6, 4, 6]])
+    expect(cat([a, b]).toArray()).toEqual([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ])
+    expect(cat([b, b.t()], { dim: 1 }).toArray()).toEqual([
+      [3, 4, 3, 5],
+      [5, 6, 4, 6],
+    ])
     expect(stack([b, b], -1).shape).toEqual([2, 2, 2])
     expect(cat([a, int([[7, 8]])]).dtype).toBe('float32')
     expect(cat([a, zeros([0, 2])]).shape).toEqual([1, 2])
@@ -95,21 +152,43 @@ describe('joining and splitting', () => {
   })
   test('split, chunk and unbind give views', () => {
     const x = arange(10)
-    expect(split(x, 4).map((t) => t.toArray())).toEqual([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]])
+    expect(split(x, 4).map((t) => t.toArray())).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+    ])
     expect(x.split([1, 9])[1]?.storage).toBe(x.storage)
     expect(x.chunk(3).map((t) => t.shape)).toEqual([[4], [4], [2]])
-    expect(unbind(b, 1).map((t) => t.toArray())).toEqual([[3, 5], [4, 6]])
+    expect(unbind(b, 1).map((t) => t.toArray())).toEqual([
+      [3, 5],
+      [4, 6],
+    ])
     expect(() => split(x, [1, 2])).toThrow(/do not add up to 10/)
   })
   test('repeat, flip, roll, pad, triangles', () => {
-    expect(a.repeat(2, 2).toArray()).toEqual([[1, 2, 1, 2], [1, 2, 1, 2]])
+    expect(a.repeat(2, 2).toArray()).toEqual([
+      [1, 2, 1, 2],
+      [1, 2, 1, 2],
+    ])
     expect(a.repeat(2, 1, 1).shape).toEqual([2, 1, 2])
-    expect(b.flip(0).toArray()).toEqual([[5, 6], [3, 4]])
+    expect(b.flip(0).toArray()).toEqual([
+      [5, 6],
+      [3, 4],
+    ])
     expect(torch.roll(arange(4), 1).toArray()).toEqual([3, 0, 1, 2])
-    expect(torch.roll(b, -3, 1).toArray()).toEqual([[4, 3], [6, 5]])
-    expect(torch.nn.functional.pad(a, [1, -1, 0, 1], { value: 9 }).toArray()).toEqual([[9, 1], [9, 9]])
+    expect(torch.roll(b, -3, 1).toArray()).toEqual([
+      [4, 3],
+      [6, 5],
+    ])
+    expect(torch.nn.functional.pad(a, [1, -1, 0, 1], { value: 9 }).toArray()).toEqual([
+      [9, 1],
+      [9, 9],
+    ])
     expect(() => torch.nn.functional.pad(a, [1, 1], { mode: 'reflect' as never })).toThrow(/mode 'reflect' is not supported/)
-    expect(ones([2, 3]).triu(1).toArray()).toEqual([[0, 1, 1], [0, 0, 1]])
+    expect(ones([2, 3]).triu(1).toArray()).toEqual([
+      [0, 1, 1],
+      [0, 0, 1],
+    ])
   })
 })
 
@@ -118,8 +197,15 @@ describe('indexing by tensors', () => {
   test('getitem reads an index as Python does', () => {
     const range = (start: number | null, stop: number | null, step: number | null = null): SliceLike => ({ start, stop, step })
     expect(x.getitem(-1).toArray()).toEqual([8, 9, 10, 11])
-    expect(x.getitem([range(1, null), range(null, null, 2)]).toArray()).toEqual([[4, 6], [8, 10]])
-    expect(x.getitem([range(null, null), [0, 0, -1]]).toArray()).toEqual([[0, 0, 3], [4, 4, 7], [8, 8, 11]])
+    expect(x.getitem([range(1, null), range(null, null, 2)]).toArray()).toEqual([
+      [4, 6],
+      [8, 10],
+    ])
+    expect(x.getitem([range(null, null), [0, 0, -1]]).toArray()).toEqual([
+      [0, 0, 3],
+      [4, 4, 7],
+      [8, 8, 11],
+    ])
     expect(x.getitem([null, '...', 0]).toArray()).toEqual([[0, 4, 8]])
     expect(x.getitem(int([[2], [0]])).shape).toEqual([2, 1, 4])
     expect(x.T.getitem([0, 1]).item()).toBe(4)
@@ -128,22 +214,72 @@ describe('indexing by tensors', () => {
     expect(() => x.getitem('a' as never)).toThrow(ArgumentError)
   })
   test('gather, indexSelect, scatterAdd', () => {
-    expect(gather(x, 1, int([[0, 3], [1, 1], [2, 0]])).toArray()).toEqual([[0, 3], [5, 5], [10, 8]])
+    expect(
+      gather(
+        x,
+        1,
+        int([
+          [0, 3],
+          [1, 1],
+          [2, 0],
+        ]),
+      ).toArray(),
+    ).toEqual([
+      [0, 3],
+      [5, 5],
+      [10, 8],
+    ])
     expect(gather(x, 0, int([[2, 0]])).toArray()).toEqual([[8, 1]])
-    expect(indexSelect(x, 1, int([3, 0, 0])).toArray()).toEqual([[3, 0, 0], [7, 4, 4], [11, 8, 8]])
+    expect(indexSelect(x, 1, int([3, 0, 0])).toArray()).toEqual([
+      [3, 0, 0],
+      [7, 4, 4],
+      [11, 8, 8],
+    ])
     expect(scatterAdd(zeros([3]), 0, int([0, 2, 2]), tensor([1, 2, 3])).toArray()).toEqual([1, 0, 5])
-    expect(scatterAdd(zeros([2, 2]), 1, int([[1, 1], [0, 1]]), ones([2, 2])).toArray()).toEqual([[0, 2], [1, 1]])
+    expect(
+      scatterAdd(
+        zeros([2, 2]),
+        1,
+        int([
+          [1, 1],
+          [0, 1],
+        ]),
+        ones([2, 2]),
+      ).toArray(),
+    ).toEqual([
+      [0, 2],
+      [1, 1],
+    ])
     expect(gather(x.t(), 0, int([[1, 2, 3]])).toArray()).toEqual([[1, 6, 11]])
   })
   test('an index smaller than the tensors reaches only its part, also backwards', () => {
     const w = ones([3, 4], { requiresGrad: true })
-    gather(w, 0, int([[2, 0]])).sum().backward()
-    expect(w.grad?.toArray()).toEqual([[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]])
-    const src = tensor([[1, 2], [3, 4]], { requiresGrad: true })
+    gather(w, 0, int([[2, 0]]))
+      .sum()
+      .backward()
+    expect(w.grad?.toArray()).toEqual([
+      [0, 1, 0, 0],
+      [0, 0, 0, 0],
+      [1, 0, 0, 0],
+    ])
+    const src = tensor(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      { requiresGrad: true },
+    )
     const y = scatterAdd(zeros([3, 3]), 0, int([[2, 2]]), src)
-    expect(y.toArray()).toEqual([[0, 0, 0], [0, 0, 0], [1, 2, 0]])
+    expect(y.toArray()).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+      [1, 2, 0],
+    ])
     y.sum().backward()
-    expect(src.grad?.toArray()).toEqual([[1, 1], [0, 0]])
+    expect(src.grad?.toArray()).toEqual([
+      [1, 1],
+      [0, 0],
+    ])
   })
   test('indices are checked', () => {
     expect(() => gather(x, 1, int([[4], [0], [0]]))).toThrow(/torch\.gather: index 4 is out of range for a dimension of size 4/)

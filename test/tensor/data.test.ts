@@ -15,9 +15,15 @@ describe('tensor()', () => {
     expect(tensor([0, 2], { dtype: 'bool' }).toArray()).toEqual([false, true])
   })
   test('nested arrays give the shape', () => {
-    const x = tensor([[1, 2, 3], [4, 5, 6]])
+    const x = tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ])
     expect(x.shape).toEqual([2, 3])
-    expect(x.toArray()).toEqual([[1, 2, 3], [4, 5, 6]])
+    expect(x.toArray()).toEqual([
+      [1, 2, 3],
+      [4, 5, 6],
+    ])
     expect(tensor(7).shape).toEqual([])
     expect(tensor([]).shape).toEqual([0])
     expect(tensor([[], []]).shape).toEqual([2, 0])
@@ -40,8 +46,15 @@ describe('tensor()', () => {
 
 describe('reading', () => {
   test('toArray and toTypedArray follow strides', () => {
-    const x = tensor([[1, 2, 3], [4, 5, 6]])
-    expect(x.t().toArray()).toEqual([[1, 4], [2, 5], [3, 6]])
+    const x = tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ])
+    expect(x.t().toArray()).toEqual([
+      [1, 4],
+      [2, 5],
+      [3, 6],
+    ])
     expect([...x.t().toTypedArray()]).toEqual([1, 4, 2, 5, 3, 6])
     expect(x.select(1, 1).toArray()).toEqual([2, 5])
     expect(tensor([1]).expand([3]).toArray()).toEqual([1, 1, 1])

@@ -6,7 +6,14 @@ import { Tensor } from '../../src/tensor/index.ts'
 
 describe('a tensor prints as in PyTorch', () => {
   test('decimals are padded to one width', () => {
-    expect(String(tensor([[0.1, -2], [30.25, 4]]).toString())).toBe('tensor([[ 0.1000, -2.0000],\n        [30.2500,  4.0000]])')
+    expect(
+      String(
+        tensor([
+          [0.1, -2],
+          [30.25, 4],
+        ]).toString(),
+      ),
+    ).toBe('tensor([[ 0.1000, -2.0000],\n        [30.2500,  4.0000]])')
   })
   test('whole numbers have a point and no decimals', () => {
     expect(tensor([1, 2, 30]).toString()).toBe('tensor([ 1.,  2., 30.])')
@@ -37,10 +44,19 @@ describe('a tensor prints as in PyTorch', () => {
   })
   test('beyond 1000 elements only the edges are shown', () => {
     expect(arange(2000).toString()).toBe('tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])')
-    expect(full([1100, 2], 1).toString()).toBe('tensor([[1., 1.],\n        [1., 1.],\n        [1., 1.],\n        ...,\n        [1., 1.],\n        [1., 1.],\n        [1., 1.]])')
+    expect(full([1100, 2], 1).toString()).toBe(
+      'tensor([[1., 1.],\n        [1., 1.],\n        [1., 1.],\n        ...,\n        [1., 1.],\n        [1., 1.],\n        [1., 1.]])',
+    )
   })
   test('views print what they show', () => {
-    expect(tensor([[1, 2], [3, 4]]).t().toString()).toBe('tensor([[1., 3.],\n        [2., 4.]])')
+    expect(
+      tensor([
+        [1, 2],
+        [3, 4],
+      ])
+        .t()
+        .toString(),
+    ).toBe('tensor([[1., 3.],\n        [2., 4.]])')
   })
   test('requires_grad is told', () => {
     expect(tensor([1, 2], { requiresGrad: true }).toString()).toBe('tensor([1., 2.], requires_grad=True)')

@@ -27,7 +27,14 @@ async function part(id, run) {
   await new Promise((resolve) => setTimeout(resolve))
 }
 
-const model = new nn.Sequential(new nn.Conv2d(1, 8, 3, { padding: 1 }), new nn.BatchNorm2d(8), new nn.ReLU(), new nn.MaxPool2d(2), new nn.Flatten(), new nn.Linear(128, 10))
+const model = new nn.Sequential(
+  new nn.Conv2d(1, 8, 3, { padding: 1 }),
+  new nn.BatchNorm2d(8),
+  new nn.ReLU(),
+  new nn.MaxPool2d(2),
+  new nn.Flatten(),
+  new nn.Linear(128, 10),
+)
 let test
 let fused
 
@@ -56,7 +63,9 @@ await part('a', async () => {
   model.eval()
   const accuracy = torch.noGrad(() => model.call(test[0]).argmax(1).eq(test[1]).to('float32').mean().item())
   if (!(accuracy > 0.9)) throw new Error(`accuracy is only ${accuracy}`)
-  return { summary: `${steps} steps in ${((performance.now() - start) / 1000).toFixed(1)} s, loss ${loss.toFixed(3)}, test accuracy ${(100 * accuracy).toFixed(1)}%` }
+  return {
+    summary: `${steps} steps in ${((performance.now() - start) / 1000).toFixed(1)} s, loss ${loss.toFixed(3)}, test accuracy ${(100 * accuracy).toFixed(1)}%`,
+  }
 })
 
 await part('b', async () => {
@@ -64,7 +73,10 @@ await part('b', async () => {
   fused = fuse(model)
   const difference = torch.noGrad(() => model.call(test[0]).sub(fused.call(test[0])).abs().max().item())
   if (difference > 1e-3) throw new Error(`the fused model differs by ${difference}`)
-  return { summary: `${traced.graph.nodes.length} nodes -> ${fused.graph.nodes.length}; largest difference on the test set ${difference.toExponential(1)}`, details: `${traced.graph.printTabular({ print: false })}\n\n${fused.code}` }
+  return {
+    summary: `${traced.graph.nodes.length} nodes -> ${fused.graph.nodes.length}; largest difference on the test set ${difference.toExponential(1)}`,
+    details: `${traced.graph.printTabular({ print: false })}\n\n${fused.code}`,
+  }
 })
 
 await part('c', async () => {
@@ -79,7 +91,13 @@ await part('c', async () => {
     return (performance.now() - start) / 200
   }
   const [eager, compiled] = torch.noGrad(() => [time(() => fused.call(images)), time(() => fast(images))])
-  return { summary: `batch of 32: eager ${eager.toFixed(3)} ms, compiled ${compiled.toFixed(3)} ms: ${(eager / compiled).toFixed(1)}x`, details: fast.kernels().map((k, i) => `kernel ${i}: ${k.ops.join(' + ')}`).join('\n') }
+  return {
+    summary: `batch of 32: eager ${eager.toFixed(3)} ms, compiled ${compiled.toFixed(3)} ms: ${(eager / compiled).toFixed(1)}x`,
+    details: fast
+      .kernels()
+      .map((k, i) => `kernel ${i}: ${k.ops.join(' + ')}`)
+      .join('\n'),
+  }
 })
 
 await part('d', async () => {
@@ -97,11 +115,20 @@ await part('d', async () => {
     if (!(error instanceof AccuracyError)) throw error
   }
   const startHelper = workerHelper(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }))
-  const small = await minifyBackendFailure(captured.gm, captured.inputs, { backend, accuracy: 'accuracy', onlyFwd: true, startHelper, print: () => {} })
+  const small = await minifyBackendFailure(captured.gm, captured.inputs, {
+    backend,
+    accuracy: 'accuracy',
+    onlyFwd: true,
+    startHelper,
+    print: () => {},
+  })
   setLogSink(sink)
   if (!small.isolated) throw new Error(`not isolated: ${small.whyNotIsolated}`)
   if (small.gm.graph.nodes.length > 5) throw new Error(`the minimal graph has ${small.gm.graph.nodes.length} nodes`)
-  return { summary: `AccuracyError caught; ${small.steps[0].nodes} nodes -> ${small.gm.graph.nodes.length} in ${small.queries} queries, judged by ${small.processes} worker`, details: String(small.gm.graph) }
+  return {
+    summary: `AccuracyError caught; ${small.steps[0].nodes} nodes -> ${small.gm.graph.nodes.length} in ${small.queries} queries, judged by ${small.processes} worker`,
+    details: String(small.gm.graph),
+  }
 })
 
 results.done = true

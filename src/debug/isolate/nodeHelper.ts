@@ -11,7 +11,12 @@ export function nodeHelper(): StartHelper | null {
   const processes = nodeModule('node:child_process')
   if (processes === null) return null
   return async (): Promise<Helper> => {
-    const child = processes.fork(new URL(childEntry.url), { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv: [], env: childEnv() })
+    const child = processes.fork(new URL(childEntry.url), {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      execArgv: [],
+      env: childEnv(),
+    })
     // A forgotten helper must not keep the program alive.
     child.unref()
     child.channel?.unref()

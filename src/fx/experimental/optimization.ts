@@ -35,7 +35,8 @@ interface BatchNorm extends Module {
  * Recognised by what they hold: class names do not survive minifiers. Only the library's own layers count (their forward is known), not subclasses
  * that may do something else.
  */
-const isLayer = (module: unknown): module is Layer => isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
+const isLayer = (module: unknown): module is Layer =>
+  isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
 const isBatchNorm = (module: unknown): module is BatchNorm => isOwn(module) && 'runningMean' in module && 'numFeatures' in module
 const isOwn = (module: unknown): module is Module => module instanceof Module && (module as { [LEAF_MODULE]?: boolean })[LEAF_MODULE] === true
 
@@ -45,7 +46,8 @@ const isOwn = (module: unknown): module is Module => module instanceof Module &&
  * PyTorch's torch.fx.experimental.optimization.fuse.
  */
 export function fuse(model: Module): GraphModule {
-  if (model.training) throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
+  if (model.training)
+    throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
   const traced = model instanceof GraphModule ? model.deepCopy() : symbolicTrace(model)
   for (const node of traced.graph.findNodes({ op: 'call_module' })) {
     const [input] = node.args

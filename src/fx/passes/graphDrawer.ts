@@ -5,8 +5,30 @@ import { formatArg, nodeTargetText } from '../format.ts'
 import type { GraphModule } from '../graphModule.ts'
 import type { Node } from '../node.ts'
 
-const COLORS: Readonly<Record<string, string>> = { placeholder: 'AliceBlue', call_module: 'LemonChiffon1', get_attr: 'LightGrey', output: 'PowderBlue' }
-const PALETTE = ['CadetBlue1', 'Coral', 'DarkOliveGreen1', 'DarkSeaGreen1', 'GhostWhite', 'Khaki1', 'LavenderBlush1', 'LightSkyBlue', 'MistyRose1', 'MistyRose2', 'PaleTurquoise2', 'PeachPuff1', 'Salmon', 'Thistle1', 'Thistle3', 'Wheat1']
+const COLORS: Readonly<Record<string, string>> = {
+  placeholder: 'AliceBlue',
+  call_module: 'LemonChiffon1',
+  get_attr: 'LightGrey',
+  output: 'PowderBlue',
+}
+const PALETTE = [
+  'CadetBlue1',
+  'Coral',
+  'DarkOliveGreen1',
+  'DarkSeaGreen1',
+  'GhostWhite',
+  'Khaki1',
+  'LavenderBlush1',
+  'LightSkyBlue',
+  'MistyRose1',
+  'MistyRose2',
+  'PaleTurquoise2',
+  'PeachPuff1',
+  'Salmon',
+  'Thistle1',
+  'Thistle3',
+  'Wheat1',
+]
 
 export interface GraphDrawerOptions {
   /** Leave out get_attr nodes. Default false. */
@@ -28,9 +50,14 @@ export class FxGraphDrawer {
   /** The picture as DOT text. */
   getDotGraph(): string {
     const nodes = [...this.#gm.graph.nodes].filter((n) => !(this.#options.ignoreGetattr === true && n.op === 'get_attr'))
-    const lines = [`digraph ${quote(this.#name)} {`, '  rankdir=TB;', '  node [shape=record, style="filled,rounded", fontname="Helvetica", fontsize=11];']
+    const lines = [
+      `digraph ${quote(this.#name)} {`,
+      '  rankdir=TB;',
+      '  node [shape=record, style="filled,rounded", fontname="Helvetica", fontsize=11];',
+    ]
     for (const node of nodes) lines.push(`  ${quote(node.name)} [label=${quote(this.#label(node))}, fillcolor=${colorOf(node)}];`)
-    for (const node of nodes) for (const input of node.allInputNodes) if (nodes.includes(input)) lines.push(`  ${quote(input.name)} -> ${quote(node.name)};`)
+    for (const node of nodes)
+      for (const input of node.allInputNodes) if (nodes.includes(input)) lines.push(`  ${quote(input.name)} -> ${quote(node.name)};`)
     return [...lines, '}'].join('\n')
   }
 
@@ -39,7 +66,8 @@ export class FxGraphDrawer {
     if (node.op === 'call_module') {
       const module = this.#gm.attribute(node.target as string)
       fields.push(`target=${node.target as string}`, String(module).split('\n')[0] ?? '')
-    } else if (node.op === 'get_attr') fields.push(`target=${node.target as string}`, isParameter(this.#gm.attribute(node.target as string)) ? 'parameter' : 'buffer')
+    } else if (node.op === 'get_attr')
+      fields.push(`target=${node.target as string}`, isParameter(this.#gm.attribute(node.target as string)) ? 'parameter' : 'buffer')
     else if (node.op !== 'placeholder' && node.op !== 'output') {
       fields.push(`target=${nodeTargetText(node)}`)
       const literals = node.args.filter((a) => !(typeof a === 'object' && a !== null && 'op' in a))

@@ -360,19 +360,39 @@ export class ModuleBuilder {
     const module = new ByteWriter()
     module.append([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00])
     section(module, 1, this.typeBytes)
-    section(module, 2, this.imports.map((entry) => entry.finish()))
-    section(module, 3, this.functions.map(({ type }) => written((out) => out.unsigned(type))))
+    section(
+      module,
+      2,
+      this.imports.map((entry) => entry.finish()),
+    )
+    section(
+      module,
+      3,
+      this.functions.map(({ type }) => written((out) => out.unsigned(type))),
+    )
     const exported = this.functions.filter(({ exportName }) => exportName !== null)
-    section(module, 7, exported.map(({ builder, exportName }) => written((out) => {
-      out.name(exportName as string)
-      out.byte(0x00)
-      out.unsigned(builder.index)
-    })))
-    section(module, 10, this.functions.map(({ builder }) => written((out) => {
-      const body = builder.finish()
-      out.unsigned(body.length)
-      out.append(body)
-    })))
+    section(
+      module,
+      7,
+      exported.map(({ builder, exportName }) =>
+        written((out) => {
+          out.name(exportName as string)
+          out.byte(0x00)
+          out.unsigned(builder.index)
+        }),
+      ),
+    )
+    section(
+      module,
+      10,
+      this.functions.map(({ builder }) =>
+        written((out) => {
+          const body = builder.finish()
+          out.unsigned(body.length)
+          out.append(body)
+        }),
+      ),
+    )
     return module.finish().slice()
   }
 
@@ -389,13 +409,15 @@ export class ModuleBuilder {
     const known = this.types.indexOf(key)
     if (known >= 0) return known
     const encode = (types: readonly ValueType[]): number[] => types.map((type) => typeBytes[type])
-    this.typeBytes.push(written((out) => {
-      out.byte(0x60)
-      out.unsigned(params.length)
-      out.append(encode(params))
-      out.unsigned(results.length)
-      out.append(encode(results))
-    }))
+    this.typeBytes.push(
+      written((out) => {
+        out.byte(0x60)
+        out.unsigned(params.length)
+        out.append(encode(params))
+        out.unsigned(results.length)
+        out.append(encode(results))
+      }),
+    )
     return this.types.push(key) - 1
   }
 }

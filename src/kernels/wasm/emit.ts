@@ -181,7 +181,8 @@ export class StatementEmitter {
         if (unroll > 1) this.iterations(stmt, counter, LANES * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
-        if (unroll > 1) this.accumulators = new Map(sums.map(([variable, combine]) => [variable, this.merge(variable, combine, vectors.get(variable) as Val)]))
+        if (unroll > 1)
+          this.accumulators = new Map(sums.map(([variable, combine]) => [variable, this.merge(variable, combine, vectors.get(variable) as Val)]))
         this.iterations(stmt, counter, LANES)
         for (const [variable, combine] of sums) this.combineLanes(variable, combine, this.accumulators.get(variable) as Val)
       })

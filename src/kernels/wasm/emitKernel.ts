@@ -19,7 +19,9 @@ export function emitKernel(kernel: Kernel): Uint8Array {
   const module = new ModuleBuilder()
   module.importMemory()
   const imports = importMath(module)
-  const types = kernel.params.map((p): ValueType => (p.kind !== 'scalar' ? 'i32' : p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32'))
+  const types = kernel.params.map((p): ValueType =>
+    p.kind !== 'scalar' ? 'i32' : p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32',
+  )
   const f = module.function(types, [], 'run')
   const emitter = new KernelEmitter(f, imports, usesFloat64(kernel))
   emitter.kernel(kernel)
@@ -27,13 +29,18 @@ export function emitKernel(kernel: Kernel): Uint8Array {
 }
 
 export function importMath(module: ModuleBuilder): MathImports {
-  return Object.fromEntries(MATH_IMPORTS.map((name) => [name, module.importFunction('math', name, name === 'pow' ? ['f64', 'f64'] : ['f64'], ['f64'])])) as MathImports
+  return Object.fromEntries(
+    MATH_IMPORTS.map((name) => [name, module.importFunction('math', name, name === 'pow' ? ['f64', 'f64'] : ['f64'], ['f64'])]),
+  ) as MathImports
 }
 
 function usesFloat64(kernel: Kernel): boolean {
   if (kernel.params.some((p) => p.kind !== 'size' && p.dtype === 'float64')) return true
   const inExpr = (e: Expr): boolean =>
-    e.dtype === 'float64' || (e.kind === 'call' && e.args.some(inExpr)) || (e.kind === 'cast' && inExpr(e.value)) || (e.kind === 'load' && ((e.mask !== null && inExpr(e.mask)) || e.index.dynamic.some((d) => inExpr(d.value))))
+    e.dtype === 'float64' ||
+    (e.kind === 'call' && e.args.some(inExpr)) ||
+    (e.kind === 'cast' && inExpr(e.value)) ||
+    (e.kind === 'load' && ((e.mask !== null && inExpr(e.mask)) || e.index.dynamic.some((d) => inExpr(d.value))))
   const inStmt = (s: Stmt): boolean => (s.kind === 'for' ? s.body.some(inStmt) : s.kind === 'declare' ? inExpr(s.init) : inExpr(s.value))
   return kernel.body.some(inStmt)
 }
@@ -290,7 +297,8 @@ export class KernelEmitter implements OpContext {
       const accumulators = accumulated(body).filter((a) => this.#locals.has(a.local))
       const sets = Array.from({ length: unroll }, () => accumulators.map((a) => this.#identity(a.combine, a.local.dtype)))
       const outer = new Map(accumulators.map((a) => [a.local, this.#locals.get(a.local) as { local: number; lanes: 1 | 4 }]))
-      const use = (u: number): void => accumulators.forEach((a, i) => this.#locals.set(a.local, { local: (sets[u] as number[])[i] as number, lanes: 4 }))
+      const use = (u: number): void =>
+        accumulators.forEach((a, i) => this.#locals.set(a.local, { local: (sets[u] as number[])[i] as number, lanes: 4 }))
       const run = (vectors: number): void =>
         this.#vectorLoop(loop, counter, vectors, () => {
           for (let u = 0; u < vectors; u++) {
@@ -303,7 +311,12 @@ export class KernelEmitter implements OpContext {
       accumulators.forEach((a, i) => {
         const target = outer.get(a.local) as { local: number; lanes: 1 | 4 }
         this.#locals.set(a.local, target)
-        this.#reduceLanes(sets.map((set) => set[i] as number), a.combine, a.local.dtype, target.local)
+        this.#reduceLanes(
+          sets.map((set) => set[i] as number),
+          a.combine,
+          a.local.dtype,
+          target.local,
+        )
       })
     }
     // What is left, one element at a time.
@@ -407,7 +420,10 @@ export class KernelEmitter implements OpContext {
     }
     const sum = this.v128()
     f.set(sum)
-    for (const order of [[2, 3, 0, 1], [1, 0, 3, 2]] as const) {
+    for (const order of [
+      [2, 3, 0, 1],
+      [1, 0, 3, 2],
+    ] as const) {
       f.get(sum)
       f.get(sum)
       f.get(sum)
@@ -546,14 +562,18 @@ export class KernelEmitter implements OpContext {
     const offset = this.#address(buffer, index, scope)
     const at = f.local('i32')
     f.set(at)
-    this.#gatherLanes(dtype, (lane) => {
-      if (lane > 0) {
+    this.#gatherLanes(
+      dtype,
+      (lane) => {
+        if (lane > 0) {
+          f.get(at)
+          this.#addScaled(stride, null, dtypeInfo[dtype].size)
+          f.set(at)
+        }
         f.get(at)
-        this.#addScaled(stride, null, dtypeInfo[dtype].size)
-        f.set(at)
-      }
-      f.get(at)
-    }, offset)
+      },
+      offset,
+    )
   }
 
   /** Loads four lanes; `address` pushes each lane's address, in order. */
@@ -729,7 +749,6 @@ export class KernelEmitter implements OpContext {
     }
   }
 }
-
 
 interface Access {
   readonly buffer: BufferParam

@@ -74,7 +74,19 @@ function where(c: OpContext, dtype: DType): void {
 
 function onBool(c: OpContext, op: ScalarOp): void {
   const { f } = c
-  const table: Partial<Record<ScalarOp, PlainOp>> = { and: 'v128.and', or: 'v128.or', bitAnd: 'v128.and', bitOr: 'v128.or', bitXor: 'v128.xor', ne: 'v128.xor', mul: 'v128.and', add: 'v128.or', min: 'v128.and', max: 'v128.or', not: 'v128.not' }
+  const table: Partial<Record<ScalarOp, PlainOp>> = {
+    and: 'v128.and',
+    or: 'v128.or',
+    bitAnd: 'v128.and',
+    bitOr: 'v128.or',
+    bitXor: 'v128.xor',
+    ne: 'v128.xor',
+    mul: 'v128.and',
+    add: 'v128.or',
+    min: 'v128.and',
+    max: 'v128.or',
+    not: 'v128.not',
+  }
   const known = table[op]
   if (known !== undefined) return f.op(known)
   if (op === 'eq') {
@@ -85,9 +97,24 @@ function onBool(c: OpContext, op: ScalarOp): void {
 }
 
 const INT: Partial<Record<ScalarOp, PlainOp>> = {
-  add: 'i32x4.add', sub: 'i32x4.sub', mul: 'i32x4.mul', min: 'i32x4.min_s', max: 'i32x4.max_s', neg: 'i32x4.neg', abs: 'i32x4.abs',
-  eq: 'i32x4.eq', ne: 'i32x4.ne', lt: 'i32x4.lt_s', le: 'i32x4.le_s', gt: 'i32x4.gt_s', ge: 'i32x4.ge_s',
-  bitAnd: 'v128.and', bitOr: 'v128.or', bitXor: 'v128.xor', and: 'v128.and', or: 'v128.or',
+  add: 'i32x4.add',
+  sub: 'i32x4.sub',
+  mul: 'i32x4.mul',
+  min: 'i32x4.min_s',
+  max: 'i32x4.max_s',
+  neg: 'i32x4.neg',
+  abs: 'i32x4.abs',
+  eq: 'i32x4.eq',
+  ne: 'i32x4.ne',
+  lt: 'i32x4.lt_s',
+  le: 'i32x4.le_s',
+  gt: 'i32x4.gt_s',
+  ge: 'i32x4.ge_s',
+  bitAnd: 'v128.and',
+  bitOr: 'v128.or',
+  bitXor: 'v128.xor',
+  and: 'v128.and',
+  or: 'v128.or',
 }
 
 function onInt(c: OpContext, op: ScalarOp, lanes: 1 | 4): void {
@@ -209,9 +236,25 @@ function scalarInt(c: OpContext, op: ScalarOp, x: number, y: number, q: number):
 }
 
 const FLOAT: Partial<Record<ScalarOp, PlainOp>> = {
-  add: 'f32x4.add', sub: 'f32x4.sub', mul: 'f32x4.mul', div: 'f32x4.div', min: 'f32x4.min', max: 'f32x4.max', neg: 'f32x4.neg', abs: 'f32x4.abs',
-  floor: 'f32x4.floor', ceil: 'f32x4.ceil', round: 'f32x4.nearest', trunc: 'f32x4.trunc', sqrt: 'f32x4.sqrt',
-  eq: 'f32x4.eq', ne: 'f32x4.ne', lt: 'f32x4.lt', le: 'f32x4.le', gt: 'f32x4.gt', ge: 'f32x4.ge',
+  add: 'f32x4.add',
+  sub: 'f32x4.sub',
+  mul: 'f32x4.mul',
+  div: 'f32x4.div',
+  min: 'f32x4.min',
+  max: 'f32x4.max',
+  neg: 'f32x4.neg',
+  abs: 'f32x4.abs',
+  floor: 'f32x4.floor',
+  ceil: 'f32x4.ceil',
+  round: 'f32x4.nearest',
+  trunc: 'f32x4.trunc',
+  sqrt: 'f32x4.sqrt',
+  eq: 'f32x4.eq',
+  ne: 'f32x4.ne',
+  lt: 'f32x4.lt',
+  le: 'f32x4.le',
+  gt: 'f32x4.gt',
+  ge: 'f32x4.ge',
 }
 
 function onFloat(c: OpContext, op: ScalarOp, lanes: 1 | 4): void {
@@ -339,9 +382,25 @@ function floatPow(c: OpContext, lanes: 1 | 4): void {
 }
 
 const DOUBLE: Partial<Record<ScalarOp, PlainOp>> = {
-  add: 'f64x2.add', sub: 'f64x2.sub', mul: 'f64x2.mul', div: 'f64x2.div', min: 'f64x2.min', max: 'f64x2.max', neg: 'f64x2.neg', abs: 'f64x2.abs',
-  floor: 'f64x2.floor', ceil: 'f64x2.ceil', round: 'f64x2.nearest', trunc: 'f64x2.trunc', sqrt: 'f64x2.sqrt',
-  eq: 'f64x2.eq', ne: 'f64x2.ne', lt: 'f64x2.lt', le: 'f64x2.le', gt: 'f64x2.gt', ge: 'f64x2.ge',
+  add: 'f64x2.add',
+  sub: 'f64x2.sub',
+  mul: 'f64x2.mul',
+  div: 'f64x2.div',
+  min: 'f64x2.min',
+  max: 'f64x2.max',
+  neg: 'f64x2.neg',
+  abs: 'f64x2.abs',
+  floor: 'f64x2.floor',
+  ceil: 'f64x2.ceil',
+  round: 'f64x2.nearest',
+  trunc: 'f64x2.trunc',
+  sqrt: 'f64x2.sqrt',
+  eq: 'f64x2.eq',
+  ne: 'f64x2.ne',
+  lt: 'f64x2.lt',
+  le: 'f64x2.le',
+  gt: 'f64x2.gt',
+  ge: 'f64x2.ge',
 }
 
 function onDouble(c: OpContext, op: ScalarOp): void {

@@ -102,7 +102,12 @@ export class ExpressionEmitter {
       case 'cast':
         return emitCast(code, this.value(expr.value), expr.value.dtype, expr.dtype)
       default:
-        return emitCall(code, this.library, expr, expr.args.map((arg) => this.value(arg)))
+        return emitCall(
+          code,
+          this.library,
+          expr,
+          expr.args.map((arg) => this.value(arg)),
+        )
     }
   }
 
@@ -115,7 +120,9 @@ export class ExpressionEmitter {
     const first = [code.pop()]
     if (!this.wide || loop !== this.simd) return first
     const lanes = code.op2('i32x4.add', first, code.laneNumbers())
-    return Array.from({ length: code.vectors }, (_, v) => (v === 0 ? (lanes[0] as number) : (code.op2('i32x4.add', lanes, code.i32(v * 4))[0] as number)))
+    return Array.from({ length: code.vectors }, (_, v) =>
+      v === 0 ? (lanes[0] as number) : (code.op2('i32x4.add', lanes, code.i32(v * 4))[0] as number),
+    )
   }
 
   /** Where `buffer[index]` lies for the present lanes. */

@@ -5,9 +5,9 @@
 import type { Val, VectorCode } from './vectorCode.ts'
 
 const LN2_HIGH = 0.693359375
-const LN2_LOW = -2.12194440e-4
+const LN2_LOW = -2.1219444e-4
 /** (e^r - 1 - r) / r^2 for |r| <= ln2 / 2. */
-const EXP = [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1]
+const EXP = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1]
 const SIGN = -0x80000000
 
 /** n and r with x = n ln2 + r, |r| <= ln2 / 2. */
@@ -26,7 +26,8 @@ function expm1Core(code: VectorCode, r: Val): Val {
 /** 2^n as float32, for the i32 lanes n of a normal result. */
 const powerOfTwo = (code: VectorCode, n: Val): Val => code.shift('i32x4.shl', code.op2('i32x4.add', n, code.i32(127)), 23)
 
-const clamp = (code: VectorCode, x: Val, low: number, high: number): Val => code.op2('f32x4.min', code.op2('f32x4.max', x, code.f32(low)), code.f32(high))
+const clamp = (code: VectorCode, x: Val, low: number, high: number): Val =>
+  code.op2('f32x4.min', code.op2('f32x4.max', x, code.f32(low)), code.f32(high))
 
 /** `magnitude` (not negative) with the sign of `x`. */
 const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
@@ -62,7 +63,11 @@ export function log(code: VectorCode, x: Val): Val {
   const z = code.op2('f32x4.mul', s, s)
   const series = code.op2('f32x4.mul', code.polynomial(z, [0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693]), z)
   const halfSquare = code.op2('f32x4.mul', code.op2('f32x4.mul', f, f), code.f32(0.5))
-  const small = code.op2('f32x4.add', code.op2('f32x4.mul', s, code.op2('f32x4.add', halfSquare, series)), code.op2('f32x4.mul', k, code.f32(9.0580006145e-6)))
+  const small = code.op2(
+    'f32x4.add',
+    code.op2('f32x4.mul', s, code.op2('f32x4.add', halfSquare, series)),
+    code.op2('f32x4.mul', k, code.f32(9.0580006145e-6)),
+  )
   const mantissa = code.op2('f32x4.add', code.op2('f32x4.sub', small, halfSquare), f)
   const finite = code.op2('f32x4.add', mantissa, code.op2('f32x4.mul', k, code.f32(0.69313812256)))
   // x = 0 gives -Infinity, x < 0 NaN, Infinity and NaN themselves.
@@ -94,8 +99,8 @@ export function sigmoid(code: VectorCode, x: Val): Val {
 }
 
 /** Coefficients of the rational function x P(x^2) / Q(x^2) that Eigen and XLA use for erf. */
-const ERF_P = [2.2905066e-4, 3.4082910e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791]
-const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.4070470e-2, 1.1098505e-1, 4.9746925e-1, 1]
+const ERF_P = [2.2905066e-4, 3.408291e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791]
+const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.407047e-2, 1.1098505e-1, 4.9746925e-1, 1]
 
 export function erf(code: VectorCode, x: Val): Val {
   const bounded = clamp(code, x, -3.8325069, 3.8325069)

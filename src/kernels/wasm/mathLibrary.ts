@@ -45,7 +45,17 @@ const pow = (a: number, b: number): number => (a === 1 || (a === -1 && !Number.i
 
 /** The functions of float64 that modules import as `math.*`; also what the reference interpreter uses. */
 export const float64Functions: Readonly<Record<string, (a: number, b: number) => number>> = {
-  exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sin: Math.sin, cos: Math.cos, tanh: Math.tanh, erf, pow, remainder, floorDiv,
+  exp: Math.exp,
+  expm1: Math.expm1,
+  log: Math.log,
+  log1p: Math.log1p,
+  sin: Math.sin,
+  cos: Math.cos,
+  tanh: Math.tanh,
+  erf,
+  pow,
+  remainder,
+  floorDiv,
   sigmoid: (x) => 1 / (1 + Math.exp(-x)),
 }
 
@@ -101,7 +111,10 @@ export class MathLibrary {
     const [x, y] = [[0], [1]] as const
     if (name === 'sin' || name === 'cos') this.defineSine(code, name)
     else {
-      const result = name === 'powInt' ? powInt(code, x, y) : viaFloat64(code, x, y, name === 'pow' ? powHalf : name === 'remainder' ? remainderHalf : floorDivHalf)
+      const result =
+        name === 'powInt'
+          ? powInt(code, x, y)
+          : viaFloat64(code, x, y, name === 'pow' ? powHalf : name === 'remainder' ? remainderHalf : floorDivHalf)
       f.get((name === 'pow' ? powSpecial(code, x, y, result) : result)[0] as number)
     }
     return f.index
@@ -114,7 +127,11 @@ export class MathLibrary {
     const reduce = (half: Val): { n: Val; r: Val } => {
       const wide = code.op1('f64x2.promote_low_f32x4', half)
       const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', wide, code.f64(1 / PI_OVER_2)))
-      const r = code.op2('f64x2.sub', code.op2('f64x2.sub', wide, code.op2('f64x2.mul', n, code.f64(PI_OVER_2))), code.op2('f64x2.mul', n, code.f64(6.123233995736766e-17)))
+      const r = code.op2(
+        'f64x2.sub',
+        code.op2('f64x2.sub', wide, code.op2('f64x2.mul', n, code.f64(PI_OVER_2))),
+        code.op2('f64x2.mul', n, code.f64(6.123233995736766e-17)),
+      )
       return { n: code.op1('i32x4.trunc_sat_f64x2_s_zero', n), r: code.op1('f32x4.demote_f64x2_zero', r) }
     }
     const low = reduce(x)
@@ -124,8 +141,16 @@ export class MathLibrary {
     const turns = join(low.n, high.n)
     const quarter = name === 'sin' ? turns : code.op2('i32x4.add', turns, code.i32(1))
     const z = code.op2('f32x4.mul', r, r)
-    const sine = code.op2('f32x4.add', code.op2('f32x4.mul', code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r), r)
-    const tail = code.op2('f32x4.mul', code.op2('f32x4.mul', code.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z), z)
+    const sine = code.op2(
+      'f32x4.add',
+      code.op2('f32x4.mul', code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r),
+      r,
+    )
+    const tail = code.op2(
+      'f32x4.mul',
+      code.op2('f32x4.mul', code.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z),
+      z,
+    )
     const cosine = code.op2('f32x4.add', code.op2('f32x4.sub', tail, code.op2('f32x4.mul', z, code.f32(0.5))), code.f32(1))
     const odd = code.op2('i32x4.ne', code.op2('v128.and', quarter, code.i32(1)), code.i32(0))
     const flip = code.shift('i32x4.shl', code.op2('v128.and', quarter, code.i32(2)), 30)
@@ -170,7 +195,11 @@ function floorQuotient(code: VectorCode, x: Val, y: Val): Val {
   const zero = code.f64(0)
   const opposite = code.op2('v128.xor', code.op2('f64x2.lt', x, zero), code.op2('f64x2.lt', y, zero))
   const below = code.op2('v128.and', code.op2('v128.and', opposite, code.op2('f64x2.ne', x, zero)), code.f64(-1))
-  const infinite = code.op2('v128.and', code.op2('f64x2.eq', code.op1('f64x2.abs', y), code.f64(Infinity)), code.op2('f64x2.lt', code.op1('f64x2.abs', x), code.f64(Infinity)))
+  const infinite = code.op2(
+    'v128.and',
+    code.op2('f64x2.eq', code.op1('f64x2.abs', y), code.f64(Infinity)),
+    code.op2('f64x2.lt', code.op1('f64x2.abs', x), code.f64(Infinity)),
+  )
   return code.select(infinite, below, quotient)
 }
 
@@ -185,7 +214,11 @@ function remainderHalf(code: VectorCode, x: Val, y: Val): Val {
   const quotient = floorQuotient(code, x, y)
   const rest = code.op2('f64x2.sub', x, code.op2('f64x2.mul', quotient, y))
   // Where the quotient is 0 the remainder is x itself (-0 too); where it is -1 and y infinite, the remainder is y.
-  const infinite = code.op2('v128.and', code.op2('f64x2.eq', code.op1('f64x2.abs', y), code.f64(Infinity)), code.op2('f64x2.eq', quotient, code.f64(-1)))
+  const infinite = code.op2(
+    'v128.and',
+    code.op2('f64x2.eq', code.op1('f64x2.abs', y), code.f64(Infinity)),
+    code.op2('f64x2.eq', quotient, code.f64(-1)),
+  )
   return code.select(code.op2('f64x2.eq', quotient, code.f64(0)), x, code.select(infinite, y, rest))
 }
 
@@ -207,8 +240,16 @@ function powHalf(code: VectorCode, x: Val, y: Val): Val {
   const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', t, code.f64(Math.LOG2E)))
   const r = code.op2('f64x2.sub', t, code.op2('f64x2.mul', n, code.f64(Math.LN2)))
   const factorials = [362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1]
-  const p = code.polynomial(r, factorials.map((value) => 1 / value), 'f64')
-  const scale = code.shift('i64x2.shl', code.op1('i64x2.extend_low_i32x4_s', code.op2('i32x4.add', code.op1('i32x4.trunc_sat_f64x2_s_zero', n), code.i32(1023))), 52)
+  const p = code.polynomial(
+    r,
+    factorials.map((value) => 1 / value),
+    'f64',
+  )
+  const scale = code.shift(
+    'i64x2.shl',
+    code.op1('i64x2.extend_low_i32x4_s', code.op2('i32x4.add', code.op1('i32x4.trunc_sat_f64x2_s_zero', n), code.i32(1023))),
+    52,
+  )
   const value = code.op2('f64x2.mul', p, scale)
   return code.select(code.op2('f64x2.eq', t, t), value, t)
 }

@@ -15,8 +15,18 @@ export interface Place {
   readonly lanes: boolean
 }
 
-const SPLAT: Readonly<Record<DType, MemoryOp>> = { float32: 'v128.load32_splat', int32: 'v128.load32_splat', float64: 'v128.load64_splat', bool: 'v128.load8_splat' }
-const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = { float32: 'v128.store32_lane', int32: 'v128.store32_lane', float64: 'v128.store64_lane', bool: 'v128.store8_lane' }
+const SPLAT: Readonly<Record<DType, MemoryOp>> = {
+  float32: 'v128.load32_splat',
+  int32: 'v128.load32_splat',
+  float64: 'v128.load64_splat',
+  bool: 'v128.load8_splat',
+}
+const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = {
+  float32: 'v128.store32_lane',
+  int32: 'v128.store32_lane',
+  float64: 'v128.store64_lane',
+  bool: 'v128.store8_lane',
+}
 
 const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
   laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size

@@ -16,11 +16,38 @@ const typeOf = (dtype: DType): Type => (dtype === 'float32' ? 'f32x4' : dtype ==
 
 const COMPARE: Readonly<Partial<Record<ScalarOp, string>>> = { eq: 'eq', ne: 'ne', lt: 'lt', le: 'le', gt: 'gt', ge: 'ge' }
 const FLOAT_BINARY: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['add', 'sub', 'mul', 'div', 'min', 'max'])
-const FLOAT_UNARY: Readonly<Partial<Record<ScalarOp, string>>> = { neg: 'neg', abs: 'abs', floor: 'floor', ceil: 'ceil', trunc: 'trunc', round: 'nearest', sqrt: 'sqrt' }
-const INLINE: Readonly<Partial<Record<ScalarOp, (code: VectorCode, x: Val) => Val>>> = {
-  exp: math.exp, expm1: math.expm1, log: math.log, log1p: math.log1p, tanh: math.tanh, erf: math.erf, sigmoid: math.sigmoid,
+const FLOAT_UNARY: Readonly<Partial<Record<ScalarOp, string>>> = {
+  neg: 'neg',
+  abs: 'abs',
+  floor: 'floor',
+  ceil: 'ceil',
+  trunc: 'trunc',
+  round: 'nearest',
+  sqrt: 'sqrt',
 }
-const FLOAT64_LIBRARY: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tanh', 'erf', 'sigmoid', 'pow', 'remainder', 'floorDiv'])
+const INLINE: Readonly<Partial<Record<ScalarOp, (code: VectorCode, x: Val) => Val>>> = {
+  exp: math.exp,
+  expm1: math.expm1,
+  log: math.log,
+  log1p: math.log1p,
+  tanh: math.tanh,
+  erf: math.erf,
+  sigmoid: math.sigmoid,
+}
+const FLOAT64_LIBRARY: ReadonlySet<ScalarOp> = new Set<ScalarOp>([
+  'exp',
+  'expm1',
+  'log',
+  'log1p',
+  'sin',
+  'cos',
+  'tanh',
+  'erf',
+  'sigmoid',
+  'pow',
+  'remainder',
+  'floorDiv',
+])
 
 /** A constant of a dtype. */
 export function constantVal(code: VectorCode, dtype: DType, value: number): Val {
@@ -59,7 +86,13 @@ function boolean(code: VectorCode, op: ScalarOp, a: Val, b: Val): Val {
   throw new InternalError(`the operation ${op} has no meaning for bool; verifyKernel should have refused it`)
 }
 
-function floating(code: VectorCode, library: MathLibrary, expr: Extract<Expr, { kind: 'call' }>, dtype: 'float32' | 'float64', args: readonly Val[]): Val {
+function floating(
+  code: VectorCode,
+  library: MathLibrary,
+  expr: Extract<Expr, { kind: 'call' }>,
+  dtype: 'float32' | 'float64',
+  args: readonly Val[],
+): Val {
   const { op } = expr
   const [a, b] = args as [Val, Val]
   const type = dtype === 'float32' ? 'f32x4' : 'f64x2'

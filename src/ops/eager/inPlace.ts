@@ -13,10 +13,14 @@ export function inPlaceSpec(op: OpDef, functional: OpDef, args: readonly Arg[]):
   const self = args[0] as Tensor
   const spec = (functional.meta as (...a: readonly Arg[]) => TensorSpec)(...args)
   if (!sameShape(spec.shape, self.shape)) {
-    throw new ShapeError(`${op.qualname}: the result has shape ${formatShape(spec.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`)
+    throw new ShapeError(
+      `${op.qualname}: the result has shape ${formatShape(spec.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`,
+    )
   }
   if (spec.dtype !== self.dtype && dtypeInfo[spec.dtype].floating && !dtypeInfo[self.dtype].floating) {
-    throw new DTypeError(`${op.qualname}: the result has dtype ${spec.dtype}, which cannot be stored in self of dtype ${self.dtype}; use the operator without underscore.`)
+    throw new DTypeError(
+      `${op.qualname}: the result has dtype ${spec.dtype}, which cannot be stored in self of dtype ${self.dtype}; use the operator without underscore.`,
+    )
   }
   if (self.strides.some((s, i) => s === 0 && (self.shape[i] as number) > 1)) {
     throw new ArgumentError(`${op.qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
@@ -39,6 +43,10 @@ function overlapsOtherwise(self: Tensor, args: readonly Arg[]): boolean {
   return args.some((a, i) => {
     if (i === 0 || !(a instanceof Tensor)) return false
     const t = a
-    return t.storage !== null && t.storage === self.storage && !(t.offset === self.offset && sameShape(t.shape, self.shape) && sameShape(t.strides, self.strides))
+    return (
+      t.storage !== null &&
+      t.storage === self.storage &&
+      !(t.offset === self.offset && sameShape(t.shape, self.shape) && sameShape(t.strides, self.strides))
+    )
   })
 }

@@ -18,7 +18,15 @@ export function flatKernel(op: OpDef, args: readonly Arg[], uses: readonly Numbe
   const n = sizeParam('n')
   const i = loopVar('i', n)
   const index: Index = { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }
-  return build(op, args, uses, target, () => index, [n], (body) => [forLoop(i, 'simd', body)])
+  return build(
+    op,
+    args,
+    uses,
+    target,
+    () => index,
+    [n],
+    (body) => [forLoop(i, 'simd', body)],
+  )
 }
 
 /** Whether a stride is part of the kernel (0, or 1 in the innermost dimension) instead of a parameter. */
@@ -44,7 +52,8 @@ export function layoutKernel(op: OpDef, args: readonly Arg[], uses: readonly Num
     })
     return { base: 0, terms, dynamic: [] }
   })
-  const nest = (body: readonly Stmt[]): readonly Stmt[] => loops.reduceRight<readonly Stmt[]>((inner, loop, d) => [forLoop(loop, d === rank - 1 ? 'simd' : 'serial', inner)], body)
+  const nest = (body: readonly Stmt[]): readonly Stmt[] =>
+    loops.reduceRight<readonly Stmt[]>((inner, loop, d) => [forLoop(loop, d === rank - 1 ? 'simd' : 'serial', inner)], body)
   return build(op, args, uses, target, (operand) => indices[operand] as Index, [...sizes, ...strideParams], nest)
 }
 

@@ -44,7 +44,10 @@ export function pointwiseDTypes(op: OpDef, args: readonly Arg[]): { readonly com
   if (dims !== null && zero !== null && kindOf(zero) > kindOf(dims)) common = zero
   if (number && common === 'bool') common = 'int32'
   if ((fraction || rule === 'float') && !dtypeInfo[common].floating) common = 'float32'
-  if (optionFraction && !dtypeInfo[common].floating) throw new DTypeError(`${op.qualname}: integer tensors take integer options only (alpha, value), got a fraction; convert the tensors with float() first.`)
+  if (optionFraction && !dtypeInfo[common].floating)
+    throw new DTypeError(
+      `${op.qualname}: integer tensors take integer options only (alpha, value), got a fraction; convert the tensors with float() first.`,
+    )
   if (rule === 'to') return { compute: arithmetic(common), result: named ?? common }
   return { compute: arithmetic(common), result: rule === 'compare' ? 'bool' : common }
 }

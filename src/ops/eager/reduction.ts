@@ -1,6 +1,22 @@
 // Eager reductions: one kernel per operator, dtype and layout class.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
-import { accumulate, bufferParam, cast, compileKernel, declare, forLoop, identityOf, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../../kernels/index.ts'
+import {
+  accumulate,
+  bufferParam,
+  cast,
+  compileKernel,
+  declare,
+  forLoop,
+  identityOf,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  sizeParam,
+  store,
+} from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { launch } from './launch.ts'
@@ -24,7 +40,8 @@ interface Plan {
 /** The last plan of each operator: in a loop the next call is mostly like the last. */
 const lastPlan = new WeakMap<OpDef, Plan>()
 
-const sameDims = (a: Arg, b: Arg): boolean => a === b || (Array.isArray(a) && Array.isArray(b) && sameShape(a as readonly number[], b as readonly number[]))
+const sameDims = (a: Arg, b: Arg): boolean =>
+  a === b || (Array.isArray(a) && Array.isArray(b) && sameShape(a as readonly number[], b as readonly number[]))
 
 /** Runs a reduction on a real tensor. */
 export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
@@ -32,7 +49,14 @@ export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
   const dim = args[1] ?? null
   const keepdim = args[2] ?? false
   let plan = lastPlan.get(op)
-  if (plan === undefined || plan.dtype !== self.dtype || plan.keepdim !== keepdim || !sameShape(plan.shape, self.shape) || !sameShape(plan.strides, self.strides) || !sameDims(plan.dim, dim)) {
+  if (
+    plan === undefined ||
+    plan.dtype !== self.dtype ||
+    plan.keepdim !== keepdim ||
+    !sameShape(plan.shape, self.shape) ||
+    !sameShape(plan.strides, self.strides) ||
+    !sameDims(plan.dim, dim)
+  ) {
     plan = makePlan(op, args, dim, keepdim)
     lastPlan.set(op, plan)
   }
@@ -109,13 +133,18 @@ function build(op: OpDef, self: Tensor, flags: readonly boolean[], strides: read
   const kept = loops.filter((_, d) => flags[d] !== true)
   const outStrides = kept.map((_, d) => sizeParam(`o${d}`))
   const lastKept = flags.at(-1) !== true
-  const outIndex: Index = { base: 0, terms: kept.map((loop, d) => ({ loop, stride: lastKept && d === kept.length - 1 ? 1 : (outStrides[d] as Size) })), dynamic: [] }
+  const outIndex: Index = {
+    base: 0,
+    terms: kept.map((loop, d) => ({ loop, stride: lastKept && d === kept.length - 1 ? 1 : (outStrides[d] as Size) })),
+    dynamic: [],
+  }
   const count = scalarParam('count', dtype)
   const acc = local('acc', dtype)
   const value = cast(load(input, index), dtype)
   let inner: Stmt[] = [accumulate(acc, rule.combine, rule.map === undefined ? value : rule.map(value))]
   const reduced = loops.filter((_, d) => flags[d] === true)
-  for (let d = reduced.length - 1; d >= 0; d--) inner = [forLoop(reduced[d] as LoopVar, d === reduced.length - 1 && !lastKept ? 'simd' : 'serial', inner)]
+  for (let d = reduced.length - 1; d >= 0; d--)
+    inner = [forLoop(reduced[d] as LoopVar, d === reduced.length - 1 && !lastKept ? 'simd' : 'serial', inner)]
   const result = rule.finish === undefined ? read(acc) : rule.finish(read(acc), scalar(count))
   let body: readonly Stmt[] = [declare(acc, identityOf(rule.combine, dtype)), ...inner, store(out, outIndex, result)]
   for (let d = kept.length - 1; d >= 0; d--) body = [forLoop(kept[d] as LoopVar, d === kept.length - 1 && lastKept ? 'simd' : 'serial', body)]

@@ -39,7 +39,10 @@ export interface SoftmaxOptions {
   readonly dtype?: DType | null
 }
 
-function softmaxLike(name: string, compute: (input: Tensor, dim: number) => Tensor): OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> {
+function softmaxLike(
+  name: string,
+  compute: (input: Tensor, dim: number) => Tensor,
+): OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> {
   return defineOp({
     schema: `${name}(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor`,
     namespace,

@@ -17,7 +17,10 @@ export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: P
   schema: "pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
   namespace: 'torch.nn.functional',
   decompose: (input: Tensor, amounts: readonly number[], mode: string, value: number | null): Tensor => {
-    if (mode !== 'constant') throw new UnsupportedError(`torch.nn.functional.pad: mode '${mode}' is not supported, only 'constant'; build the border with slice, flip and torch.cat.`)
+    if (mode !== 'constant')
+      throw new UnsupportedError(
+        `torch.nn.functional.pad: mode '${mode}' is not supported, only 'constant'; build the border with slice, flip and torch.cat.`,
+      )
     return constantPadNd(input, amounts, value ?? 0)
   },
 })

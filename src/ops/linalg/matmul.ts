@@ -12,7 +12,9 @@ import { bmm, mm } from './mm.ts'
 
 function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   if (self.ndim === 0 || other.ndim === 0) {
-    throw new ShapeError(`torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.shape)} and ${formatShape(other.shape)}. Use torch.mul for scalars.`)
+    throw new ShapeError(
+      `torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.shape)} and ${formatShape(other.shape)}. Use torch.mul for scalars.`,
+    )
   }
   const a = self.ndim === 1 ? [1, ...self.shape] : self.shape
   const b = other.ndim === 1 ? [...other.shape, 1] : other.shape
@@ -89,7 +91,9 @@ export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineO
   meta: (self: Tensor): TensorSpec => ({ shape: [], dtype: self.dtype }),
   decompose: (self: Tensor, tensor: Tensor): Tensor => {
     if (self.ndim !== 1 || tensor.ndim !== 1 || self.numel !== tensor.numel) {
-      throw new ShapeError(`torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.shape)} and ${formatShape(tensor.shape)}.`)
+      throw new ShapeError(
+        `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.shape)} and ${formatShape(tensor.shape)}.`,
+      )
     }
     return sum(mul(self, tensor))
   },
@@ -120,4 +124,3 @@ declare module '../../tensor/tensor.ts' {
     outer(vec2: Tensor): Tensor
   }
 }
-

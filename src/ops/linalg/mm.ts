@@ -18,8 +18,13 @@ export interface AddmmOptions {
 
 function sameDType(op: string, firstName: string, first: Tensor, secondName: string, second: Tensor): void {
   if (first.dtype === second.dtype && first.dtype !== 'bool') return
-  const fix = first.dtype === 'bool' ? 'Products of bool tensors are not defined; convert them first, e.g. x.float().' : `Convert one of them, e.g. ${secondName}.to('${first.dtype}').`
-  throw new DTypeError(`${op}: ${firstName} has dtype ${first.dtype} and ${secondName} has dtype ${second.dtype}; they must be equal and numeric. ${fix}`)
+  const fix =
+    first.dtype === 'bool'
+      ? 'Products of bool tensors are not defined; convert them first, e.g. x.float().'
+      : `Convert one of them, e.g. ${secondName}.to('${first.dtype}').`
+  throw new DTypeError(
+    `${op}: ${firstName} has dtype ${first.dtype} and ${secondName} has dtype ${second.dtype}; they must be equal and numeric. ${fix}`,
+  )
 }
 
 function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
@@ -64,7 +69,9 @@ export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
 
 function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
   if (self.ndim !== 3 || mat2.ndim !== 3) {
-    throw new ShapeError(`torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}.`)
+    throw new ShapeError(
+      `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}.`,
+    )
   }
   const [b, m, k] = self.shape as [number, number, number]
   const [b2, k2, n] = mat2.shape as [number, number, number]
@@ -90,8 +97,16 @@ export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp(
     const [batch, m, n] = spec.shape as [number, number, number]
     const out = Tensor.empty(spec.shape, spec.dtype)
     runProduct({
-      out, a: self, b: mat2, bias: null, batch, m, n, k: self.shape[2] as number,
-      aStrides: self.strides as [number, number, number], bStrides: mat2.strides as [number, number, number],
+      out,
+      a: self,
+      b: mat2,
+      bias: null,
+      batch,
+      m,
+      n,
+      k: self.shape[2] as number,
+      aStrides: self.strides as [number, number, number],
+      bStrides: mat2.strides as [number, number, number],
     })
     return out
   },
@@ -105,7 +120,8 @@ export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp(
 const LINEAR = 'torch.nn.functional.linear'
 
 function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorSpec {
-  if (weight.ndim !== 2) throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.shape)}.`)
+  if (weight.ndim !== 2)
+    throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.shape)}.`)
   const [outFeatures, inFeatures] = weight.shape as [number, number]
   const last = input.shape[input.ndim - 1]
   if (last === undefined) throw new ShapeError(`${LINEAR}: input must have at least 1 dimension, got a scalar.`)
@@ -118,7 +134,9 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
   sameDType(LINEAR, 'input', input, 'weight', weight)
   if (bias !== null) {
     if (bias.ndim !== 1 || bias.shape[0] !== outFeatures) {
-      throw new ShapeError(`${LINEAR}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outFeatures} output features; expected [${outFeatures}].`)
+      throw new ShapeError(
+        `${LINEAR}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outFeatures} output features; expected [${outFeatures}].`,
+      )
     }
     sameDType(LINEAR, 'input', input, 'bias', bias)
   }
@@ -126,7 +144,8 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
 }
 
 /** Rows of a tensor's last dimension as a matrix: [the other dimensions multiplied, last]. */
-const asRows = (t: Tensor): Tensor => (t.ndim === 2 ? t : reshape(t, [t.numel / Math.max(1, t.shape[t.ndim - 1] as number), t.shape[t.ndim - 1] as number]))
+const asRows = (t: Tensor): Tensor =>
+  t.ndim === 2 ? t : reshape(t, [t.numel / Math.max(1, t.shape[t.ndim - 1] as number), t.shape[t.ndim - 1] as number])
 
 /** `input @ weight.T + bias`; input [..., inFeatures], weight [outFeatures, inFeatures], bias [outFeatures]. PyTorch's `F.linear`. */
 export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
@@ -167,7 +186,8 @@ export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, option
   schema: 'addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   meta: (_self: Tensor, mat1: Tensor, mat2: Tensor): TensorSpec => mmMeta(mat1, mat2),
-  decompose: (self: Tensor, mat1: Tensor, mat2: Tensor, beta: number, alpha: number): Tensor => add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
+  decompose: (self: Tensor, mat1: Tensor, mat2: Tensor, beta: number, alpha: number): Tensor =>
+    add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
 })
 
 /** `beta * self + alpha * bmm(batch1, batch2)`; self broadcasts. PyTorch's `torch.baddbmm`. */
@@ -175,7 +195,8 @@ export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, 
   schema: 'baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   meta: (_self: Tensor, batch1: Tensor, batch2: Tensor): TensorSpec => bmmMeta(batch1, batch2),
-  decompose: (self: Tensor, batch1: Tensor, batch2: Tensor, beta: number, alpha: number): Tensor => add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
+  decompose: (self: Tensor, batch1: Tensor, batch2: Tensor, beta: number, alpha: number): Tensor =>
+    add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
 })
 
 declare module '../../tensor/tensor.ts' {

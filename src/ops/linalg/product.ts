@@ -1,7 +1,20 @@
 // Matrix products on real tensors: picks a kernel (the register-tiled float32 template, or plain loops for other dtypes) and launches it.
 // It is below the operators: no autograd, no modes, no checks.
 import {
-  accumulate, at, bufferParam, call, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store,
+  accumulate,
+  at,
+  bufferParam,
+  call,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeParam,
+  store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -35,8 +48,19 @@ function loopKernel(dtype: DType, hasBias: boolean): CompiledKernel {
   const bias = bufferParam('bias', dtype)
   const sizes = ['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'o1', 'biasStride'].map(sizeParam)
   const [nb, m, n, k, a0, a1, a2, b0, b1, b2, o0, o1, biasStride] = sizes as [
-    (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0],
-    (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0], (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
+    (typeof sizes)[0],
   ]
   const [lb, li, lj, lk] = [loopVar('batch', nb), loopVar('i', m), loopVar('j', n), loopVar('k', k)] as const
   const sum = local('sum', dtype)
@@ -69,7 +93,5 @@ export function runProduct(p: Product): void {
   }
   const { aStrides: sa, bStrides: sb } = p
   const buffers = p.bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, p.bias]
-  launch(loopKernel(p.out.dtype, p.bias !== null), buffers, [
-    p.batch, p.m, p.n, p.k, ...sa, ...sb, p.m * p.n, p.n, p.bias?.strides[0] ?? 0,
-  ])
+  launch(loopKernel(p.out.dtype, p.bias !== null), buffers, [p.batch, p.m, p.n, p.k, ...sa, ...sb, p.m * p.n, p.n, p.bias?.strides[0] ?? 0])
 }

@@ -28,13 +28,33 @@ export interface AttentionOptions {
 
 /** softmax(query @ key^T * scale + mask) @ value; query [.., L, E], key [.., S, E], value [.., S, V]. PyTorch's `F.scaled_dot_product_attention`. */
 export const scaledDotProductAttention: OpFunction<{
-  (query: Tensor, key: Tensor, value: Tensor, attnMask: Tensor | null, dropoutP?: number, isCausal?: boolean, options?: { readonly scale?: number | null }): Tensor
+  (
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attnMask: Tensor | null,
+    dropoutP?: number,
+    isCausal?: boolean,
+    options?: { readonly scale?: number | null },
+  ): Tensor
   (query: Tensor, key: Tensor, value: Tensor, options?: AttentionOptions): Tensor
 }> = defineOp({
-  schema: 'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor',
+  schema:
+    'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (query: Tensor, _key: Tensor, value: Tensor): TensorSpec => ({ shape: [...query.shape.slice(0, -1), value.shape.at(-1) as number], dtype: query.dtype }),
-  decompose: (query: Tensor, key: Tensor, value: Tensor, attnMask: Tensor | null, dropoutP: number, isCausal: boolean, scale: number | null): Tensor => {
+  meta: (query: Tensor, _key: Tensor, value: Tensor): TensorSpec => ({
+    shape: [...query.shape.slice(0, -1), value.shape.at(-1) as number],
+    dtype: query.dtype,
+  }),
+  decompose: (
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attnMask: Tensor | null,
+    dropoutP: number,
+    isCausal: boolean,
+    scale: number | null,
+  ): Tensor => {
     if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.shape.at(-1) !== key.shape.at(-1) || key.shape.at(-2) !== value.shape.at(-2)) {
       throw new ShapeError(
         `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.shape)}, ${formatShape(key.shape)} and ${formatShape(value.shape)}.`,

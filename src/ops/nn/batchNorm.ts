@@ -17,11 +17,14 @@ import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
 const NAME = 'torch.nn.functional.batch_norm'
 
 function check(input: Tensor, named: readonly (readonly [string, Tensor | null])[]): number {
-  if (input.ndim < 2) throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.shape)}.`)
+  if (input.ndim < 2)
+    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.shape)}.`)
   const channels = input.shape[1] as number
   for (const [name, tensor] of named) {
     if (tensor !== null && (tensor.ndim !== 1 || tensor.shape[0] !== channels)) {
-      throw new ShapeError(`${NAME}: ${name} has shape ${formatShape(tensor.shape)} but input has ${channels} channels (shape ${formatShape(input.shape)}, dimension 1); expected [${channels}].`)
+      throw new ShapeError(
+        `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but input has ${channels} channels (shape ${formatShape(input.shape)}, dimension 1); expected [${channels}].`,
+      )
     }
   }
   return channels
@@ -30,7 +33,11 @@ function check(input: Tensor, named: readonly (readonly [string, Tensor | null])
 /** All dimensions but the channels. */
 const otherDims = (input: Tensor): number[] => input.shape.map((_, i) => i).filter((i) => i !== 1)
 /** A vector of channels, shaped to broadcast over the input. */
-const spread = (vector: Tensor, input: Tensor): Tensor => reshape(vector, input.shape.map((size, i) => (i === 1 ? size : 1)))
+const spread = (vector: Tensor, input: Tensor): Tensor =>
+  reshape(
+    vector,
+    input.shape.map((size, i) => (i === 1 ? size : 1)),
+  )
 const perChannel = (input: Tensor): number => input.numel / Math.max(1, input.shape[1] as number)
 
 function sizes(input: Tensor): { numbers: number[]; lanesOverChannels: boolean } {
@@ -65,7 +72,11 @@ export const nativeBatchNormBackward: OpFunction<
     const outs = [Tensor.empty(input.shape, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]
     const { numbers, lanesOverChannels } = sizes(input)
     const kernel = batchNormBackwardKernel(dtype, lanesOverChannels, weight !== null)
-    launch(kernel, [...outs, contiguous(grad), contiguous(input), contiguous(batchMean), contiguous(invstd), ...(weight === null ? [] : [contiguous(weight)])], numbers)
+    launch(
+      kernel,
+      [...outs, contiguous(grad), contiguous(input), contiguous(batchMean), contiguous(invstd), ...(weight === null ? [] : [contiguous(weight)])],
+      numbers,
+    )
     return outs
   },
   decompose: backwardFormula,
@@ -84,11 +95,22 @@ export const nativeBatchNorm: OpFunction<(...args: NativeArgs) => readonly [Tens
   schema: 'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (input: Tensor, weight: Tensor | null, bias: Tensor | null): readonly TensorSpec[] => {
-    const vector: TensorSpec = { shape: [check(input, [['weight', weight], ['bias', bias]])], dtype: input.dtype }
+    const vector: TensorSpec = {
+      shape: [
+        check(input, [
+          ['weight', weight],
+          ['bias', bias],
+        ]),
+      ],
+      dtype: input.dtype,
+    }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector, vector]
   },
   kernel: (...[input, weight, bias, eps]: NativeArgs): readonly Tensor[] => {
-    const channels = check(input, [['weight', weight], ['bias', bias]])
+    const channels = check(input, [
+      ['weight', weight],
+      ['bias', bias],
+    ])
     const { dtype } = input
     const vector = (): Tensor => Tensor.empty([channels], dtype)
     const outs = [Tensor.empty(input.shape, dtype), vector(), vector(), vector()]
@@ -135,8 +157,24 @@ export interface BatchNormOptions {
 }
 
 type BatchNorm = {
-  (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight?: Tensor | null, bias?: Tensor | null, training?: boolean, momentum?: number, eps?: number): Tensor
-  (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null, options: BatchNormOptions): Tensor
+  (
+    input: Tensor,
+    runningMean: Tensor | null,
+    runningVar: Tensor | null,
+    weight?: Tensor | null,
+    bias?: Tensor | null,
+    training?: boolean,
+    momentum?: number,
+    eps?: number,
+  ): Tensor
+  (
+    input: Tensor,
+    runningMean: Tensor | null,
+    runningVar: Tensor | null,
+    weight: Tensor | null,
+    bias: Tensor | null,
+    options: BatchNormOptions,
+  ): Tensor
   (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, options?: BatchNormOptions): Tensor
 }
 
@@ -149,22 +187,41 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
     'batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null): TensorSpec => {
-    check(input, [['running_mean', runningMean], ['running_var', runningVar], ['weight', weight], ['bias', bias]])
+    check(input, [
+      ['running_mean', runningMean],
+      ['running_var', runningVar],
+      ['weight', weight],
+      ['bias', bias],
+    ])
     return { shape: input.shape, dtype: input.dtype }
   },
   decompose: (
-    input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null, training: boolean, momentum: number, eps: number,
+    input: Tensor,
+    runningMean: Tensor | null,
+    runningVar: Tensor | null,
+    weight: Tensor | null,
+    bias: Tensor | null,
+    training: boolean,
+    momentum: number,
+    eps: number,
   ): Tensor => {
-    check(input, [['running_mean', runningMean], ['running_var', runningVar], ['weight', weight], ['bias', bias]])
+    check(input, [
+      ['running_mean', runningMean],
+      ['running_var', runningVar],
+      ['weight', weight],
+      ['bias', bias],
+    ])
     if (!training) {
-      if (runningMean === null || runningVar === null) throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
+      if (runningMean === null || runningVar === null)
+        throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
       const invstd = rsqrt(add(runningVar, eps))
       const scale = weight === null ? invstd : mul(invstd, weight)
       const shift = bias === null ? mul(mul(runningMean, scale), -1) : sub(bias, mul(runningMean, scale))
       return add(mul(input, spread(scale, input)), spread(shift, input))
     }
     const count = perChannel(input)
-    if (count <= 1) throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.shape)}.`)
+    if (count <= 1)
+      throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.shape)}.`)
     const [out, batchMean, , variance] = nativeBatchNorm(input, weight, bias, eps)
     const outer = dispatchState.gradEnabled
     dispatchState.gradEnabled = false

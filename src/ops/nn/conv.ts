@@ -36,17 +36,45 @@ function convMeta(...[input, weight, bias, stride, padding, dilation, groups]: C
 
 /** Gradients of a convolution: [input, weight], each only where asked for (else an empty tensor); the bias' gradient is a sum. Internal. */
 export const convolutionBackward: OpFunction<
-  (grad: Tensor, input: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: number, needInput: boolean, needWeight: boolean) => readonly Tensor[]
+  (
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: number,
+    needInput: boolean,
+    needWeight: boolean,
+  ) => readonly Tensor[]
 > = defineOp({
   schema:
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (_g: Tensor, input: Tensor, weight: Tensor, _s: Pair, _p: Pair, _d: Pair, _groups: number, needInput: boolean, needWeight: boolean): readonly TensorSpec[] => [
+  meta: (
+    _g: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    _s: Pair,
+    _p: Pair,
+    _d: Pair,
+    _groups: number,
+    needInput: boolean,
+    needWeight: boolean,
+  ): readonly TensorSpec[] => [
     { shape: needInput ? input.shape : [0], dtype: input.dtype },
     { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
   ],
   kernel: (
-    grad: Tensor, input: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: number, needInput: boolean, needWeight: boolean,
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: number,
+    needInput: boolean,
+    needWeight: boolean,
   ): readonly Tensor[] => {
     const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
     const g = contiguous(grad)
@@ -72,7 +100,9 @@ export const convolutionBackward: OpFunction<
 })
 
 /** The two-dimensional convolution (cross-correlation) of NCHW input with OIHW weight. Internal: `conv2d` is the public form. */
-export const convolution: OpFunction<(input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor> = defineOp({
+export const convolution: OpFunction<
+  (input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor
+> = defineOp({
   schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
@@ -92,20 +122,43 @@ export const convolution: OpFunction<(input: Tensor, weight: Tensor, bias: Tenso
       needs[0] === true || needs[1] === true
         ? convolutionBackward(grad, input, weight, stride, padding, dilation, groups, needs[0] === true, needs[1] === true)
         : [null, null]
-    return [needs[0] === true ? (gi as Tensor) : null, needs[1] === true ? (gw as Tensor) : null, needs[2] === true ? sum(grad, [0, 2, 3]) : null, null, null, null, null]
+    return [
+      needs[0] === true ? (gi as Tensor) : null,
+      needs[1] === true ? (gw as Tensor) : null,
+      needs[2] === true ? sum(grad, [0, 2, 3]) : null,
+      null,
+      null,
+      null,
+      null,
+    ]
   },
 })
 
 /** Padding that keeps the size; where the total is odd, the extra zero goes to the end, as in PyTorch. */
-function samePadding(op: string, input: Tensor, kernel: readonly [number, number], stride: readonly [number, number], dilation: readonly [number, number]): [Tensor, [number, number]] {
-  if (stride[0] !== 1 || stride[1] !== 1) throw new ArgumentError(`${op}: padding 'same' needs stride 1, got [${stride.join(', ')}]. Give the padding as a number.`)
+function samePadding(
+  op: string,
+  input: Tensor,
+  kernel: readonly [number, number],
+  stride: readonly [number, number],
+  dilation: readonly [number, number],
+): [Tensor, [number, number]] {
+  if (stride[0] !== 1 || stride[1] !== 1)
+    throw new ArgumentError(`${op}: padding 'same' needs stride 1, got [${stride.join(', ')}]. Give the padding as a number.`)
   const total = [dilation[0] * (kernel[0] - 1), dilation[1] * (kernel[1] - 1)] as const
   const half: [number, number] = [total[0] >> 1, total[1] >> 1]
   const odd = [total[0] & 1, total[1] & 1] as const
   return [odd[0] + odd[1] === 0 ? input : constantPadNd(input, [0, odd[1], 0, odd[0]], 0), half]
 }
 
-function conv2dDecompose(input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number): Tensor {
+function conv2dDecompose(
+  input: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  stride: Pair,
+  padding: Pair | 'same' | 'valid',
+  dilation: Pair,
+  groups: number,
+): Tensor {
   if (input.ndim === 3) return squeeze(conv2dDecompose(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)
   const s = pair(CONV2D, 'stride', stride, 1)
   const d = pair(CONV2D, 'dilation', dilation, 1)
@@ -119,7 +172,15 @@ function conv2dDecompose(input: Tensor, weight: Tensor, bias: Tensor | null, str
   return convolution(input, weight, bias, s, pair(CONV2D, 'padding', typeof padding === 'string' ? 0 : padding, 0), d, groups)
 }
 
-function conv2dMeta(input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number): TensorSpec {
+function conv2dMeta(
+  input: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  stride: Pair,
+  padding: Pair | 'same' | 'valid',
+  dilation: Pair,
+  groups: number,
+): TensorSpec {
   if (padding === 'same') return { shape: [...input.shape.slice(0, -3), weight.shape[0] as number, ...input.shape.slice(-2)], dtype: input.dtype }
   const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.shape], dtype: input.dtype }) : input
   const spec = convMeta(batched, weight, bias, stride, padding === 'valid' ? 0 : padding, dilation, groups)
@@ -156,17 +217,34 @@ export const conv1d: OpFunction<Conv> = defineOp({
   meta: (input: Tensor, weight: Tensor, _bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair): TensorSpec => {
     const length = input.shape[input.ndim - 1] as number
     const pad = padding === 'valid' ? 0 : padding === 'same' ? 0 : single('padding', padding)
-    const count = padding === 'same' ? length : windowCount(length, weight.shape[2] as number, single('stride', stride), pad, single('dilation', dilation))
+    const count =
+      padding === 'same' ? length : windowCount(length, weight.shape[2] as number, single('stride', stride), pad, single('dilation', dilation))
     return { shape: [...input.shape.slice(0, -2), weight.shape[0] as number, count], dtype: input.dtype }
   },
-  decompose: (input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number): Tensor => {
+  decompose: (
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | null,
+    stride: Pair,
+    padding: Pair | 'same' | 'valid',
+    dilation: Pair,
+    groups: number,
+  ): Tensor => {
     if ((input.ndim !== 3 && input.ndim !== 2) || weight.ndim !== 3) {
       throw new ShapeError(
         `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
       )
     }
     const pad: Pair | 'same' | 'valid' = typeof padding === 'string' ? padding : [0, single('padding', padding)]
-    const out = conv2d(unsqueeze(input, -2), unsqueeze(weight, -2), bias, [1, single('stride', stride)], pad, [1, single('dilation', dilation)], groups)
+    const out = conv2d(
+      unsqueeze(input, -2),
+      unsqueeze(weight, -2),
+      bias,
+      [1, single('stride', stride)],
+      pad,
+      [1, single('dilation', dilation)],
+      groups,
+    )
     return squeeze(out, -2)
   },
 })

@@ -9,10 +9,34 @@ import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
 type Direction = 'forward' | 'input' | 'weight'
 
 const SIZES = [
-  'batch', 'groups', 'm', 'n', 'k',
-  'a0', 'aGroup', 'aRow', 'b0', 'bGroup', 'c0', 'cGroup',
-  'channels', 'height', 'width', 'kernelHeight', 'kernelWidth', 'outHeight', 'outWidth',
-  'strideH', 'strideW', 'padH', 'padW', 'dilationH', 'dilationW', 'channelStride', 'rowStride', 'colStride',
+  'batch',
+  'groups',
+  'm',
+  'n',
+  'k',
+  'a0',
+  'aGroup',
+  'aRow',
+  'b0',
+  'bGroup',
+  'c0',
+  'cGroup',
+  'channels',
+  'height',
+  'width',
+  'kernelHeight',
+  'kernelWidth',
+  'outHeight',
+  'outWidth',
+  'strideH',
+  'strideW',
+  'padH',
+  'padW',
+  'dilationH',
+  'dilationW',
+  'channelStride',
+  'rowStride',
+  'colStride',
 ] as const
 
 // C[batch, group][row, col] = A[batch, group][row, k] * gathered B[batch, group][k, col]; the weight gradient sums over the batch.
@@ -28,10 +52,24 @@ const kernelOf = kernelCache((direction: Direction, hasBias: boolean): CompiledK
   const cols = loopVar('col', s.n)
   const reduced = direction === 'weight'
   const gather: ConvGather = {
-    channels: s.channels, height: s.height, width: s.width, kernelHeight: s.kernelHeight, kernelWidth: s.kernelWidth,
-    outHeight: s.outHeight, outWidth: s.outWidth, strideH: s.strideH, strideW: s.strideW, padH: s.padH, padW: s.padW,
-    dilationH: s.dilationH, dilationW: s.dilationW, channelStride: s.channelStride, rowStride: s.rowStride, colStride: s.colStride,
-    transposed: direction === 'input', swapped: reduced,
+    channels: s.channels,
+    height: s.height,
+    width: s.width,
+    kernelHeight: s.kernelHeight,
+    kernelWidth: s.kernelWidth,
+    outHeight: s.outHeight,
+    outWidth: s.outWidth,
+    strideH: s.strideH,
+    strideW: s.strideW,
+    padH: s.padH,
+    padW: s.padW,
+    dilationH: s.dilationH,
+    dilationW: s.dilationW,
+    channelStride: s.channelStride,
+    rowStride: s.rowStride,
+    colStride: s.colStride,
+    transposed: direction === 'input',
+    swapped: reduced,
   }
   const epilogue = (acc: Expr): readonly Stmt[] => {
     const index = reduced ? at([groups, s.cGroup], [rows, s.n], [cols, 1]) : at([images, s.c0], [groups, s.cGroup], [rows, s.n], [cols, 1])
@@ -61,7 +99,13 @@ export function runConvGemm(direction: Direction, g: ConvGeometry, tensors: read
   const [first, second, third, bias] = tensors as [Tensor, Tensor, Tensor, Tensor | undefined]
   const call = (c: Tensor, a: Tensor, b: Tensor, m: number, n: number, k: number, sizes: readonly number[]): void =>
     launch(kernelOf(direction, bias !== undefined), bias === undefined ? [c, a, b] : [c, a, b, bias], [
-      batch, groups, m, n, k, ...sizes, scratchMemory(gemmScratchBytes(m, n, k)),
+      batch,
+      groups,
+      m,
+      n,
+      k,
+      ...sizes,
+      scratchMemory(gemmScratchBytes(m, n, k)),
     ])
   if (direction === 'input') {
     if (first.numel === 0) return
@@ -69,8 +113,24 @@ export function runConvGemm(direction: Direction, g: ConvGeometry, tensors: read
     const turned = contiguous(transpose(reshape(third, [groups, features, channels, area]), 1, 2))
     const k = features * area
     call(first, turned, second, channels, inPlane, k, [
-      0, channels * k, k, groups * features * outPlane, features * outPlane, groups * channels * inPlane, channels * inPlane,
-      features, outHeight, outWidth, kernelHeight, kernelWidth, height, width, ...window, outPlane, outWidth, 1,
+      0,
+      channels * k,
+      k,
+      groups * features * outPlane,
+      features * outPlane,
+      groups * channels * inPlane,
+      channels * inPlane,
+      features,
+      outHeight,
+      outWidth,
+      kernelHeight,
+      kernelWidth,
+      height,
+      width,
+      ...window,
+      outPlane,
+      outWidth,
+      1,
     ])
     return
   }
@@ -79,11 +139,27 @@ export function runConvGemm(direction: Direction, g: ConvGeometry, tensors: read
   const k = channels * area
   if (direction === 'forward') {
     if (first.numel === 0) return
-    call(first, third, second, features, outPlane, k, [0, features * k, k, s0, channels * s1, groups * features * outPlane, features * outPlane, ...image])
+    call(first, third, second, features, outPlane, k, [
+      0,
+      features * k,
+      k,
+      s0,
+      channels * s1,
+      groups * features * outPlane,
+      features * outPlane,
+      ...image,
+    ])
   } else {
     if (first.numel === 0) return
     call(first, second, third, features, k, outPlane, [
-      groups * features * outPlane, features * outPlane, outPlane, s0, channels * s1, 0, features * k, ...image,
+      groups * features * outPlane,
+      features * outPlane,
+      outPlane,
+      s0,
+      channels * s1,
+      0,
+      features * k,
+      ...image,
     ])
   }
 }

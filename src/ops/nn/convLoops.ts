@@ -1,13 +1,44 @@
 // Convolution as plain loops, for dtypes that the matrix template does not know (float64 references). One generic kernel per dtype and direction.
-import { at, accumulate, bufferParam, call, compileKernel, constant, declare, forLoop, iota, load, local, loopVar, read, sizeOf, sizeParam, store } from '../../kernels/index.ts'
+import {
+  at,
+  accumulate,
+  bufferParam,
+  call,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeOf,
+  sizeParam,
+  store,
+} from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Expr, SizeParam } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { ConvGeometry } from './convShapes.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 
 const FIELDS = [
-  'batch', 'groups', 'channels', 'features', 'height', 'width', 'kernelHeight', 'kernelWidth', 'outHeight', 'outWidth',
-  'strideH', 'strideW', 'padH', 'padW', 'dilationH', 'dilationW',
+  'batch',
+  'groups',
+  'channels',
+  'features',
+  'height',
+  'width',
+  'kernelHeight',
+  'kernelWidth',
+  'outHeight',
+  'outWidth',
+  'strideH',
+  'strideW',
+  'padH',
+  'padW',
+  'dilationH',
+  'dilationW',
 ] as const
 type Sizes = Record<(typeof FIELDS)[number], SizeParam>
 
@@ -39,14 +70,22 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
   const kernelPlane = mul(size(s.kernelHeight), size(s.kernelWidth))
   const feature = addI(mul(iota(g), size(s.features)), iota(f))
   const channel = addI(mul(iota(g), size(s.channels)), iota(c))
-  const flat = (value: Expr): { base: number; terms: []; dynamic: { value: Expr; stride: number }[] } => ({ base: 0, terms: [], dynamic: [{ value, stride: 1 }] })
+  const flat = (value: Expr): { base: number; terms: []; dynamic: { value: Expr; stride: number }[] } => ({
+    base: 0,
+    terms: [],
+    dynamic: [{ value, stride: 1 }],
+  })
   const weightIndex = flat(addI(mul(addI(mul(feature, size(s.channels)), iota(c)), kernelPlane), addI(mul(iota(kh), size(s.kernelWidth)), iota(kw))))
   const outIndex = (row: Expr, col: Expr): Expr =>
     addI(mul(addI(mul(iota(n), mul(size(s.groups), size(s.features))), feature), outPlane), addI(mul(row, size(s.outWidth)), col))
   const inIndex = (row: Expr, col: Expr) => ({
     base: 0,
     terms: [{ loop: n, stride: x0 }],
-    dynamic: [{ value: channel, stride: x1 }, { value: row, stride: x2 }, { value: col, stride: x3 }],
+    dynamic: [
+      { value: channel, stride: x1 },
+      { value: row, stride: x2 },
+      { value: col, stride: x3 },
+    ],
   })
   const inputRow = (oh: Expr): Expr => call('sub', addI(mul(oh, size(s.strideH)), mul(iota(kh), size(s.dilationH))), size(s.padH))
   const inputCol = (ow: Expr): Expr => call('sub', addI(mul(ow, size(s.strideW)), mul(iota(kw), size(s.dilationW))), size(s.padW))
@@ -61,18 +100,30 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
     const oh = call('floorDiv', row, size(s.strideH))
     const ow = call('floorDiv', col, size(s.strideW))
     const zero = constant('int32', 0)
-    const divisible = call('and', call('eq', call('remainder', row, size(s.strideH)), zero), call('eq', call('remainder', col, size(s.strideW)), zero))
+    const divisible = call(
+      'and',
+      call('eq', call('remainder', row, size(s.strideH)), zero),
+      call('eq', call('remainder', col, size(s.strideW)), zero),
+    )
     const valid = call('and', divisible, call('and', within(oh, size(s.outHeight)), within(ow, size(s.outWidth))))
     const term = mul(load(y, flat(outIndex(oh, ow)), valid), load(w, weightIndex))
     return compileKernel({
       name: 'conv_input_gradient_loops',
       params: [x, y, w, ...params],
       body: [
-        forLoop(n, 'serial', [forLoop(g, 'serial', [forLoop(c, 'serial', [forLoop(ih, 'serial', [forLoop(iw, 'serial', [
-          declare(sum, constant(dtype, 0)),
-          forLoop(f, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', term)])])]),
-          store(x, inIndex(iota(ih), iota(iw)), read(sum)),
-        ])])])])]),
+        forLoop(n, 'serial', [
+          forLoop(g, 'serial', [
+            forLoop(c, 'serial', [
+              forLoop(ih, 'serial', [
+                forLoop(iw, 'serial', [
+                  declare(sum, constant(dtype, 0)),
+                  forLoop(f, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', term)])])]),
+                  store(x, inIndex(iota(ih), iota(iw)), read(sum)),
+                ]),
+              ]),
+            ]),
+          ]),
+        ]),
       ],
     })
   }
@@ -86,11 +137,19 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
       name: 'conv_weight_gradient_loops',
       params: [w, y, x, ...params],
       body: [
-        forLoop(g, 'serial', [forLoop(f, 'serial', [forLoop(c, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [
-          declare(sum, constant(dtype, 0)),
-          forLoop(n, 'serial', [forLoop(oh, 'serial', [forLoop(ow, 'serial', [accumulate(sum, 'add', term)])])]),
-          store(w, weightIndex, read(sum)),
-        ])])])])]),
+        forLoop(g, 'serial', [
+          forLoop(f, 'serial', [
+            forLoop(c, 'serial', [
+              forLoop(kh, 'serial', [
+                forLoop(kw, 'serial', [
+                  declare(sum, constant(dtype, 0)),
+                  forLoop(n, 'serial', [forLoop(oh, 'serial', [forLoop(ow, 'serial', [accumulate(sum, 'add', term)])])]),
+                  store(w, weightIndex, read(sum)),
+                ]),
+              ]),
+            ]),
+          ]),
+        ]),
       ],
     })
   }
@@ -98,11 +157,22 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
     name: 'conv_loops',
     params: [y, x, w, ...(hasBias ? [bias] : []), ...params],
     body: [
-      forLoop(n, 'serial', [forLoop(g, 'serial', [forLoop(f, 'serial', [forLoop(oh, 'serial', [forLoop(ow, 'serial', [
-        declare(sum, hasBias ? load(bias, { ...at([f, 1]), dynamic: [{ value: mul(iota(g), size(s.features)), stride: 1 }] }) : constant(dtype, 0)),
-        forLoop(c, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', mul(pixel, load(w, weightIndex)))])])]),
-        store(y, flat(outIndex(iota(oh), iota(ow))), read(sum)),
-      ])])])])]),
+      forLoop(n, 'serial', [
+        forLoop(g, 'serial', [
+          forLoop(f, 'serial', [
+            forLoop(oh, 'serial', [
+              forLoop(ow, 'serial', [
+                declare(
+                  sum,
+                  hasBias ? load(bias, { ...at([f, 1]), dynamic: [{ value: mul(iota(g), size(s.features)), stride: 1 }] }) : constant(dtype, 0),
+                ),
+                forLoop(c, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', mul(pixel, load(w, weightIndex)))])])]),
+                store(y, flat(outIndex(iota(oh), iota(ow))), read(sum)),
+              ]),
+            ]),
+          ]),
+        ]),
+      ]),
     ],
   })
 })

@@ -46,14 +46,26 @@ export function windowCount(size: number, kernel: number, stride: number, pad: n
 
 /** Checks the arguments of a convolution and computes its sizes. */
 export function convGeometry(
-  op: string, input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number,
+  op: string,
+  input: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  stride: Pair,
+  padding: Pair,
+  dilation: Pair,
+  groups: number,
 ): ConvGeometry {
-  if (input.ndim !== 4) throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width], got shape ${formatShape(input.shape)}.`)
+  if (input.ndim !== 4)
+    throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width], got shape ${formatShape(input.shape)}.`)
   if (weight.ndim !== 4) {
-    throw new ShapeError(`${op}: weight must have 4 dimensions [outChannels, inChannels / groups, kernelHeight, kernelWidth], got shape ${formatShape(weight.shape)}.`)
+    throw new ShapeError(
+      `${op}: weight must have 4 dimensions [outChannels, inChannels / groups, kernelHeight, kernelWidth], got shape ${formatShape(weight.shape)}.`,
+    )
   }
   if (input.dtype !== weight.dtype) {
-    throw new DTypeError(`${op}: input has dtype ${input.dtype} and weight has dtype ${weight.dtype}; they must be equal. Convert one of them, e.g. input.to('${weight.dtype}').`)
+    throw new DTypeError(
+      `${op}: input has dtype ${input.dtype} and weight has dtype ${weight.dtype}; they must be equal. Convert one of them, e.g. input.to('${weight.dtype}').`,
+    )
   }
   const [batch, inChannels, height, width] = input.shape as [number, number, number, number]
   const [outChannels, channels, kernelHeight, kernelWidth] = weight.shape as [number, number, number, number]
@@ -67,7 +79,9 @@ export function convGeometry(
     )
   }
   if (bias !== null && (bias.ndim !== 1 || bias.shape[0] !== outChannels)) {
-    throw new ShapeError(`${op}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outChannels} output channels; expected [${outChannels}].`)
+    throw new ShapeError(
+      `${op}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outChannels} output channels; expected [${outChannels}].`,
+    )
   }
   const [strideH, strideW] = pair(op, 'stride', stride, 1)
   const [padH, padW] = pair(op, 'padding', padding, 0)
@@ -81,7 +95,21 @@ export function convGeometry(
     )
   }
   return {
-    batch, groups, channels, features: outChannels / groups, height, width, kernelHeight, kernelWidth, outHeight, outWidth,
-    strideH, strideW, padH, padW, dilationH, dilationW,
+    batch,
+    groups,
+    channels,
+    features: outChannels / groups,
+    height,
+    width,
+    kernelHeight,
+    kernelWidth,
+    outHeight,
+    outWidth,
+    strideH,
+    strideW,
+    padH,
+    padW,
+    dilationH,
+    dilationW,
   }
 }

@@ -17,7 +17,10 @@ export interface DropoutOptions {
 }
 
 /** Zeroes elements with probability `p` and scales the others by 1 / (1 - p) while `training`; else returns the input. PyTorch's `F.dropout`. */
-export const dropout: OpFunction<{ (input: Tensor, p?: number, training?: boolean, inplace?: boolean): Tensor; (input: Tensor, options?: DropoutOptions): Tensor }> = defineOp({
+export const dropout: OpFunction<{
+  (input: Tensor, p?: number, training?: boolean, inplace?: boolean): Tensor
+  (input: Tensor, options?: DropoutOptions): Tensor
+}> = defineOp({
   schema: 'dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   tags: ['random'],

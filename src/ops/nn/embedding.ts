@@ -1,8 +1,6 @@
 // Embedding: rows of a table by index; its backward adds gradient rows up.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
-import {
-  at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store,
-} from '../../kernels/index.ts'
+import { at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -22,8 +20,12 @@ export interface EmbeddingOptions {
 }
 
 function check(input: Tensor, weight: Tensor): TensorSpec {
-  if (weight.ndim !== 2) throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.shape)}.`)
-  if (input.dtype !== 'int32') throw new DTypeError(`${NAME}: input holds indices and must be int32, got ${input.dtype} (shape ${formatShape(input.shape)}). Convert it: input.int().`)
+  if (weight.ndim !== 2)
+    throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.shape)}.`)
+  if (input.dtype !== 'int32')
+    throw new DTypeError(
+      `${NAME}: input holds indices and must be int32, got ${input.dtype} (shape ${formatShape(input.shape)}). Convert it: input.int().`,
+    )
   return { shape: [...input.shape, weight.shape[1] as number], dtype: weight.dtype }
 }
 
@@ -74,7 +76,9 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
       forLoop(i, 'serial', [
         declare(row, load(indices, at([i, 1]))),
         // Lanes are the columns of one row, so they never collide.
-        forLoop(d, 'simd', [store(out, { ...at([d, 1]), dynamic: [{ value: read(row), stride: width }] }, load(grad, at([i, width], [d, 1])), 'add')]),
+        forLoop(d, 'simd', [
+          store(out, { ...at([d, 1]), dynamic: [{ value: read(row), stride: width }] }, load(grad, at([i, width], [d, 1])), 'add'),
+        ]),
       ]),
     ],
   })
@@ -84,7 +88,10 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
 export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor> = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (grad: Tensor, _indices: Tensor, numWeights: number): TensorSpec => ({ shape: [numWeights, grad.shape[grad.ndim - 1] as number], dtype: grad.dtype }),
+  meta: (grad: Tensor, _indices: Tensor, numWeights: number): TensorSpec => ({
+    shape: [numWeights, grad.shape[grad.ndim - 1] as number],
+    dtype: grad.dtype,
+  }),
   kernel: (grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number): Tensor => {
     const width = grad.shape[grad.ndim - 1] as number
     const out = Tensor.empty([numWeights, width], grad.dtype)
@@ -100,7 +107,10 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
 })
 
 /** Rows of `weight` [numEmbeddings, embeddingDim] at `input` (int32): shape [...input.shape, embeddingDim]. PyTorch's `F.embedding`. */
-export const embedding: OpFunction<{ (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor; (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor }> = defineOp({
+export const embedding: OpFunction<{
+  (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor
+  (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor
+}> = defineOp({
   schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: check,

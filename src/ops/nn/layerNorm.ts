@@ -23,9 +23,14 @@ function check(...[input, normalizedShape, weight, bias]: NativeArgs): void {
   if (normalizedShape.length === 0 || !sameShape(tail, normalizedShape)) {
     throw new ShapeError(`${NAME}: input of shape ${formatShape(input.shape)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
   }
-  for (const [name, tensor] of [['weight', weight], ['bias', bias]] as const) {
+  for (const [name, tensor] of [
+    ['weight', weight],
+    ['bias', bias],
+  ] as const) {
     if (tensor !== null && !sameShape(tensor.shape, normalizedShape)) {
-      throw new ShapeError(`${NAME}: ${name} has shape ${formatShape(tensor.shape)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`)
+      throw new ShapeError(
+        `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
+      )
     }
   }
 }
@@ -35,7 +40,14 @@ const statShape = (input: Tensor, normalizedShape: readonly number[]): readonly 
   input.shape.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
 const widthOf = (normalizedShape: readonly number[]): number => normalizedShape.reduce((a, b) => a * b, 1)
 
-function backwardFormula(grad: Tensor, input: Tensor, normalizedShape: readonly number[], mu: Tensor, rstd: Tensor, weight: Tensor | null): readonly [Tensor, Tensor, Tensor] {
+function backwardFormula(
+  grad: Tensor,
+  input: Tensor,
+  normalizedShape: readonly number[],
+  mu: Tensor,
+  rstd: Tensor,
+  weight: Tensor | null,
+): readonly [Tensor, Tensor, Tensor] {
   const dims = lastDims(normalizedShape)
   const lead = input.shape.map((_, i) => i).slice(0, input.ndim - normalizedShape.length)
   const normal = mul(sub(input, mu), rstd)
@@ -47,9 +59,17 @@ function backwardFormula(grad: Tensor, input: Tensor, normalizedShape: readonly 
 
 /** Gradients of layer normalization: [input, weight, bias]. Internal. */
 export const nativeLayerNormBackward: OpFunction<
-  (grad: Tensor, input: Tensor, normalizedShape: readonly number[], mean: Tensor, rstd: Tensor, weight: Tensor | null) => readonly [Tensor, Tensor, Tensor]
+  (
+    grad: Tensor,
+    input: Tensor,
+    normalizedShape: readonly number[],
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | null,
+  ) => readonly [Tensor, Tensor, Tensor]
 > = defineOp({
-  schema: 'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
+  schema:
+    'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (_grad: Tensor, input: Tensor, normalizedShape: readonly number[]): readonly TensorSpec[] => {
     const vector = { shape: normalizedShape, dtype: input.dtype }
@@ -88,7 +108,11 @@ export const nativeLayerNorm: OpFunction<(...args: NativeArgs) => readonly [Tens
     const outs = [Tensor.empty(input.shape, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
     const width = widthOf(normalizedShape)
     const affine = [weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
-    launch(layerNormKernel(dtype, weight !== null, bias !== null), [...outs, contiguous(input), ...affine], [width === 0 ? 0 : input.numel / width, width, width, eps])
+    launch(
+      layerNormKernel(dtype, weight !== null, bias !== null),
+      [...outs, contiguous(input), ...affine],
+      [width === 0 ? 0 : input.numel / width, width, width, eps],
+    )
     return outs
   },
   decompose: (...args: NativeArgs): readonly Tensor[] => {
@@ -158,11 +182,17 @@ export const groupNorm: OpFunction<{
   decompose: (input: Tensor, numGroups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor => {
     const [images, channels] = input.shape as [number, number | undefined]
     if (channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
-      throw new ArgumentError(`torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.shape)}, dimension 1), got ${numGroups}.`)
+      throw new ArgumentError(
+        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.shape)}, dimension 1), got ${numGroups}.`,
+      )
     }
     const width = input.numel / Math.max(1, images * numGroups)
     let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], input.shape)
-    const spread = (t: Tensor): Tensor => reshape(t, input.shape.map((size, i) => (i === 1 ? size : 1)))
+    const spread = (t: Tensor): Tensor =>
+      reshape(
+        t,
+        input.shape.map((size, i) => (i === 1 ? size : 1)),
+      )
     if (weight !== null) out = mul(out, spread(weight))
     if (bias !== null) out = add(out, spread(bias))
     return out
@@ -171,18 +201,36 @@ export const groupNorm: OpFunction<{
 
 /** Normalizes each channel of each sample of input [N, C, ..] by its own statistics. PyTorch's `F.instance_norm`. */
 export const instanceNorm: OpFunction<{
-  (input: Tensor, runningMean?: Tensor | null, runningVar?: Tensor | null, weight?: Tensor | null, bias?: Tensor | null, useInputStats?: boolean, momentum?: number, eps?: number): Tensor
+  (
+    input: Tensor,
+    runningMean?: Tensor | null,
+    runningVar?: Tensor | null,
+    weight?: Tensor | null,
+    bias?: Tensor | null,
+    useInputStats?: boolean,
+    momentum?: number,
+    eps?: number,
+  ): Tensor
 }> = defineOp({
   schema:
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
   decompose: (
-    input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null, useInputStats: boolean, momentum: number, eps: number,
+    input: Tensor,
+    runningMean: Tensor | null,
+    runningVar: Tensor | null,
+    weight: Tensor | null,
+    bias: Tensor | null,
+    useInputStats: boolean,
+    momentum: number,
+    eps: number,
   ): Tensor => {
     if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
     if (runningMean !== null || runningVar !== null) {
-      throw new ArgumentError('torch.nn.functional.instance_norm: running statistics are only read (use_input_stats=False), not updated; pass null for them.')
+      throw new ArgumentError(
+        'torch.nn.functional.instance_norm: running statistics are only read (use_input_stats=False), not updated; pass null for them.',
+      )
     }
     return groupNorm(input, input.shape[1] as number, weight, bias, eps)
   },

@@ -29,10 +29,12 @@ function reduce(op: string, losses: Tensor, reduction: string): Tensor {
   return reduction === 'none' ? losses : reduction === 'sum' ? sum(losses) : mean(losses)
 }
 
-const pairMeta = (op: string) => (input: Tensor, target: Tensor, ...rest: unknown[]): TensorSpec => ({
-  shape: rest.includes('none') ? broadcastShapes(op, input.shape, target.shape) : [],
-  dtype: input.dtype,
-})
+const pairMeta =
+  (op: string) =>
+  (input: Tensor, target: Tensor, ...rest: unknown[]): TensorSpec => ({
+    shape: rest.includes('none') ? broadcastShapes(op, input.shape, target.shape) : [],
+    dtype: input.dtype,
+  })
 
 type PairLoss = (input: Tensor, target: Tensor, options?: LossOptions) => Tensor
 
@@ -88,25 +90,27 @@ function sameShapes(op: string, input: Tensor, target: Tensor): void {
 const oneMinus = (t: Tensor): Tensor => add(neg(t), 1)
 
 /** Cross entropy of probabilities against targets in [0, 1]. PyTorch's `F.binary_cross_entropy`. */
-export const binaryCrossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null }) => Tensor> = defineOp({
-  schema: "binary_cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean') -> Tensor",
-  namespace: F,
-  meta: pairMeta(`${F}.binary_cross_entropy`),
-  decompose: (input: Tensor, target: Tensor, weight: Tensor | null, reduction: string): Tensor => {
-    sameShapes(`${F}.binary_cross_entropy`, input, target)
-    // PyTorch bounds the logarithms from below, so that 0 and 1 give finite losses.
-    const yes = mul(target, clamp(log(input), -100))
-    const no = mul(oneMinus(target), clamp(log(oneMinus(input)), -100))
-    const losses = neg(add(yes, no))
-    return reduce(`${F}.binary_cross_entropy`, weight === null ? losses : mul(losses, weight), reduction)
-  },
-})
+export const binaryCrossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null }) => Tensor> =
+  defineOp({
+    schema: "binary_cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean') -> Tensor",
+    namespace: F,
+    meta: pairMeta(`${F}.binary_cross_entropy`),
+    decompose: (input: Tensor, target: Tensor, weight: Tensor | null, reduction: string): Tensor => {
+      sameShapes(`${F}.binary_cross_entropy`, input, target)
+      // PyTorch bounds the logarithms from below, so that 0 and 1 give finite losses.
+      const yes = mul(target, clamp(log(input), -100))
+      const no = mul(oneMinus(target), clamp(log(oneMinus(input)), -100))
+      const losses = neg(add(yes, no))
+      return reduce(`${F}.binary_cross_entropy`, weight === null ? losses : mul(losses, weight), reduction)
+    },
+  })
 
 /** Cross entropy of logits against targets in [0, 1], without overflow. PyTorch's `F.binary_cross_entropy_with_logits`. */
 export const binaryCrossEntropyWithLogits: OpFunction<
   (input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null; readonly posWeight?: Tensor | null }) => Tensor
 > = defineOp({
-  schema: "binary_cross_entropy_with_logits(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+  schema:
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
   namespace: F,
   meta: pairMeta(`${F}.binary_cross_entropy_with_logits`),
   decompose: (input: Tensor, target: Tensor, weight: Tensor | null, reduction: string, posWeight: Tensor | null): Tensor => {
@@ -138,7 +142,13 @@ function probabilityLoss(logits: Tensor, target: Tensor, weight: Tensor | null, 
   const dim = classDim(logits)
   const classes = logits.shape[dim] as number
   const smooth = labelSmoothing === 0 ? target : add(mul(target, 1 - labelSmoothing), labelSmoothing / classes)
-  const view = weight === null ? null : reshape(weight, logits.shape.map((size, i) => (i === dim ? size : 1)))
+  const view =
+    weight === null
+      ? null
+      : reshape(
+          weight,
+          logits.shape.map((size, i) => (i === dim ? size : 1)),
+        )
   const products = mul(logSoftmax(logits, dim), view === null ? smooth : mul(smooth, view))
   const losses = neg(sum(products, [dim]))
   checkReduction(CROSS, reduction)
@@ -153,7 +163,16 @@ function smoothedLoss(logits: Tensor, target: Tensor, weight: Tensor | null, ign
   const targets = logits.ndim === 1 ? reshape(target, [1]) : target
   const logProbs = logSoftmax(batched, 1)
   const [losses, weights] = nllLossForward(logProbs, targets, weight, ignoreIndex)
-  const view = weight === null ? logProbs : mul(logProbs, reshape(weight, batched.shape.map((size, i) => (i === 1 ? size : 1))))
+  const view =
+    weight === null
+      ? logProbs
+      : mul(
+          logProbs,
+          reshape(
+            weight,
+            batched.shape.map((size, i) => (i === 1 ? size : 1)),
+          ),
+        )
   const all = mul(neg(sum(view, [1])), to(ne(targets, ignoreIndex), logProbs.dtype))
   const mixed = add(mul(losses, 1 - labelSmoothing), mul(all, labelSmoothing / classes))
   if (reduction === 'none') return logits.ndim === 1 ? reshape(mixed, []) : mixed
@@ -165,7 +184,8 @@ function smoothedLoss(logits: Tensor, target: Tensor, weight: Tensor | null, ign
  * Throws ShapeError where target does not fit.
  */
 export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: CrossEntropyOptions) => Tensor> = defineOp({
-  schema: "cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+  schema:
+    "cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor",
   namespace: F,
   meta: (input: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => {
     const dim = classDim(input)
@@ -179,7 +199,8 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
     return { shape: reduction === 'none' ? perSample : [], dtype: input.dtype }
   },
   decompose: (input: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number, reduction: string, labelSmoothing: number): Tensor => {
-    if (!(labelSmoothing >= 0 && labelSmoothing <= 1)) throw new ArgumentError(`${CROSS}: label_smoothing must be between 0 and 1, got ${labelSmoothing}.`)
+    if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
+      throw new ArgumentError(`${CROSS}: label_smoothing must be between 0 and 1, got ${labelSmoothing}.`)
     const dim = classDim(input)
     const perSample = input.shape.filter((_, i) => i !== dim)
     const probabilities = target.dtype !== 'int32' && sameShape(target.shape, input.shape)

@@ -1,7 +1,21 @@
 // Negative log likelihood: a primitive with a kernel and a decomposition into comparisons and reductions (class c is where the target equals c).
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import {
-  at, bufferParam, call, compileKernel, constant, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store,
+  at,
+  bufferParam,
+  call,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  sizeParam,
+  store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
@@ -33,23 +47,31 @@ const NAME = 'torch.nn.functional.nll_loss'
 type NativeArgs = [self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number]
 
 function check(...[self, target, weight]: NativeArgs): void {
-  if (self.ndim < 2) throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.shape)}.`)
+  if (self.ndim < 2)
+    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.shape)}.`)
   const expected = [self.shape[0], ...self.shape.slice(2)]
   if (target.shape.length !== expected.length || target.shape.some((size, i) => size !== expected[i])) {
     throw new ShapeError(
       `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(self.shape)}; target holds a class per element: expected [${expected.join(', ')}].`,
     )
   }
-  if (target.dtype !== 'int32') throw new DTypeError(`${NAME}: target holds classes and must be int32, got ${target.dtype} (shape ${formatShape(target.shape)}). Convert it: target.int().`)
+  if (target.dtype !== 'int32')
+    throw new DTypeError(
+      `${NAME}: target holds classes and must be int32, got ${target.dtype} (shape ${formatShape(target.shape)}). Convert it: target.int().`,
+    )
   const classes = self.shape[1] as number
   if (weight !== null && (weight.ndim !== 1 || weight.shape[0] !== classes)) {
-    throw new ShapeError(`${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`)
+    throw new ShapeError(
+      `${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`,
+    )
   }
 }
 
 /** [batch, classes, plane] sizes. */
 const sizesOf = (self: Tensor): readonly [number, number, number] => [
-  self.shape[0] as number, self.shape[1] as number, self.shape.slice(2).reduce((a, b) => a * b, 1),
+  self.shape[0] as number,
+  self.shape[1] as number,
+  self.shape.slice(2).reduce((a, b) => a * b, 1),
 ]
 
 /** Params: losses, weights, input, target, weight?, images, classes, plane, ignore. */
@@ -118,31 +140,36 @@ function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
   return ignoreIndex >= 0 && ignoreIndex < classes ? hit.logicalAnd(unsqueeze(ne(target, ignoreIndex), 1)) : hit
 }
 
-const weightView = (weight: Tensor, self: Tensor): Tensor => reshape(weight, self.shape.map((size, i) => (i === 1 ? size : 1)))
+const weightView = (weight: Tensor, self: Tensor): Tensor =>
+  reshape(
+    weight,
+    self.shape.map((size, i) => (i === 1 ? size : 1)),
+  )
 
 /** Gradient with respect to the log-probabilities; `scaled` is minus the gradient of each element's loss. Internal. */
-export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> = defineOp({
-  schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
-  namespace: 'torch.ops.tensorfx',
-  meta: (_scaled: Tensor, self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
-  kernel: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
-    const out = Tensor.empty(self.shape, self.dtype)
-    const [images, classes, plane] = sizesOf(self)
-    const tensors = [out, contiguous(scaled), contiguous(target), ...(weight === null ? [] : [contiguous(weight)])]
-    launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
-    return out
-  },
-  decompose: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
-    const spread = unsqueeze(scaled, 1)
-    const value = weight === null ? spread : mul(spread, weightView(weight, self))
-    return where(classMask(self, target, ignoreIndex), value, 0)
-  },
-  derivative: ([g], { args }) => {
-    const [, , target, weight, ignoreIndex] = args as unknown as [Tensor, Tensor, Tensor, Tensor | null, number]
-    // Linear in `scaled`; the transpose picks the class again: nll_loss_forward, without its sign.
-    return [neg(nllLossForward(g as Tensor, target, weight, ignoreIndex)[0]), null, null, null, null]
-  },
-})
+export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> =
+  defineOp({
+    schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
+    namespace: 'torch.ops.tensorfx',
+    meta: (_scaled: Tensor, self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
+    kernel: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
+      const out = Tensor.empty(self.shape, self.dtype)
+      const [images, classes, plane] = sizesOf(self)
+      const tensors = [out, contiguous(scaled), contiguous(target), ...(weight === null ? [] : [contiguous(weight)])]
+      launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
+      return out
+    },
+    decompose: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
+      const spread = unsqueeze(scaled, 1)
+      const value = weight === null ? spread : mul(spread, weightView(weight, self))
+      return where(classMask(self, target, ignoreIndex), value, 0)
+    },
+    derivative: ([g], { args }) => {
+      const [, , target, weight, ignoreIndex] = args as unknown as [Tensor, Tensor, Tensor, Tensor | null, number]
+      // Linear in `scaled`; the transpose picks the class again: nll_loss_forward, without its sign.
+      return [neg(nllLossForward(g as Tensor, target, weight, ignoreIndex)[0]), null, null, null, null]
+    },
+  })
 
 /** Loss and weight of each element, 0 where ignored. Internal. */
 export const nllLossForward: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor]> = defineOp({
@@ -190,7 +217,10 @@ export interface NllLossOptions {
  * Minus the log-probability of the target's class: input [N, C, ..] of log-probabilities, target [N, ..] int32. The mean divides by the sum of the weights of the
  * elements that count. PyTorch's `F.nll_loss`.
  */
-export const nllLoss: OpFunction<{ (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor; (self: Tensor, target: Tensor, weight: Tensor | null, options?: NllLossOptions): Tensor }> = defineOp({
+export const nllLoss: OpFunction<{
+  (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor
+  (self: Tensor, target: Tensor, weight: Tensor | null, options?: NllLossOptions): Tensor
+}> = defineOp({
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   meta: (self: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => ({
@@ -199,7 +229,8 @@ export const nllLoss: OpFunction<{ (self: Tensor, target: Tensor, options?: NllL
   }),
   decompose: (self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number, reduction: string): Tensor => {
     checkReduction(NAME, reduction)
-    if (self.ndim === 1 && target.ndim === 0) return nllLoss(unsqueeze(self, 0), unsqueeze(target, 0), weight, { ignoreIndex, reduction: reduction as Reduction })
+    if (self.ndim === 1 && target.ndim === 0)
+      return nllLoss(unsqueeze(self, 0), unsqueeze(target, 0), weight, { ignoreIndex, reduction: reduction as Reduction })
     const [losses, weights] = nllLossForward(self, target, weight, ignoreIndex)
     if (reduction === 'none') return losses
     return reduction === 'sum' ? sum(losses) : div(sum(losses), sum(weights))

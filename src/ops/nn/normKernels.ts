@@ -1,6 +1,21 @@
 // Kernels of batch and layer normalization. Two passes over the data for mean and variance: the one-pass formula cancels.
 import {
-  accumulate, at, bufferParam, call, compileKernel, constant, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store,
+  accumulate,
+  at,
+  bufferParam,
+  call,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  sizeParam,
+  store,
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Local, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
@@ -32,42 +47,58 @@ function channelLoops(lanesOverChannels: boolean) {
 }
 
 /** Batch statistics and the normalized result. Params: out, mean, invstd, variance, input, weight?, bias?, images, channels, plane, imageStride, count, eps. */
-export const batchNormKernel: KernelCache = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
-  const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
-  const [out, mean, invstd, variance, x, weight, bias] = [
-    buffer('out', 'write'), buffer('mean', 'write'), buffer('invstd', 'write'), buffer('variance', 'write'), buffer('input'), buffer('weight'), buffer('bias'),
-  ]
-  const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
-  const loops = channelLoops(lanesOverChannels)
-  const v = (name: string): Local => local(name, dtype)
-  const [sum, mu, squares, variation, inverse, scale, shift] = [v('sum'), v('mu'), v('squares'), v('variation'), v('inverse'), v('scale'), v('shift')]
-  const body = loops.overChannels([
-    declare(sum, constant(dtype, 0)),
-    loops.overElements((i) => [accumulate(sum, 'add', load(x, i))]),
-    declare(mu, div(read(sum), scalar(count))),
-    declare(squares, constant(dtype, 0)),
-    loops.overElements((i) => {
-      const d = sub(load(x, i), read(mu))
-      return [accumulate(squares, 'add', mul(d, d))]
-    }),
-    declare(variation, div(read(squares), scalar(count))),
-    declare(inverse, inverseRoot(add(read(variation), scalar(eps)))),
-    store(mean, loops.perChannel, read(mu)),
-    store(invstd, loops.perChannel, read(inverse)),
-    store(variance, loops.perChannel, read(variation)),
-    declare(scale, hasWeight ? mul(read(inverse), load(weight, loops.perChannel)) : read(inverse)),
-    declare(shift, hasBias ? load(bias, loops.perChannel) : constant(dtype, 0)),
-    loops.overElements((i) => {
-      const scaled = mul(sub(load(x, i), read(mu)), read(scale))
-      return [store(out, i, hasBias ? add(scaled, read(shift)) : scaled)]
-    }),
-  ])
-  return compileKernel({
-    name: 'batch_norm',
-    params: [out, mean, invstd, variance, x, ...(hasWeight ? [weight] : []), ...(hasBias ? [bias] : []), ...loops.sizes, count, eps],
-    body: [body],
-  })
-})
+export const batchNormKernel: KernelCache = kernelCache(
+  (dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
+    const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
+    const [out, mean, invstd, variance, x, weight, bias] = [
+      buffer('out', 'write'),
+      buffer('mean', 'write'),
+      buffer('invstd', 'write'),
+      buffer('variance', 'write'),
+      buffer('input'),
+      buffer('weight'),
+      buffer('bias'),
+    ]
+    const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
+    const loops = channelLoops(lanesOverChannels)
+    const v = (name: string): Local => local(name, dtype)
+    const [sum, mu, squares, variation, inverse, scale, shift] = [
+      v('sum'),
+      v('mu'),
+      v('squares'),
+      v('variation'),
+      v('inverse'),
+      v('scale'),
+      v('shift'),
+    ]
+    const body = loops.overChannels([
+      declare(sum, constant(dtype, 0)),
+      loops.overElements((i) => [accumulate(sum, 'add', load(x, i))]),
+      declare(mu, div(read(sum), scalar(count))),
+      declare(squares, constant(dtype, 0)),
+      loops.overElements((i) => {
+        const d = sub(load(x, i), read(mu))
+        return [accumulate(squares, 'add', mul(d, d))]
+      }),
+      declare(variation, div(read(squares), scalar(count))),
+      declare(inverse, inverseRoot(add(read(variation), scalar(eps)))),
+      store(mean, loops.perChannel, read(mu)),
+      store(invstd, loops.perChannel, read(inverse)),
+      store(variance, loops.perChannel, read(variation)),
+      declare(scale, hasWeight ? mul(read(inverse), load(weight, loops.perChannel)) : read(inverse)),
+      declare(shift, hasBias ? load(bias, loops.perChannel) : constant(dtype, 0)),
+      loops.overElements((i) => {
+        const scaled = mul(sub(load(x, i), read(mu)), read(scale))
+        return [store(out, i, hasBias ? add(scaled, read(shift)) : scaled)]
+      }),
+    ])
+    return compileKernel({
+      name: 'batch_norm',
+      params: [out, mean, invstd, variance, x, ...(hasWeight ? [weight] : []), ...(hasBias ? [bias] : []), ...loops.sizes, count, eps],
+      body: [body],
+    })
+  },
+)
 
 /** Gradients of batch normalization in training. Params: gradInput, gradWeight, gradBias, grad, input, mean, invstd, weight?, images, channels, plane, imageStride, count. */
 export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean): CompiledKernel => {
@@ -89,9 +120,7 @@ export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, l
     declare(scale, hasWeight ? mul(read(inverse), load(weight, loops.perChannel)) : read(inverse)),
     declare(meanGrad, div(read(sum), scalar(count))),
     declare(slope, div(mul(mul(read(dot), read(inverse)), read(inverse)), scalar(count))),
-    loops.overElements((i) => [
-      store(gi, i, mul(read(scale), sub(sub(load(g, i), read(meanGrad)), mul(sub(load(x, i), read(mu)), read(slope))))),
-    ]),
+    loops.overElements((i) => [store(gi, i, mul(read(scale), sub(sub(load(g, i), read(meanGrad)), mul(sub(load(x, i), read(mu)), read(slope)))))]),
   ])
   return compileKernel({
     name: 'batch_norm_backward',
@@ -103,7 +132,14 @@ export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, l
 /** Normalizes rows. Params: out, mean, rstd, input, weight?, bias?, rows, width, count, eps. */
 export const layerNormKernel: KernelCache = kernelCache((dtype: DType, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
-  const [out, mean, rstd, x, weight, bias] = [buffer('out', 'write'), buffer('mean', 'write'), buffer('rstd', 'write'), buffer('input'), buffer('weight'), buffer('bias')]
+  const [out, mean, rstd, x, weight, bias] = [
+    buffer('out', 'write'),
+    buffer('mean', 'write'),
+    buffer('rstd', 'write'),
+    buffer('input'),
+    buffer('weight'),
+    buffer('bias'),
+  ]
   const [rows, width] = [sizeParam('rows'), sizeParam('width')]
   const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
   const r = loopVar('r', rows)
@@ -143,7 +179,16 @@ export const layerNormBackwardKernel: KernelCache = kernelCache((dtype: DType, h
   const [r, r2] = [loopVar('r', rows), loopVar('r2', rows)]
   const [d0, d1, d2] = [loopVar('d0', width), loopVar('d1', width), loopVar('d2', width)]
   const v = (name: string): Local => local(name, dtype)
-  const [mu, inverse, sum, dot, meanGrad, slope, sumW, sumB] = [v('mu'), v('inverse'), v('sum'), v('dot'), v('meanGrad'), v('slope'), v('sumW'), v('sumB')]
+  const [mu, inverse, sum, dot, meanGrad, slope, sumW, sumB] = [
+    v('mu'),
+    v('inverse'),
+    v('sum'),
+    v('dot'),
+    v('meanGrad'),
+    v('slope'),
+    v('sumW'),
+    v('sumB'),
+  ]
   const weighted = (d: ReturnType<typeof loopVar>): Expr => {
     const grad = load(g, at([r, width], [d, 1]))
     return hasWeight ? mul(grad, load(weight, at([d, 1]))) : grad
@@ -163,7 +208,9 @@ export const layerNormBackwardKernel: KernelCache = kernelCache((dtype: DType, h
         forLoop(d0, 'simd', [accumulate(sum, 'add', weighted(d0)), accumulate(dot, 'add', mul(weighted(d0), normal(d0)))]),
         declare(meanGrad, div(read(sum), scalar(count))),
         declare(slope, div(read(dot), scalar(count))),
-        forLoop(d1, 'simd', [store(gi, at([r, width], [d1, 1]), mul(read(inverse), sub(sub(weighted(d1), read(meanGrad)), mul(normal(d1), read(slope)))))]),
+        forLoop(d1, 'simd', [
+          store(gi, at([r, width], [d1, 1]), mul(read(inverse), sub(sub(weighted(d1), read(meanGrad)), mul(normal(d1), read(slope))))),
+        ]),
       ]),
       forLoop(d2, 'simd', [
         declare(sumW, constant(dtype, 0)),

@@ -18,20 +18,26 @@ const AVG = 'torch.nn.functional.avg_pool2d'
 
 function geometry(op: string, input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean): PoolGeometry {
   if (input.ndim !== 4 && input.ndim !== 3) {
-    throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.shape)}.`)
+    throw new ShapeError(
+      `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.shape)}.`,
+    )
   }
   const [kernelH, kernelW] = pair(op, 'kernel_size', kernelSize, 1)
   const [strideH, strideW] = stride === null || (Array.isArray(stride) && stride.length === 0) ? [kernelH, kernelW] : pair(op, 'stride', stride, 1)
   const [padH, padW] = pair(op, 'padding', padding, 0)
   const [dilationH, dilationW] = pair(op, 'dilation', dilation, 1)
   if (padH > kernelH / 2 || padW > kernelW / 2) {
-    throw new ArgumentError(`${op}: padding must be at most half the kernel size, got padding [${padH}, ${padW}] and kernel [${kernelH}, ${kernelW}].`)
+    throw new ArgumentError(
+      `${op}: padding must be at most half the kernel size, got padding [${padH}, ${padW}] and kernel [${kernelH}, ${kernelW}].`,
+    )
   }
   const [height, width] = input.shape.slice(-2) as [number, number]
   const outHeight = windowCount(height, kernelH, strideH, padH, dilationH, ceilMode)
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
   if (outHeight < 1 || outWidth < 1) {
-    throw new ShapeError(`${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.shape)} with padding [${padH}, ${padW}].`)
+    throw new ShapeError(
+      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.shape)} with padding [${padH}, ${padW}].`,
+    )
   }
   return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }
 }
@@ -43,14 +49,20 @@ type MaxArgs = [input: Tensor, kernelSize: Pair, stride: Pair | null, padding: P
 
 function maxMeta(...args: MaxArgs): readonly TensorSpec[] {
   const shape = outShape(args[0], geometry(MAX, ...args))
-  return [{ shape, dtype: args[0].dtype }, { shape, dtype: 'int32' }]
+  return [
+    { shape, dtype: args[0].dtype },
+    { shape, dtype: 'int32' },
+  ]
 }
 
 /** Gradient of max pooling: each output's gradient goes to the position of its maximum. Internal. */
 export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (grad: Tensor, _indices: Tensor, height: number, width: number): TensorSpec => ({ shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }),
+  meta: (grad: Tensor, _indices: Tensor, height: number, width: number): TensorSpec => ({
+    shape: [...grad.shape.slice(0, -2), height, width],
+    dtype: grad.dtype,
+  }),
   kernel: (grad: Tensor, indices: Tensor, height: number, width: number): Tensor => {
     const out = Tensor.empty([...grad.shape.slice(0, -2), height, width], grad.dtype)
     const planes = planesOf(grad)
@@ -99,8 +111,20 @@ export interface MaxPoolOptions {
 }
 
 type MaxPool = {
-  (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean, returnIndices: true): readonly [Tensor, Tensor]
-  (input: Tensor, kernelSize: Pair, options: Omit<MaxPoolOptions, 'returnIndices' | 'kernelSize'> & { readonly returnIndices: true }): readonly [Tensor, Tensor]
+  (
+    input: Tensor,
+    kernelSize: Pair,
+    stride: Pair | null,
+    padding: Pair,
+    dilation: Pair,
+    ceilMode: boolean,
+    returnIndices: true,
+  ): readonly [Tensor, Tensor]
+  (
+    input: Tensor,
+    kernelSize: Pair,
+    options: Omit<MaxPoolOptions, 'returnIndices' | 'kernelSize'> & { readonly returnIndices: true },
+  ): readonly [Tensor, Tensor]
   (input: Tensor, kernelSize: Pair, stride?: Pair | null, padding?: Pair, dilation?: Pair, ceilMode?: boolean, returnIndices?: false): Tensor
   (input: Tensor, kernelSize: Pair, stride: Pair | null, options: MaxPoolOptions): Tensor
   (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, options: MaxPoolOptions): Tensor
@@ -113,26 +137,51 @@ type MaxPool = {
  * PyTorch's `F.max_pool2d`.
  */
 export const maxPool2d: OpFunction<MaxPool> = defineOp({
-  schema: 'max_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, any dilation=1, bool ceil_mode=False, bool return_indices=False) -> Tensor',
+  schema:
+    'max_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, any dilation=1, bool ceil_mode=False, bool return_indices=False) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean, returnIndices: boolean): TensorSpec | readonly TensorSpec[] => {
+  meta: (
+    input: Tensor,
+    kernelSize: Pair,
+    stride: Pair | null,
+    padding: Pair,
+    dilation: Pair,
+    ceilMode: boolean,
+    returnIndices: boolean,
+  ): TensorSpec | readonly TensorSpec[] => {
     const specs = maxMeta(input, kernelSize, stride, padding, dilation, ceilMode)
     return returnIndices ? specs : (specs[0] as TensorSpec)
   },
   decompose: (
-    input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean, returnIndices: boolean,
+    input: Tensor,
+    kernelSize: Pair,
+    stride: Pair | null,
+    padding: Pair,
+    dilation: Pair,
+    ceilMode: boolean,
+    returnIndices: boolean,
   ): Tensor | readonly Tensor[] => {
     const both = maxPool2dWithIndices(input, kernelSize, stride, padding, dilation, ceilMode)
     return returnIndices ? both : both[0]
   },
 })
 
-type AvgArgs = [input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, ceilMode: boolean, countIncludePad: boolean, divisorOverride: number | null]
-const avgGeometry = (...[input, kernelSize, stride, padding, ceilMode]: AvgArgs): PoolGeometry => geometry(AVG, input, kernelSize, stride, padding, 1, ceilMode)
+type AvgArgs = [
+  input: Tensor,
+  kernelSize: Pair,
+  stride: Pair | null,
+  padding: Pair,
+  ceilMode: boolean,
+  countIncludePad: boolean,
+  divisorOverride: number | null,
+]
+const avgGeometry = (...[input, kernelSize, stride, padding, ceilMode]: AvgArgs): PoolGeometry =>
+  geometry(AVG, input, kernelSize, stride, padding, 1, ceilMode)
 
 function fixedDivisor(divisorOverride: number | null): number {
   if (divisorOverride === null) return 0
-  if (!Number.isInteger(divisorOverride) || divisorOverride < 1) throw new ArgumentError(`${AVG}: divisor_override must be a positive integer, got ${divisorOverride}.`)
+  if (!Number.isInteger(divisorOverride) || divisorOverride < 1)
+    throw new ArgumentError(`${AVG}: divisor_override must be a positive integer, got ${divisorOverride}.`)
   return divisorOverride
 }
 
@@ -166,7 +215,15 @@ export interface AvgPoolOptions {
 }
 
 type AvgPool = {
-  (input: Tensor, kernelSize: Pair, stride?: Pair | null, padding?: Pair, ceilMode?: boolean, countIncludePad?: boolean, divisorOverride?: number | null): Tensor
+  (
+    input: Tensor,
+    kernelSize: Pair,
+    stride?: Pair | null,
+    padding?: Pair,
+    ceilMode?: boolean,
+    countIncludePad?: boolean,
+    divisorOverride?: number | null,
+  ): Tensor
   (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, options: AvgPoolOptions): Tensor
   (input: Tensor, kernelSize: Pair, stride: Pair | null, options: AvgPoolOptions): Tensor
   (input: Tensor, kernelSize: Pair, options: AvgPoolOptions): Tensor
@@ -174,7 +231,8 @@ type AvgPool = {
 
 /** Mean over windows of [.., H, W]; `stride` is the kernel size by default. PyTorch's `F.avg_pool2d`. */
 export const avgPool2d: OpFunction<AvgPool> = defineOp({
-  schema: 'avg_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
+  schema:
+    'avg_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (...args: AvgArgs): TensorSpec => ({ shape: outShape(args[0], avgGeometry(...args)), dtype: args[0].dtype }),
   kernel: (...args: AvgArgs): Tensor => {
@@ -213,7 +271,10 @@ function stretches(input: Tensor, dim: number, count: number): Tensor {
 export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (input: Tensor, outputSize: Pair): TensorSpec => ({ shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
+  meta: (input: Tensor, outputSize: Pair): TensorSpec => ({
+    shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)],
+    dtype: input.dtype,
+  }),
   decompose: (input: Tensor, outputSize: Pair): Tensor => {
     const [h, w] = adaptiveSize(input, outputSize)
     const [height, width] = input.shape.slice(-2) as [number, number]

@@ -1,6 +1,20 @@
 // Kernels of pooling. The image and window sizes are constants of the kernel (masks vanish where no window leaves the image); the number of planes is not.
 import {
-  assign, bufferParam, call, cast, compileKernel, constant, declare, forLoop, iota, load, local, loopVar, read, sizeParam, store,
+  assign,
+  bufferParam,
+  call,
+  cast,
+  compileKernel,
+  constant,
+  declare,
+  forLoop,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeParam,
+  store,
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
@@ -22,7 +36,20 @@ export interface PoolGeometry {
   readonly dilationW: number
 }
 
-const GEOMETRY = ['height', 'width', 'outHeight', 'outWidth', 'kernelH', 'kernelW', 'strideH', 'strideW', 'padH', 'padW', 'dilationH', 'dilationW'] as const
+const GEOMETRY = [
+  'height',
+  'width',
+  'outHeight',
+  'outWidth',
+  'kernelH',
+  'kernelW',
+  'strideH',
+  'strideW',
+  'padH',
+  'padW',
+  'dilationH',
+  'dilationW',
+] as const
 
 /** The sizes as a list: part of a kernel's cache key. */
 export const geometryKey = (g: PoolGeometry): readonly number[] => GEOMETRY.map((name) => g[name])
@@ -65,7 +92,11 @@ function windowOf(g: PoolGeometry, plane: LoopVar): Window {
       return {
         index: {
           base,
-          terms: [{ loop: plane, stride: g.height * g.width }, { loop: oh, stride: g.strideH * g.width }, { loop: ow, stride: g.strideW }],
+          terms: [
+            { loop: plane, stride: g.height * g.width },
+            { loop: oh, stride: g.strideH * g.width },
+            { loop: ow, stride: g.strideW },
+          ],
           dynamic: [],
         },
         position: call('add', row, call('add', call('mul', iota(ow), int(g.strideW)), int(shiftW))),
@@ -74,7 +105,11 @@ function windowOf(g: PoolGeometry, plane: LoopVar): Window {
     },
     out: {
       base: 0,
-      terms: [{ loop: plane, stride: g.outHeight * g.outWidth }, { loop: oh, stride: g.outWidth }, { loop: ow, stride: 1 }],
+      terms: [
+        { loop: plane, stride: g.outHeight * g.outWidth },
+        { loop: oh, stride: g.outWidth },
+        { loop: ow, stride: 1 },
+      ],
       dynamic: [],
     },
   }
@@ -115,7 +150,14 @@ export const maxPoolBackwardKernel: KernelCache = kernelCache((dtype: DType): Co
   const [gi, grad, indices] = [bufferParam('gradInput', dtype, 'readwrite'), bufferParam('grad', dtype), bufferParam('indices', 'int32')]
   const [total, planes, inPlane, outPlane] = [sizeParam('total'), sizeParam('planes'), sizeParam('inPlane'), sizeParam('outPlane')]
   const [z, p, i] = [loopVar('z', total), loopVar('p', planes), loopVar('i', outPlane)]
-  const from: Index = { base: 0, terms: [{ loop: p, stride: outPlane }, { loop: i, stride: 1 }], dynamic: [] }
+  const from: Index = {
+    base: 0,
+    terms: [
+      { loop: p, stride: outPlane },
+      { loop: i, stride: 1 },
+    ],
+    dynamic: [],
+  }
   const into: Index = { base: 0, terms: [{ loop: p, stride: inPlane }], dynamic: [{ value: load(indices, from), stride: 1 }] }
   return compileKernel({
     name: 'max_pool2d_backward',
@@ -165,30 +207,36 @@ export const avgPoolKernel: KernelCache = kernelCache((dtype: DType, countInclud
 })
 
 /** Spreads each gradient over its window: params gradInput, grad, total, planes. */
-export const avgPoolBackwardKernel: KernelCache = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
-  const g = geometryOf(key)
-  const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
-  const grad = bufferParam('grad', dtype)
-  const [total, planes] = [sizeParam('total'), sizeParam('planes')]
-  const z = loopVar('z', total)
-  const w = windowOf(g, loopVar('plane', planes))
-  const share = local('share', dtype)
-  const body: Stmt[] = [declare(share, call('div', load(grad, w.out), divisor(g, w, countIncludePad, fixed, dtype)))]
-  for (const [kh, kw] of taps(g)) {
-    const { index, position, mask } = w.tap(kh, kw)
-    if (mask === null) body.push(store(gi, index, read(share), 'add'))
-    else {
-      // Outside taps add 0 to the plane's first element.
-      const target: Index = { base: 0, terms: [{ loop: w.plane, stride: g.height * g.width }], dynamic: [{ value: call('where', mask, position, int(0)), stride: 1 }] }
-      body.push(store(gi, target, call('where', mask, read(share), constant(dtype, 0)), 'add'))
+export const avgPoolBackwardKernel: KernelCache = kernelCache(
+  (dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
+    const g = geometryOf(key)
+    const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
+    const grad = bufferParam('grad', dtype)
+    const [total, planes] = [sizeParam('total'), sizeParam('planes')]
+    const z = loopVar('z', total)
+    const w = windowOf(g, loopVar('plane', planes))
+    const share = local('share', dtype)
+    const body: Stmt[] = [declare(share, call('div', load(grad, w.out), divisor(g, w, countIncludePad, fixed, dtype)))]
+    for (const [kh, kw] of taps(g)) {
+      const { index, position, mask } = w.tap(kh, kw)
+      if (mask === null) body.push(store(gi, index, read(share), 'add'))
+      else {
+        // Outside taps add 0 to the plane's first element.
+        const target: Index = {
+          base: 0,
+          terms: [{ loop: w.plane, stride: g.height * g.width }],
+          dynamic: [{ value: call('where', mask, position, int(0)), stride: 1 }],
+        }
+        body.push(store(gi, target, call('where', mask, read(share), constant(dtype, 0)), 'add'))
+      }
     }
-  }
-  return compileKernel({
-    name: 'avg_pool2d_backward',
-    params: [gi, grad, total, planes],
-    body: [
-      forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
-      forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
-    ],
-  })
-})
+    return compileKernel({
+      name: 'avg_pool2d_backward',
+      params: [gi, grad, total, planes],
+      body: [
+        forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
+        forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
+      ],
+    })
+  },
+)

@@ -95,7 +95,10 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
 export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineOp({
   schema: 'elu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
-  pointwise: { promotion: 'float', compute: (x: Expr, alpha: Expr) => call('where', call('gt', x, number(x, 0)), x, call('mul', alpha, call('expm1', x))) },
+  pointwise: {
+    promotion: 'float',
+    compute: (x: Expr, alpha: Expr) => call('where', call('gt', x, number(x, 0)), x, call('mul', alpha, call('expm1', x))),
+  },
   derivative: ([g], { args: [x, alpha] }) => [where(gt(x as Tensor, 0), g as Tensor, mul(mul(g as Tensor, alpha as number), exp(x as Tensor))), null],
 })
 

@@ -33,29 +33,41 @@ export const mul: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> = 
   schema: 'mul.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', compute: (a: Expr, b: Expr) => call('mul', a, b) },
-  derivative: ([g], { args: [a, b], needs }) => [needs[0] === true ? mul(g as Tensor, b as TensorOrNumber) : null, needs[1] === true ? mul(g as Tensor, a as Tensor) : null],
+  derivative: ([g], { args: [a, b], needs }) => [
+    needs[0] === true ? mul(g as Tensor, b as TensorOrNumber) : null,
+    needs[1] === true ? mul(g as Tensor, a as Tensor) : null,
+  ],
 })
 
 /** Elementwise quotient; integers are divided as floats unless `roundingMode` is 'trunc' or 'floor'. PyTorch's `torch.div`. */
-export const div: OpFunction<(self: Tensor, other: TensorOrNumber, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor> = defineOp({
-  schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
-  method: true,
-  pointwise: {
-    promotion: 'float',
-    compute: (a: Expr, b: Expr, mode: string | null) => (mode === null ? call('div', a, b) : call(mode === 'floor' ? 'floor' : 'trunc', call('div', a, b))),
-  },
-  derivative: ([g], { args: [a, b, mode], needs }) => {
-    if (mode !== null) return [null, null, null]
-    return [needs[0] === true ? div(g as Tensor, b as TensorOrNumber) : null, needs[1] === true ? neg(div(mul(g as Tensor, a as Tensor), mul(b as Tensor, b as Tensor))) : null, null]
-  },
-})
+export const div: OpFunction<(self: Tensor, other: TensorOrNumber, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor> =
+  defineOp({
+    schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
+    method: true,
+    pointwise: {
+      promotion: 'float',
+      compute: (a: Expr, b: Expr, mode: string | null) =>
+        mode === null ? call('div', a, b) : call(mode === 'floor' ? 'floor' : 'trunc', call('div', a, b)),
+    },
+    derivative: ([g], { args: [a, b, mode], needs }) => {
+      if (mode !== null) return [null, null, null]
+      return [
+        needs[0] === true ? div(g as Tensor, b as TensorOrNumber) : null,
+        needs[1] === true ? neg(div(mul(g as Tensor, a as Tensor), mul(b as Tensor, b as Tensor))) : null,
+        null,
+      ]
+    },
+  })
 
 /** Remainder with the sign of the divisor. PyTorch's `torch.remainder`. */
 export const remainder: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> = defineOp({
   schema: 'remainder.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', compute: (a: Expr, b: Expr) => call('remainder', a, b) },
-  derivative: ([g], { args: [a, b], needs }) => [g as Tensor, needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'floor' }))) : null],
+  derivative: ([g], { args: [a, b], needs }) => [
+    g as Tensor,
+    needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'floor' }))) : null,
+  ],
 })
 
 /** Remainder with the sign of self, as JavaScript's `%`. PyTorch's `torch.fmod`. */
@@ -69,14 +81,20 @@ export const fmod: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> =
       return call('sub', a, call('mul', b, a.dtype === 'int32' ? quotient : call('trunc', quotient)))
     },
   },
-  derivative: ([g], { args: [a, b], needs }) => [g as Tensor, needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'trunc' }))) : null],
+  derivative: ([g], { args: [a, b], needs }) => [
+    g as Tensor,
+    needs[1] === true ? neg(mul(g as Tensor, div(a as Tensor, b as Tensor, { roundingMode: 'trunc' }))) : null,
+  ],
 })
 
 /** Quotient rounded down. PyTorch's `torch.floor_divide`. */
 export const floorDivide: OpFunction<(self: Tensor, other: TensorOrNumber) => Tensor> = defineOp({
   schema: 'floor_divide(Tensor self, Tensor other) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a: Expr, b: Expr) => (a.dtype === 'int32' ? call('floorDiv', a, b) : call('floor', call('div', a, b))) },
+  pointwise: {
+    promotion: 'promote',
+    compute: (a: Expr, b: Expr) => (a.dtype === 'int32' ? call('floorDiv', a, b) : call('floor', call('div', a, b))),
+  },
 })
 
 /** Elementwise power. PyTorch's `torch.pow`. */
@@ -88,7 +106,8 @@ export const pow: OpFunction<(self: Tensor, exponent: TensorOrNumber) => Tensor>
     baked: ['exponent'],
     compute: (a: Expr, b: Expr | number) => {
       if (typeof b !== 'number') return call('pow', a, b)
-      if (b < 0 && a.dtype === 'int32') throw new ArgumentError('torch.pow: integers cannot be raised to negative powers; convert the tensor with float() first.')
+      if (b < 0 && a.dtype === 'int32')
+        throw new ArgumentError('torch.pow: integers cannot be raised to negative powers; convert the tensor with float() first.')
       if (b === 0) return constant(a.dtype, 1)
       if (b === 1) return a
       if (b === 2) return call('mul', a, a)

@@ -25,7 +25,13 @@ export const to: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
   },
 })
 
-const named = (name: string, dtype: DType): ((self: Tensor) => Tensor) => defineOp({ schema: `${name}(Tensor self) -> Tensor`, namespace: 'torch.Tensor', method: true, decompose: (self: Tensor): Tensor => to(self, dtype) })
+const named = (name: string, dtype: DType): ((self: Tensor) => Tensor) =>
+  defineOp({
+    schema: `${name}(Tensor self) -> Tensor`,
+    namespace: 'torch.Tensor',
+    method: true,
+    decompose: (self: Tensor): Tensor => to(self, dtype),
+  })
 
 /** As float32. PyTorch's `Tensor.float`. */
 export const float: (self: Tensor) => Tensor = named('float', 'float32')

@@ -28,7 +28,11 @@ export const gt: Compare = comparison('gt')
 export const ge: Compare = comparison('ge')
 
 const logic = (name: string, op: ScalarOp): Compare =>
-  defineOp({ schema: `${name}(Tensor self, Tensor other) -> Tensor`, method: true, pointwise: { promotion: 'logical', compute: (a: Expr, b: Expr) => call(op, a, b) } })
+  defineOp({
+    schema: `${name}(Tensor self, Tensor other) -> Tensor`,
+    method: true,
+    pointwise: { promotion: 'logical', compute: (a: Expr, b: Expr) => call(op, a, b) },
+  })
 
 /** Both are not zero. PyTorch's `torch.logical_and`. */
 export const logicalAnd: Compare = logic('logical_and', 'and')

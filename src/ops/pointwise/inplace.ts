@@ -39,9 +39,11 @@ export const clamp_: OpFunction<(self: Tensor, min?: number | null, max?: number
 /** PyTorch's `Tensor.lerp_`. */
 export const lerp_: OpFunction<(self: Tensor, end: Tensor, weight: TensorOrNumber) => Tensor> = inPlace(lerp)
 /** PyTorch's `Tensor.addcmul_`. */
-export const addcmul_: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> = inPlace(addcmul)
+export const addcmul_: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> =
+  inPlace(addcmul)
 /** PyTorch's `Tensor.addcdiv_`. */
-export const addcdiv_: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> = inPlace(addcdiv)
+export const addcdiv_: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> =
+  inPlace(addcdiv)
 
 /** What copy_ stores: src in self's shape and dtype. PyTorch's aten.copy. */
 export const copy: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp({
@@ -53,7 +55,12 @@ export const copy: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp(
 })
 
 /** Copies values (broadcast, cast) into self. PyTorch's `Tensor.copy_`. */
-export const copy_: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp({ schema: 'copy_(Tensor(a!) self, Tensor src) -> Tensor', namespace: 'torch.Tensor', method: true, functional: copy })
+export const copy_: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp({
+  schema: 'copy_(Tensor(a!) self, Tensor src) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  functional: copy,
+})
 
 /** A tensor like self, filled. PyTorch's aten.fill. */
 export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({
@@ -64,10 +71,20 @@ export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineO
 })
 
 /** Sets all elements. PyTorch's `Tensor.fill_`. */
-export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({ schema: 'fill_(Tensor(a!) self, Scalar value) -> Tensor', namespace: 'torch.Tensor', method: true, functional: fill })
+export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({
+  schema: 'fill_(Tensor(a!) self, Scalar value) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  functional: fill,
+})
 
 /** Sets all elements to 0. PyTorch's `Tensor.zero_`. */
-export const zero_: OpFunction<(self: Tensor) => Tensor> = defineOp({ schema: 'zero_(Tensor(a!) self) -> Tensor', namespace: 'torch.Tensor', method: true, decompose: (self: Tensor): Tensor => fill_(self, 0) })
+export const zero_: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'zero_(Tensor(a!) self) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self: Tensor): Tensor => fill_(self, 0),
+})
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

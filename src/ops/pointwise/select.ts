@@ -10,7 +10,11 @@ import { ge, le, logicalAnd } from './comparison.ts'
 export const where: OpFunction<(condition: Tensor, self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
   schema: 'where(Tensor condition, Tensor input, Tensor other) -> Tensor',
   pointwise: { promotion: 'promote', compute: (c: Expr, a: Expr, b: Expr) => call('where', cast(c, 'bool'), a, b) },
-  derivative: ([g], { args: [c], needs }) => [null, needs[1] === true ? where(c as Tensor, g as Tensor, 0) : null, needs[2] === true ? where(c as Tensor, 0, g as Tensor) : null],
+  derivative: ([g], { args: [c], needs }) => [
+    null,
+    needs[1] === true ? where(c as Tensor, g as Tensor, 0) : null,
+    needs[2] === true ? where(c as Tensor, 0, g as Tensor) : null,
+  ],
 })
 
 /** value where mask holds, else self. PyTorch's `Tensor.masked_fill`. */

@@ -58,7 +58,6 @@ export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
   derivative: ([g], { args: [x] }) => [mul(mul(g as Tensor, x as Tensor), 2)],
 })
 
-
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     exp(): Tensor

@@ -1,5 +1,19 @@
 // Running sums along a dimension.
-import { accumulate, bufferParam, cast, compileKernel, declare, forLoop, identityOf, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
+import {
+  accumulate,
+  bufferParam,
+  cast,
+  compileKernel,
+  declare,
+  forLoop,
+  identityOf,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeParam,
+  store,
+} from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Index } from '../../kernels/index.ts'
 import { Tensor, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'

@@ -1,5 +1,22 @@
 // Greatest and least values, and where they stand.
-import { assign, bufferParam, call, cast, compileKernel, constant, declare, dtypeInfo, forLoop, iota, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
+import {
+  assign,
+  bufferParam,
+  call,
+  cast,
+  compileKernel,
+  constant,
+  declare,
+  dtypeInfo,
+  forLoop,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  sizeParam,
+  store,
+} from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Index } from '../../kernels/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Tensor, wrapDim } from '../../tensor/index.ts'
@@ -27,7 +44,11 @@ export const amax: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
   schema: 'amax(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'max', dtype: (d: DType): DType => d },
-  derivative: ([g], { args: [x, dim, keepdim], outputs: [out] }) => [extremeGradient(g as Tensor, x as Tensor, out as Tensor, dim as Dims, keepdim as boolean), null, null],
+  derivative: ([g], { args: [x, dim, keepdim], outputs: [out] }) => [
+    extremeGradient(g as Tensor, x as Tensor, out as Tensor, dim as Dims, keepdim as boolean),
+    null,
+    null,
+  ],
 })
 
 /** Least value over `dim`. PyTorch's `torch.amin`. */
@@ -35,7 +56,11 @@ export const amin: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
   schema: 'amin(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'min', dtype: (d: DType): DType => d },
-  derivative: ([g], { args: [x, dim, keepdim], outputs: [out] }) => [extremeGradient(g as Tensor, x as Tensor, out as Tensor, dim as Dims, keepdim as boolean), null, null],
+  derivative: ([g], { args: [x, dim, keepdim], outputs: [out] }) => [
+    extremeGradient(g as Tensor, x as Tensor, out as Tensor, dim as Dims, keepdim as boolean),
+    null,
+    null,
+  ],
 })
 
 /** Whether any element is not zero. PyTorch's `torch.any`. */
@@ -72,7 +97,11 @@ function argKernel(dtype: DType, greatest: boolean): CompiledKernel {
   const out = bufferParam('out', 'int32', 'write')
   const a = bufferParam('a', dtype)
   const wide: DType = dtype === 'bool' ? 'int32' : dtype
-  const index = (withK: boolean): Index => ({ base: 0, terms: [{ loop: o, stride: lineSize }, ...(withK ? [{ loop: k, stride: inner }] : []), { loop: i, stride: 1 }], dynamic: [] })
+  const index = (withK: boolean): Index => ({
+    base: 0,
+    terms: [{ loop: o, stride: lineSize }, ...(withK ? [{ loop: k, stride: inner }] : []), { loop: i, stride: 1 }],
+    dynamic: [],
+  })
   const best = local('best', wide)
   const where = local('where', 'int32')
   const value = cast(load(a, index(true)), wide)
@@ -93,7 +122,18 @@ function argKernel(dtype: DType, greatest: boolean): CompiledKernel {
             assign(where, call('where', read(taken), iota(k), read(where))),
             assign(best, call('where', read(taken), value, read(best))),
           ]),
-          store(out, { base: 0, terms: [{ loop: o, stride: inner }, { loop: i, stride: 1 }], dynamic: [] }, read(where)),
+          store(
+            out,
+            {
+              base: 0,
+              terms: [
+                { loop: o, stride: inner },
+                { loop: i, stride: 1 },
+              ],
+              dynamic: [],
+            },
+            read(where),
+          ),
         ]),
       ]),
     ],
@@ -170,7 +210,6 @@ export const min: OpFunction<Extreme> = defineOp({
     return valuesAndIndices(self, dim, keepdim, argmin(self, checkDim('torch.min', dim), keepdim))
   },
 })
-
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

@@ -35,7 +35,13 @@ export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 })
 
 /** Variance over `dim`; `correction` 1 divides by n - 1. PyTorch's `torch.var`. */
-export const variance: OpFunction<(self: Tensor, dim?: Dims | (ReductionOptions & { readonly correction?: number }), options?: { readonly correction?: number; readonly keepdim?: boolean }) => Tensor> = defineOp({
+export const variance: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | (ReductionOptions & { readonly correction?: number }),
+    options?: { readonly correction?: number; readonly keepdim?: boolean },
+  ) => Tensor
+> = defineOp({
   schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): Tensor => {
@@ -45,7 +51,13 @@ export const variance: OpFunction<(self: Tensor, dim?: Dims | (ReductionOptions 
 })
 
 /** Standard deviation over `dim`. PyTorch's `torch.std`. */
-export const std: OpFunction<(self: Tensor, dim?: Dims | (ReductionOptions & { readonly correction?: number }), options?: { readonly correction?: number; readonly keepdim?: boolean }) => Tensor> = defineOp({
+export const std: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | (ReductionOptions & { readonly correction?: number }),
+    options?: { readonly correction?: number; readonly keepdim?: boolean },
+  ) => Tensor
+> = defineOp({
   schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): Tensor => sqrt(variance(self, dim, { correction, keepdim })),
@@ -58,13 +70,19 @@ interface MomentOptions extends ReductionOptions {
 /** Variance and mean: [var, mean]. PyTorch's `torch.var_mean`. */
 export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
   schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [variance(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [
+    variance(self, dim, { correction, keepdim }),
+    mean(self, dim, keepdim),
+  ],
 })
 
 /** Standard deviation and mean: [std, mean]. PyTorch's `torch.std_mean`. */
 export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
   schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [
+    std(self, dim, { correction, keepdim }),
+    mean(self, dim, keepdim),
+  ],
 })
 
 export interface NormOptions extends ReductionOptions {

@@ -26,7 +26,10 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
   if (keepdim || like.ndim === 0) return value
   const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
   const reduced = new Set(list.map((d) => (d < 0 ? d + like.ndim : d)))
-  return reshape(value, like.shape.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)))
+  return reshape(
+    value,
+    like.shape.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)),
+  )
 }
 
 const accumulated = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
@@ -70,7 +73,6 @@ export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Te
     return sameShape(summed.shape, size) ? summed : reshape(summed, size)
   },
 })
-
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

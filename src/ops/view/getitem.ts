@@ -23,7 +23,8 @@ const isSlice = (item: unknown): item is SliceLike => typeof item === 'object' &
 export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
   const items: readonly IndexItem[] = Array.isArray(index) ? (index as readonly IndexItem[]) : [index as IndexItem]
   const named = items.filter((item) => item !== null && item !== '...').length
-  if (named > self.ndim) throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
+  if (named > self.ndim)
+    throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
   let out = self
   let dim = 0
   let lists = 0
@@ -35,7 +36,8 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
       out = slice(out, dim, item.start, item.stop, item.step ?? 1)
       dim++
     } else if (Array.isArray(item) || item instanceof Tensor) {
-      if (lists++ > 0) throw new UnsupportedError('getitem: more than one list of positions is not supported; use gather, or index one dimension after the other.')
+      if (lists++ > 0)
+        throw new UnsupportedError('getitem: more than one list of positions is not supported; use gather, or index one dimension after the other.')
       const [result, rank] = byList(out, dim, item as readonly number[] | Tensor)
       out = result
       dim += rank
@@ -47,13 +49,21 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
 /** Positions from a list or tensor; returns how many dimensions they take. */
 function byList(self: Tensor, dim: number, list: readonly number[] | Tensor): [Tensor, number] {
   if (list instanceof Tensor) {
-    if (list.dtype === 'bool') throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
+    if (list.dtype === 'bool')
+      throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
     const flat = indexSelect(self, dim, reshape(list, -1))
     return [reshape(flat, [...self.shape.slice(0, dim), ...list.shape, ...self.shape.slice(dim + 1)]), list.ndim]
   }
   const size = self.shape[dim] as number
   const positions = list.map((p) => (p < 0 ? p + size : p))
-  return [indexSelect(self, dim, withoutModes(() => tensorFromValues(positions, [positions.length], 'int32'))), 1]
+  return [
+    indexSelect(
+      self,
+      dim,
+      withoutModes(() => tensorFromValues(positions, [positions.length], 'int32')),
+    ),
+    1,
+  ]
 }
 
 Tensor.prototype.getitem = function (this: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
@@ -63,7 +73,10 @@ Tensor.prototype.getitem = function (this: Tensor, index: IndexItem | readonly I
 Object.defineProperty(Tensor.prototype, 'T', {
   configurable: true,
   get(this: Tensor): Tensor {
-    return permute(this, this.shape.map((_, i) => this.ndim - 1 - i))
+    return permute(
+      this,
+      this.shape.map((_, i) => this.ndim - 1 - i),
+    )
   },
 })
 

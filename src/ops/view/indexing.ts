@@ -17,7 +17,9 @@ function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): numbe
   const at = wrapDim(op, dim, self.ndim)
   if (index.dtype !== 'int32') throw new DTypeError(`${op}: argument 'index' must be int32, got ${index.dtype}.`)
   if (index.ndim !== self.ndim || index.shape.some((s, i) => i !== at && s > (self.shape[i] as number))) {
-    throw new ShapeError(`${op}: argument 'index' has shape ${formatShape(index.shape)}, which does not fit self of shape ${formatShape(self.shape)}: same number of dimensions, and no size above self's but in dimension ${dim}.`)
+    throw new ShapeError(
+      `${op}: argument 'index' has shape ${formatShape(index.shape)}, which does not fit self of shape ${formatShape(self.shape)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
+    )
   }
   return at
 }
@@ -38,15 +40,40 @@ function lineKernel(kind: 'gather' | 'scatter', dtype: DType): CompiledKernel {
   const key = `${kind} ${dtype}`
   let kernel = kernels.get(key)
   if (kernel !== undefined) return kernel
-  const [outer, n, inner, indexLine, otherLine] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner'), sizeParam('index_line'), sizeParam('other_line')]
+  const [outer, n, inner, indexLine, otherLine] = [
+    sizeParam('outer'),
+    sizeParam('n'),
+    sizeParam('inner'),
+    sizeParam('index_line'),
+    sizeParam('other_line'),
+  ]
   const [o, k, i] = [loopVar('o', outer), loopVar('k', n), loopVar('i', inner)]
   const index = bufferParam('index', 'int32')
-  const dense: Index = { base: 0, terms: [{ loop: o, stride: indexLine }, { loop: k, stride: inner }, { loop: i, stride: 1 }], dynamic: [] }
-  const chosen: Index = { base: 0, terms: [{ loop: o, stride: otherLine }, { loop: i, stride: 1 }], dynamic: [{ value: load(index, dense), stride: inner }] }
+  const dense: Index = {
+    base: 0,
+    terms: [
+      { loop: o, stride: indexLine },
+      { loop: k, stride: inner },
+      { loop: i, stride: 1 },
+    ],
+    dynamic: [],
+  }
+  const chosen: Index = {
+    base: 0,
+    terms: [
+      { loop: o, stride: otherLine },
+      { loop: i, stride: 1 },
+    ],
+    dynamic: [{ value: load(index, dense), stride: inner }],
+  }
   const out = bufferParam('out', dtype, kind === 'gather' ? 'write' : 'readwrite')
   const a = bufferParam('a', dtype)
   const body = kind === 'gather' ? store(out, dense, load(a, chosen)) : store(out, chosen, load(a, dense), 'add')
-  kernel = compileKernel({ name: kind, params: [out, a, index, outer, n, inner, indexLine, otherLine], body: [forLoop(o, 'serial', [forLoop(k, 'serial', [forLoop(i, 'serial', [body])])])] })
+  kernel = compileKernel({
+    name: kind,
+    params: [out, a, index, outer, n, inner, indexLine, otherLine],
+    body: [forLoop(o, 'serial', [forLoop(k, 'serial', [forLoop(i, 'serial', [body])])])],
+  })
   kernels.set(key, kernel)
   return kernel
 }
@@ -94,9 +121,12 @@ function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
 
 function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor): number {
   const at = checkIndex('torch.scatter_add', self, dim, index)
-  if (src.dtype !== self.dtype) throw new DTypeError(`torch.scatter_add: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
+  if (src.dtype !== self.dtype)
+    throw new DTypeError(`torch.scatter_add: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
   if (src.ndim !== index.ndim || src.shape.some((s, i) => s < (index.shape[i] as number))) {
-    throw new ShapeError(`torch.scatter_add: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`)
+    throw new ShapeError(
+      `torch.scatter_add: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`,
+    )
   }
   return at
 }
@@ -117,7 +147,11 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     const window = trimmed(out, index, at)
     const target = contiguous(window)
     const [outer, n, inner] = lines(index.shape, at)
-    launch(lineKernel('scatter', self.dtype), [target, contiguous(trimmed(src, index, -1)), contiguous(index)], [outer, n, inner, n * inner, (self.shape[at] ?? 1) * inner])
+    launch(
+      lineKernel('scatter', self.dtype),
+      [target, contiguous(trimmed(src, index, -1)), contiguous(index)],
+      [outer, n, inner, n * inner, (self.shape[at] ?? 1) * inner],
+    )
     if (target !== window) copyInto(target, window)
     return out
   },
@@ -125,7 +159,15 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     // Elements of src beyond the index take no part.
     const reached = gather(g as Tensor, dim as number, index as Tensor)
     const sizes = (src as Tensor).shape
-    return [g as Tensor, null, null, reached.shape.reduce((grad, n, d) => (n < (sizes[d] as number) ? sliceBackward(grad, grad.shape.with(d, sizes[d] as number), d, 0, n, 1) : grad), reached)]
+    return [
+      g as Tensor,
+      null,
+      null,
+      reached.shape.reduce(
+        (grad, n, d) => (n < (sizes[d] as number) ? sliceBackward(grad, grad.shape.with(d, sizes[d] as number), d, 0, n, 1) : grad),
+        reached,
+      ),
+    ]
   },
 })
 
@@ -137,11 +179,16 @@ export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) 
     const at = wrapDim('torch.index_select', dim, self.ndim)
     if (index.ndim !== 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.shape)}.`)
     const shape = self.shape.with(at, index.numel)
-    const full = expand(reshape(index, self.shape.map((_, i) => (i === at ? index.numel : 1))), shape)
+    const full = expand(
+      reshape(
+        index,
+        self.shape.map((_, i) => (i === at ? index.numel : 1)),
+      ),
+      shape,
+    )
     return gather(self, at, full)
   },
 })
-
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

@@ -13,12 +13,23 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
   tags: ['view'],
   meta: (self: Tensor, dims: readonly number[]): TensorSpec => {
     const order = dims.map((d) => wrapDim('torch.permute', d, self.ndim))
-    if (order.length !== self.ndim || new Set(order).size !== self.ndim) throw new ShapeError(`torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.`)
-    return viewSpec(self, order.map((d) => self.shape[d] as number), order.map((d) => self.strides[d] as number))
+    if (order.length !== self.ndim || new Set(order).size !== self.ndim)
+      throw new ShapeError(`torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.`)
+    return viewSpec(
+      self,
+      order.map((d) => self.shape[d] as number),
+      order.map((d) => self.strides[d] as number),
+    )
   },
   derivative: ([g], { args: [x, dims] }) => {
     const order = (dims as readonly number[]).map((d) => (d < 0 ? d + (x as Tensor).ndim : d))
-    return [permute(g as Tensor, order.map((_, i) => order.indexOf(i))), null]
+    return [
+      permute(
+        g as Tensor,
+        order.map((_, i) => order.indexOf(i)),
+      ),
+      null,
+    ]
   },
 })
 

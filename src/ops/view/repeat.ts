@@ -18,12 +18,24 @@ export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | re
   method: true,
   decompose: (self: Tensor, repeats: readonly number[]): Tensor => {
     const lead = repeats.length - self.ndim
-    if (lead < 0) throw new ShapeError(`Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}); give at least one per dimension.`)
+    if (lead < 0)
+      throw new ShapeError(
+        `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}); give at least one per dimension.`,
+      )
     if (repeats.some((r) => r < 0)) throw new ArgumentError(`Tensor.repeat: repeats must be at least 0, got [${repeats.join(', ')}].`)
     const sizes = repeats.map((_, i) => (i < lead ? 1 : (self.shape[i - lead] as number)))
-    const apart = reshape(self, sizes.flatMap((n) => [1, n]))
-    const wide = expand(apart, sizes.flatMap((n, i) => [repeats[i] as number, n]))
-    return reshape(clone(wide), sizes.map((n, i) => n * (repeats[i] as number)))
+    const apart = reshape(
+      self,
+      sizes.flatMap((n) => [1, n]),
+    )
+    const wide = expand(
+      apart,
+      sizes.flatMap((n, i) => [repeats[i] as number, n]),
+    )
+    return reshape(
+      clone(wide),
+      sizes.map((n, i) => n * (repeats[i] as number)),
+    )
   },
 })
 

@@ -32,7 +32,10 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
   meta: (self: Tensor, size: readonly number[]): TensorSpec => {
     const shape = inferShape('torch.Tensor.view', self, size)
     const strides = viewStrides(self, shape)
-    if (strides === null) throw new ShapeError(`torch.Tensor.view: self of shape ${formatShape(self.shape)} and strides ${formatShape(self.strides)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`)
+    if (strides === null)
+      throw new ShapeError(
+        `torch.Tensor.view: self of shape ${formatShape(self.shape)} and strides ${formatShape(self.strides)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`,
+      )
     return viewSpec(self, shape, strides)
   },
   derivative: ([g], { args: [x] }) => [reshape(g as Tensor, (x as Tensor).shape), null],
@@ -83,7 +86,11 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | null) => Tensor> 
   meta: (self: Tensor, dim: number | null): TensorSpec => {
     const at = dim === null ? -1 : wrapDim('torch.squeeze', dim, self.ndim)
     const keep = self.shape.flatMap((s, i) => (s === 1 && (dim === null || i === at) ? [] : [i]))
-    return viewSpec(self, keep.map((i) => self.shape[i] as number), keep.map((i) => self.strides[i] as number))
+    return viewSpec(
+      self,
+      keep.map((i) => self.shape[i] as number),
+      keep.map((i) => self.strides[i] as number),
+    )
   },
   derivative: ([g], { args: [x] }) => [reshape(g as Tensor, (x as Tensor).shape), null],
 })

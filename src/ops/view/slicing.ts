@@ -11,7 +11,8 @@ import { viewSpec } from './strides.ts'
 function selectSpec(self: Tensor, dim: number, index: number): TensorSpec {
   const at = wrapDim('torch.select', dim, self.ndim)
   const size = self.shape[at] as number
-  if (self.ndim === 0 || index < -size || index >= size) throw new ArgumentError(`torch.select: index ${index} is out of range for dimension ${dim} with size ${size}.`)
+  if (self.ndim === 0 || index < -size || index >= size)
+    throw new ArgumentError(`torch.select: index ${index} is out of range for dimension ${dim} with size ${size}.`)
   const i = index < 0 ? index + size : index
   return viewSpec(self, self.shape.toSpliced(at, 1), self.strides.toSpliced(at, 1), self.offset + i * (self.strides[at] as number))
 }
@@ -21,7 +22,12 @@ function sliceSpec(self: Tensor, dim: number, start: number | null, end: number 
   if (self.ndim === 0 || step < 1) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${step}.`)
   const [from, until] = sliceBounds(self.shape[at] as number, start, end)
   const size = Math.max(0, Math.ceil((until - from) / step))
-  return viewSpec(self, self.shape.with(at, size), self.strides.with(at, (self.strides[at] as number) * step), self.offset + from * (self.strides[at] as number))
+  return viewSpec(
+    self,
+    self.shape.with(at, size),
+    self.strides.with(at, (self.strides[at] as number) * step),
+    self.offset + from * (self.strides[at] as number),
+  )
 }
 
 function sliceBounds(size: number, start: number | null, end: number | null): [number, number] {
@@ -42,12 +48,15 @@ export const selectBackward: OpFunction<(grad: Tensor, inputSizes: readonly numb
   schema: 'select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad: Tensor, inputSizes: readonly number[]): TensorSpec => ({ shape: inputSizes, dtype: grad.dtype }),
-  kernel: (grad: Tensor, inputSizes: readonly number[], dim: number, index: number): Tensor => putBack(grad, inputSizes, (whole) => selectSpec(whole, dim, index)),
+  kernel: (grad: Tensor, inputSizes: readonly number[], dim: number, index: number): Tensor =>
+    putBack(grad, inputSizes, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, , dim, index] }) => [select(g as Tensor, dim as number, index as number), null, null, null],
 })
 
 /** The gradient of slice. PyTorch's aten.slice_backward. */
-export const sliceBackward: OpFunction<(grad: Tensor, inputSizes: readonly number[], dim: number, start: number | null, end: number | null, step: number) => Tensor> = defineOp({
+export const sliceBackward: OpFunction<
+  (grad: Tensor, inputSizes: readonly number[], dim: number, start: number | null, end: number | null, step: number) => Tensor
+> = defineOp({
   schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad: Tensor, inputSizes: readonly number[]): TensorSpec => ({ shape: inputSizes, dtype: grad.dtype }),
@@ -95,7 +104,8 @@ export const narrow: OpFunction<(self: Tensor, dim: number, start: number, lengt
   decompose: (self: Tensor, dim: number, start: number, length: number): Tensor => {
     const at = wrapDim('torch.narrow', dim, self.ndim)
     const size = self.shape[at] as number
-    if (start < 0 || length < 0 || start + length > size) throw new ArgumentError(`torch.narrow: start ${start} and length ${length} exceed dimension ${dim} of size ${size}.`)
+    if (start < 0 || length < 0 || start + length > size)
+      throw new ArgumentError(`torch.narrow: start ${start} and length ${length} exceed dimension ${dim} of size ${size}.`)
     return slice(self, at, start, start + length)
   },
 })

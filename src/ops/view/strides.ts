@@ -17,13 +17,18 @@ export function inferShape(op: string, self: Tensor, shape: readonly number[]): 
   const known = shape.reduce((n, s) => (s === -1 ? n : n * s), 1)
   const out = unknown < 0 ? shape : shape.map((s, i) => (i === unknown ? self.numel / known : s))
   if (shape.filter((s) => s === -1).length > 1 || out.some((s) => !Number.isInteger(s) || s < 0) || numelOf(out) !== self.numel) {
-    throw new ShapeError(`${op}: the shape ${formatShape(shape)} does not hold the ${self.numel} elements of self (shape ${formatShape(self.shape)}).`)
+    throw new ShapeError(
+      `${op}: the shape ${formatShape(shape)} does not hold the ${self.numel} elements of self (shape ${formatShape(self.shape)}).`,
+    )
   }
   return out
 }
 
 /** Strides under which self's elements form `shape` without a copy; null when its layout does not allow that. */
-export function viewStrides(self: Pick<Tensor, 'shape' | 'strides' | 'ndim' | 'numel' | 'contiguousLayout'>, shape: readonly number[]): readonly number[] | null {
+export function viewStrides(
+  self: Pick<Tensor, 'shape' | 'strides' | 'ndim' | 'numel' | 'contiguousLayout'>,
+  shape: readonly number[],
+): readonly number[] | null {
   if (self.contiguousLayout || self.numel === 0) {
     const out = new Array<number>(shape.length)
     let step = 1
@@ -71,4 +76,3 @@ function viewStridesSqueezed(self: Pick<Tensor, 'shape' | 'strides' | 'ndim' | '
   const squeezedStrides = keep.map((i) => self.strides[i] as number)
   return viewStrides({ shape: squeezedShape, strides: squeezedStrides, ndim: keep.length, numel: self.numel, contiguousLayout: false }, shape)
 }
-

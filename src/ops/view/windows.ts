@@ -17,7 +17,10 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
     const shape = size.map((s, i) => (s === -1 && i >= lead ? (self.shape[i - lead] as number) : s))
     const strides = shape.map((s, i) => {
       const own = i < lead ? 1 : (self.shape[i - lead] as number)
-      if (lead < 0 || (own !== s && own !== 1)) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.shape)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`)
+      if (lead < 0 || (own !== s && own !== 1))
+        throw new ShapeError(
+          `torch.Tensor.expand: shape ${formatShape(self.shape)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`,
+        )
       return i < lead || own === 1 ? (s === 1 && i >= lead ? (self.strides[i - lead] as number) : 0) : (self.strides[i - lead] as number)
     })
     if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.shape)} has more dimensions than ${formatShape(size)}.`)
@@ -28,12 +31,14 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
 })
 
 /** Any window on the storage: shape, strides and offset in elements. No derivative. PyTorch's `torch.as_strided`. */
-export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> = defineOp({
-  schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
-  method: true,
-  tags: ['view'],
-  meta: (self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec => viewSpec(self, size, stride, offset ?? self.offset),
-})
+export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
+  defineOp({
+    schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+    method: true,
+    tags: ['view'],
+    meta: (self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec =>
+      viewSpec(self, size, stride, offset ?? self.offset),
+  })
 
 /** The same data outside of autograd. PyTorch's `Tensor.detach`. */
 export const detach: OpFunction<(self: Tensor) => Tensor> = defineOp({
