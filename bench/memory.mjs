@@ -15,5 +15,7 @@ torch.noGrad(() => {
 })
 const seconds = (performance.now() - start) / 1000
 const gigabytes = peak / 2 ** 30
-console.log(`${additions} additions of 1 MB in ${seconds.toFixed(1)} s, at most ${gigabytes.toFixed(2)} GiB resident (${gigabytes < 1.5 ? 'meets' : 'MISSES'} 1.5 GiB)`)
+console.log(
+  `${additions} additions of 1 MB in ${seconds.toFixed(1)} s, at most ${gigabytes.toFixed(2)} GiB resident (${gigabytes < 1.5 ? 'meets' : 'MISSES'} 1.5 GiB)`,
+)
 if (gigabytes >= 1.5) process.exitCode = 1
