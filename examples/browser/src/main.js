@@ -27,6 +27,23 @@ async function part(id, run) {
   await new Promise((resolve) => setTimeout(resolve))
 }
 
+/**
+ * Median milliseconds of one call. Rounds are interleaved after a warm-up of both, so that neither profits from its place; a round has 100 calls, because
+ * a page's clock ticks in tenths of a millisecond.
+ */
+function sideBySide(functions) {
+  const calls = 100
+  const round = (fn) => {
+    const start = performance.now()
+    for (let i = 0; i < calls; i++) fn()
+    return (performance.now() - start) / calls
+  }
+  for (let i = 0; i < 20; i++) functions.forEach(round)
+  const times = functions.map(() => [])
+  for (let i = 0; i < 21; i++) functions.forEach((fn, f) => times[f].push(round(fn)))
+  return times.map((list) => list.sort((a, b) => a - b)[10])
+}
+
 const model = new nn.Sequential(
   new nn.Conv2d(1, 8, 3, { padding: 1 }),
   new nn.BatchNorm2d(8),
@@ -84,13 +101,7 @@ await part('c', async () => {
   const fast = compile(fused)
   const difference = torch.noGrad(() => fast(images).sub(fused.call(images)).abs().max().item())
   if (difference > 1e-3) throw new Error(`the compiled model differs by ${difference}`)
-  const time = (run) => {
-    for (let i = 0; i < 50; i++) run()
-    const start = performance.now()
-    for (let i = 0; i < 200; i++) run()
-    return (performance.now() - start) / 200
-  }
-  const [eager, compiled] = torch.noGrad(() => [time(() => fused.call(images)), time(() => fast(images))])
+  const [eager, compiled] = torch.noGrad(() => sideBySide([() => fused.call(images), () => fast(images)]))
   return {
     summary: `batch of 32: eager ${eager.toFixed(3)} ms, compiled ${compiled.toFixed(3)} ms: ${(eager / compiled).toFixed(1)}x`,
     details: fast
