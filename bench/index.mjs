@@ -1,7 +1,7 @@
 // npm run bench: compiled against eager, the overhead of one operator and of one replay check, and sgemm against the machine's limit. Ratios, in one run.
 import { compile, torch } from 'tensorfx'
 import { BATCH, loadDigits, makeTraining, shuffled } from '../examples/demo/model.mjs'
-import { sideBySide } from '../examples/demo/terminal.mjs'
+import { sideBySide, sideBySideInTurns } from '../examples/demo/terminal.mjs'
 import { measureGemm } from './gemm.mjs'
 
 const verdict = (ok) => (ok ? 'meets' : 'MISSES')
@@ -14,6 +14,7 @@ const twin = makeTraining(1)
 const compiledStep = compile(twin.step)
 const [eagerStep, fastStep] = sideBySide([() => eager.step(images, labels), () => compiledStep(images, labels)], 300)
 report('training step', eagerStep, fastStep)
+report('  with turns between', ...(await sideBySideInTurns([() => eager.step(images, labels), () => compiledStep(images, labels)], 300)))
 
 // Inference.
 eager.model.eval()

@@ -1,7 +1,7 @@
 // a. Train with compile over the whole training step.
 import { compile } from 'tensorfx'
 import { accuracy, BATCH, makeTraining, shuffled } from './model.mjs'
-import { heading, progress, sideBySide } from './terminal.mjs'
+import { heading, progress, sideBySideInTurns } from './terminal.mjs'
 
 export async function train(data) {
   heading('a. Training: forward, loss, backward and AdamW in one compiled function')
@@ -40,7 +40,7 @@ export async function train(data) {
   const [images, labels] = data.batch(shuffled(data.trainCount, 9).slice(0, BATCH))
   let a
   let b
-  const [eagerMs, compiledMs] = sideBySide([() => (a = eager.step(images, labels)), () => (b = twinStep(images, labels))], 60)
+  const [eagerMs, compiledMs] = await sideBySideInTurns([() => (a = eager.step(images, labels)), () => (b = twinStep(images, labels))], 60)
   console.log(`  one step: eager ${eagerMs.toFixed(3)} ms, compiled ${compiledMs.toFixed(3)} ms: ${(eagerMs / compiledMs).toFixed(2)}x faster`)
   console.log(`  after 63 steps the eager loss is ${a.item().toFixed(6)}, the compiled loss ${b.item().toFixed(6)}`)
   return { model, curve, accuracy: final, speedup: eagerMs / compiledMs, seconds }

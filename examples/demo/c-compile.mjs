@@ -2,9 +2,9 @@
 import { compile, torch } from 'tensorfx'
 import { explain } from 'tensorfx/compile'
 import { BATCH } from './model.mjs'
-import { heading, printBlock, sideBySide } from './terminal.mjs'
+import { heading, printBlock, sideBySideInTurns } from './terminal.mjs'
 
-export function compileFused(fused, data) {
+export async function compileFused(fused, data) {
   heading('c. The folded model as fused WebAssembly kernels')
   const images = data.test[0].narrow(0, 0, BATCH).contiguous()
   const explanation = torch.noGrad(() => explain((x) => fused.call(x))(images))
@@ -17,7 +17,10 @@ export function compileFused(fused, data) {
   }
   const reference = torch.noGrad(() => fused.call(images))
   const difference = result.sub(reference).abs().max().item()
-  const [eagerMs, compiledMs] = torch.noGrad(() => sideBySide([() => fused.call(images), () => compiled(images)], 300))
+  const [eagerMs, compiledMs] = await sideBySideInTurns(
+    [() => torch.noGrad(() => fused.call(images)), () => torch.noGrad(() => compiled(images))],
+    300,
+  )
   console.log(
     `\n  batch of ${BATCH}: eager ${eagerMs.toFixed(3)} ms, compiled ${compiledMs.toFixed(3)} ms: ${(eagerMs / compiledMs).toFixed(2)}x faster; largest difference ${difference.toExponential(1)}`,
   )
