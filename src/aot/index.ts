@@ -1,6 +1,11 @@
-// Graphs ahead of time: makeFx, joint forward and backward graphs.
+// Graphs ahead of time: makeFx, joint forward and backward graphs and their partition, decompositions.
+export { aotFunction } from './aotFunction.ts'
+export { decomposeGraph } from './decompose.ts'
+export { compileDifferentiable, compileJoint, traceBackward, traceJoint } from './joint.ts'
+export type { CompileGraph, Differentiable, JointOptions } from './joint.ts'
 export { makeFx } from './makeFx.ts'
-export { compileDifferentiable } from './joint.ts'
-export type { CompileGraph, Differentiable } from './joint.ts'
+export { defaultPartition, minCutPartition } from './partition.ts'
+export type { JointGraph, Partition } from './partition.ts'
 export { ProxyTensorMode } from './proxyMode.ts'
+export type { ProxyTensorModeOptions } from './proxyMode.ts'
 export { spell } from './spell.ts'

@@ -12,18 +12,36 @@ import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
 
-/** Records into `graph`; tensors are tied to nodes with `track`. */
+/** Settings of {@link ProxyTensorMode}. */
+export interface ProxyTensorModeOptions {
+  /** Replace operators that have a decomposition (and no kernel template or fusible rule) by it. Default false. */
+  readonly decompose?: boolean
+  /** Record at the end of this graph. Default: a new one. */
+  readonly graph?: Graph
+  /** Finds the node of a tensor that the mode did not make. With it, a real tensor that it does not know is an UnsupportedError and no constant. */
+  readonly resolve?: (tensor: Tensor) => Node | undefined
+}
+
+/** Records into `graph`. PyTorch's ProxyTorchDispatchMode. */
 export class ProxyTensorMode implements DispatchMode {
   readonly name = 'ProxyTensorMode'
-  readonly graph: Graph = new Graph()
+  readonly graph: Graph
   /** Replace operators that have a decomposition by it. */
   readonly decompose: boolean
   /** Real tensors that were met: constants of the program, by attribute name. */
   readonly constants = new Map<string, Tensor>()
   readonly #nodes = new Map<Tensor, Node>()
+  readonly #resolve: ProxyTensorModeOptions['resolve']
 
-  constructor(options: { readonly decompose?: boolean } = {}) {
+  constructor(options: ProxyTensorModeOptions = {}) {
     this.decompose = options.decompose ?? false
+    this.graph = options.graph ?? new Graph()
+    this.#resolve = options.resolve
+  }
+
+  /** Ties a fake tensor to a node that computes it. */
+  track(tensor: Tensor, node: Node): void {
+    this.#nodes.set(tensor, node)
   }
 
   /** A placeholder that stands for a fake tensor. */
@@ -36,8 +54,11 @@ export class ProxyTensorMode implements DispatchMode {
 
   /** The node of a tensor; a real tensor from outside becomes a constant. */
   nodeOf(tensor: Tensor): Node {
-    const known = this.#nodes.get(tensor)
+    const known = this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
     if (known !== undefined) return known
+    // A pending tensor that nobody knows: computed, or an error that says why it cannot be.
+    if (tensor.storage === null && tensor.pending !== null) tensor.realize()
+    if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     if (tensor.isFake)
       throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
     const name = `_tensor_constant${this.constants.size}`

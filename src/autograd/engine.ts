@@ -61,6 +61,8 @@ interface Wanted {
   readonly outputs: ReadonlyMap<GradNode, ReadonlyMap<number, Tensor>>
   /** Nodes from which a wanted tensor can be reached: the others are not run. */
   readonly useful: ReadonlySet<GradNode>
+  /** Do not go past what produced the wanted tensors, and leave their hooks to whoever goes on from there. */
+  readonly stopThere?: boolean
 }
 
 function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Wanted {
@@ -132,11 +134,12 @@ function run(
     for (let i = 0; i < grads.length; i++) {
       const grad = grads[i] ?? null
       if (grad === null) continue
-      const hooked = applyHooks(node.hooks?.[i], grad)
-      grads[i] = hooked
       const asked = wanted?.outputs.get(node)?.get(i)
+      const hooked = wanted?.stopThere === true && asked !== undefined ? grad : applyHooks(node.hooks?.[i], grad)
+      grads[i] = hooked
       if (asked !== undefined) sink(asked, hooked)
     }
+    if (wanted?.stopThere === true && wanted.outputs.has(node)) continue
     const { targets } = node
     const needs = new Array<boolean>(targets.length)
     let any = false
@@ -160,7 +163,7 @@ function run(
     }
     if (!keep) node.release()
   }
-  for (const [leaf, grad] of leafGrads) sink(leaf, applyHooks(leafHooksOf(leaf), grad))
+  for (const [leaf, grad] of leafGrads) sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {
@@ -269,20 +272,32 @@ export function grad(
       results.set(tensor, value)
     })
   })
-  // Two tensor objects may stand for one output of one node; the walk reports one of them.
-  const find = (input: Tensor): Tensor | null => {
-    const direct = results.get(input)
-    if (direct !== undefined || input.gradFn === null) return direct ?? null
-    for (const [tensor, value] of results) if (tensor.gradFn === input.gradFn && tensor.outputNr === input.outputNr) return value
-    return null
-  }
   return wantedTensors.map((input, i) => {
-    const value = find(input)
+    const value = gradientOf(input, results)
     if (value !== null || options.allowUnused === true) return value
     throw new AutogradError(
       `grad: input ${i} (shape ${formatShape(input.shape)}) was not used to compute the outputs. Pass { allowUnused: true } to get null for it.`,
     )
   })
+}
+
+/** Two tensor objects may stand for one output of one node; the walk reports one of them. */
+function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor | null {
+  const direct = results.get(input)
+  if (direct !== undefined || input.gradFn === null) return direct ?? null
+  for (const [tensor, value] of results) if (tensor.gradFn === input.gradFn && tensor.outputNr === input.outputNr) return value
+  return null
+}
+
+/**
+ * Gradients of what was computed between `inputs` and `outputs`, and of nothing before: the walk ends at the inputs, whose hooks do not run, and the
+ * tape is kept. Null for inputs that were not used. For those who attach a backward of their own to that part (compile does).
+ */
+export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
+  const results = new Map<Tensor, Tensor>()
+  const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
+  withGrad(false, () => run(outputs, gradOutputs, wanted, true, (tensor, value) => results.set(tensor, value)))
+  return inputs.map((input) => gradientOf(input, results))
 }
 
 /** Throws ArgumentError for an option that is not in `known`. */

@@ -8,6 +8,9 @@ import type { GradHook, GradNode } from './node.ts'
 const leafHooks = new WeakMap<Tensor, GradHook[]>()
 const retaining = new WeakSet<Tensor>()
 
+/** How many hooks were put on tensors that are no leaves: compile keeps the tape of a call that does. */
+export const hookState: { inner: number } = { inner: 0 }
+
 /** Takes a hook off again. PyTorch's RemovableHandle. */
 export interface RemovableHandle extends Disposable {
   remove(): void
@@ -31,6 +34,7 @@ function hooksOf(tensor: Tensor): GradHook[] {
     leafHooks.set(tensor, known)
     return known
   }
+  hookState.inner++
   node.hooks ??= []
   const { hooks } = node
   while (hooks.length <= tensor.outputNr) hooks.push([])

@@ -1,4 +1,5 @@
 // Backends by name: functions that turn a captured graph into something callable.
+import { decomposeGraph } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
@@ -111,8 +112,8 @@ function withRelu(replacement: (x: Tensor) => Tensor): Backend {
 }
 
 registerBackend('eager', (gm) => run(gm))
-// compile differentiates and decomposes before any backend: what is left of aot_eager is to run the forward and backward graphs as they are.
-registerBackend('aot_eager', (gm) => run(gm))
+// Forward and backward graphs in primitive operators, on eager kernels: a failure that stays with it is not in the code generator.
+registerBackend('aot_eager', (gm) => run(decomposeGraph(gm)))
 registerBackend(
   'relu_compile_error_TESTING_ONLY',
   (gm) => {

@@ -1,6 +1,7 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
 export { compile, disable, explain, reset } from './compile.ts'
-export type { CompileOptions, Compiled } from './compile.ts'
+export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
+export type { KernelSummary } from './compileSegment.ts'
 export {
   backendImports,
   listBackends,

@@ -1,9 +1,9 @@
 // The trace tree: what a compiled function did so far, operator by operator. Each call walks it; the checks on the way are the guards.
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import type { GraphModule } from '../fx/index.ts'
 import { sameShape } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
-import type { CompiledSegment } from './segment.ts'
 import type { BreakReason } from './explain.ts'
 
 /** One argument of a recorded call. */
@@ -24,6 +24,19 @@ export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' |
   readonly name: string | null
 }
 
+/** A compiled segment: which slots go in and come out. */
+export interface CompiledSegment {
+  readonly gm: GraphModule
+  /** From the inputs' values to the outputs'; those at `heads` come with a history when an input requires grad. */
+  readonly run: (...inputs: readonly unknown[]) => readonly unknown[]
+  readonly inputSlots: readonly number[]
+  readonly outputSlots: readonly number[]
+  /** Outputs (slots) that a backward outside of the function may start from. */
+  readonly heads: readonly number[]
+  /** Output positions that the compiled function has written into their input already. */
+  readonly writtenInPlace: ReadonlySet<number>
+}
+
 /** A point of the tree: after a call, or the start of a segment. */
 export class Step {
   readonly op: OpDef | null
@@ -39,8 +52,10 @@ export class Step {
   /** Whether autograd recorded the call: under noGrad it does not. */
   readonly recording: boolean
   readonly children: Step[] = []
-  /** What was compiled for segments that end here, by which slots they give. */
-  readonly ends = new Map<string, CompiledSegment>()
+  /** What was compiled for segments that end here, one for each choice of outputs. */
+  readonly ends: CompiledSegment[] = []
+  /** The joint graph could not be traced here (a number of each call is on the tape, …): the tape itself is kept. */
+  keepsTape = false
   /** Slots of segments ending here that turned out to be needed later. */
   readonly learned = new Set<number>()
   /** Where the code goes on after a graph break here. */
@@ -69,8 +84,15 @@ export class Step {
     this.recording = recording
   }
 
+  /** The start of a segment. */
   static root(): Step {
     return new Step(null, [], [], true, 0, 0, null, null, false)
+  }
+
+  /** Whether one of the results is among `slots`. */
+  gives(slots: ReadonlySet<number>): boolean {
+    for (let i = 0; i < this.results.length; i++) if (slots.has(this.firstSlot + i)) return true
+    return false
   }
 
   /** The steps from the segment's start to this one. */
@@ -79,6 +101,24 @@ export class Step {
     for (let step: Step | null = this; step !== null && step.op !== null; step = step.parent) steps.push(step)
     return steps.reverse()
   }
+}
+
+/** Visits the slots that an argument refers to. */
+export function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
+  if (arg.kind === 'list') for (const item of arg.items) visitSlots(item, see)
+  else if (arg.kind !== 'const') see(arg.slot)
+}
+
+/** The steps that `outputs` depend on, in order, and all slots that they need. */
+export function neededSteps(end: Step, outputs: readonly number[]): { readonly steps: readonly Step[]; readonly slots: ReadonlySet<number> } {
+  const slots = new Set(outputs)
+  const steps: Step[] = []
+  for (let step: Step | null = end; step !== null && step.op !== null; step = step.parent) {
+    if (!step.gives(slots)) continue
+    steps.push(step)
+    for (const arg of step.args) visitSlots(arg, (slot) => slots.add(slot))
+  }
+  return { steps: steps.reverse(), slots }
 }
 
 /** Whether an outside tensor fits what was recorded. */

@@ -45,9 +45,11 @@ describe('joint graphs', () => {
     const x = torch.randn([3]).requiresGrad_()
     const gm = makeFx((a: Tensor) => [a.sin().tanh()])(x)
     const seen: string[] = []
-    const { forwardGraph, backwardGraph } = compileDifferentiable(gm, [x], [0], (part) => {
-      seen.push(part.className)
-      return (...inputs) => part.forward(...inputs) as readonly unknown[]
+    const { forwardGraph, backwardGraph } = compileDifferentiable(gm, [x], [0], {
+      fwCompiler: (part) => {
+        seen.push(part.className)
+        return (...inputs) => part.forward(...inputs) as readonly unknown[]
+      },
     })
     expect(seen).toHaveLength(1)
     const saved = (forwardGraph.graph.outputNode().args[0] as readonly unknown[]).length - 1

@@ -1,0 +1,126 @@
+// Splitting a joint graph: which values of the forward are saved for the backward, and which it computes again.
+import { opOf } from '../ops/index.ts'
+import type { Graph, Node } from '../fx/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import type { Expr } from '../kernels/index.ts'
+import { numelOf } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import { FlowNetwork } from './maxFlow.ts'
+
+/** A forward computation and its gradient in one graph, without output node. */
+export interface JointGraph {
+  readonly graph: Graph
+  /** Placeholders of the forward, in order. */
+  readonly inputs: readonly Node[]
+  /** Outputs of the forward. */
+  readonly outputs: readonly Node[]
+  /** Positions of the outputs that the backward starts from, and the placeholder of each one's gradient. */
+  readonly heads: readonly number[]
+  readonly tangents: readonly Node[]
+  /** Positions of the inputs that get gradients, and the gradients; null where the outputs do not depend on the input. */
+  readonly gradInputs: readonly number[]
+  readonly grads: readonly (Node | null)[]
+  /** Nodes of the forward; the others belong to the backward. */
+  readonly forwardNodes: ReadonlySet<Node>
+  /** From output position to the position of the input that it overwrites. */
+  readonly writeBacks: ReadonlyMap<number, number>
+}
+
+/** Chooses the nodes to save. */
+export type Partition = (joint: JointGraph) => readonly Node[]
+
+/** Nodes that the gradients depend on, themselves included, down to `stop`. */
+export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean): Set<Node> {
+  const seen = new Set<Node>()
+  const stack = joint.grads.filter((g): g is Node => g !== null)
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    if (!stop(node)) stack.push(...node.allInputNodes)
+  }
+  return seen
+}
+
+/** Saves whatever the backward reads of the forward; nothing is computed twice. PyTorch's default_partition. */
+export const defaultPartition: Partition = (joint) => {
+  const saved = backwardClosure(joint, (node) => joint.forwardNodes.has(node))
+  return [...saved].filter((node) => joint.forwardNodes.has(node))
+}
+
+/**
+ * Saves the fewest bytes from which the backward can be computed without repeating anything expensive: a minimum cut between what exists anyway (inputs,
+ * results of matrix products, reductions, random numbers, exponentials, …) and what the backward reads. PyTorch's min_cut_rematerialization_partition.
+ */
+export const minCutPartition: Partition = (joint) => {
+  const wanted = defaultPartition(joint)
+  if (wanted.length === 0) return []
+  // Everything of the forward on which those depend takes part.
+  const nodes = new Set<Node>(wanted)
+  const stack = [...wanted]
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    for (const input of node.allInputNodes) {
+      if (nodes.has(input)) continue
+      nodes.add(input)
+      stack.push(input)
+    }
+  }
+  const ids = new Map([...nodes].map((node, i) => [node, 2 + 2 * i]))
+  const network = new FlowNetwork(2 + 2 * nodes.size)
+  const [source, sink] = [0, 1]
+  for (const [node, into] of ids) {
+    const out = into + 1
+    network.addEdge(into, out, costOf(node))
+    if (!isCheap(node)) network.addEdge(source, into, Infinity)
+    for (const user of node.users.keys()) {
+      const to = ids.get(user)
+      if (to !== undefined) network.addEdge(out, to, Infinity)
+    }
+  }
+  for (const node of wanted) network.addEdge((ids.get(node) as number) + 1, sink, Infinity)
+  const reachable = network.minCut(source, sink)
+  if (reachable === null) return wanted
+  return [...ids].filter(([, into]) => reachable.has(into) && !reachable.has(into + 1)).map(([node]) => node)
+}
+
+/** Bytes of a value; what exists anyway (an input) costs nothing to keep but counts a little, so that a smaller set wins. */
+function costOf(node: Node): number {
+  const spec = node.meta['val'] as TensorSpec | readonly TensorSpec[] | undefined
+  if (spec === undefined) return 1
+  if (Array.isArray(spec)) return Infinity
+  const { shape, dtype } = spec as TensorSpec
+  const bytes = Math.max(1, numelOf(shape) * dtypeInfo[dtype].size)
+  return node.op === 'placeholder' ? bytes / 2 : bytes
+}
+
+/** Whether computing the node again costs about as little as reading it. */
+function isCheap(node: Node): boolean {
+  if (node.op !== 'call_function') return false
+  const op = opOf(node.target)
+  if (op === undefined || op.tags.has('random') || op.tags.has('mutates')) return false
+  if (op.tags.has('view') || op.tags.has('creation')) return !Array.isArray(node.meta['val'])
+  return op.pointwise !== null && !isExpensive(op.pointwise)
+}
+
+/** Functions of one number that cost more than loading it. */
+const EXPENSIVE = new Set(['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tanh', 'erf', 'sigmoid', 'pow'])
+const known = new WeakMap<object, boolean>()
+
+function isExpensive(rule: { readonly compute: (...args: never[]) => Expr }): boolean {
+  let answer = known.get(rule)
+  if (answer === undefined) {
+    const operand: Expr = { kind: 'const', dtype: 'float32', value: 0 }
+    try {
+      answer = calls(rule.compute(...(Array.from({ length: Math.max(rule.compute.length, 4) }, () => operand) as never[])))
+    } catch {
+      // The rule looks at the value of an argument.
+      answer = true
+    }
+    known.set(rule, answer)
+  }
+  return answer
+}
+
+function calls(expr: Expr): boolean {
+  if (expr.kind === 'call') return EXPENSIVE.has(expr.op) || expr.args.some(calls)
+  return expr.kind === 'cast' && calls(expr.value)
+}

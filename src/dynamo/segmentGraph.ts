@@ -1,0 +1,91 @@
+// The graph of a segment: from recorded steps to the GraphModule that a backend gets.
+import { spell } from '../aot/index.ts'
+import { Graph, GraphModule, operator } from '../fx/index.ts'
+import type { Argument, Node } from '../fx/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
+import type { Tensor, TensorSpec } from '../tensor/index.ts'
+import { neededSteps } from './traceTree.ts'
+import type { ArgStep, Step } from './traceTree.ts'
+
+/** A graph without its output node: which node computes each slot. */
+export interface OpenGraph {
+  readonly graph: Graph
+  readonly nodes: ReadonlyMap<number, Node>
+  /** Slots of the placeholders, in order. */
+  readonly inputSlots: readonly number[]
+}
+
+/** A segment as a graph module. */
+export interface SegmentGraph {
+  readonly gm: GraphModule
+  readonly inputSlots: readonly number[]
+}
+
+const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
+
+/** The steps that `outputs` need as nodes: placeholders first, in the order in which the program met them. */
+export function openGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null): OpenGraph {
+  const graph = new Graph()
+  const nodes = new Map<number, Node>()
+  const inputSlots: number[] = []
+  const needed = neededSteps(end, outputs)
+  const placeholder = (arg: ArgStep): void => {
+    if (arg.kind === 'list') arg.items.forEach(placeholder)
+    if ((arg.kind !== 'input' && arg.kind !== 'scalar') || !needed.slots.has(arg.slot)) return
+    const node = graph.placeholder(names(arg.slot) ?? `${arg.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
+    if (arg.kind === 'input')
+      node.meta['val'] = { shape: arg.spec.shape, dtype: arg.spec.dtype, strides: arg.spec.strides, requiresGrad: arg.spec.requiresGrad }
+    nodes.set(arg.slot, node)
+    inputSlots.push(arg.slot)
+  }
+  // A tensor that a later step needs may have been met first by a step that nothing needs.
+  for (const step of end.path()) step.args.forEach(placeholder)
+  for (const step of needed.steps) emit(graph, step, nodes, needed.slots)
+  return { graph, nodes, inputSlots }
+}
+
+/**
+ * The graph module of the segment that ends at `end`, returning `outputs`. `names` gives placeholder names by slot; `writeBacks` the slots of inputs
+ * whose new values are outputs (by output position).
+ */
+export function buildGraph(
+  end: Step,
+  outputs: readonly number[],
+  names: (slot: number) => string | null,
+  writeBacks: ReadonlyMap<number, number>,
+  className: string,
+): SegmentGraph {
+  const { graph, nodes, inputSlots } = openGraph(end, outputs, names)
+  graph.output(outputs.map((slot) => nodes.get(slot) as Node))
+  const gm = new GraphModule({}, graph, className)
+  gm.meta['writeBacks'] = writeBackPositions(writeBacks, inputSlots)
+  return { gm, inputSlots }
+}
+
+/** From output positions and input slots to output and input positions; inputs whose old value is not read have no position. */
+export function writeBackPositions(writeBacks: ReadonlyMap<number, number>, inputSlots: readonly number[]): ReadonlyMap<number, number> {
+  return new Map([...writeBacks].map(([position, slot]): [number, number] => [position, inputSlots.indexOf(slot)]).filter(([, input]) => input >= 0))
+}
+
+function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: ReadonlySet<number>): void {
+  const op = step.op as NonNullable<Step['op']>
+  const value = (arg: ArgStep): Argument => {
+    if (arg.kind === 'const') return arg.value as Argument
+    if (arg.kind === 'list') return arg.items.map(value)
+    return nodes.get(arg.slot) as Node
+  }
+  const { args, kwargs } = spell(op.schema.args, step.args.map(value))
+  const node = graph.callFunction(op.fn, args, kwargs)
+  if (step.stack !== null) node.meta['stack_trace'] = step.stack
+  node.meta['val'] = step.single ? specOf(step.results[0] as Tensor) : step.results.map(specOf)
+  if (step.single) {
+    nodes.set(step.firstSlot, node)
+    return
+  }
+  step.results.forEach((result, i) => {
+    if (!needed.has(step.firstSlot + i)) return
+    const item = graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
+    item.meta['val'] = specOf(result)
+    nodes.set(step.firstSlot + i, item)
+  })
+}

@@ -1,0 +1,126 @@
+// skipReplay: a call whose whole effect is known is answered by the compiled graph alone; the function is not run.
+import { enableGrad, noGrad } from '../autograd/index.ts'
+import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
+import type { TreeSpec } from '../pytree/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { Storage } from '../tensor/index.ts'
+import type { Capture } from './capture.ts'
+import { takeResults } from './ending.ts'
+import type { Segment } from './segment.ts'
+import { fitsSpec } from './traceTree.ts'
+import type { CompiledSegment, InputSpec } from './traceTree.ts'
+
+/** Where a value comes from: an argument leaf by position, or something that the recorded call met elsewhere. */
+type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor; readonly spec: InputSpec }
+type Output =
+  | { readonly kind: 'value'; readonly position: number }
+  | { readonly kind: 'leaf'; readonly leaf: number }
+  | { readonly kind: 'constant'; readonly value: unknown }
+
+interface Recipe {
+  readonly compiled: CompiledSegment | null
+  readonly inputs: readonly Source[]
+  /** Inputs (positions) that are overwritten, in the order of the first outputs. */
+  readonly written: readonly number[]
+  readonly outputs: readonly Output[]
+  readonly spec: TreeSpec
+  /** Leaves as they must be: tensors by the first leaf that is the same tensor, everything else by value. */
+  readonly leaves: readonly unknown[]
+}
+
+/**
+ * One recorded call in short. Made only of calls that are one graph, whose tensors come from the arguments or from outside (the same ones each time:
+ * the caller's promise), that take no numbers as inputs, return no views, and leave nothing behind but their results and writes to existing tensors.
+ */
+export class Shortcut {
+  readonly #recipe: Recipe
+
+  constructor(recipe: Recipe) {
+    this.#recipe = recipe
+  }
+
+  /** The shortcut of a call that has ended; null when it must run each time. */
+  static from(capture: Capture, leaves: readonly unknown[], result: unknown): Shortcut | null {
+    const [ended, ...more] = capture.ended
+    if (ended === undefined || more.length > 0 || ended.kept || ended.end.learned.size > 0 || ended.end.keepsTape) return null
+    const { segment, compiled } = ended
+    if (segment.mutatedLazies.size > 0 || segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.lazies.includes(v.grad)))
+      return null
+    const firstLeaf = new Map<unknown, number>()
+    leaves.forEach((leaf, i) => {
+      if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
+    })
+    const inputs: Source[] = []
+    for (const slot of compiled?.inputSlots ?? []) {
+      const value = segment.bound[slot]
+      if (!(value instanceof Tensor)) return null
+      const leaf = firstLeaf.get(value)
+      const { shape, dtype, strides, requiresGrad } = value
+      inputs.push(
+        leaf === undefined ? { kind: 'outside', tensor: value, spec: { shape, dtype, strides, requiresGrad, name: null } } : { kind: 'leaf', leaf },
+      )
+    }
+    const { leaves: results, spec } = treeFlatten(result)
+    const outputs: Output[] = []
+    for (const value of results) {
+      const output = outputOf(value, segment, compiled, firstLeaf)
+      if (output === null) return null
+      outputs.push(output)
+    }
+    const written = [...segment.writes.values()].map(({ input }) => compiled?.inputSlots.indexOf(input) ?? -1)
+    if (written.includes(-1)) return null
+    return new Shortcut({
+      compiled,
+      inputs,
+      written,
+      outputs,
+      spec,
+      leaves: leaves.map((leaf) => (leaf instanceof Tensor ? { first: firstLeaf.get(leaf) } : leaf)),
+    })
+  }
+
+  /** The result of a call with these leaves, or null when they are not what was recorded. Their shapes are the tree's. */
+  take(leaves: readonly unknown[]): { readonly result: unknown } | null {
+    const { compiled, inputs, written, outputs, spec } = this.#recipe
+    if (!this.#agrees(leaves)) return null
+    let values: readonly (Tensor | null)[] = []
+    if (compiled !== null) {
+      const tensors = inputs.map((input) => (input.kind === 'leaf' ? (leaves[input.leaf] as Tensor) : input.tensor))
+      const storages = new Set<Storage>(tensors.map((t) => t.realize()))
+      // Writes reach what shares their memory: then the function decides.
+      if (written.length > 0 && storages.size < tensors.length) return null
+      const raw = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...tensors)) as readonly Tensor[]
+      values = takeResults(
+        compiled,
+        raw,
+        tensors,
+        written.map((i) => tensors[i] as Tensor),
+      )
+    }
+    const results = outputs.map((output) =>
+      output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
+    )
+    return { result: treeUnflatten(results, spec) }
+  }
+
+  #agrees(leaves: readonly unknown[]): boolean {
+    const { leaves: recorded, inputs } = this.#recipe
+    for (const [i, leaf] of leaves.entries()) {
+      if (!(leaf instanceof Tensor)) {
+        if (!Object.is(leaf, recorded[i])) return false
+        continue
+      }
+      if ((recorded[i] as { first: number }).first !== leaves.indexOf(leaf)) return false
+    }
+    return inputs.every((input) => input.kind === 'leaf' || (input.tensor.storage !== null && fitsSpec(input.tensor, input.spec)))
+  }
+}
+
+function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | null, leaves: ReadonlyMap<unknown, number>): Output | null {
+  if (!(value instanceof Tensor)) return { kind: 'constant', value }
+  const leaf = leaves.get(value)
+  if (leaf !== undefined) return { kind: 'leaf', leaf }
+  if (segment.writes.has(value) || !segment.lazies.includes(value)) return { kind: 'constant', value }
+  const position = compiled?.outputSlots.indexOf(value.captureSlot) ?? -1
+  return position < 0 ? null : { kind: 'value', position }
+}
