@@ -2,21 +2,38 @@
 import type { Node } from './node.ts'
 
 const SHORT: Readonly<Record<string, string>> = {
-  float32: 'f32',
   float64: 'f64',
+  float32: 'f32',
   float16: 'f16',
   bfloat16: 'bf16',
+  float8_e4m3fn: 'f8e4m3fn',
+  float8_e5m2: 'f8e5m2',
+  complex64: 'c64',
+  complex128: 'c128',
   int8: 'i8',
   int16: 'i16',
   int32: 'i32',
   int64: 'i64',
   uint8: 'u8',
+  uint16: 'u16',
+  uint32: 'u32',
+  uint64: 'u64',
   bool: 'b8',
+}
+
+/** What a comment tells of a tensor besides its shape and dtype. */
+export interface SpecOptions {
+  /** `f32[2, 3][3, 1]`. */
+  readonly includeStride?: boolean
+  /** `f32[2, 3]cpu`. */
+  readonly includeDevice?: boolean
 }
 
 interface Spec {
   readonly shape: readonly number[]
   readonly dtype: string
+  readonly strides?: readonly number[]
+  readonly device?: unknown
 }
 
 function isSpec(value: unknown): value is Spec {
@@ -26,9 +43,16 @@ function isSpec(value: unknown): value is Spec {
 }
 
 /** `f32[2, 3]` for anything with a shape and a dtype; a list for several; null otherwise. */
-export function specText(value: unknown): string | null {
-  if (isSpec(value)) return `${SHORT[value.dtype] ?? value.dtype}[${value.shape.join(', ')}]`
-  if (Array.isArray(value)) return `(${value.map((v) => specText(v) ?? '?').join(', ')})`
+export function specText(value: unknown, options: SpecOptions = {}): string | null {
+  if (isSpec(value)) {
+    const stride = options.includeStride === true && value.strides !== undefined ? `[${value.strides.join(', ')}]` : ''
+    const device = options.includeDevice === true && value.device !== undefined ? String(value.device) : ''
+    return `${SHORT[value.dtype] ?? value.dtype}[${value.shape.join(', ')}]${stride}${device}`
+  }
+  if (Array.isArray(value)) {
+    const parts = value.map((v) => specText(v, options))
+    return parts.some((p) => p !== null) ? `(${parts.map((p) => p ?? '?').join(', ')})` : null
+  }
   return null
 }
 
@@ -37,8 +61,7 @@ export function nodeSpec(node: Node): unknown {
   return node.meta['val'] ?? node.meta['tensor_meta'] ?? node.meta['example_value']
 }
 
-/** `  // f32[2, 3]`, or '' when nothing is known. */
-export function annotation(node: Node): string {
-  const text = specText(nodeSpec(node))
-  return text === null ? '' : `  // ${text}`
+/** `f32[2, 3]`, else the node's type, else null. */
+export function annotation(node: Node, options: SpecOptions = {}): string | null {
+  return specText(nodeSpec(node), options) ?? node.type
 }

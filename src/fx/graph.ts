@@ -1,13 +1,17 @@
 // Graph: an ordered list of nodes, the body of one function. A doubly linked list, so that edits cost the same wherever they happen.
 import { targetInfo } from '../protocol/index.ts'
 import { GraphError } from './errors.ts'
+import type { WriteOptions } from './codeWriter.ts'
 import { CodeGen } from './codegen.ts'
-import type { GeneratedCode } from './codegen.ts'
+import type { BodyTransformer } from './codegen.ts'
 import { formatGraph, formatTabular } from './format.ts'
+import type { TableColumn } from './format.ts'
+import type { GeneratedCode } from './generatedCode.ts'
 import { lintGraph } from './lint.ts'
 import { Namespace, snakeCase } from './namespace.ts'
 import { Node, mapArg } from './node.ts'
 import type { Argument, Kwargs, Opcode, Target } from './node.ts'
+import { giveKey } from './order.ts'
 
 /** What a graph needs of the module that owns it. GraphModule implements it. */
 export interface OwningModule {
@@ -24,11 +28,7 @@ export interface Scope {
   [Symbol.dispose](): void
 }
 
-/** Rewrites the lines of generated code before they are compiled. */
-export type BodyTransformer = (body: readonly string[]) => readonly string[]
-
-const SPACING = 1024
-
+/** The nodes of a graph in order: a live view. */
 export class NodeList implements Iterable<Node> {
   readonly #graph: Graph
 
@@ -52,6 +52,11 @@ export class NodeList implements Iterable<Node> {
 }
 
 let graphs = 0
+
+/** What the graph needs of its owner is missing there: legal (it may be added later), but worth a word. */
+function warnMissing(op: string, path: string, advice: string): void {
+  console.warn(`Attempted to insert a ${op} Node with no underlying reference in the owning GraphModule! Call ${advice} to add '${path}'`)
+}
 
 /** The body of a function as data; PyTorch's torch.fx.Graph. */
 export class Graph {
@@ -101,24 +106,20 @@ export class Graph {
 
   /** An input. `defaultValue`: omit it for a parameter without default (null and undefined are values). */
   placeholder(name: string, type: string | null = null, ...defaultValue: readonly [Argument?]): Node {
-    return this.createNode('placeholder', name, defaultValue, {}, name.replace(/^\*+/, ''), type)
+    return this.createNode('placeholder', name, defaultValue, {}, null, type)
   }
 
   /** Reads a parameter, buffer or constant of the owning module by its dotted path. */
   getAttr(path: string, type: string | null = null): Node {
     if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      console.warn(
-        `Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer to add '${path}'`,
-      )
+      warnMissing('get_attr', path, 'GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer')
     }
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      console.warn(
-        `Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add '${path}'`,
-      )
+      warnMissing('call_module', path, 'GraphModule.addSubmodule')
     }
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
@@ -199,10 +200,10 @@ export class Graph {
 
   // ---- copying ----
 
-  /** Copies a node of any graph to the insert point; `mapNode` translates its inputs. meta is copied shallowly. */
-  nodeCopy(node: Node, mapNode: (n: Node) => Argument = (n) => n): Node {
-    const args = mapArg(node.args, mapNode) as readonly Argument[]
-    const kwargs = mapArg(node.kwargs, mapNode) as Kwargs
+  /** Copies a node of any graph to the insert point; `argTransform` translates its inputs. meta is copied shallowly. */
+  nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
+    const args = mapArg(node.args, argTransform) as readonly Argument[]
+    const kwargs = mapArg(node.kwargs, argTransform) as Kwargs
     const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
     copy.meta = { ...node.meta }
     return copy
@@ -229,7 +230,7 @@ export class Graph {
     const copy = new Graph()
     copy.tracerClass = this.tracerClass
     copy.sourceHint = this.sourceHint
-    copy.#codegen = this.#codegen
+    copy.#codegen = this.#codegen.clone()
     const map = new Map<Node, Argument>()
     const value = copy.graphCopy(this, map)
     if (this.last?.op === 'output') {
@@ -245,9 +246,8 @@ export class Graph {
   eraseNode(node: Node): void {
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
     if (node.users.size > 0) {
-      throw new GraphError(
-        `Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: ${[...node.users].map((u) => u.name).join(', ')}!`,
-      )
+      const users = [...node.users].map((u) => `${u.name}: None`).join(', ')
+      throw new GraphError(`Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: {${users}}!`)
     }
     if (node.erased) {
       console.warn(`eraseNode(${node.name}) on an already erased node`)
@@ -272,6 +272,11 @@ export class Graph {
       removed.push(node)
     }
     return removed
+  }
+
+  /** Gives a node a fresh name like `candidate`. PyTorch's Node._rename. */
+  rename(node: Node, candidate: string): void {
+    if (candidate !== node.name) node.name = this.#names.create(candidate)
   }
 
   /** Checks that the graph is well formed. Throws GraphError on the first problem. */
@@ -321,17 +326,7 @@ export class Graph {
     if (before === null) this.last = node
     else before.prev = node
     this.size++
-    if (before === null) node.sortKey = prev === null ? 0 : prev.sortKey + SPACING
-    else {
-      node.sortKey = prev === null ? before.sortKey - SPACING : (prev.sortKey + before.sortKey) / 2
-      if (node.sortKey >= before.sortKey || (prev !== null && node.sortKey <= prev.sortKey)) this.#renumber()
-    }
-  }
-
-  /** Keys between two neighbours ran out. */
-  #renumber(): void {
-    let key = 0
-    for (let node = this.first; node !== null; node = node.next) node.sortKey = key += SPACING
+    giveKey(node)
   }
 
   /** The node keeps its own links, so that a walk that stands on it can go on. */
@@ -346,8 +341,18 @@ export class Graph {
   // ---- code and text ----
 
   /** The graph as JavaScript. PyTorch's python_code. */
-  generateCode(options: { readonly name?: string; readonly verbose?: boolean } = {}): GeneratedCode {
+  generateCode(options: WriteOptions = {}): GeneratedCode {
     return this.#codegen.generate(this, options)
+  }
+
+  /** The inputs of the compiled function -> the values of the placeholders, as the code generator has it. */
+  processInputs(...inputs: readonly unknown[]): readonly unknown[] {
+    return this.#codegen.processInputs(inputs)
+  }
+
+  /** The value of the output node -> what the compiled function returns. */
+  processOutputs(output: unknown): unknown {
+    return this.#codegen.processOutputs(output)
   }
 
   /** Uses another code generator. */
@@ -370,9 +375,9 @@ export class Graph {
     }
   }
 
-  /** Prints (unless `print` is false) and returns the table of nodes: opcode, name, target, args, kwargs. */
-  printTabular(options: { readonly print?: boolean } = {}): string {
-    const text = formatTabular(this)
+  /** Prints (unless `print` is false) and returns the table of nodes: opcode, name, target, args, kwargs, and the columns of `extra`. */
+  printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
+    const text = formatTabular(this, options.extra)
     if (options.print !== false) console.log(text)
     return text
   }
@@ -384,6 +389,7 @@ export class Graph {
 
 /** The wished-for name of a node: from the function's name, or the path. */
 function candidateName(target: Target): string {
-  if (typeof target === 'string') return snakeCase(target.replace(/^__(.*)__$/, '$1').replaceAll('.', '_'))
+  if (typeof target === 'string')
+    return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
   return snakeCase(targetInfo(target)?.shortName ?? target.name)
 }

@@ -3,9 +3,12 @@ import { ArgumentError } from '../errors/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { CapturedStack } from '../provenance/index.ts'
-import type { GeneratedCode } from './codegen.ts'
+import { deepenStacks, restoreStacks } from '../provenance/index.ts'
+import type { SpecOptions } from './annotation.ts'
+import { claimError, explainError } from './explain.ts'
+import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
+import { Interpreter } from './interpreter.ts'
 import type { Meta, Node } from './node.ts'
 import { sourceMapComment } from './sourceMap.ts'
 
@@ -20,6 +23,12 @@ class Container extends Module {
 }
 
 let generated = 0
+
+/**
+ * Beyond this many nodes a graph is interpreted: each value of a compiled function has a slot on the stack, and a graph of a hundred thousand nodes
+ * would overflow it.
+ */
+const MAX_COMPILED = 20_000
 
 type Forward = (this: GraphModule, ...args: readonly unknown[]) => unknown
 
@@ -45,6 +54,8 @@ export class GraphModule extends Module {
     className: string = root instanceof GraphModule ? root.className : root instanceof Module ? root.constructor.name : 'GraphModule',
   ) {
     super()
+    checkRoot(root)
+    if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule: the second argument must be a Graph.')
     this.className = className
     if (root instanceof Module) this.training = root.training
     const paths = [...new Set([...graph.nodes].filter((n) => n.op === 'get_attr' || n.op === 'call_module').map((n) => n.target as string))]
@@ -112,40 +123,41 @@ export class GraphModule extends Module {
   }
 
   #compile(): Forward {
-    const { source, globals, lineMap } = this.#generated ?? this.#generate()
-    this.#file = `tensorfx-generated/${this.className}_${generated++}.js`
-    const prefix = `(function (${[...globals.keys()].join(', ')}) { return ${source}\n})`
-    const map = sourceMapComment(source.split('\n').length, lineMap)
+    const code = this.#generated ?? this.#generate()
+    if (this.#graph.size > MAX_COMPILED) {
+      const interpreter = new Interpreter(this)
+      return (this.#forward = (...args) => interpreter.run(...args))
+    }
+    this.#file = `tensorfx-generated/${this.className.replace(/[^\w$-]/g, '_')}_${generated++}.js`
+    const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return ${code.source}\n})`
     // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
     // oxlint-disable-next-line no-eval -- this is what a code generator is for
-    const make = (0, eval)(`${prefix}\n//# sourceURL=${this.#file}${map}`) as (...values: readonly unknown[]) => Forward
-    this.#forward = make(...globals.values())
+    const make = (0, eval)(`${prefix}\n//# sourceURL=${this.#file}${sourceMapComment(code)}`) as (...values: readonly unknown[]) => Forward
+    this.#forward = make(...code.globals.values())
     return this.#forward
   }
 
   override forward(...args: readonly unknown[]): unknown {
     const run = this.#forward ?? this.#compile()
+    const before = deepenStacks()
     try {
-      return run.apply(this, [...args])
+      return run.apply(this, args as unknown[])
     } catch (error) {
       this.#explain(error)
       throw error
+    } finally {
+      restoreStacks(before)
     }
   }
 
-  /** Puts the node, the user's line and the module path in front of the message of an error from generated code. */
+  /** Says in the message of an error from generated code which node was running. */
   #explain(error: unknown): void {
-    if (!(error instanceof Error) || explained.has(error)) return
-    const at = new RegExp(`${this.#file.replaceAll('.', '\\.')}:(\\d+):`).exec(error.stack ?? '')
-    const node = at === null ? undefined : this.lineMap.get(Number(at[1]))
-    if (node === undefined) return
-    explained.add(error)
-    const trace = node.stackTrace
-    const frame = trace instanceof CapturedStack ? trace.userFrame : undefined
-    const stack = node.meta['nn_module_stack']
-    const path = stack instanceof Map && stack.size > 0 ? ` in module '${String([...stack.keys()].at(-1))}'` : ''
-    const where = frame === undefined ? '' : `\n  from ${frame.file}:${frame.line} in ${frame.fn}`
-    error.message = `While executing ${node.formatNode()}${path}${where}\n${error.message}`
+    if (!(error instanceof Error) || this.#file === '') return
+    const stack = error.stack ?? ''
+    const at = stack.indexOf(`${this.#file}:`)
+    if (at < 0) return
+    const node = this.#generated?.nodeAt(Number.parseInt(stack.slice(at + this.#file.length + 1), 10))
+    if (node !== null && node !== undefined && claimError(error)) explainError(error, node)
   }
 
   /** The attribute at a dotted path; undefined when there is none. */
@@ -226,25 +238,13 @@ export class GraphModule extends Module {
   }
 
   /** The code with the user's lines and shapes as comments, and that of child GraphModules. Prints it unless `print` is false. */
-  printReadable(options: { readonly print?: boolean } = {}): string {
-    const { source } = this.#graph.generateCode({ verbose: true })
-    const body = source
-      .replace(/^function /, '')
-      .split('\n')
-      .map((l) => `  ${l}`)
-    const children = [...this.namedChildren()].flatMap(([name, child]) =>
-      child instanceof GraphModule
-        ? [
-            '',
-            `  // child '${name}':`,
-            ...child
-              .printReadable({ print: false })
-              .split('\n')
-              .map((l) => `  ${l}`),
-          ]
-        : [],
-    )
-    const text = [`class ${this.className} extends nn.Module {`, ...body, ...children, '}'].join('\n')
+  printReadable(options: SpecOptions & { readonly print?: boolean } = {}): string {
+    const { source } = this.#graph.generateCode({ ...options, verbose: true })
+    const lines = source.replace(/^function /, '').split('\n')
+    for (const [name, child] of this.namedChildren()) {
+      if (child instanceof GraphModule) lines.push('', `// child '${name}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
+    }
+    const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
     if (options.print !== false) console.log(text)
     return text
   }
@@ -259,8 +259,6 @@ export class GraphModule extends Module {
     const made = new GraphModule({}, new Graph(), this.className)
     for (const [key, value] of Object.entries(this))
       if (key !== 'meta' && key !== 'className') (made as unknown as Record<string, unknown>)[key] = copy(value)
-    for (const [name, , persistent] of this.ownBuffers())
-      made.registerBuffer(name, (made as unknown as Record<string, TensorLike>)[name] ?? null, { persistent })
     made.meta = { ...this.meta }
     made.#graph = this.#graph.deepCopy()
     made.#graph.owningModule = made
@@ -279,8 +277,14 @@ export class GraphModule extends Module {
   }
 }
 
-/** Errors whose message already says where they came from. */
-const explained = new WeakSet<Error>()
+function checkRoot(root: unknown): void {
+  if (root instanceof Module) return
+  const prototype: unknown = typeof root === 'object' && root !== null ? Object.getPrototypeOf(root) : undefined
+  if (prototype === Object.prototype || prototype === null) return
+  throw new ArgumentError(
+    `Unsupported type ${root === null ? 'null' : typeof root === 'object' ? (root as object).constructor.name : typeof root} passed for root! Pass a Module, or an object from path to value.`,
+  )
+}
 
 function attributeOf(root: Module, path: string): unknown {
   let value: unknown = root

@@ -2,8 +2,9 @@
 import type { Module } from '../module/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { GraphError } from './errors.ts'
+import { claimError, setMessage } from './explain.ts'
 import type { Graph } from './graph.ts'
-import { GraphModule } from './graphModule.ts'
+import type { GraphModule } from './graphModule.ts'
 import { mapArg } from './node.ts'
 import type { Argument, Node, Target } from './node.ts'
 
@@ -159,12 +160,9 @@ function withOptions(args: readonly unknown[], kwargs: Readonly<Record<string, u
   return Object.keys(kwargs).length === 0 ? [...args] : [...args, kwargs]
 }
 
-const explained = new WeakSet<Error>()
-
 function explain(error: unknown, node: Node): void {
-  if (!(error instanceof Error) || explained.has(error)) return
-  explained.add(error)
+  if (!claimError(error)) return
   const trace = node.stackTrace
   const original = trace === null ? '' : `\nOriginal traceback:\n${String(trace)}`
-  error.message = `${error.message}\n\nWhile executing ${node.formatNode()}${original}`
+  setMessage(error, `${error.message}\n\nWhile executing ${node.formatNode()}${original}`)
 }

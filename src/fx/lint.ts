@@ -16,7 +16,7 @@ export function lintGraph(graph: Graph): void {
     for (const input of node.allInputNodes) {
       if (input.graph !== graph) {
         throw new GraphError(
-          `Argument '${input.name}' of Node '${node.name}' does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use mapNode on nodeCopy() to remap values\n${String(graph)}`,
+          `Argument '${input.name}' of Node '${node.name}' does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use \`\`argTransform\`\` on nodeCopy() to remap values\n${String(graph)}`,
         )
       }
       if (!seen.has(input)) {
@@ -24,6 +24,10 @@ export function lintGraph(graph: Graph): void {
           `Argument '${input.name}' of Node '${node.name}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n${String(graph)}`,
         )
       }
+    }
+    const expected = node.op === 'call_function' ? 'function' : 'string'
+    if (typeof node.target !== expected) {
+      throw new GraphError(`Node ${node.name} target ${String(node.target)} has type ${typeof node.target} but a ${expected} is expected`)
     }
     if (names.has(node.name)) throw new GraphError(`Node redefined name ${node.name}!`)
     names.add(node.name)

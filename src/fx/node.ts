@@ -3,9 +3,10 @@ import { targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { CapturedStack } from '../provenance/index.ts'
 import { GraphError } from './errors.ts'
-import { formatNode } from './format.ts'
+import { formatNode, targetText } from './format.ts'
 import type { Graph } from './graph.ts'
 import { Slice } from './slice.ts'
+import { isTuple, markTuple } from './tuple.ts'
 
 export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module' | 'call_method' | 'output'
 export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
@@ -53,12 +54,7 @@ export class Node {
   erased = false
 
   constructor(graph: Graph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
-    if (!OPCODES.has(op)) throw new GraphError(`Node '${name}': unknown op '${String(op)}'; known are ${[...OPCODES].join(', ')}.`)
-    if (op === 'call_function' ? typeof target !== 'function' : typeof target !== 'string') {
-      throw new GraphError(
-        `Node [graph = ${graph.label}, name = '${name}'] target ${String(target)} has type ${typeof target} but a ${op === 'call_function' ? 'function' : 'string'} is expected`,
-      )
-    }
+    checkTarget(graph, name, op, target)
     this.graph = graph
     this.#name = name
     this.#op = op
@@ -76,6 +72,11 @@ export class Node {
     const module = this.graph.owningModule
     if (module !== null) for (const user of this.users) module.fireReplaceHooks(this, name, user)
     this.#name = name
+  }
+
+  /** Takes a fresh name like `candidate`. PyTorch's _rename. */
+  rename(candidate: string): void {
+    this.graph.rename(this, candidate)
   }
 
   get op(): Opcode {
@@ -126,25 +127,30 @@ export class Node {
   }
 
   #setArgs(args: readonly Argument[], kwargs: Kwargs): void {
-    if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array.`)
-    const inputs: Node[] = []
+    if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${describe(args)}.`)
+    if (typeof kwargs !== 'object' || kwargs === null || !isPlain(kwargs))
+      throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${describe(kwargs)}.`)
+    const inputs = new Inputs()
     const frozenArgs = args.length === 0 ? NO_ARGS : (freeze(args, inputs) as readonly Argument[])
-    const frozenKwargs = kwargs === NO_KWARGS || Object.keys(kwargs).length === 0 ? NO_KWARGS : (freeze(kwargs, inputs) as Kwargs)
+    const frozenKwargs = kwargs === NO_KWARGS || isEmpty(kwargs) ? NO_KWARGS : (freeze(kwargs, inputs) as Kwargs)
     for (const old of this.#inputs) old.users.delete(this)
     this.#args = frozenArgs
     this.#kwargs = frozenKwargs
-    this.#inputs = inputs
-    for (const input of inputs) input.users.add(this)
+    this.#inputs = inputs.list
+    for (const input of inputs.list) input.users.add(this)
   }
 
-  /** Replaces one positional argument. */
+  /** Replaces one positional argument. Throws GraphError when there is none at `index`. */
   updateArg(index: number, value: Argument): void {
-    const args = [...this.#args]
-    args[index] = value
-    this.args = args
+    if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
+      throw new GraphError(
+        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${index}; use insertArg to add one.`,
+      )
+    }
+    this.args = this.#args.map((old, i) => (i === index ? value : old))
   }
 
-  /** Replaces one keyword argument. */
+  /** Replaces or adds one keyword argument. */
   updateKwarg(key: string, value: Argument): void {
     this.kwargs = { ...this.#kwargs, [key]: value }
   }
@@ -159,7 +165,10 @@ export class Node {
   /** Moves `node` to right before this one. */
   prepend(node: Node): void {
     if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
-    if (node === this) return
+    if (node === this) {
+      console.warn(`Trying to prepend a node to itself. This behavior has no effect on the graph (node '${this.#name}').`)
+      return
+    }
     this.graph.moveBefore(node, this)
   }
 
@@ -221,30 +230,71 @@ export class Node {
   }
 }
 
-/** A frozen copy of a structure of arguments; the distinct nodes in it are appended to `inputs`. */
-function freeze(value: Argument, inputs: Node[]): Argument {
+/** The distinct nodes of a structure, in order of first appearance. */
+class Inputs {
+  readonly list: Node[] = []
+  #set: Set<Node> | null = null
+
+  add(node: Node): void {
+    // A set only pays for itself when there are many.
+    if (this.#set === null) {
+      if (this.list.includes(node)) return
+      if (this.list.length >= 16) this.#set = new Set(this.list)
+    }
+    if (this.#set !== null) {
+      if (this.#set.has(node)) return
+      this.#set.add(node)
+    }
+    this.list.push(node)
+  }
+}
+
+/** A frozen copy of a structure of arguments; the nodes in it are added to `inputs`. */
+function freeze(value: Argument, inputs: Inputs): Argument {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Node) {
-    if (!inputs.includes(value)) inputs.push(value)
+    inputs.add(value)
     return value
   }
   if (Array.isArray(value)) {
-    const out = new Array<Argument>(value.length)
-    for (let i = 0; i < value.length; i++) out[i] = freeze(value[i] as Argument, inputs)
-    return Object.freeze(out)
+    const out: Argument[] = []
+    for (let i = 0; i < value.length; i++) out.push(freeze(value[i] as Argument, inputs))
+    return isTuple(value) ? markTuple(out) : Object.freeze(out)
   }
   if (value instanceof Slice) {
     return new Slice<unknown>(freeze(value.start as Argument, inputs), freeze(value.stop as Argument, inputs), freeze(value.step as Argument, inputs))
   }
   if (!isPlain(value)) return value
   const out: Record<string, Argument> = {}
-  for (const key of Object.keys(value)) out[key] = freeze((value as Record<string, Argument>)[key], inputs)
+  for (const key of Object.keys(value)) setOwn(out, key, freeze((value as Record<string, Argument>)[key], inputs))
   return Object.freeze(out)
+}
+
+/** As `out[key] = value`, also for the key `__proto__`. */
+function setOwn(out: Record<string, Argument>, key: string, value: Argument): void {
+  if (key === '__proto__') Object.defineProperty(out, key, { value, enumerable: true, configurable: true, writable: true })
+  else out[key] = value
 }
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false
+  return true
+}
+
+const describe = (value: unknown): string =>
+  value === null ? 'null' : typeof value === 'object' ? `an object of class ${value.constructor.name}` : `${typeof value} ${String(value)}`
+
+function checkTarget(graph: Graph, name: string, op: Opcode, target: Target): void {
+  if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
+  const expected = op === 'call_function' ? 'function' : 'string'
+  if (typeof target === expected) return
+  const shown = typeof target === 'function' ? targetText(target) : String(target)
+  throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
 }
 
 /** The structure with `fn` applied to every node in it; PyTorch's map_arg. */
@@ -255,15 +305,20 @@ export function mapArg(value: Argument, fn: (node: Node) => Argument): Argument 
 /** The structure with `fn` applied to every leaf; PyTorch's map_aggregate. */
 export function mapAggregate(value: Argument, fn: (leaf: Argument) => Argument): Argument {
   if (typeof value !== 'object' || value === null || value instanceof Node) return fn(value)
-  if (Array.isArray(value)) return value.map((v) => mapAggregate(v as Argument, fn))
-  if (value instanceof Slice)
+  if (Array.isArray(value)) {
+    const out: Argument[] = []
+    for (let i = 0; i < value.length; i++) out.push(mapAggregate(value[i] as Argument, fn))
+    return isTuple(value) ? markTuple(out) : out
+  }
+  if (value instanceof Slice) {
     return new Slice<unknown>(
       mapAggregate(value.start as Argument, fn),
       mapAggregate(value.stop as Argument, fn),
       mapAggregate(value.step as Argument, fn),
     )
+  }
   if (!isPlain(value)) return fn(value)
   const out: Record<string, Argument> = {}
-  for (const key of Object.keys(value)) out[key] = mapAggregate((value as Record<string, Argument>)[key], fn)
+  for (const key of Object.keys(value)) setOwn(out, key, mapAggregate((value as Record<string, Argument>)[key], fn))
   return out
 }

@@ -1,6 +1,6 @@
 // An inline source map, so that a debugger that steps through generated code shows the user's lines.
-import { CapturedStack } from '../provenance/index.ts'
-import type { Node } from './node.ts'
+import type { GeneratedCode } from './generatedCode.ts'
+import { originOf } from './origin.ts'
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
@@ -20,17 +20,17 @@ function vlq(value: number): string {
 const MAX_LINES = 2000
 
 /** The `//# sourceMappingURL=` line for a generated source, or '' when no line is known to come from the user's program. */
-export function sourceMapComment(lineCount: number, lineMap: ReadonlyMap<number, Node>): string {
-  if (lineCount > MAX_LINES) return ''
+export function sourceMapComment(code: GeneratedCode): string {
+  if (code.lineCount > MAX_LINES) return ''
   const sources: string[] = []
   const lines: string[] = []
   let source = 0
   let line = 0
   let column = 0
-  for (let generated = 1; generated <= lineCount; generated++) {
-    const trace = lineMap.get(generated)?.stackTrace
-    const frame = trace instanceof CapturedStack ? trace.userFrame : undefined
-    if (frame === undefined) {
+  for (let generated = 1; generated <= code.lineCount; generated++) {
+    const node = code.nodeAt(generated)
+    const frame = node === null ? null : originOf(node)
+    if (frame === null) {
       lines.push('')
       continue
     }

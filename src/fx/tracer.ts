@@ -13,6 +13,7 @@ import { isProxy, makeProxy, nodeOf, unpack } from './proxy.ts'
 import type { ProxyTracer, Proxied } from './proxy.ts'
 import { Slice } from './slice.ts'
 import { TraceError } from './traceError.ts'
+import { isTuple, markTuple } from './tuple.ts'
 
 /** A function that can be traced; parameter names are read from its source. */
 // eslint-disable-next-line typescript/no-explicit-any -- any function
@@ -67,7 +68,10 @@ export abstract class TracerBase implements ProxyTracer {
       value instanceof Node
     )
       return value
-    if (Array.isArray(value)) return value.map((v) => this.createArg(v))
+    if (Array.isArray(value)) {
+      const items = value.map((v) => this.createArg(v))
+      return isTuple(value) ? markTuple(items) : items
+    }
     if (value instanceof Slice) return new Slice<unknown>(this.createArg(value.start), this.createArg(value.stop), this.createArg(value.step))
     if (typeof value === 'function') return value
     const prototype: unknown = Object.getPrototypeOf(value)
@@ -219,7 +223,7 @@ export class Tracer extends TracerBase {
       )
     return parameters.flatMap((parameter): unknown[] => {
       if (parameter.name in concreteArgs) return [concreteArgs[parameter.name]]
-      if (parameter.rest) return [this.createProxy('placeholder', `*${parameter.name}`, [], {}, parameter.name)]
+      if (parameter.rest) return [this.createProxy('placeholder', `*${parameter.name}`, [], {})]
       return [this.createProxy('placeholder', parameter.name, parameter.hasDefault ? [parameter.defaultValue] : [], {}, parameter.name)]
     })
   }

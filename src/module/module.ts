@@ -270,6 +270,11 @@ function ownEntries(module: Module): [string, unknown][] {
   return Object.entries(module)
 }
 
+function copyInternals(from: Module, to: Module): void {
+  const own = internals.get(from)
+  if (own !== undefined) internals.set(to, { buffers: new Map(own.buffers), preHooks: new Set(own.preHooks), hooks: new Set(own.hooks) })
+}
+
 /** A module that copies itself: it holds more than its properties. */
 export interface SelfCloning {
   cloneWith(copy: (value: unknown) => unknown): Module
@@ -294,14 +299,14 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
     if (value instanceof Module && hasCloneWith(value)) {
       const made = value.cloneWith(copy)
       seen.set(value, made)
+      copyInternals(value, made)
       return made
     }
     if (value instanceof Module) {
       const made = Object.create(Object.getPrototypeOf(value) as object) as Module
       seen.set(value, made)
       for (const [key, item] of Object.entries(value)) (made as unknown as Record<string, unknown>)[key] = copy(item)
-      const own = internals.get(value)
-      if (own !== undefined) internals.set(made, { buffers: new Map(own.buffers), preHooks: new Set(own.preHooks), hooks: new Set(own.hooks) })
+      copyInternals(value, made)
       return made
     }
     if (Array.isArray(value)) {

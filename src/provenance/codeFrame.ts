@@ -12,7 +12,7 @@ function linesOf(file: string): readonly string[] | null {
   const fs = host.process?.getBuiltinModule?.('node:fs') as { readFileSync: ReadFile } | undefined
   let lines: readonly string[] | null = null
   try {
-    lines = fs === undefined ? null : fs.readFileSync(decodeURI(file), 'utf8').split('\n')
+    lines = fs === undefined ? null : fs.readFileSync(file, 'utf8').split('\n')
   } catch {
     lines = null
   }

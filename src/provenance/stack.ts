@@ -13,20 +13,43 @@ export interface Frame {
   readonly fn: string
 }
 
+/** Enough that the user's innermost frame is among them below all layers of tensorfx. */
 const LIMIT = 24
+
+/** Enough to reach generated code from inside an operator. */
+const DEEP = 64
 
 /** The folder of tensorfx itself (src/ or dist/): its frames are not the user's. */
 const OWN = new URL('..', import.meta.url).href
-const OWN_PATH = OWN.replace(/^file:\/\//, '')
+const OWN_PATH = pathOf(OWN)
 
-interface StackHost {
-  captureStackTrace?: (target: object, skip?: unknown) => void
-  stackTraceLimit?: number
+/** V8's way to stacks; absent elsewhere. */
+const host = Error as unknown as { captureStackTrace?: (target: object, skip?: unknown) => void; stackTraceLimit?: number }
+
+/** Sets how many frames new errors record, and returns what {@link restoreStacks} sets back. The only place that touches the limit. */
+function setLimit(limit: number): number | undefined {
+  const before = host.stackTraceLimit
+  host.stackTraceLimit = limit
+  return before
+}
+
+/** Undoes {@link deepenStacks}. */
+export function restoreStacks(before: number | undefined): void {
+  if (before === undefined) delete host.stackTraceLimit
+  else host.stackTraceLimit = before
+}
+
+/** Lets errors record stacks that reach down to generated code, until {@link restoreStacks} gets the returned value. */
+export function deepenStacks(): number | undefined {
+  const before = host.stackTraceLimit
+  // Elsewhere than in V8 stacks have no limit; and somebody who asked for more gets more.
+  if (host.captureStackTrace !== undefined && before !== undefined && before < DEEP) host.stackTraceLimit = DEEP
+  return before
 }
 
 /** The call stack at one moment; `frames` and text are computed on first use. */
 export class CapturedStack {
-  readonly #holder: { stack?: string }
+  #holder: { stack?: string } | null
   #frames: readonly Frame[] | null = null
 
   constructor(holder: { stack?: string }) {
@@ -35,7 +58,11 @@ export class CapturedStack {
 
   /** The user's frames, innermost last; frames of tensorfx and of the host are left out. */
   get frames(): readonly Frame[] {
-    this.#frames ??= parseStack(this.#holder.stack ?? '')
+    if (this.#frames === null) {
+      this.#frames = parseStack(this.#holder?.stack ?? '')
+      // The engine's record holds the functions of the stack, and what they close over.
+      this.#holder = null
+    }
     return this.#frames
   }
 
@@ -59,31 +86,59 @@ export class CapturedStack {
   }
 }
 
-/** Records the stack of the caller; frames above (and including) `skip` are left out. About a microsecond. */
-export function captureStack(skip?: (...args: never[]) => unknown): CapturedStack {
-  const host = Error as unknown as StackHost
+/** Records the stack of the caller; frames above (and including) `skipAfter` are left out. One to three microseconds. */
+export function captureStack(skipAfter?: (...args: never[]) => unknown): CapturedStack {
   if (host.captureStackTrace === undefined) return new CapturedStack(new Error('stack'))
-  const before = host.stackTraceLimit
-  host.stackTraceLimit = LIMIT
+  const before = setLimit(LIMIT)
   const holder: { stack?: string } = {}
-  host.captureStackTrace(holder, skip ?? captureStack)
-  if (before === undefined) delete host.stackTraceLimit
-  else host.stackTraceLimit = before
+  host.captureStackTrace(holder, skipAfter ?? captureStack)
+  restoreStacks(before)
   return new CapturedStack(holder)
 }
 
+/** Frames by the line of text that they were read from: a program's places are few, its stacks many. */
+const interned = new Map<string, Frame | null>()
+
 /** Frames from the text of an error's stack: V8's form ("at f (file:1:2)"), and Firefox's and Safari's ("f@file:1:2"). */
-function parseStack(text: string): Frame[] {
+export function parseStack(text: string): Frame[] {
   const frames: Frame[] = []
   for (const line of text.split('\n')) {
-    const match = /^\s*at (?:async )?(?:(.*?) \()?(.+?):(\d+):(\d+)\)?$/.exec(line) ?? /^(.*?)@(.+?):(\d+):(\d+)$/.exec(line)
-    if (match === null) continue
-    const url = match[2] as string
-    if (isForeign(url)) continue
-    const fn = (match[1] ?? '').replace(/^(?:new|Object\.|Module\.)\s?/, '')
-    frames.push({ file: url.replace(/^file:\/\//, ''), line: Number(match[3]), column: Number(match[4]), fn: fn === '' ? '<anonymous>' : fn })
+    let frame = interned.get(line)
+    if (frame === undefined) {
+      frame = parseFrame(line)
+      if (interned.size >= 10_000) interned.clear()
+      interned.set(line, frame)
+    }
+    if (frame !== null) frames.push(frame)
   }
   return frames.reverse()
+}
+
+function parseFrame(line: string): Frame | null {
+  const match =
+    /^\s*at (?:async )?(.*?) \((.+):(\d+):(\d+)\)$/.exec(line) ??
+    /^\s*at (?:async )?()(.+):(\d+):(\d+)$/.exec(line) ??
+    /^(.*?)@(.+):(\d+):(\d+)$/.exec(line)
+  if (match === null) return null
+  const url = match[2] as string
+  if (isForeign(url)) return null
+  const fn = (match[1] ?? '')
+    .replace(/^(?:new |async\*)/, '')
+    .replace(/^(?:Object|Module|Proxy)\./, '')
+    .replace(/ \[as .*\]$/, '')
+  return Object.freeze({ file: pathOf(url), line: Number(match[3]), column: Number(match[4]), fn: fn === '' ? '<anonymous>' : fn })
+}
+
+/** `file:///C:/a%20b.ts?t=1` -> `C:/a b.ts`; other URLs without what development servers append. */
+function pathOf(url: string): string {
+  const bare = url.replace(/[?#].*$/, '')
+  if (!bare.startsWith('file://')) return bare
+  const path = bare.slice('file://'.length).replace(/^\/(?=[A-Za-z]:)/, '')
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
 }
 
 function isForeign(url: string): boolean {
@@ -91,12 +146,12 @@ function isForeign(url: string): boolean {
     url.startsWith('node:') ||
     url.startsWith('native') ||
     url === '<anonymous>' ||
-    url.includes('tensorfx-generated/') ||
     url.startsWith(OWN) ||
     url.startsWith(OWN_PATH) ||
+    url.includes('tensorfx-generated/') ||
+    url.includes('wasm://') ||
     url.includes('/node_modules/vitest/') ||
     url.includes('/node_modules/@vitest/') ||
-    url.includes('wasm://') ||
     url.includes('eval at')
   )
 }

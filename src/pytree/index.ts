@@ -1,3 +1,5 @@
 // Nested values: flatten arrays, plain objects and Maps to a list of leaves, and build them again. PyTorch's torch.utils._pytree.
-export { treeEqual, treeFlatten, treeLeaves, treeMap, treeUnflatten } from './pytree.ts'
+export { countLeaves, treeEqual, treeFlatten, treeLeaves, treeMap, treeSpecToString, treeStructure, treeUnflatten } from './pytree.ts'
 export type { TreeSpec } from './pytree.ts'
+export { registerPytreeNode } from './registry.ts'
+export type { PytreeClass, PytreeNodeType } from './registry.ts'

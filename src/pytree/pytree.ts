@@ -1,67 +1,105 @@
-// A TreeSpec is the shape of a nested value without its leaves. Everything that is not an array, a plain object or a Map is a leaf.
+// A TreeSpec is the shape of a nested value without its leaves. Everything that is not an array, a plain object, a Map or of a registered class
+// is a leaf.
 import { ArgumentError } from '../errors/index.ts'
+import { nodeTypeOf } from './registry.ts'
+import type { PytreeNodeType } from './registry.ts'
 
+/** The structure of a nested value; PyTorch's TreeSpec. */
 export type TreeSpec =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'array'; readonly children: readonly TreeSpec[] }
   | { readonly kind: 'object' | 'map'; readonly keys: readonly unknown[]; readonly children: readonly TreeSpec[] }
+  | { readonly kind: 'registered'; readonly type: PytreeNodeType; readonly context: unknown; readonly children: readonly TreeSpec[] }
 
 const LEAF: TreeSpec = { kind: 'leaf' }
 
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false
+function isPlainObject(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
 function visit(value: unknown, leaves: unknown[]): TreeSpec {
-  if (Array.isArray(value)) return { kind: 'array', children: value.map((v) => visit(v, leaves)) }
-  if (value instanceof Map) return { kind: 'map', keys: [...value.keys()], children: [...value.values()].map((v) => visit(v, leaves)) }
-  if (isPlainObject(value)) return { kind: 'object', keys: Object.keys(value), children: Object.values(value).map((v) => visit(v, leaves)) }
+  if (typeof value === 'object' && value !== null) {
+    if (Array.isArray(value)) return { kind: 'array', children: visitAll(value, leaves) }
+    if (value instanceof Map) return { kind: 'map', keys: [...value.keys()], children: visitAll([...value.values()], leaves) }
+    if (isPlainObject(value)) return { kind: 'object', keys: Object.keys(value), children: visitAll(Object.values(value), leaves) }
+    const type = nodeTypeOf(value)
+    if (type !== null) {
+      const { children, context } = type.flatten(value)
+      return { kind: 'registered', type, context, children: visitAll(children, leaves) }
+    }
+  }
   leaves.push(value)
   return LEAF
 }
 
-/** The leaves in order, and the structure. */
+const visitAll = (values: readonly unknown[], leaves: unknown[]): TreeSpec[] => values.map((v) => visit(v, leaves))
+
+/** The leaves in order, and the structure. PyTorch's tree_flatten. */
 export function treeFlatten(value: unknown): { leaves: unknown[]; spec: TreeSpec } {
   const leaves: unknown[] = []
   const spec = visit(value, leaves)
   return { leaves, spec }
 }
 
-/** The leaves in order. */
+/** The leaves in order. PyTorch's tree_leaves. */
 export const treeLeaves = (value: unknown): unknown[] => treeFlatten(value).leaves
 
-/** The nested value with these leaves. Throws ArgumentError when their number does not fit. */
+/** The structure alone. PyTorch's tree_structure. */
+export const treeStructure = (value: unknown): TreeSpec => treeFlatten(value).spec
+
+/** How many leaves a structure has. */
+export function countLeaves(spec: TreeSpec): number {
+  return spec.kind === 'leaf' ? 1 : spec.children.reduce((sum, child) => sum + countLeaves(child), 0)
+}
+
+/** The nested value with these leaves. Throws ArgumentError when their number does not fit. PyTorch's tree_unflatten. */
 export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unknown {
+  const expected = countLeaves(spec)
+  if (leaves.length !== expected) {
+    throw new ArgumentError(
+      `treeUnflatten: got ${leaves.length} values for a structure of ${expected} leaves, ${treeSpecToString(spec)}; pass one value per leaf.`,
+    )
+  }
   let next = 0
   const build = (s: TreeSpec): unknown => {
-    if (s.kind === 'leaf') {
-      if (next >= leaves.length)
-        throw new ArgumentError(`treeUnflatten: the structure has more than ${leaves.length} leaves; pass one value per leaf.`)
-      return leaves[next++]
-    }
+    if (s.kind === 'leaf') return leaves[next++]
     const children = s.children.map(build)
     if (s.kind === 'array') return children
     if (s.kind === 'map') return new Map(s.keys.map((key, i): [unknown, unknown] => [key, children[i]]))
+    if (s.kind === 'registered') return s.type.unflatten(children, s.context)
     return Object.fromEntries(s.keys.map((key, i): [string, unknown] => [key as string, children[i]]))
   }
-  const value = build(spec)
-  if (next !== leaves.length)
-    throw new ArgumentError(`treeUnflatten: ${leaves.length} values for a structure of ${next} leaves; pass one value per leaf.`)
-  return value
+  return build(spec)
 }
 
-/** The same structure with `fn` applied to each leaf. */
+/** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
   const { leaves, spec } = treeFlatten(value)
-  return treeUnflatten(leaves.map(fn), spec)
+  // Not passed to map itself, which would hand it the position as well.
+  const mapped = leaves.map((leaf) => fn(leaf))
+  return treeUnflatten(mapped, spec)
 }
 
 /** Whether two structures are the same, leaves aside. */
 export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
+  if (a === b) return true
   if (a.kind === 'leaf' || b.kind === 'leaf') return a.kind === b.kind
   if (a.kind !== b.kind || a.children.length !== b.children.length) return false
-  if (a.kind !== 'array' && b.kind !== 'array' && !a.keys.every((key, i) => key === b.keys[i])) return false
+  if ('keys' in a && 'keys' in b && !a.keys.every((key, i) => Object.is(key, b.keys[i]))) return false
+  if ('type' in a && 'type' in b && (a.type !== b.type || !(a.type.sameContext ?? Object.is)(a.context, b.context))) return false
   return a.children.every((child, i) => treeEqual(child, b.children[i] as TreeSpec))
 }
+
+/** A structure as text, leaves as stars: `[*, { a: *, b: [*] }]`. */
+export function treeSpecToString(spec: TreeSpec): string {
+  if (spec.kind === 'leaf') return '*'
+  const children = spec.children.map(treeSpecToString)
+  if (spec.kind === 'array') return `[${children.join(', ')}]`
+  if (spec.kind === 'registered') return `${spec.type.name}(${children.join(', ')})`
+  const entries = children.map((child, i) => `${keyText(spec.keys[i])}${spec.kind === 'map' ? ' => ' : ': '}${child}`)
+  const body = entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`
+  return spec.kind === 'map' ? `Map ${body}` : body
+}
+
+const keyText = (key: unknown): string => (typeof key !== 'string' ? String(key) : /^[\w$]+$/.test(key) ? key : JSON.stringify(key))
