@@ -129,12 +129,24 @@ function commonSpace(a: Group, b: Group): Space | null {
   return { dims: newDims, reduced: newReduced, aLevel: ra ? 'same' : 'outer', bLevel: rb ? 'same' : 'outer' }
 }
 
+/** Lanes of a vector; a loop shorter than this does not fill one. */
+const LANES = 4
+
+/**
+ * Whether a group whose innermost loop fills vectors would be cut into pieces too short for them, by a neighbour that sees the same memory
+ * as windows (the gradient of a pooling). Computing all of it one element at a time costs more than storing the neighbour's result.
+ */
+function losesVectors(a: Group, b: Group, space: Space): boolean {
+  const inner = space.dims.at(-1) ?? LANES
+  return inner < LANES && [a, b].some((g) => (g.dims.at(-1) ?? 0) >= LANES)
+}
+
 /** The merged group of a and b (in program order), or null when they cannot share loops. Cycles are the caller's business. */
 export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>): Group | null {
   if (a.kind === 'extern' || b.kind === 'extern' || b.kind === 'template' || a.nodes.length + b.nodes.length > MAX_NODES) return null
   if (a.kind === 'template' && hasReduction(b)) return null
   const space = commonSpace(a, b)
-  if (space === null) return null
+  if (space === null || (a.kind !== 'template' && losesVectors(a, b, space))) return null
   if (a.kind === 'template') {
     // The template's own loops cannot be split.
     space.dims = [...a.dims]

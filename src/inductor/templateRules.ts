@@ -1,6 +1,6 @@
 // Which operators become kernel templates, and how: matrix products and convolutions.
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
-import { gemmScratchBytes } from '../kernels/index.ts'
+import { gemmScratchBytes, loopVar } from '../kernels/index.ts'
 import type { ConvGather, GemmSpec, MatrixOperand } from '../kernels/index.ts'
 import { add, reshape } from '../ops/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
@@ -31,6 +31,8 @@ export function templateFor(op: OpDef, args: readonly Arg[], viewOf: ViewOf): Te
       return linear(args[0] as Tensor, args[1] as Tensor, args[2] as Tensor | null, viewOf)
     case 'convolution':
       return convolution(args, viewOf)
+    case 'convolution_weight_gradient':
+      return weightGradient(args, viewOf)
     default:
       return null
   }
@@ -106,35 +108,11 @@ function convolution(args: readonly Arg[], viewOf: ViewOf): TemplateRule | null 
   if (groups !== 1 || input.ndim !== 4 || !weight.contiguousLayout) return null
   const x = viewOf(input)
   const w = viewOf(weight)
-  const [n, c, h, wd] = x.shape as [number, number, number, number]
+  const [n, c] = x.shape as [number, number, number, number]
   const [o, , kh, kw] = w.shape as [number, number, number, number]
-  const pair = (v: readonly number[]): [number, number] => [v[0] as number, v[1] ?? (v[0] as number)]
-  const [sh, sw] = pair(stride)
-  const [ph, pw] = pair(padding)
-  const [dh, dw] = pair(dilation)
-  const oh = Math.floor((h + 2 * ph - dh * (kh - 1) - 1) / sh) + 1
-  const ow = Math.floor((wd + 2 * pw - dw * (kw - 1) - 1) / sw) + 1
+  const gather = im2col(x, [kh, kw], stride, padding, dilation, false)
+  const { outHeight: oh, outWidth: ow } = gather as { outHeight: number; outWidth: number }
   const depth = c * kh * kw
-  const gather: ConvGather = {
-    channels: c,
-    height: h,
-    width: wd,
-    kernelHeight: kh,
-    kernelWidth: kw,
-    outHeight: oh,
-    outWidth: ow,
-    strideH: sh,
-    strideW: sw,
-    padH: ph,
-    padW: pw,
-    dilationH: dh,
-    dilationW: dw,
-    channelStride: x.strides[1] as number,
-    rowStride: x.strides[2] as number,
-    colStride: x.strides[3] as number,
-    transposed: false,
-    swapped: false,
-  }
   const shape = [n, o, oh, ow]
   return {
     spec: { shape, dtype: 'float32' },
@@ -154,5 +132,86 @@ function convolution(args: readonly Arg[], viewOf: ViewOf): TemplateRule | null 
       epilogue: io.epilogue,
       params: io.params,
     }),
+  }
+}
+
+/** convolution_backward(grad, input, weight, …) where only the weight's gradient is asked for: summed over images, grad [O, OH*OW] times the transposed im2col matrix. */
+function weightGradient(args: readonly Arg[], viewOf: ViewOf): TemplateRule | null {
+  const [grad, input, weight, stride, padding, dilation, groups, needInput, needWeight] = args as [
+    Tensor,
+    Tensor,
+    Tensor,
+    readonly number[],
+    readonly number[],
+    readonly number[],
+    number,
+    boolean,
+    boolean,
+  ]
+  if (needInput || !needWeight || groups !== 1 || input.ndim !== 4) return null
+  const y = viewOf(grad)
+  const x = viewOf(input)
+  const [n, o, oh, ow] = y.shape as [number, number, number, number]
+  const [, c, kh, kw] = weight.shape as [number, number, number, number]
+  const [s0, s1, s2, s3] = y.strides as [number, number, number, number]
+  // A feature's pixels must lie one after the other.
+  if (s3 !== 1 || s2 !== ow) return null
+  const gather = im2col(x, [kh, kw], stride, padding, dilation, true)
+  const k = c * kh * kw
+  return {
+    spec: { shape: weight.shape, dtype: 'float32' },
+    iter: [o, k],
+    reads: [y, x],
+    scratchBytes: gemmScratchBytes(o, k, oh * ow),
+    // The input's gradient, which nobody asked for, is not looked at.
+    finish: (product) => [product, product],
+    build: (io) => ({
+      name: io.name,
+      batch: [loopVar('image', n)],
+      rows: io.rows,
+      cols: io.cols,
+      depth: oh * ow,
+      a: { buffer: io.buffers[0] as MatrixOperand['buffer'], rowStride: s1, colStride: 1, batchStrides: [s0] },
+      b: { buffer: io.buffers[1] as MatrixOperand['buffer'], rowStride: 0, colStride: 0, batchStrides: [x.strides[0] as number], gather },
+      reduceBatch: 1,
+      epilogue: io.epilogue,
+      params: io.params,
+    }),
+  }
+}
+
+function im2col(
+  x: BufferView,
+  window: readonly [number, number],
+  stride: readonly number[],
+  padding: readonly number[],
+  dilation: readonly number[],
+  swapped: boolean,
+): ConvGather {
+  const pair = (v: readonly number[]): [number, number] => [v[0] as number, v[1] ?? (v[0] as number)]
+  const [sh, sw] = pair(stride)
+  const [ph, pw] = pair(padding)
+  const [dh, dw] = pair(dilation)
+  const [kh, kw] = window
+  const [, c, h, w] = x.shape as [number, number, number, number]
+  return {
+    channels: c,
+    height: h,
+    width: w,
+    kernelHeight: kh,
+    kernelWidth: kw,
+    outHeight: Math.floor((h + 2 * ph - dh * (kh - 1) - 1) / sh) + 1,
+    outWidth: Math.floor((w + 2 * pw - dw * (kw - 1) - 1) / sw) + 1,
+    strideH: sh,
+    strideW: sw,
+    padH: ph,
+    padW: pw,
+    dilationH: dh,
+    dilationW: dw,
+    channelStride: x.strides[1] as number,
+    rowStride: x.strides[2] as number,
+    colStride: x.strides[3] as number,
+    transposed: false,
+    swapped,
   }
 }

@@ -1,6 +1,18 @@
 // Kernel templates: a matrix product or convolution with the pointwise nodes of its group as epilogue.
 import { InternalError } from '../errors/index.ts'
-import { bufferParam, compileDirectConv, compileGemm, directConvScratchBytes, fitsDirectConv, load, loopVar, store } from '../kernels/index.ts'
+import {
+  bufferParam,
+  compileDirectConv,
+  compileDirectConvWeight,
+  compileGemm,
+  directConvScratchBytes,
+  directConvWeightScratchBytes,
+  fitsDirectConv,
+  fitsDirectConvWeight,
+  load,
+  loopVar,
+  store,
+} from '../kernels/index.ts'
 import type { CompiledKernel, Expr, GemmSpec, Index, LoopVar, Stmt } from '../kernels/index.ts'
 import { Operands, indicesOf } from './codegen.ts'
 import type { Operand } from './codegen.ts'
@@ -37,6 +49,8 @@ export function emitTemplate(name: string, group: Group, stored: ReadonlySet<Buf
   })
   if (fitsDirectConv(spec))
     return { compiled: compileDirectConv(spec), spec, operands: operands.operands(), scratchBytes: directConvScratchBytes(spec) }
+  if (fitsDirectConvWeight(spec))
+    return { compiled: compileDirectConvWeight(spec), spec, operands: operands.operands(), scratchBytes: directConvWeightScratchBytes(spec) }
   return { compiled: compileGemm(spec), spec, operands: operands.operands(), scratchBytes: template.scratchBytes }
 }
 

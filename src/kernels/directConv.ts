@@ -1,11 +1,13 @@
 // Direct convolution: for constant sizes, stride 1 and dilation 1, the register tile of the matrix product reads the (padded) image itself, where
 // the general template first lays it out as a matrix. Four output channels by eight pixels; a table has the offsets of the window's elements.
-import type { CompiledKernel, ConvGather, GemmSpec } from './contracts.ts'
+import type { CompiledKernel, GemmSpec } from './contracts.ts'
 import { instantiate } from './compile.ts'
 import { local, read } from './loopIr.ts'
 import type { Local, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { touchesFloat64 } from './analysis.ts'
+import { LoopWriter, PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
+import type { ConvSizes } from './paddedImages.ts'
 import { ModuleBuilder } from './wasm/assembler.ts'
 import type { FunctionBuilder, ValueType } from './wasm/assembler.ts'
 import { StatementEmitter } from './wasm/emit.ts'
@@ -13,26 +15,13 @@ import { MathLibrary } from './wasm/mathLibrary.ts'
 
 const ROWS = 4
 const COLS = 8
-/** Windows beyond this would unroll into too much code. */
-const MAX_WINDOW = 25
-
-type Constant = { readonly [K in keyof ConvGather]: ConvGather[K] extends boolean ? boolean : number }
 
 /** The problem in numbers, or null when the template does not fit it. */
-function constants(spec: GemmSpec): { readonly g: Constant; readonly m: number; readonly k: number } | null {
-  const { gather } = spec.b
-  if (gather === undefined || Object.values(gather).some((v) => typeof v === 'object')) return null
-  const g = gather as Constant
-  const m = spec.rows.extent
-  const sizes = [m, spec.depth, spec.a.rowStride, spec.a.colStride, ...spec.a.batchStrides, ...spec.b.batchStrides]
-  if (sizes.some((s) => typeof s !== 'number') || spec.batch.length !== 1 || spec.reduceBatch !== 0 || spec.a.batchStrides[0] !== 0) return null
-  if (g.transposed || g.swapped || g.strideH !== 1 || g.strideW !== 1 || g.dilationH !== 1 || g.dilationW !== 1 || g.colStride !== 1) return null
-  if (g.outWidth % 4 !== 0 || (g.outHeight * g.outWidth) % COLS !== 0 || g.kernelHeight * g.kernelWidth > MAX_WINDOW) return null
-  return { g, m: m as number, k: spec.depth as number }
+function constants(spec: GemmSpec): { readonly g: ConvSizes; readonly m: number; readonly k: number } | null {
+  const g = plainConvSizes(spec, false)
+  if (g === null || spec.reduceBatch !== 0 || spec.a.batchStrides[0] !== 0 || (g.outHeight * g.outWidth) % COLS !== 0) return null
+  return { g, m: spec.rows.extent as number, k: spec.depth as number }
 }
-
-const paddedWidth = (g: Constant): number => g.outWidth + g.kernelWidth - 1
-const paddedHeight = (g: Constant): number => g.outHeight + g.kernelHeight - 1
 
 /** Whether {@link compileDirectConv} can take the problem. */
 export const fitsDirectConv = (spec: GemmSpec): boolean => constants(spec) !== null && !touchesFloat64(spec.epilogue(read(local('acc', 'float32'))))
@@ -42,7 +31,7 @@ export function directConvScratchBytes(spec: GemmSpec): number {
   const problem = constants(spec)
   if (problem === null) return 0
   const { g, m, k } = problem
-  return 4 * (Math.ceil(m / ROWS) * ROWS * k + g.channels * paddedHeight(g) * paddedWidth(g) + k) + 256
+  return 4 * (Math.ceil(m / ROWS) * ROWS * k + k) + paddedBytes(g) + 256
 }
 
 const cache = new Map<string, CompiledKernel>()
@@ -73,11 +62,13 @@ export function compileDirectConv(spec: GemmSpec): CompiledKernel {
 
 class DirectConvEmitter {
   readonly #spec: GemmSpec
-  readonly #g: Constant
+  readonly #g: ConvSizes
   readonly #m: number
   readonly #k: number
   readonly #module = new ModuleBuilder()
   readonly #f: FunctionBuilder
+  readonly #w: LoopWriter
+  readonly #images: PaddedImages
   readonly #emitter: StatementEmitter
   readonly #acc: Local
   readonly #body: readonly Stmt[]
@@ -99,6 +90,8 @@ class DirectConvEmitter {
       p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32',
     )
     this.#f = this.#module.function(types, [], 'run')
+    this.#w = new LoopWriter(this.#f)
+    this.#images = new PaddedImages(this.#w, this.#g)
     this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
     this.#weights = this.#f.local('i32')
     this.#image = this.#f.local('i32')
@@ -117,46 +110,19 @@ class DirectConvEmitter {
     f.i32Const(Math.ceil(this.#m / ROWS) * ROWS * this.#k * 4)
     f.op('i32.add')
     f.tee(this.#image)
-    f.i32Const(this.#g.channels * paddedHeight(this.#g) * paddedWidth(this.#g) * 4 + 64)
+    f.i32Const(paddedBytes(this.#g) + 64)
     f.op('i32.add')
     f.set(this.#table)
     this.#packWeights()
-    this.#writeTable()
-    this.#clearImage()
+    this.#images.writeWindowTable(this.#table)
+    this.#images.clear(this.#image, 1)
     const images = this.#spec.batch[0] as GemmSpec['batch'][number]
-    this.#count(images.extent as number, 1, (image) => {
-      this.#copyImage(image)
+    this.#w.count(images.extent as number, 1, (image) => {
+      const source = this.#w.address(this.#buffer(this.#spec.b.buffer.name), image, (this.#spec.b.batchStrides[0] as number) * 4)
+      this.#images.copy(source, this.#image)
       this.#product(image)
     })
     return this.#module.finish()
-  }
-
-  #count(limit: number, step: number, body: (counter: number) => void): void {
-    const f = this.#f
-    if (limit <= 0) return
-    const counter = f.local('i32')
-    f.i32Const(0)
-    f.set(counter)
-    f.loop((again) => {
-      body(counter)
-      f.get(counter)
-      f.i32Const(step)
-      f.op('i32.add')
-      f.tee(counter)
-      f.i32Const(limit)
-      f.op('i32.lt_s')
-      f.brIf(again)
-    })
-  }
-
-  /** Pushes base + counter * bytes. */
-  #offset(base: number, counter: number, bytes: number): void {
-    const f = this.#f
-    f.get(base)
-    f.get(counter)
-    f.i32Const(bytes)
-    f.op('i32.mul')
-    f.op('i32.add')
   }
 
   #buffer(name: string): number {
@@ -172,81 +138,23 @@ class DirectConvEmitter {
     f.get(this.#weights)
     f.set(to)
     for (let row = 0; row < this.#m; row += ROWS) {
-      this.#count(this.#k, 1, (depth) => {
+      this.#w.count(this.#k, 1, (depth) => {
         for (let r = 0; r < ROWS; r++) {
           f.get(to)
           if (row + r < this.#m) {
-            this.#offset(source, depth, (a.colStride as number) * 4)
+            this.#w.offset(source, depth, (a.colStride as number) * 4)
             f.memory('f32.load', (row + r) * (a.rowStride as number) * 4)
           } else f.f32Const(0)
           f.memory('f32.store', r * 4)
         }
-        f.get(to)
-        f.i32Const(ROWS * 4)
-        f.op('i32.add')
-        f.set(to)
+        this.#w.advance(to, ROWS * 4)
       })
     }
   }
 
-  /** The borders stay zero for all images. */
-  #clearImage(): void {
-    const f = this.#f
-    this.#count(this.#g.channels * paddedHeight(this.#g) * paddedWidth(this.#g), 1, (i) => {
-      this.#offset(this.#image, i, 4)
-      f.f32Const(0)
-      f.memory('f32.store')
-    })
-  }
-
-  #copyImage(image: number): void {
-    const f = this.#f
-    const g = this.#g
-    const source = f.local('i32')
-    this.#offset(this.#buffer(this.#spec.b.buffer.name), image, (this.#spec.b.batchStrides[0] as number) * 4)
-    f.set(source)
-    // A convolution reads at most out + window - 1 rows and columns.
-    const rows = Math.min(g.height, paddedHeight(g) - g.padH)
-    const cols = Math.min(g.width, paddedWidth(g) - g.padW)
-    this.#count(g.channels, 1, (channel) => {
-      const [from, to] = [f.local('i32'), f.local('i32')]
-      this.#offset(source, channel, g.channelStride * 4)
-      f.set(from)
-      this.#offset(this.#image, channel, paddedHeight(g) * paddedWidth(g) * 4)
-      f.i32Const((g.padH * paddedWidth(g) + g.padW) * 4)
-      f.op('i32.add')
-      f.set(to)
-      this.#count(rows, 1, () => {
-        let col = 0
-        for (; col + 4 <= cols && col < 64; col += 4) {
-          f.get(to)
-          f.get(from)
-          f.memory('v128.load', col * 4)
-          f.memory('v128.store', col * 4)
-        }
-        const done = col
-        this.#count(cols - done, 1, (c) => {
-          this.#offset(to, c, 4)
-          this.#offset(from, c, 4)
-          f.memory('f32.load', done * 4)
-          f.memory('f32.store', done * 4)
-        })
-        for (const [pointer, bytes] of [
-          [from, g.rowStride * 4],
-          [to, paddedWidth(g) * 4],
-        ] as const) {
-          f.get(pointer)
-          f.i32Const(bytes)
-          f.op('i32.add')
-          f.set(pointer)
-        }
-      })
-    })
-  }
-
   #product(image: number): void {
     const whole = Math.floor(this.#m / ROWS) * ROWS
-    this.#count(whole, ROWS, (row) => this.#columns(image, row, ROWS))
+    this.#w.count(whole, ROWS, (row) => this.#columns(image, row, ROWS))
     if (whole < this.#m) {
       const row = this.#f.local('i32')
       this.#f.i32Const(whole)
@@ -259,9 +167,9 @@ class DirectConvEmitter {
     const f = this.#f
     const g = this.#g
     const panel = f.local('i32')
-    this.#offset(this.#weights, row, this.#k * 4)
+    this.#w.offset(this.#weights, row, this.#k * 4)
     f.set(panel)
-    this.#count(g.outHeight * g.outWidth, COLS, (col) => {
+    this.#w.count(g.outHeight * g.outWidth, COLS, (col) => {
       const starts = [0, 4].map((half) => {
         // The image address of four pixels that lie in one row.
         const start = f.local('i32')
@@ -271,17 +179,7 @@ class DirectConvEmitter {
         f.op('i32.add')
         f.set(position)
         f.get(this.#image)
-        f.get(position)
-        f.i32Const(g.outWidth)
-        f.op('i32.div_u')
-        f.i32Const(paddedWidth(g) * 4)
-        f.op('i32.mul')
-        f.op('i32.add')
-        f.get(position)
-        f.i32Const(g.outWidth)
-        f.op('i32.rem_u')
-        f.i32Const(2)
-        f.op('i32.shl')
+        this.#images.pixelOffset(position)
         f.op('i32.add')
         f.set(start)
         return start
@@ -359,15 +257,8 @@ class DirectConvEmitter {
           f.set(sum)
         }
       }
-      for (const [pointer, bytes] of [
-        [weights, ROWS * 4],
-        [entry, 4],
-      ] as const) {
-        f.get(pointer)
-        f.i32Const(bytes)
-        f.op('i32.add')
-        f.set(pointer)
-      }
+      this.#w.advance(weights, ROWS * 4)
+      this.#w.advance(entry, 4)
       f.get(left)
       f.i32Const(1)
       f.op('i32.sub')
@@ -375,36 +266,5 @@ class DirectConvEmitter {
       f.brIf(again)
     })
     return sums
-  }
-
-  /** Where each element of the window lies relative to a pixel, in bytes, in the order of the packed weights. */
-  #writeTable(): void {
-    const f = this.#f
-    const g = this.#g
-    const to = f.local('i32')
-    f.get(this.#table)
-    f.set(to)
-    const base = f.local('i32')
-    f.i32Const(0)
-    f.set(base)
-    this.#count(g.channels, 1, () => {
-      for (let y = 0; y < g.kernelHeight; y++) {
-        for (let x = 0; x < g.kernelWidth; x++) {
-          f.get(to)
-          f.get(base)
-          f.i32Const((y * paddedWidth(g) + x) * 4)
-          f.op('i32.add')
-          f.memory('i32.store', (y * g.kernelWidth + x) * 4)
-        }
-      }
-      f.get(to)
-      f.i32Const(g.kernelHeight * g.kernelWidth * 4)
-      f.op('i32.add')
-      f.set(to)
-      f.get(base)
-      f.i32Const(paddedHeight(g) * paddedWidth(g) * 4)
-      f.op('i32.add')
-      f.set(base)
-    })
   }
 }

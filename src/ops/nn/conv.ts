@@ -51,6 +51,7 @@ export const convolutionBackward: OpFunction<
   schema:
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
+  template: 'convolution_weight_gradient',
   meta: (
     _g: Tensor,
     input: Tensor,
