@@ -63,7 +63,7 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     graph,
     emitted.map((e) => e.step),
     plan,
-    inPlace.buffers,
+    inPlace,
   )
   const call = (...inputs: unknown[]): unknown[] => program.run(inputs)
   return Object.assign(call, {

@@ -9,8 +9,9 @@ import { Tensor } from '../tensor/index.ts'
 import { arena, addressOf, Staging } from './runtime.ts'
 import { coversBuffer } from './lowering.ts'
 import type { Operand } from './codegen.ts'
-import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph } from './ir.ts'
+import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
 import type { MemoryPlan } from './memoryPlan.ts'
+import type { InPlace } from './writeBacks.ts'
 
 /** One step of the program. */
 export type Step =
@@ -34,7 +35,7 @@ export interface Program {
 export type WriteBacks = ReadonlyMap<number, number>
 
 /** Builds the callable. `plan` has the temporaries; every other buffer is an input, an output of the call or made by an extern step. */
-export function buildProgram(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, inPlace: ReadonlyMap<Buffer, number>): Program {
+export function buildProgram(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, inPlace: InPlace): Program {
   return new ProgramWriter(name, graph, steps, plan, inPlace).build()
 }
 
@@ -43,13 +44,13 @@ class ProgramWriter {
   readonly #graph: IrGraph
   readonly #steps: readonly Step[]
   readonly #plan: MemoryPlan
-  readonly #inPlace: ReadonlyMap<Buffer, number>
+  readonly #inPlace: InPlace
   readonly #lines: string[] = []
   readonly #constants: unknown[] = []
   readonly #address = new Map<Buffer, string>()
   readonly #tensors = new Map<Buffer, string>()
 
-  constructor(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, inPlace: ReadonlyMap<Buffer, number>) {
+  constructor(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, inPlace: InPlace) {
     this.#name = name
     this.#graph = graph
     this.#steps = steps
@@ -70,15 +71,13 @@ class ProgramWriter {
       lines.push(`const i${i} = addressOf(inputs[${i}], staging)`)
     })
     for (const [buffer, offset] of this.#plan.offsets) this.#address.set(buffer, `base + ${offset}`)
-    for (const [buffer, input] of this.#inPlace) this.#address.set(buffer, `i${input}`)
+    for (const [buffer, input] of this.#inPlace.buffers) this.#address.set(buffer, `i${input}`)
     for (const step of this.#steps) {
       if (step.kind === 'kernel') this.#kernel(step, scratchAt)
       else this.#extern(step.node)
     }
     lines.push('staging.finish()')
-    const outputs = this.#graph.outputs.map((o) =>
-      o.kind === 'view' ? this.#view(o.view) : o.kind === 'scalarInput' ? `inputs[${o.input.placeholder}]` : this.#constant(o.value),
-    )
+    const outputs = this.#graph.outputs.map((o, i) => this.#output(o, i))
     lines.push(`return [${outputs.join(', ')}]`)
     const source = `function ${this.#name}(inputs) {\n${lines.map((l) => `  ${l}`).join('\n')}\n}`
     const names = this.#constants.map((_, i) => `c${i}`)
@@ -94,6 +93,13 @@ class ProgramWriter {
       `return ${source}\n//# sourceURL=tensorfx-generated/${this.#name}.js`,
     )
     return { run: make(arena, addressOf, Staging, Tensor.empty, viewOf, extern, ...this.#constants) as Program['run'], source }
+  }
+
+  #output(output: IrOutput, position: number): string {
+    if (output.kind === 'scalarInput') return `inputs[${output.input.placeholder}]`
+    if (output.kind === 'value') return this.#constant(output.value)
+    // What was written in place is its input.
+    return this.#inPlace.outputs.has(position) ? `inputs[${this.#inPlace.buffers.get(output.view.buffer)}]` : this.#view(output.view)
   }
 
   #constant(value: unknown): string {
@@ -129,7 +135,7 @@ class ProgramWriter {
 
   /** What is written off the heap must be copied back. */
   #markWritten(buffer: Buffer): string[] {
-    const input = this.#inPlace.get(buffer)
+    const input = this.#inPlace.buffers.get(buffer)
     const tensor = input === undefined ? this.#tensors.get(buffer) : `inputs[${input}]`
     return tensor === undefined ? [] : [`if (${tensor}.storage.block.ptr === 0) staging.written(${tensor})`]
   }
@@ -155,7 +161,7 @@ class ProgramWriter {
     const { buffer } = view
     const shape = this.#constant(view.shape)
     const strides = this.#constant(view.strides)
-    const input = this.#inPlace.get(buffer)
+    const input = this.#inPlace.buffers.get(buffer)
     const source = input === undefined ? this.#tensors.get(buffer) : `inputs[${input}]`
     if (source !== undefined) {
       if (buffer.input < 0 && input === undefined && coversBuffer(view) && view.shape === buffer.shape) return source

@@ -82,6 +82,19 @@ function edgeFits(
   return isFlatIdentity(outer, overOuter, 0, access.buffer.numel)
 }
 
+/** Whether each iteration over the group's kept dimensions reads one element of the buffer: the one of the same position, as a result stored there has. */
+export function readsOwnElement(group: Group, node: IrNode, access: Access): boolean {
+  if (node.kind !== 'pointwise') return false
+  const level = group.levels.get(node)
+  return level === 'outer' && edgeFits(group.kind === 'template' ? templateSpace(group.dims) : group, node, level, access, 'outer')
+}
+
+/** A template's loops as fused nodes see them. */
+const templateSpace = (dims: readonly number[]): { dims: readonly number[]; reduced: readonly boolean[] } => {
+  const wide = squeezed(dims)
+  return { dims: wide, reduced: wide.map(() => false) }
+}
+
 interface Space {
   dims: number[]
   reduced: boolean[]
@@ -164,16 +177,7 @@ export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>)
       const producer = produced.get(access.buffer)
       if (producer === undefined) {
         if (accessStrides(space, node, level, access.strides) === null) return null
-      } else if (
-        !edgeFits(
-          a.kind === 'template' ? { dims: squeezed(space.dims), reduced: squeezed(space.dims).map(() => false) } : space,
-          node,
-          level,
-          access,
-          levels.get(producer) as Level,
-        )
-      )
-        return null
+      } else if (!edgeFits(a.kind === 'template' ? templateSpace(space.dims) : space, node, level, access, levels.get(producer) as Level)) return null
     }
   }
   const nodes = [...a.nodes, ...b.nodes].sort((x, y) => (order.get(x) as number) - (order.get(y) as number))

@@ -3,8 +3,8 @@
 import type { TensorSpec } from '../tensor/index.ts'
 import { isContiguous } from '../tensor/index.ts'
 import { coversBuffer } from './lowering.ts'
-import { isFlatIdentity } from './spaces.ts'
 import type { Buffer, IrGraph } from './ir.ts'
+import { readsOwnElement } from './scheduler.ts'
 import type { Group } from './scheduler.ts'
 
 export interface InPlace {
@@ -16,7 +16,7 @@ export interface InPlace {
 
 /**
  * Chooses the outputs that can be written in place: the input is contiguous; the output is a whole result; and every read of the input
- * happens in an earlier step, or element by element in the very loop that writes it.
+ * happens in an earlier step, or in the very loop that writes it and of the element at hand.
  */
 export function placeInPlace(
   graph: IrGraph,
@@ -40,7 +40,8 @@ export function placeInPlace(
     // The input's old value must not be an output, nor seen through another output.
     if (graph.outputs.some((o) => o.kind === 'view' && o.view.buffer === target)) continue
     const writer = groups.findIndex((g) => g.levels.has(node))
-    if (!readsAreSafe(groups, writer, target)) continue
+    // Results of reductions are stored as soon as they are known; the others when everything of their element has been read.
+    if ((groups[writer] as Group).levels.get(node) !== 'outer' || !readsAreSafe(groups, writer, target)) continue
     buffers.set(buffer, input)
     outputs.add(position)
     taken.add(input)
@@ -54,10 +55,7 @@ function readsAreSafe(groups: readonly Group[], writer: number, target: Buffer):
       for (const access of node.reads) {
         if (access.buffer !== target) continue
         if (step > writer) return false
-        const group = groups[writer] as Group
-        // In the writing kernel: same element, and no second pass over the data.
-        if (group.reduced.includes(true) || node.kind !== 'pointwise' || !isFlatIdentity(node.iter, access.strides, access.offset, target.numel))
-          return false
+        if (!readsOwnElement(groups[writer] as Group, node, access)) return false
       }
     }
   }

@@ -137,7 +137,7 @@ class WeightGradientEmitter {
     this.#fillOddWindow()
     this.#writePixelTable(padded)
     padded.clear(this.#images, group)
-    this.#clearSums()
+    this.#w.clear(this.#sums, 4 * packedRows(this.#p.m) * packedCols(this.#p.k))
     this.#w.count(images, group, (first) => {
       this.#w.count(group, 1, (slot) => {
         const image = this.#f.local('i32')
@@ -212,15 +212,6 @@ class WeightGradientEmitter {
         f.memory('i32.store')
         this.#w.advance(to, 4)
       })
-    })
-  }
-
-  #clearSums(): void {
-    const f = this.#f
-    this.#w.count(packedRows(this.#p.m) * packedCols(this.#p.k), 1, (i) => {
-      this.#w.offset(this.#sums, i, 4)
-      f.f32Const(0)
-      f.memory('f32.store')
     })
   }
 

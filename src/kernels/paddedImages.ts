@@ -73,6 +73,15 @@ export class LoopWriter {
     return at
   }
 
+  /** Zeroes that many bytes, rounded up to whole vectors, from the address in `base`. */
+  clear(base: number, bytes: number): void {
+    this.count(Math.ceil(bytes / 16), 1, (i) => {
+      this.offset(base, i, 16)
+      this.f.f32x4Const(0)
+      this.f.memory('v128.store')
+    })
+  }
+
   /** pointer += bytes. */
   advance(pointer: number, bytes: number): void {
     const { f } = this
@@ -93,14 +102,9 @@ export class PaddedImages {
     this.#g = sizes
   }
 
-  /** Zeroes `count` images at `to` (a local); copies leave the borders alone. */
+  /** Zeroes `count` images at `to` (a local), up to 12 bytes more; copies leave the borders alone. */
   clear(to: number, count: number): void {
-    const { f } = this.#w
-    this.#w.count((paddedBytes(this.#g) / 4) * count, 1, (i) => {
-      this.#w.offset(to, i, 4)
-      f.f32Const(0)
-      f.memory('f32.store')
-    })
+    this.#w.clear(to, paddedBytes(this.#g) * count)
   }
 
   /** Copies the image at `source` into the padded one at `image` (both locals with addresses). */

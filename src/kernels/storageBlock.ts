@@ -93,8 +93,21 @@ export function collectNow(): void {
 
 const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < SHIFT ? nbytes : 0)
 
+/** Bytes handed out since dead blocks were last looked for. */
+let unpolled = 0
+const POLL_BYTES = 16 * 2 ** 20
+
+/** A synchronous loop would write to ever new memory, past all caches, until the soft limit: what the collector has found dead on its own is taken back earlier. */
+function pollFinalizers(nbytes: number): void {
+  unpolled += nbytes
+  if (unpolled < POLL_BYTES) return
+  unpolled = 0
+  if (synchronousCollection) registry.cleanupSome?.()
+}
+
 /** A block of that many bytes, not cleared. */
 export function newBlock(nbytes: number): Block {
+  pollFinalizers(nbytes)
   if (!withinSoftLimit(nbytes)) {
     if (synchronousCollection) collectWhenWorthwhile(nbytes)
     if (!withinSoftLimit(nbytes)) return new Block(0, nbytes, new ArrayBuffer(nbytes))

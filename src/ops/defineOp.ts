@@ -12,7 +12,7 @@ import { FakeTensorMode, dispatch, withMode } from '../dispatch/index.ts'
 import type { Arg, Derivative, OpDef, OpTag, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { OVERRIDE, findOverride, nameTarget, parseSchema } from '../protocol/index.ts'
-import type { Effects, FunctionSchema, OverrideKind, TargetFunction } from '../protocol/index.ts'
+import type { Effects, OverrideKind, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { reductionSpec } from './eager/reductionSpec.ts'
@@ -20,6 +20,7 @@ import { launchReduction } from './eager/reduction.ts'
 import { launchPointwise } from './eager/pointwise.ts'
 import { pointwiseSpec } from './eager/pointwiseTypes.ts'
 import { normalize, splitOptions } from './normalize.ts'
+import { usualArguments } from './usualArguments.ts'
 import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
 import { makeViews } from './eager/views.ts'
 
@@ -98,7 +99,8 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   }
   op.meta = deriveMeta(op, declaration)
   op.kernel = deriveKernel(op, declaration)
-  const fn = publicFunction(op as OpDef, 'function')
+  const call = callAs(op as OpDef, 'function')
+  const fn = (...args: unknown[]): Result => call(args)
   Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
   op.fn = fn
   const effects: Effects = tags.has('random') ? 'random' : tags.has('mutates') ? 'mutates' : 'pure'
@@ -138,41 +140,12 @@ function deriveKernel(op: OpDef, declaration: OpDeclaration): OpDef['kernel'] {
   return null
 }
 
-/** How each schema argument may be filled without looking closer, as bits: 1 a tensor, 2 a number, 4 an integer. */
-function fastKinds(schema: FunctionSchema, pointwise: boolean): Uint8Array {
-  return Uint8Array.from(schema.args, ({ type }, i) => {
-    if (type.list) return 0
-    if (type.base === 'Tensor') return pointwise && i > 0 ? 3 : 1
-    if (type.base === 'Scalar' || type.base === 'float') return 2
-    return type.base === 'int' ? 4 : 0
-  })
-}
-
-function publicFunction(op: OpDef, kind: OverrideKind): TargetFunction {
-  const { schema } = op
-  const kinds = fastKinds(schema, op.tags.has('pointwise') || op.functional?.tags.has('pointwise') === true)
-  const count = schema.args.length
-  const defaults = schema.args.map((a) => a.default as Arg)
-  const required = schema.args.findIndex((a) => a.hasDefault || a.kwargOnly)
-  const least = required < 0 ? count : required
-  return (...args: unknown[]): Result => {
-    const given = args.length
-    // The usual call: tensors and numbers by position.
-    if (given >= least && given <= count) {
-      let fast = true
-      for (let i = 0; i < given; i++) {
-        const arg = args[i]
-        const kind = kinds[i] as number
-        if (!(arg instanceof Tensor ? kind & 1 : typeof arg === 'number' && (kind & 2 || (kind & 4 && Number.isInteger(arg))))) {
-          fast = false
-          break
-        }
-      }
-      if (fast) {
-        for (let i = given; i < count; i++) args.push(defaults[i])
-        return dispatch(op, args as Arg[])
-      }
-    }
+/** Calls an operator with the arguments as the user wrote them. */
+function callAs(op: OpDef, kind: OverrideKind): (args: unknown[]) => Result {
+  const fast = usualArguments(op)
+  return (args) => {
+    const usual = fast(args)
+    if (usual !== null) return dispatch(op, usual)
     const override = findOverride(args)
     if (override !== null) {
       const [positional, options] = splitOptions(args)
@@ -183,10 +156,9 @@ function publicFunction(op: OpDef, kind: OverrideKind): TargetFunction {
 }
 
 function installMethod(op: OpDef, fn: TargetFunction): void {
-  const call = publicFunction(op, 'method')
+  const call = callAs(op, 'method')
   const method = function method(this: Tensor, ...args: unknown[]): unknown {
-    args.unshift(this)
-    return call(...args)
+    return call([this, ...args])
   }
   Object.defineProperty(method, 'name', { value: fn.name })
   Object.defineProperty(Tensor.prototype, fn.name, { value: method, configurable: true, writable: true })

@@ -1,6 +1,6 @@
 // Adam and AdamW.
 import { ArgumentError } from '../errors/index.ts'
-import { add, add_, addcdiv_, addcmul_, copy_, div_, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
+import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, stateZeros } from './optimizer.ts'
 import type { BaseOptions, ParamGroup, ParamState, Params } from './optimizer.ts'
@@ -62,7 +62,7 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
       square = (state['maxExpAvgSq'] ??= stateZeros(parameter)) as Tensor
       copy_(square, maximum(square, expAvgSq))
     }
-    const denominator = add_(div_(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)
+    const denominator = add(div(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)
     addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) })
   }
 }
