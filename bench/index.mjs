@@ -16,7 +16,7 @@ const steps = [() => eager.step(images, labels), () => compiledStep(images, labe
 // The engine compiles hot functions in the background for some hundred rounds; times before that are times of its baseline code.
 await sideBySideInTurns(steps, 500)
 report('training step', ...(await sideBySideInTurns(steps, 500)))
-// In a synchronous loop no memory comes back (finalizers need a turn of the event loop), so eager writes to ever new pages; compiled code has its arena.
+// And in a synchronous loop, where memory comes back only when the heap looks for it.
 report('  synchronous loop', ...sideBySide(steps, 300))
 
 // Inference.
