@@ -54,6 +54,7 @@ class Writer {
 
   write(): GeneratedCode {
     for (const [name, value] of this.#codegen.additionalGlobals()) this.#globals.reserve(name, value)
+    for (const name of this.#codegen.reservedNames()) this.#namespace.reserve(name)
     for (const node of this.#graph.nodes) this.#names.set(node, this.#namespace.create(node.name))
     this.#findLastUses()
     for (const node of this.#graph.nodes) this.#emit(node)
@@ -148,7 +149,8 @@ class Writer {
       case 'call_module':
         return `${this.#path(node.target as string)}.call(${this.#arguments(args, 0, kwargs)})`
       case 'call_method':
-        return `${this.#operand(args[0])}${memberAccess(node.target as string)}(${this.#arguments(args, 1, kwargs)})`
+        // A traced value that was called.
+        return `${this.#operand(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target as string)}(${this.#arguments(args, 1, kwargs)})`
       default:
         return this.#functionCall(node.target as TargetFunction, args, kwargs)
     }

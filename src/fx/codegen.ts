@@ -35,6 +35,11 @@ export class CodeGen {
     return []
   }
 
+  /** Names that the head uses for itself: no variable of the function takes them. */
+  reservedNames(): readonly string[] {
+    return []
+  }
+
   /** The inputs of the compiled function -> the values of the placeholders. */
   processInputs(inputs: readonly unknown[]): readonly unknown[] {
     return inputs

@@ -355,6 +355,11 @@ export class Graph {
     return this.#codegen.processOutputs(output)
   }
 
+  /** What writes the code. */
+  get codegen(): CodeGen {
+    return this.#codegen
+  }
+
   /** Uses another code generator. */
   setCodegen(codegen: CodeGen): void {
     this.#codegen = codegen

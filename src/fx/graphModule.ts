@@ -5,6 +5,8 @@ import { isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../provenance/index.ts'
 import type { SpecOptions } from './annotation.ts'
+import { capturedConstants } from './constants.ts'
+import type { CapturedConstant } from './constants.ts'
 import { claimError, explainError } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
@@ -167,6 +169,11 @@ export class GraphModule extends Module {
 
   isImpureModule(path: string): boolean {
     return (this.attribute(path) as { isImpure?: boolean } | undefined)?.isImpure === true
+  }
+
+  /** What the traced program used from outside and the graph now holds, with sizes; largest first. */
+  capturedConstants(): CapturedConstant[] {
+    return capturedConstants(this.#graph)
   }
 
   /** Adds a submodule, with its parents. Returns false when something on the way is no module. */

@@ -20,13 +20,38 @@ export type { SpecOptions } from './annotation.ts'
 export { Interpreter } from './interpreter.ts'
 export type { InterpreterOptions, RunOptions } from './interpreter.ts'
 export { Transformer } from './transformer.ts'
-export { GraphAppendingTracer, Tracer, TracerBase } from './tracer.ts'
-export type { Traceable } from './tracer.ts'
-export { isProxy, makeProxy, nodeOf } from './proxy.ts'
+export { isFxTracing, Tracer } from './tracer.ts'
+export type { ModuleScope, Traceable, TracerOptions } from './tracer.ts'
+export { FX_CREATE_ARG, TracerBase } from './tracerBase.ts'
+export type { CreatesArg } from './tracerBase.ts'
+export { GraphAppendingTracer, makeProxy } from './graphAppendingTracer.ts'
+export { isProxy, nodeOf, tracerOf } from './proxy.ts'
 export type { Proxied, ProxyTracer } from './proxy.ts'
+export type { ConcreteArgs, RootArgs } from './rootArgs.ts'
+export { PH, PHBase, PHWithMeta } from './placeholderValue.ts'
+export { PyTreeCodeGen } from './pytreeCodegen.ts'
+export type { PyTreeInfo } from './pytreeCodegen.ts'
 export { TraceError } from './traceError.ts'
 export { symbolicTrace } from './symbolicTrace.ts'
+export type { SymbolicTraceOptions } from './symbolicTrace.ts'
 export { wrap } from './wrap.ts'
+export type { WrapOptions } from './wrap.ts'
+export { len, math } from './builtins.ts'
+export { proxyable } from './instances.ts'
+export { AssertionFailed, _assert, bool } from './assertions.ts'
+export { capturedConstants } from './constants.ts'
+export type { CapturedConstant } from './constants.ts'
+export {
+  NodeSource,
+  formatStack,
+  getCurrentMeta,
+  getGraphProvenanceJson,
+  hasPreservedNodeMeta,
+  preserveNodeMeta,
+  setCurrentMeta,
+  setStackTrace,
+} from './traceback.ts'
+export type { NodeSourceAction, NodeSourceJson } from './traceback.ts'
 export { SubgraphMatcher } from './matcher.ts'
 export type { Match } from './matcher.ts'
 export { replacePattern } from './subgraphRewriter.ts'

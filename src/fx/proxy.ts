@@ -18,15 +18,21 @@ export interface ProxyTracer {
     type?: string | null,
   ): Proxied
   createArg(value: unknown): Argument
+  /** The traced value of a node. */
+  proxy(node: Node): Proxied
   /** A condition on a traced value. Throws unless a tracer knows better. */
   toBool(value: Proxied): boolean
   /** Iteration over a traced value. */
   iter(value: Proxied): Iterator<Proxied>
-  keys(value: Proxied): unknown
+  /** The keys of a traced value, for `Object.keys(x)` and `{ ...x }`. Throws unless a tracer knows them. */
+  keys(value: Proxied): readonly string[]
 }
 
 /** Symbol under which a traced value gives its {@link ProxyCore}. */
 const CORE: unique symbol = Symbol('tensorfx.fx.proxy')
+
+/** What Node's console shows a value by. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never
 
 /** The inside of a traced value. */
 export interface ProxyCore {
@@ -51,6 +57,7 @@ export function nodeOf(value: Proxied): Node {
   return value[CORE].node
 }
 
+/** The tracer that a traced value belongs to; PyTorch's `proxy.tracer`. */
 export function tracerOf(value: Proxied): ProxyTracer {
   return value[CORE].tracer
 }
@@ -58,94 +65,150 @@ export function tracerOf(value: Proxied): ProxyTracer {
 /** A bound on how many elements destructuring may take. */
 const MAX_UNPACK = 64
 
-const PASS_THROUGH = new Set<PropertyKey>(['then', 'constructor', 'prototype', Symbol.toStringTag, Symbol.unscopables, Symbol.isConcatSpreadable])
+/** Control flow on values: PyTorch's text. */
+export const CONTROL_FLOW = 'symbolically traced variables cannot be used as inputs to control flow'
 
-abstract class Handler implements ProxyHandler<() => void> {
-  abstract readonly core: ProxyCore
+/** Properties that JavaScript itself looks for; a traced value has none of them. */
+const ABSENT = new Set<PropertyKey>(['then', 'constructor', 'prototype'])
 
-  get(_target: () => void, key: PropertyKey): unknown {
-    if (key === CORE) return this.core
-    if (key === OVERRIDE) return this.override
-    if (key === Symbol.iterator) return () => this.core.tracer.iter(makeProxy(this.core.node, this.core.tracer))
-    if (key === Symbol.for('nodejs.util.inspect.custom')) return () => `Proxy(${this.core.node.name})`
-    if (key === Symbol.toPrimitive || key === 'valueOf' || key === 'toString' || key === 'toJSON') return () => this.#coerced(String(key))
-    if (PASS_THROUGH.has(key) || typeof key === 'symbol') return undefined
-    if (key === 'item' || key === 'toArray' || key === 'toTypedArray') {
-      return () => {
-        throw new TraceError(
-          `${String(key)}() asks for the value of a traced tensor: symbolically traced variables cannot be used as inputs to control flow`,
-        )
-      }
-    }
-    if (/^\d+$/.test(key as string))
-      return this.core.tracer.createProxy(
-        'call_function',
-        operator.getitem as TargetFunction,
-        [makeProxy(this.core.node, this.core.tracer), Number(key)],
-        {},
-      )
-    return attributeProxy(this.core, key as string)
-  }
+/** Asks for data. */
+const READS = new Set<PropertyKey>(['item', 'toArray', 'toTypedArray', 'tolist'])
 
-  has(_target: () => void, key: PropertyKey): boolean {
-    return key === CORE || key === OVERRIDE
-  }
+/** Turns a value into a primitive. */
+const COERCIONS = new Set<PropertyKey>([Symbol.toPrimitive, 'valueOf', 'toString', 'toJSON'])
 
-  apply(_target: () => void, _self: unknown, args: readonly unknown[]): unknown {
-    return this.core.tracer.createProxy('call_method', '__call__', [makeProxy(this.core.node, this.core.tracer), ...args], {})
-  }
+const INDEX = /^\d+$/
 
-  set(_target: () => void, key: PropertyKey): boolean {
-    throw new TraceError(`assigning the property '${String(key)}' of a traced value cannot be recorded`)
-  }
+/** What a JavaScript Proxy wraps: it can be called, and Node's console prints it by its node. */
+type ProxyTarget = (() => void) & { [CORE]?: ProxyCore; [INSPECT]?: typeof inspect }
 
-  #coerced(how: string): never {
-    throw new TraceError(
-      `a traced value was used as a plain value (${how}): symbolically traced variables cannot be used as inputs to control flow. Comparisons are methods: x.gt(0), not x > 0`,
-    )
-  }
-
-  readonly override = (kind: OverrideKind, target: TargetFunction, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown => {
-    const { tracer } = this.core
-    if (kind === 'method') return tracer.createProxy('call_method', target.name, args, kwargs)
-    return tracer.createProxy('call_function', target, args, kwargs)
-  }
+function inspect(this: ProxyTarget): string {
+  return `Proxy(${String(this[CORE]?.node.name)})`
 }
 
-class ValueHandler extends Handler {
+/** The traps of a traced value. Subclasses know properties that need no node. */
+export class TracedHandler implements ProxyHandler<ProxyTarget> {
   readonly core: ProxyCore
 
   constructor(core: ProxyCore) {
-    super()
     this.core = core
+  }
+
+  /** The traced value itself, with its node made. */
+  #self(): Proxied {
+    return this.core.tracer.proxy(this.core.node)
+  }
+
+  get(_target: ProxyTarget, key: PropertyKey): unknown {
+    if (key === CORE) return this.core
+    if (key === OVERRIDE) return record
+    if (typeof key === 'symbol') {
+      if (key === Symbol.iterator) return () => this.core.tracer.iter(this.#self())
+      return COERCIONS.has(key) ? () => this.#coerced(key) : undefined
+    }
+    const name = key as string
+    if (INDEX.test(name)) return this.core.tracer.createProxy('call_function', operator.getitem as TargetFunction, [this.#self(), Number(name)], {})
+    if (ABSENT.has(name)) return undefined
+    if (COERCIONS.has(name)) return () => this.#coerced(name)
+    if (READS.has(name)) return () => this.#read(name)
+    if (name === 'length') this.#length()
+    return attributeProxy(this.core, name)
+  }
+
+  has(_target: ProxyTarget, key: PropertyKey): boolean {
+    if (key === CORE || key === OVERRIDE) return true
+    if (typeof key === 'symbol') return false
+    throw new TraceError(`'${key}' in x asks what a traced value holds, which is not known while tracing`)
+  }
+
+  apply(_target: ProxyTarget, _self: unknown, args: readonly unknown[]): unknown {
+    return this.core.tracer.createProxy('call_method', '__call__', [this.#self(), ...args], {})
+  }
+
+  set(_target: ProxyTarget, key: PropertyKey): boolean {
+    throw new TraceError(
+      `assigning ${keyText(key)} of a traced value cannot be recorded`,
+      'Graphs have no assignment. Compute a new value: x.indexPut(…), torch.where, torch.cat, or an in-place operator such as x.copy_(y).',
+    )
+  }
+
+  deleteProperty(_target: ProxyTarget, key: PropertyKey): boolean {
+    throw new TraceError(`deleting ${keyText(key)} of a traced value cannot be recorded`)
+  }
+
+  defineProperty(_target: ProxyTarget, key: PropertyKey): boolean {
+    throw new TraceError(`defining ${keyText(key)} of a traced value cannot be recorded`)
+  }
+
+  ownKeys(): string[] {
+    return [...this.core.tracer.keys(this.#self())]
+  }
+
+  getOwnPropertyDescriptor(_target: ProxyTarget, key: PropertyKey): PropertyDescriptor | undefined {
+    if (typeof key === 'symbol') return undefined
+    return { configurable: true, enumerable: true, writable: false, value: attributeProxy(this.core, key as string) }
+  }
+
+  #coerced(how: PropertyKey): never {
+    throw new TraceError(
+      `a traced value was used as a plain value (${String(how)}): ${CONTROL_FLOW}. Comparisons are methods: x.gt(0), not x > 0; so is arithmetic: x.add(y), not x + y`,
+    )
+  }
+
+  #read(name: string): never {
+    throw new TraceError(`${name}() asks for the value of a traced tensor: ${CONTROL_FLOW}`)
+  }
+
+  #length(): never {
+    throw new TraceError(
+      "'length' is not supported in symbolic tracing by default: it is not known while tracing",
+      'If you want the call to be recorded, write fx.len(x) (PyTorch: torch.fx.wrap("len")); for a tensor, x.shape[0] or x.ndim.',
+    )
   }
 }
 
+/** What a traced value does with a call that it takes over; the same function for all, as there is a handler for each value. */
+function record(
+  this: Proxied,
+  kind: OverrideKind,
+  target: TargetFunction,
+  args: readonly unknown[],
+  kwargs: Readonly<Record<string, unknown>>,
+): unknown {
+  const { tracer } = this[CORE]
+  if (kind === 'method') return tracer.createProxy('call_method', target.name, args, kwargs)
+  return tracer.createProxy('call_function', target, args, kwargs)
+}
+
 /** `p.name`: a method call if it is called, else a getattr node, made when it is first used. */
-class AttributeHandler extends Handler {
-  readonly core: ProxyCore
+class AttributeHandler extends TracedHandler {
   readonly #owner: ProxyCore
   readonly #name: string
 
   constructor(owner: ProxyCore, name: string) {
-    super()
+    super(lazyCore(owner.tracer, () => owner.tracer.createProxy('call_function', GETATTR, [owner.tracer.proxy(owner.node), name], {})))
     this.#owner = owner
     this.#name = name
-    let node: Node | null = null
-    this.core = {
-      tracer: owner.tracer,
-      get node(): Node {
-        node ??= nodeOf(
-          owner.tracer.createProxy('call_function', getattr as unknown as TargetFunction, [makeProxy(owner.node, owner.tracer), name], {}),
-        )
-        return node
-      },
-    }
   }
 
-  override apply(_target: () => void, _self: unknown, args: readonly unknown[]): unknown {
+  override apply(_target: ProxyTarget, _self: unknown, args: readonly unknown[]): unknown {
+    const { tracer, node } = this.#owner
     const [positional, kwargs] = splitKwargs(args)
-    return this.#owner.tracer.createProxy('call_method', this.#name, [makeProxy(this.#owner.node, this.#owner.tracer), ...positional], kwargs)
+    return tracer.createProxy('call_method', this.#name, [tracer.proxy(node), ...positional], kwargs)
+  }
+}
+
+const GETATTR = getattr as unknown as TargetFunction
+
+/** A core whose node is made when it is first asked for. */
+function lazyCore(tracer: ProxyTracer, make: () => Proxied): ProxyCore {
+  let node: Node | null = null
+  return {
+    tracer,
+    get node(): Node {
+      node ??= nodeOf(make())
+      return node
+    },
   }
 }
 
@@ -157,14 +220,29 @@ export function splitKwargs(args: readonly unknown[]): [readonly unknown[], Read
   return prototype === Object.prototype || prototype === null ? [args.slice(0, -1), last as Readonly<Record<string, unknown>>] : [args, {}]
 }
 
+/** A traced value with these traps. */
+export function proxyWith(handler: TracedHandler): Proxied {
+  const target: ProxyTarget = () => {}
+  target[CORE] = handler.core
+  target[INSPECT] = inspect
+  return new Proxy(target, handler) as unknown as Proxied
+}
+
 /** A traced value for a node; PyTorch's `Proxy(node, tracer)`. */
-export function makeProxy(node: Node, tracer: ProxyTracer): Proxied {
-  return new Proxy(() => {}, new ValueHandler({ node, tracer })) as unknown as Proxied
+export function proxyOf(node: Node, tracer: ProxyTracer): Proxied {
+  return proxyWith(new TracedHandler({ node, tracer }))
+}
+
+/** A traced value whose node is made when it is first used. */
+export function lazyProxy(tracer: ProxyTracer, make: () => Proxied): Proxied {
+  return proxyWith(new TracedHandler(lazyCore(tracer, make)))
 }
 
 function attributeProxy(owner: ProxyCore, name: string): Proxied {
-  return new Proxy(() => {}, new AttributeHandler(owner, name)) as unknown as Proxied
+  return proxyWith(new AttributeHandler(owner, name))
 }
+
+const keyText = (key: PropertyKey): string => (typeof key === 'string' && INDEX.test(key) ? `the element [${key}]` : `the property '${String(key)}'`)
 
 /**
  * Iteration for destructuring: `const [a, b] = p.chunk(2)`. The iterator is closed as soon as the names are filled, which tells

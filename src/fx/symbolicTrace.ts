@@ -1,8 +1,17 @@
 // symbolicTrace: a module or function as a GraphModule, without data and shapes.
 import { Module } from '../module/index.ts'
 import { GraphModule } from './graphModule.ts'
+import type { ConcreteArgs } from './rootArgs.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable } from './tracer.ts'
+
+/** Settings of {@link symbolicTrace}. */
+export interface SymbolicTraceOptions {
+  /** Values for parameters that are fixed in the graph, by name or position; see {@link ConcreteArgs}. */
+  readonly concreteArgs?: ConcreteArgs
+  /** The tracer to use. Default: a plain Tracer. */
+  readonly tracer?: Tracer
+}
 
 /**
  * Records a module or function on symbolic values; PyTorch's torch.fx.symbolic_trace.
@@ -11,8 +20,8 @@ import type { Traceable } from './tracer.ts'
  *     const gm = symbolicTrace(model)
  *     console.log(gm.code)
  */
-export function symbolicTrace(root: Traceable, options: { readonly concreteArgs?: Readonly<Record<string, unknown>> } = {}): GraphModule {
-  const tracer = new Tracer()
+export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
+  const tracer = options.tracer ?? new Tracer()
   const graph = tracer.trace(root, options.concreteArgs ?? {})
   return new GraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
 }

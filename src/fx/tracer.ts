@@ -1,128 +1,93 @@
-// Tracer: runs a module or function on proxies and records a Graph. Subclass it to change what is a leaf, or what nodes are made.
-import { parseExpressionAt } from 'acorn'
-import type { ArrowFunctionExpression, FunctionExpression, Pattern } from 'acorn'
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+// Tracer: runs a module or function on traced values and records a Graph. Subclass it to change what is a leaf, or what nodes are made.
+import { ArgumentError } from '../errors/index.ts'
 import { Module, setModuleTracingHook } from '../module/index.ts'
 import { LEAF_MODULE, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { captureStack } from '../provenance/index.ts'
+import { patchObjects } from './autowrap.ts'
+import type { AutowrapModules } from './autowrap.ts'
+import { byteSize } from './constants.ts'
+import type { CapturedConstant } from './constants.ts'
 import { Graph } from './graph.ts'
-import { Node } from './node.ts'
-import type { Argument, Kwargs, Opcode, Target } from './node.ts'
-import { isProxy, makeProxy, nodeOf, unpack } from './proxy.ts'
-import type { ProxyTracer, Proxied } from './proxy.ts'
-import { Slice } from './slice.ts'
+import { isProxyableInstance } from './instances.ts'
+import { interceptTensors } from './moduleAccess.ts'
+import { refuseMutation } from './mutation.ts'
+import type { Node, Argument, Kwargs, Opcode, Target } from './node.ts'
+import { originOf } from './origin.ts'
+import { proxyLike } from './parameterProxy.ts'
+import { isProxy, nodeOf } from './proxy.ts'
+import type { Proxied } from './proxy.ts'
+import { makeRootArgs } from './rootArgs.ts'
+import type { ConcreteArgs, RootArgs } from './rootArgs.ts'
 import { TraceError } from './traceError.ts'
-import { isTuple, markTuple } from './tuple.ts'
+import { hasPreservedNodeMeta } from './traceback.ts'
+import { TracerBase } from './tracerBase.ts'
 
-/** A function that can be traced; parameter names are read from its source. */
+/** What can be traced: a module, or a function whose parameter names are read from its source. */
 // eslint-disable-next-line typescript/no-explicit-any -- any function
 export type Traceable = Module | ((...args: any[]) => unknown)
 
-/** Shared by tracers: proxies for nodes, arguments from values. */
-export abstract class TracerBase implements ProxyTracer {
-  abstract readonly graph: Graph
-  /** Keep the user's stack on each node. Default true. */
-  recordStackTraces = true
-
-  /** Adds a node. The override point for everything that is recorded. */
-  createNode(op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, name: string | null = null, type: string | null = null): Node {
-    const node = this.graph.createNode(op, target, args, kwargs, name, type)
-    if (this.recordStackTraces) node.meta['stack_trace'] = captureStack()
-    return node
-  }
-
-  createProxy(
-    op: Opcode,
-    target: Target,
-    args: readonly unknown[],
-    kwargs: Readonly<Record<string, unknown>>,
-    name: string | null = null,
-    type: string | null = null,
-  ): Proxied {
-    const nodeArgs = args.map((a) => this.createArg(a))
-    const keys = Object.keys(kwargs)
-    const nodeKwargs = keys.length === 0 ? {} : Object.fromEntries(keys.map((k) => [k, this.createArg(kwargs[k])]))
-    return this.proxy(this.createNode(op, target, nodeArgs, nodeKwargs, name, type))
-  }
-
-  /** The traced value of a node. */
-  proxy(node: Node): Proxied {
-    return makeProxy(node, this)
-  }
-
-  /** What a value becomes as an argument of a node. Throws UnsupportedError for values that a graph cannot hold. */
-  createArg(value: unknown): Argument {
-    if (isProxy(value)) {
-      const node = nodeOf(value)
-      if (node.graph !== this.graph)
-        throw new TraceError('a value of another trace was used here; a traced value must not leave the function that is traced', '')
-      return node
-    }
-    if (
-      value === null ||
-      value === undefined ||
-      typeof value === 'number' ||
-      typeof value === 'string' ||
-      typeof value === 'boolean' ||
-      value instanceof Node
-    )
-      return value
-    if (Array.isArray(value)) {
-      const items = value.map((v) => this.createArg(v))
-      return isTuple(value) ? markTuple(items) : items
-    }
-    if (value instanceof Slice) return new Slice<unknown>(this.createArg(value.start), this.createArg(value.stop), this.createArg(value.step))
-    if (typeof value === 'function') return value
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype === Object.prototype || prototype === null)
-      return Object.fromEntries(Object.entries(value as object).map(([k, v]) => [k, this.createArg(v)]))
-    throw new UnsupportedError(
-      `argument of type ${(value as object).constructor.name} cannot stand in a graph: pass tensors, numbers, strings, booleans, null, or arrays and plain objects of them.`,
-    )
-  }
-
-  toBool(_value: Proxied): boolean {
-    throw new TraceError('symbolically traced variables cannot be used as inputs to control flow')
-  }
-
-  iter(value: Proxied): Iterator<Proxied> {
-    return unpack(value)
-  }
-
-  keys(value: Proxied): unknown {
-    return this.createProxy('call_method', 'keys', [value], {})
-  }
+/** Settings of a {@link Tracer}. */
+export interface TracerOptions {
+  /**
+   * Objects whose functions are recorded when they meet a traced value, by name: `{ math: Math }` makes `Math.sqrt(x.size(0))` a call of math.sqrt.
+   * They are patched while a trace runs. Default: none (PyTorch: its math module); `fx.math` needs no patching.
+   */
+  readonly autowrapModules?: AutowrapModules
+  /** Answer questions about the shape and dtype of parameters and buffers by plain values. Default true (PyTorch: false). */
+  readonly paramShapesConstant?: boolean
 }
 
-/** Records what is done with proxies into an existing graph; for rewriting with `makeProxy(node, new GraphAppendingTracer(graph))`. */
-export class GraphAppendingTracer extends TracerBase {
-  readonly graph: Graph
-
-  constructor(graph: Graph) {
-    super()
-    this.graph = graph
-  }
+/** The module that is being called: its path and class name. PyTorch's Scope. */
+export interface ModuleScope {
+  readonly modulePath: string
+  readonly moduleType: string | null
 }
+
+const ROOT_SCOPE: ModuleScope = { modulePath: '', moduleType: null }
+
+let tracing = 0
+
+/** Whether a program is being traced right now. PyTorch's is_fx_tracing. */
+export const isFxTracing = (): boolean => tracing > 0
 
 /** Records a program as a graph; PyTorch's torch.fx.Tracer. */
 export class Tracer extends TracerBase {
   graph: Graph = new Graph()
+  /** What is traced; for a function, a module that holds its constants. */
   root: Module = new EmptyRoot()
-  /** Record reads of buffers as get_attr, as for parameters. Default true: PyTorch's proxy_buffer_attributes is off, and bakes them in. */
+  /** Record reads of buffers as get_attr, as for parameters. Default true (PyTorch: false, which bakes in what is computed from them). */
   proxyBufferAttributes = true
-  readonly #paths = new Map<Module, string>()
-  readonly #attributes = new Map<unknown, string>()
-  readonly #attributeProxies = new Map<string, Proxied>()
-  readonly #moduleStack = new Map<string, readonly [string, string]>()
-  #constants = 0
+  /** Refuse functions and methods that write into their arguments. Default false. */
+  checkMutableOperations = false
+  /** Record `console.assert(condition, message)` on a traced condition as torch._assert. Default false. */
+  traceAsserts = false
+  /** The method of a traced module that is traced. */
+  tracedFuncName = 'forward'
+  /** Where each node was recorded: the innermost module call. */
+  nodeNameToScope: Map<string, ModuleScope> = new Map()
+  /** What the program used without getting it as an argument, and does not belong to the traced module's state: it is now part of the graph. */
+  constants: CapturedConstant[] = []
+  readonly #options: TracerOptions
+  #paths: ReadonlyMap<Module, string> = new Map()
+  /** Tensors and objects of the root: their paths. */
+  #attributes = new Map<unknown, string>()
+  #cache: Map<string, Proxied> = new Map()
+  #scope = ROOT_SCOPE
+  #calls = new Map<string, number>()
+  #moduleStack: ReadonlyMap<string, readonly [string, string]> = new Map()
+  #freshNames = new Map<string, number>()
 
-  /** Whether calls of `module` become one call_module node. Default: the layers of nn, but not containers. */
+  constructor(options: TracerOptions = {}) {
+    super()
+    this.#options = options
+  }
+
+  /** Whether calls of `module` become one call_module node. Default: the layers of nn, but not containers. PyTorch's is_leaf_module. */
   isLeafModule(module: Module, _path: string): boolean {
     return (module as { [LEAF_MODULE]?: boolean })[LEAF_MODULE] === true
   }
 
-  /** The path of a module of the root. Throws ArgumentError for a foreign one. */
+  /** The path of a module of the root. Throws ArgumentError for a foreign one. PyTorch's path_of_module. */
   pathOfModule(module: Module): string {
     const path = this.#paths.get(module)
     if (path === undefined)
@@ -130,17 +95,34 @@ export class Tracer extends TracerBase {
     return path
   }
 
-  /** A module call inside the traced program. */
+  /** A module call inside the traced program: one node for a leaf, otherwise what `forward` does. PyTorch's call_module. */
   callModule(module: Module, forward: (...args: readonly unknown[]) => unknown, args: readonly unknown[]): unknown {
     const path = this.pathOfModule(module)
-    let key = path
-    for (let n = 1; this.#moduleStack.has(key); n++) key = `${path}@${n}`
-    this.#moduleStack.set(key, [path, module.constructor.name])
+    const before = [this.#scope, this.#moduleStack] as const
+    const calls = this.#calls.get(path) ?? 0
+    this.#calls.set(path, calls + 1)
+    const moduleType = module.constructor.name
+    this.#scope = { modulePath: path, moduleType }
+    this.#moduleStack = new Map(this.#moduleStack).set(calls === 0 ? path : `${path}@${calls}`, [path, moduleType])
     try {
       return this.isLeafModule(module, path) ? this.createProxy('call_module', path, args, {}) : forward(...args)
     } finally {
-      this.#moduleStack.delete(key)
+      ;[this.#scope, this.#moduleStack] = before
     }
+  }
+
+  /**
+   * What reading a tensor from a module of the root gives: a traced value, the same one each time (`cache` holds those made so far), or the tensor
+   * itself. PyTorch's getattr.
+   */
+  getattr(path: string, value: TensorLike, cache: Map<string, Proxied>): unknown {
+    let proxy = cache.get(path)
+    if (proxy === undefined) {
+      proxy = this.createProxy('get_attr', path, [], {})
+      if (this.#options.paramShapesConstant !== false) proxy = proxyLike(nodeOf(proxy), this, value)
+      cache.set(path, proxy)
+    }
+    return proxy
   }
 
   override createNode(
@@ -151,110 +133,125 @@ export class Tracer extends TracerBase {
     name: string | null = null,
     type: string | null = null,
   ): Node {
+    if (this.checkMutableOperations) refuseMutation(op, target)
     const node = super.createNode(op, target, args, kwargs, name, type)
-    if (this.#moduleStack.size > 0) node.meta['nn_module_stack'] = new Map(this.#moduleStack)
+    if (this.#moduleStack.size > 0 && !hasPreservedNodeMeta()) node.meta['nn_module_stack'] = this.#moduleStack
+    this.nodeNameToScope.set(node.name, this.#scope)
     return node
   }
 
   override createArg(value: unknown): Argument {
+    if (typeof value !== 'object' || value === null) return super.createArg(value)
     if (isTensorLike(value)) return this.#tensorArg(value)
+    if (value instanceof Module) return this.createNode('get_attr', this.pathOfModule(value), [], {})
+    if (isProxyableInstance(value)) return this.#constant(value, `_${value.constructor.name}_constant_`)
     return super.createArg(value)
   }
 
   #tensorArg(value: TensorLike): Node {
     const path = this.#attributes.get(value)
-    if (path !== undefined) return nodeOf(this.#attribute(path))
-    if (isParameter(value)) throw new ArgumentError('parameter is not a member of this module: assign it to a property of the traced module.')
-    const name = this.getFreshQualname('_tensor_constant')
-    this.root.registerBuffer(name, value)
-    this.#attributes.set(value, name)
-    return this.createNode('get_attr', name, [], {})
-  }
-
-  /** A name that the root does not use yet. */
-  getFreshQualname(prefix: string): string {
-    let name = `${prefix}${this.#constants++}`
-    while (name in this.root) name = `${prefix}${this.#constants++}`
-    return name
-  }
-
-  #attribute(path: string): Proxied {
-    let proxy = this.#attributeProxies.get(path)
-    if (proxy === undefined) {
-      proxy = this.createProxy('get_attr', path, [], {})
-      this.#attributeProxies.set(path, proxy)
+    if (path === undefined) {
+      if (isParameter(value)) throw new ArgumentError('parameter is not a member of this module: assign it to a property of the traced module.')
+      return this.#constant(value, '_tensor_constant')
     }
-    return proxy
+    const read = this.getattr(path, value, this.#cache)
+    return isProxy(read) ? nodeOf(read) : this.createNode('get_attr', path, [], {})
+  }
+
+  /** A value from outside becomes an attribute of the root, once. */
+  #constant(value: object, prefix: string): Node {
+    let path = this.#attributes.get(value)
+    if (path !== undefined) return this.createNode('get_attr', path, [], {})
+    path = this.getFreshQualname(prefix)
+    if (isTensorLike(value)) this.root.registerBuffer(path, value)
+    else (this.root as unknown as Record<string, unknown>)[path] = value
+    this.#attributes.set(value, path)
+    const node = this.createNode('get_attr', path, [], {})
+    const tensor = isTensorLike(value)
+      ? { shape: value.shape, dtype: value.dtype, bytes: byteSize(value) }
+      : { shape: null, dtype: null, bytes: null }
+    this.constants.push({ path, value, ...tensor, origin: originOf(node) })
+    return node
+  }
+
+  /** A name that the root does not use yet. PyTorch's get_fresh_qualname. */
+  getFreshQualname(prefix: string): string {
+    let number = this.#freshNames.get(prefix) ?? 0
+    while (`${prefix}${number}` in this.root) number++
+    this.#freshNames.set(prefix, number + 1)
+    return `${prefix}${number}`
   }
 
   /**
-   * Runs `root` on proxies and returns the graph. `concreteArgs` fixes parameters by name to plain values.
-   * Throws TraceError where the program does what cannot be recorded.
+   * Runs `root` on traced values and returns the graph. `concreteArgs` fixes parameters to plain values.
+   * Throws TraceError where the program does what cannot be recorded; then the root is as it was.
    */
-  trace(root: Traceable, concreteArgs: Readonly<Record<string, unknown>> = {}): Graph {
-    const module = root instanceof Module ? root : new EmptyRoot()
-    const fn = (root instanceof Module ? root.forward : root) as (...args: readonly unknown[]) => unknown
-    this.root = module
-    this.graph = new Graph()
-    this.graph.tracerClass = this.constructor
-    for (const [path, child] of module.namedModules()) this.#paths.set(child, path)
-    const args = this.createArgsForRoot(fn, concreteArgs)
-    const restoreAttributes = this.#interceptAttributes(module)
-    const outer = setModuleTracingHook({ callModule: (m, forward, given) => (m === module ? forward(...given) : this.callModule(m, forward, given)) })
+  trace(root: Traceable, concreteArgs: ConcreteArgs = {}): Graph {
+    const fn = this.#begin(root)
+    const undo: (() => void)[] = []
+    tracing++
     try {
-      const result = fn.apply(module, args)
-      if (result instanceof Promise)
-        throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
+      const { values, finish } = this.createArgsForRoot(fn, concreteArgs)
+      undo.push(interceptTensors(this.root, (path, value, kind) => this.#read(path, value, kind)))
+      undo.push(patchObjects(this.#options.autowrapModules ?? {}, this.traceAsserts))
+      const outer = setModuleTracingHook({ callModule: (m, forward, given) => (m === root ? forward(...given) : this.callModule(m, forward, given)) })
+      undo.push(() => void setModuleTracingHook(outer))
+      const result = finish(checkedResult(fn.apply(this.root, [...values])))
       this.createNode('output', 'output', [this.createArg(result)], {})
+    } catch (error) {
+      for (const { path } of this.constants) delete (this.root as unknown as Record<string, unknown>)[path]
+      throw error
     } finally {
-      setModuleTracingHook(outer)
-      restoreAttributes()
+      tracing--
+      for (const step of undo.reverse()) step()
     }
     return this.graph
   }
 
-  /** Placeholders for the parameters, and the values that the function is called with. */
-  createArgsForRoot(fn: (...args: readonly unknown[]) => unknown, concreteArgs: Readonly<Record<string, unknown>>): unknown[] {
-    const parameters = parametersOf(fn)
-    const unknown = Object.keys(concreteArgs).filter((name) => !parameters.some((p) => p.name === name))
-    if (unknown.length > 0)
+  /** A fresh start: a tracer may trace many programs. Returns the function to run. */
+  #begin(root: Traceable): (...args: readonly unknown[]) => unknown {
+    const isModule = root instanceof Module
+    if (!isModule && typeof root !== 'function')
+      throw new ArgumentError(`trace: Expected a function or a Module, got ${root === null ? 'null' : typeof root}.`)
+    const fn = isModule ? (root as unknown as Record<string, unknown>)[this.tracedFuncName] : root
+    if (typeof fn !== 'function')
       throw new ArgumentError(
-        `concreteArgs: the function has no parameter '${unknown[0] as string}'; its parameters are ${parameters.map((p) => p.name).join(', ')}.`,
+        `traced_func_name=${this.tracedFuncName} doesn't exist in ${root.constructor.name}: set tracedFuncName to one of its methods.`,
       )
-    return parameters.flatMap((parameter): unknown[] => {
-      if (parameter.name in concreteArgs) return [concreteArgs[parameter.name]]
-      if (parameter.rest) return [this.createProxy('placeholder', `*${parameter.name}`, [], {})]
-      return [this.createProxy('placeholder', parameter.name, parameter.hasDefault ? [parameter.defaultValue] : [], {}, parameter.name)]
-    })
+    this.root = isModule ? root : new EmptyRoot()
+    this.graph = new Graph()
+    this.graph.tracerClass = this.constructor
+    this.#paths = new Map([...this.root.namedModules()].map(([path, module]) => [module, path]))
+    this.#attributes = new Map()
+    this.#cache = new Map()
+    this.#calls = new Map()
+    this.#freshNames = new Map()
+    this.nodeNameToScope = new Map()
+    this.constants = []
+    for (const [path, module] of this.root.namedModules()) {
+      for (const [name, value] of Object.entries(module))
+        if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, path === '' ? name : `${path}.${name}`)
+    }
+    return fn as (...args: readonly unknown[]) => unknown
   }
 
-  /** While tracing, reading a parameter or buffer from its module gives a get_attr proxy. Returns the function that undoes it. */
-  #interceptAttributes(root: Module): () => void {
-    const undo: (() => void)[] = []
-    // The list first: walking the tree reads the very properties that are replaced here.
-    for (const [path, module] of [...root.namedModules()]) {
-      const buffers = new Set([...module.ownBuffers()].map(([name]) => name))
-      for (const [name, value] of Object.entries(module)) {
-        if (!isTensorLike(value)) continue
-        const full = path === '' ? name : `${path}.${name}`
-        if (!this.#attributes.has(value)) this.#attributes.set(value, full)
-        if (!isParameter(value) && buffers.has(name) && !this.proxyBufferAttributes) continue
-        let current: unknown = value
-        Object.defineProperty(module, name, {
-          configurable: true,
-          enumerable: true,
-          get: () => (current === value ? this.#attribute(this.#attributes.get(value) as string) : current),
-          set: (next: unknown) => {
-            current = next
-          },
-        })
-        undo.push(() => Object.defineProperty(module, name, { configurable: true, enumerable: true, writable: true, value }))
-      }
-    }
-    return () => {
-      for (const step of undo) step()
-    }
+  #read(path: string, value: TensorLike, kind: 'parameter' | 'buffer' | 'constant'): unknown {
+    if (kind === 'buffer' && !this.proxyBufferAttributes) return value
+    return this.getattr(this.#attributes.get(value) ?? path, value, this.#cache)
   }
+
+  /** Placeholders for the parameters, and the values that the function is called with. PyTorch's create_args_for_root. */
+  createArgsForRoot(fn: (...args: readonly unknown[]) => unknown, concreteArgs: ConcreteArgs): RootArgs {
+    return makeRootArgs(this, fn, concreteArgs)
+  }
+}
+
+function checkedResult(result: unknown): unknown {
+  if (result instanceof Promise)
+    throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
+  if (typeof result === 'object' && result !== null && Symbol.iterator in result && typeof (result as Partial<Iterator<unknown>>).next === 'function')
+    throw new TraceError('a generator cannot be traced symbolically', 'Collect what it yields into an array, and return that.')
+  return result
 }
 
 /** Stands for the module when a plain function is traced; it holds the function's tensor constants. */
@@ -262,62 +259,4 @@ class EmptyRoot extends Module {
   override forward(): never {
     throw new ArgumentError('this module only holds the constants of a traced function.')
   }
-}
-
-interface Parameter {
-  readonly name: string
-  readonly rest: boolean
-  readonly hasDefault: boolean
-  readonly defaultValue: unknown
-}
-
-/** Parameter names, read from the function's source. */
-function parametersOf(fn: (...args: readonly unknown[]) => unknown): Parameter[] {
-  const source = String(fn)
-  const parsed = parseFunction(source)
-  if (parsed === null)
-    return Array.from({ length: fn.length }, (_, i) => ({ name: `arg${i}`, rest: false, hasDefault: false, defaultValue: undefined }))
-  return parsed.params.map((pattern, i) => parameterOf(pattern, i))
-}
-
-function parseFunction(source: string): FunctionExpression | ArrowFunctionExpression | null {
-  // Methods (`forward(x) {…}`) only parse inside an object; functions and arrows as they are.
-  for (const [text, method] of [
-    [`(${source})`, false],
-    [`({${source}})`, true],
-  ] as const) {
-    try {
-      const expression = parseExpressionAt(text, 0, { ecmaVersion: 'latest' })
-      if (!method && (expression.type === 'FunctionExpression' || expression.type === 'ArrowFunctionExpression')) return expression
-      if (method && expression.type === 'ObjectExpression') {
-        const [property] = expression.properties
-        if (property?.type === 'Property' && property.value.type === 'FunctionExpression') return property.value
-      }
-    } catch {
-      // Not of this form.
-    }
-  }
-  return null
-}
-
-function parameterOf(pattern: Pattern, index: number): Parameter {
-  if (pattern.type === 'Identifier') return { name: pattern.name, rest: false, hasDefault: false, defaultValue: undefined }
-  if (pattern.type === 'RestElement')
-    return {
-      name: pattern.argument.type === 'Identifier' ? pattern.argument.name : `arg${index}`,
-      rest: true,
-      hasDefault: false,
-      defaultValue: undefined,
-    }
-  if (pattern.type === 'AssignmentPattern') {
-    const inner = parameterOf(pattern.left, index)
-    const literal =
-      pattern.right.type === 'Literal'
-        ? pattern.right.value
-        : pattern.right.type === 'UnaryExpression' && pattern.right.argument.type === 'Literal'
-          ? -Number(pattern.right.argument.value)
-          : undefined
-    return { ...inner, hasDefault: true, defaultValue: literal ?? null }
-  }
-  return { name: `arg${index}`, rest: false, hasDefault: false, defaultValue: undefined }
 }

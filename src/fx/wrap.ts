@@ -1,25 +1,48 @@
 // wrap: a function that is recorded as one call when it meets a traced value, instead of being traced through.
 import { ArgumentError } from '../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget } from '../protocol/index.ts'
+import { OVERRIDE, findOverride, nameTarget, targetInfo } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
-import { splitKwargs } from './proxy.ts'
+import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
+
+/** Settings of {@link wrap}. */
+export interface WrapOptions {
+  /** The qualified name under which graphs, code and JSON know the function. Default: `user.` and the function's name. */
+  readonly name?: string
+  /** What a call does besides computing its result; dead-code elimination keeps calls that are not pure. Default 'pure'. */
+  readonly effects?: Effects
+}
+
+/** Functions that were wrapped before, and the wrapped ones themselves. */
+const wrapped = new WeakMap<TargetFunction, TargetFunction>()
 
 /**
  * Returns `fn` as a leaf of tracing; PyTorch's torch.fx.wrap, which patches the module instead (JavaScript's imports cannot be patched).
- * It may be called anywhere, and survives re-tracing. An anonymous function needs `options.name`.
+ * It may be called anywhere, and survives re-tracing. A trailing plain object among the arguments holds keyword arguments.
+ * Throws ArgumentError for what is no function, for an anonymous function without `options.name`, and for a name that is taken.
  *
  *     export const lookup = wrap((table, key) => table[key], { name: 'lookup' })
  */
-export function wrap<F extends TargetFunction>(fn: F, options: { readonly name?: string; readonly effects?: Effects } = {}): F {
-  if (typeof fn !== 'function') throw new ArgumentError('wrap: expected a function; it returns the wrapped one.')
-  const name = options.name ?? fn.name
-  if (name === '') throw new ArgumentError('wrap: an anonymous function needs a name: wrap(fn, { name }).')
-  const wrapped = ((...args: readonly unknown[]): unknown => {
+export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {}): F {
+  if (typeof fn !== 'function')
+    throw new ArgumentError(
+      `wrap: Unsupported type for global function! Must be a callable, got ${fn === null ? 'null' : typeof fn}. wrap takes the function itself and returns the wrapped one: const f = wrap(f0).`,
+    )
+  const given = options.name ?? fn.name
+  if (given === '') throw new ArgumentError('wrap: an anonymous function needs a name: wrap(fn, { name }).')
+  const name = given.includes('.') ? given : `user.${given}`
+  const known = wrapped.get(fn)
+  if (known !== undefined && (known === fn || targetInfo(known)?.name === name)) return known as F
+  const leaf = function (this: unknown, ...args: readonly unknown[]): unknown {
     const override = findOverride(args)
-    if (override === null) return fn(...args)
+    if (override === null) return fn.apply(this, [...args])
     const [positional, kwargs] = splitKwargs(args)
-    return override[OVERRIDE]('function', wrapped as unknown as TargetFunction, positional, kwargs)
-  }) as unknown as F
-  Object.defineProperty(wrapped, 'name', { value: name })
-  return nameTarget(wrapped, { name: name.includes('.') ? name : `user.${name}`, effects: options.effects ?? 'pure' })
+    const result = override[OVERRIDE]('function', leaf as TargetFunction, positional, kwargs)
+    if (isProxy(result)) nodeOf(result).meta['is_wrapped'] = true
+    return result
+  }
+  Object.defineProperty(leaf, 'name', { value: given.slice(given.lastIndexOf('.') + 1) })
+  nameTarget(leaf as TargetFunction, { name, effects: options.effects ?? 'pure' })
+  wrapped.set(fn, leaf as TargetFunction)
+  wrapped.set(leaf as TargetFunction, leaf as TargetFunction)
+  return leaf as unknown as F
 }

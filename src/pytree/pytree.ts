@@ -73,6 +73,46 @@ export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unkno
   return build(spec)
 }
 
+/**
+ * The leaves of a value of a known structure; where the structure has a leaf, any value may stand. Throws ArgumentError when the value has
+ * another structure. PyTorch's tree_flatten_spec.
+ */
+export function treeFlattenSpec(value: unknown, spec: TreeSpec): unknown[] {
+  const leaves: unknown[] = []
+  const collect = (v: unknown, s: TreeSpec): void => {
+    if (s.kind === 'leaf') {
+      leaves.push(v)
+      return
+    }
+    const children = childrenAs(v, s)
+    if (children === null)
+      throw new ArgumentError(
+        `treeFlattenSpec: Cannot flatten pytree ${treeSpecToString(treeStructure(value))}, given spec: ${treeSpecToString(spec)}; pass a value of that structure.`,
+      )
+    s.children.forEach((child, i) => collect(children[i], child))
+  }
+  collect(value, spec)
+  return leaves
+}
+
+/** The direct children of a value when it is of the kind and the keys that `spec` has; null otherwise. */
+function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): readonly unknown[] | null {
+  if (typeof value !== 'object' || value === null) return null
+  if (spec.kind === 'array') return Array.isArray(value) && value.length === spec.children.length ? (value as readonly unknown[]) : null
+  if (spec.kind === 'map') {
+    const { keys } = spec
+    return value instanceof Map && value.size === keys.length && keys.every((k) => value.has(k)) ? keys.map((k) => value.get(k) as unknown) : null
+  }
+  if (spec.kind === 'registered') {
+    if (nodeTypeOf(value) !== spec.type) return null
+    const { children, context } = spec.type.flatten(value)
+    return (spec.type.sameContext ?? Object.is)(context, spec.context) ? children : null
+  }
+  const keys = spec.keys as readonly string[]
+  const same = isPlainObject(value) && Object.keys(value).length === keys.length && keys.every((k) => Object.hasOwn(value, k))
+  return same ? keys.map((k) => value[k]) : null
+}
+
 /** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
   const { leaves, spec } = treeFlatten(value)

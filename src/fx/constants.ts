@@ -1,0 +1,45 @@
+// What a graph holds besides its module's own state: tensors and objects that the traced program used from outside.
+import { isTensorLike } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
+import type { Frame } from '../provenance/index.ts'
+import type { Graph } from './graph.ts'
+import { originOf } from './origin.ts'
+
+/** A value that a trace made part of the graph. */
+export interface CapturedConstant {
+  /** The attribute that holds it. */
+  readonly path: string
+  readonly value: object
+  /** For a tensor; null for other objects. */
+  readonly shape: readonly number[] | null
+  readonly dtype: string | null
+  /** Size of a tensor's elements in bytes; null for other objects. */
+  readonly bytes: number | null
+  /** Where in the user's program it was used first. */
+  readonly origin: Frame | null
+}
+
+/** Bytes of a tensor's elements. */
+export function byteSize(tensor: TensorLike): number {
+  const bits = /\d+/.exec(tensor.dtype)?.[0]
+  return tensor.shape.reduce((n, d) => n * d, bits === undefined ? 1 : Number(bits) / 8)
+}
+
+/** Names that tracers give to captured values. */
+const CAPTURED = /^(?:_tensor_constant\d+|_\w+_constant_\d+)$/
+
+/** The captured values that a graph reads, each once, largest first. */
+export function capturedConstants(graph: Graph): CapturedConstant[] {
+  const found = new Map<string, CapturedConstant>()
+  for (const node of graph.findNodes({ op: 'get_attr' })) {
+    const path = node.target as string
+    if (!CAPTURED.test(path) || found.has(path)) continue
+    const value = graph.owningModule?.attribute(path)
+    if (typeof value !== 'object' || value === null) continue
+    const tensor = isTensorLike(value)
+      ? { shape: value.shape, dtype: value.dtype, bytes: byteSize(value) }
+      : { shape: null, dtype: null, bytes: null }
+    found.set(path, { path, value, ...tensor, origin: originOf(node) })
+  }
+  return [...found.values()].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))
+}

@@ -1,0 +1,184 @@
+// The parameters of a function, read from its source: names, defaults, patterns. JavaScript has no other way to them.
+import { parseExpressionAt } from 'acorn'
+import type { ArrowFunctionExpression, Expression, FunctionExpression, Node as Syntax, ObjectPattern, Pattern } from 'acorn'
+
+/** A parameter of a function. */
+export interface Parameter {
+  /** Its name; `arg0` for a pattern. */
+  readonly name: string
+  /** Its default where the source tells it without running anything; `[]` for none, or one that cannot be told. */
+  readonly default: readonly [unknown?]
+  /** For `...rest`. */
+  readonly rest: boolean
+  /** For `...rest`: one more than the highest index, when the function only ever reads single elements (`rest[1]`); null otherwise. */
+  readonly elements: number | null
+  /** For a pattern of plain properties, `{ scale = 2, bias }`: those. null for anything else. */
+  readonly properties: readonly Property[] | null
+}
+
+/** A property that a parameter's pattern takes apart. */
+export interface Property {
+  readonly name: string
+  readonly default: readonly [unknown?]
+}
+
+type AnyFunction = (...args: never[]) => unknown
+
+const cache = new WeakMap<AnyFunction, readonly Parameter[]>()
+
+/** The parameters of a function. One whose source is hidden (native, bound) has `arg0`, `arg1`, … */
+export function parametersOf(fn: AnyFunction): readonly Parameter[] {
+  let parameters = cache.get(fn)
+  if (parameters === undefined) {
+    const parsed = parseFunction(String(fn))
+    parameters =
+      parsed === null
+        ? Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`))
+        : parsed.params.map((pattern, i) => parameterOf(pattern, i, parsed))
+    cache.set(fn, parameters)
+  }
+  return parameters
+}
+
+const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null })
+
+function parseFunction(source: string): FunctionExpression | ArrowFunctionExpression | null {
+  // Methods (`forward(x) {…}`) only parse inside an object; functions and arrows as they are.
+  for (const [text, method] of [
+    [`(${source})`, false],
+    [`({${source}})`, true],
+  ] as const) {
+    try {
+      const expression = parseExpressionAt(text, 0, { ecmaVersion: 'latest' })
+      if (!method && (expression.type === 'FunctionExpression' || expression.type === 'ArrowFunctionExpression')) return expression
+      if (method && expression.type === 'ObjectExpression') {
+        const [property] = expression.properties
+        if (property?.type === 'Property' && property.value.type === 'FunctionExpression') return property.value
+      }
+    } catch {
+      // Not of this form.
+    }
+  }
+  return null
+}
+
+function parameterOf(pattern: Pattern, index: number, fn: FunctionExpression | ArrowFunctionExpression): Parameter {
+  if (pattern.type === 'Identifier') return plain(pattern.name)
+  if (pattern.type === 'RestElement') return restOf(pattern.argument, index, fn)
+  if (pattern.type === 'AssignmentPattern') {
+    const inner = parameterOf(pattern.left, index, fn)
+    const value = constantOf(pattern.right)
+    // `{ scale = 2 } = {}`: each property has a default of its own, and the empty object none of them.
+    const own = inner.properties !== null && value !== null && isEmptyObject(value[0])
+    return { ...inner, default: value ?? [], properties: own ? inner.properties : null }
+  }
+  if (pattern.type === 'ObjectPattern') return { ...plain(`arg${index}`), properties: propertiesOf(pattern) }
+  return plain(`arg${index}`)
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+
+function propertiesOf(pattern: ObjectPattern): readonly Property[] | null {
+  const properties: Property[] = []
+  for (const property of pattern.properties) {
+    if (property.type !== 'Property' || property.computed || property.key.type !== 'Identifier') return null
+    const { value } = property
+    if (value.type === 'Identifier') properties.push({ name: property.key.name, default: [] })
+    else if (value.type === 'AssignmentPattern' && value.left.type === 'Identifier') {
+      const constant = constantOf(value.right)
+      if (constant === null) return null
+      properties.push({ name: property.key.name, default: constant })
+    } else return null
+  }
+  return properties
+}
+
+/** The value of an expression that is written down: literals, and arrays and objects of them. null for anything else. */
+function constantOf(expression: Expression): [unknown] | null {
+  switch (expression.type) {
+    case 'Literal':
+      return 'regex' in expression && expression.regex !== undefined && expression.regex !== null ? null : [expression.value]
+    case 'TemplateLiteral':
+      return expression.expressions.length === 0 ? [expression.quasis[0]?.value.cooked] : null
+    case 'Identifier':
+      return expression.name === 'undefined' ? [undefined] : expression.name === 'Infinity' ? [Infinity] : expression.name === 'NaN' ? [NaN] : null
+    case 'UnaryExpression': {
+      const value = constantOf(expression.argument)
+      if (value === null) return null
+      return expression.operator === '-' ? [-(value[0] as number)] : expression.operator === '!' ? [!(value[0] as boolean)] : null
+    }
+    case 'ArrayExpression': {
+      const items = expression.elements.map((e) => (e === null || e.type === 'SpreadElement' ? null : constantOf(e)))
+      return items.includes(null) ? null : [items.map((item) => item?.[0])]
+    }
+    case 'ObjectExpression': {
+      const made: Record<string, unknown> = {}
+      for (const property of expression.properties) {
+        if (property.type !== 'Property' || property.computed || property.kind !== 'init' || property.key.type !== 'Identifier') return null
+        const value = constantOf(property.value)
+        if (value === null) return null
+        made[property.key.name] = value[0]
+      }
+      return [made]
+    }
+    default:
+      return null
+  }
+}
+
+function restOf(pattern: Pattern, index: number, fn: FunctionExpression | ArrowFunctionExpression): Parameter {
+  if (pattern.type === 'ArrayPattern') {
+    const known = pattern.elements.every((e) => e === null || e.type !== 'RestElement')
+    return { ...plain(`arg${index}`), rest: true, elements: known ? pattern.elements.length : null }
+  }
+  if (pattern.type !== 'Identifier') return { ...plain(`arg${index}`), rest: true }
+  return { ...plain(pattern.name), rest: true, elements: elementsRead(pattern.name, fn.body) }
+}
+
+/** How many leading elements of the array `name` a function body reads, when it does nothing else with it; null otherwise. */
+function elementsRead(name: string, body: Syntax): number | null {
+  let count = 0
+  let onlyElements = true
+  const visit = (node: Syntax, parent: Syntax | null, key: string): void => {
+    if (node.type === 'Identifier' && (node as Syntax & { name: string }).name === name) {
+      if (parent !== null && isName(parent, key)) return
+      const index = parent === null ? null : indexIn(parent, node)
+      if (index === null) onlyElements = false
+      else count = Math.max(count, index + 1)
+      return
+    }
+    for (const [childKey, child] of Object.entries(node)) {
+      for (const item of Array.isArray(child) ? child : [child]) if (isSyntax(item)) visit(item, node, childKey)
+    }
+  }
+  visit(body, null, '')
+  return onlyElements ? count : null
+}
+
+const isSyntax = (value: unknown): value is Syntax => typeof value === 'object' && value !== null && typeof (value as Syntax).type === 'string'
+
+/** Whether an identifier at this place is a property's name and no variable. */
+function isName(parent: Syntax, key: string): boolean {
+  const { computed, shorthand } = parent as Syntax & { computed?: boolean; shorthand?: boolean }
+  return (
+    (parent.type === 'MemberExpression' && key === 'property' && computed !== true) ||
+    (parent.type === 'Property' && key === 'key' && computed !== true && shorthand !== true)
+  )
+}
+
+/** The index when the identifier is read as `rest[2]`, or as generated code does, `operator.getitem(rest, 2)`. */
+function indexIn(parent: Syntax, identifier: Syntax): number | null {
+  const { object, property, computed } = parent as Syntax & { object?: Syntax; property?: Syntax; computed?: boolean }
+  if (parent.type === 'MemberExpression' && object === identifier && computed === true && property !== undefined) return wholeNumber(property)
+  if (parent.type !== 'CallExpression') return null
+  const { callee, arguments: args } = parent as Syntax & { callee: Syntax; arguments: readonly Syntax[] }
+  const called = callee as Syntax & { object?: { name?: string }; property?: { name?: string } }
+  const isGetitem = called.object?.name === 'operator' && called.property?.name === 'getitem'
+  return isGetitem && args[0] === identifier && args[1] !== undefined ? wholeNumber(args[1]) : null
+}
+
+function wholeNumber(node: Syntax): number | null {
+  const { value } = node as Syntax & { value?: unknown }
+  return node.type === 'Literal' && typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
+}

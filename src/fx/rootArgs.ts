@@ -1,0 +1,177 @@
+// The inputs of a trace: placeholders for a function's parameters, values for those that concreteArgs fixes, and how the generated function takes
+// them (plain parameters, nested values, options objects).
+import { ArgumentError } from '../errors/index.ts'
+import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
+import type { TreeSpec } from '../pytree/index.ts'
+import { _assert, _assertIsNone } from './assertions.ts'
+import { formatArg } from './format.ts'
+import type { Argument } from './node.ts'
+import { operator } from './operator.ts'
+import { parametersOf } from './parameters.ts'
+import type { Parameter } from './parameters.ts'
+import { PHBase, PHWithMeta } from './placeholderValue.ts'
+import { lazyProxy, nodeOf } from './proxy.ts'
+import type { Proxied } from './proxy.ts'
+import { PyTreeCodeGen } from './pytreeCodegen.ts'
+import { TraceError } from './traceError.ts'
+import type { TracerBase } from './tracerBase.ts'
+
+/**
+ * Values for parameters: by name, or an array with one for each parameter. `PH`, alone or nested, stays an input; anything else is fixed: the
+ * program is traced for that value, and the graph asserts that it gets it.
+ */
+export type ConcreteArgs = Readonly<Record<string, unknown>> | readonly unknown[]
+
+/** What a function is called with for a trace, and what is done with its result. */
+export interface RootArgs {
+  readonly values: readonly unknown[]
+  /** The value of the output node: of a nested result the leaves, when the generated function takes nested values. */
+  finish(result: unknown): unknown
+}
+
+const LEAF: TreeSpec = { kind: 'leaf' }
+
+/** Makes the placeholders for `fn`. Throws ArgumentError for concreteArgs that do not fit, TraceError for a rest parameter of unknown length. */
+export function makeRootArgs(tracer: TracerBase, fn: (...args: never[]) => unknown, concreteArgs: ConcreteArgs): RootArgs {
+  return new RootArgsMaker(tracer, parametersOf(fn), concreteArgs).make()
+}
+
+class RootArgsMaker {
+  readonly #tracer: TracerBase
+  readonly #parameters: readonly Parameter[]
+  readonly #concrete: ReadonlyMap<string, unknown>
+  /** For a function of only `...rest`: the values of an array of concreteArgs. */
+  readonly #restValues: readonly unknown[] | null
+  readonly #names: string[] = []
+  readonly #specs: TreeSpec[] = []
+  readonly #patterns: number[] = []
+
+  constructor(tracer: TracerBase, parameters: readonly Parameter[], concreteArgs: ConcreteArgs) {
+    this.#tracer = tracer
+    this.#parameters = parameters
+    const positional = isArray(concreteArgs)
+    this.#restValues = positional && parameters.length === 1 && parameters[0]?.rest === true ? concreteArgs : null
+    if (this.#restValues !== null) this.#concrete = new Map()
+    else this.#concrete = positional ? this.#byPosition(concreteArgs) : this.#byName(concreteArgs)
+  }
+
+  #byPosition(values: readonly unknown[]): ReadonlyMap<string, unknown> {
+    if (values.length !== this.#parameters.length)
+      throw new ArgumentError(
+        `concreteArgs: Tracing expected ${this.#parameters.length} arguments but got ${values.length} concrete arguments; pass one value for each parameter, fx.PH for those that stay inputs.`,
+      )
+    return new Map(this.#parameters.map((p, i) => [p.name, values[i]]))
+  }
+
+  #byName(values: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
+    const names = this.#parameters.map((p) => p.name)
+    const unknown = Object.keys(values).find((name) => !names.includes(name))
+    if (unknown !== undefined)
+      throw new ArgumentError(`concreteArgs: the function has no parameter '${unknown}'; its parameters are ${names.join(', ') || 'none'}.`)
+    return new Map(Object.entries(values))
+  }
+
+  make(): RootArgs {
+    const values = this.#restValues === null ? this.#parameters.flatMap((p) => this.#valuesOf(p)) : this.#restInputs(this.#restValues)
+    if (this.#specs.every((s) => s.kind === 'leaf')) return { values, finish: (result) => result }
+    // Options objects alone do not make the result a nested value of its own.
+    const nested = this.#specs.some((s, i) => s.kind !== 'leaf' && !this.#patterns.includes(i))
+    const { graph } = this.#tracer
+    const info = { origArgs: this.#names, inSpec: { kind: 'array' as const, children: this.#specs }, patterns: this.#patterns }
+    graph.setCodegen(new PyTreeCodeGen({ ...info, outSpec: null }))
+    const finish = (result: unknown): unknown => {
+      if (!nested) return result
+      const { leaves, spec } = treeFlatten(result)
+      graph.setCodegen(new PyTreeCodeGen({ ...info, outSpec: spec }))
+      return leaves
+    }
+    return { values, finish }
+  }
+
+  /** Every value of a function of only `...rest` is an input of its own. */
+  #restInputs(values: readonly unknown[]): Proxied[] {
+    return values.map((value, i) => {
+      const input = this.#tracer.createProxy('placeholder', `input_${i}`, [], {})
+      if (value instanceof PHWithMeta) transferAttributes(value, input)
+      return input
+    })
+  }
+
+  #valuesOf(parameter: Parameter): unknown[] {
+    const { name, rest, properties } = parameter
+    if (this.#concrete.has(name)) return rest ? this.#concreteRest(parameter) : [this.#concreteValue(parameter, this.#concrete.get(name))]
+    if (rest) return this.#restElements(parameter)
+    if (properties !== null) return [this.#optionsObject(parameter)]
+    this.#describe(name, LEAF)
+    return [this.#tracer.createProxy('placeholder', name, parameter.default, {})]
+  }
+
+  #describe(name: string, spec: TreeSpec): void {
+    this.#names.push(name)
+    this.#specs.push(spec)
+  }
+
+  #concreteValue(parameter: Parameter, value: unknown): unknown {
+    const { leaves, spec } = treeFlatten(value)
+    this.#describe(parameter.name, spec)
+    return treeUnflatten(
+      leaves.map((leaf, i) => this.#specialize(parameter, leaf, i + 1, spec.kind === 'leaf' ? parameter.default : [])),
+      spec,
+    )
+  }
+
+  /** `{ rest: [PH, 2] }`: as many inputs as there are values. */
+  #concreteRest(parameter: Parameter): unknown[] {
+    const values = this.#concrete.get(parameter.name)
+    if (!isArray(values)) throw new ArgumentError(`concreteArgs: '${parameter.name}' is a rest parameter; give it an array of values.`)
+    return values.map((value, i) => {
+      this.#describe(`${parameter.name}_${i + 1}`, LEAF)
+      return this.#specialize(parameter, value, i + 1, [])
+    })
+  }
+
+  /** One input for a leaf. A fixed one keeps its input as well, with an assertion. */
+  #specialize({ name }: Parameter, value: unknown, position: number, fallback: readonly [unknown?]): unknown {
+    const input = this.#tracer.createProxy('placeholder', `${name}_${position}`, fallback, {})
+    if (value instanceof PHBase) {
+      if (value instanceof PHWithMeta) transferAttributes(value, input)
+      return input
+    }
+    const specialized = `${name} has been specialized to have value ${formatArg(value as Argument)} but got another value`
+    if (value === null || value === undefined) _assertIsNone(input, specialized)
+    else if (['number', 'string', 'boolean', 'bigint'].includes(typeof value)) _assert(operator.eq(input, value), specialized)
+    else
+      console.warn(
+        `Was not able to add assertion to guarantee correct input ${name} to specialized function. It is up to the user to make sure that your inputs match the inputs you specialized the function with.`,
+      )
+    return value
+  }
+
+  /** `...rest` without values: an input for all, of which the program reads elements. */
+  #restElements(parameter: Parameter): unknown[] {
+    const { name, elements } = parameter
+    if (elements === null)
+      throw new TraceError(
+        `the rest parameter ...${name} has no known length, and the function does more with it than read single elements (${name}[0])`,
+        `Say how many there are: symbolicTrace(fn, { concreteArgs: { ${name}: [fx.PH, fx.PH] } }).`,
+      )
+    this.#describe(name, LEAF)
+    const all = this.#tracer.createProxy('placeholder', `*${name}`, [], {})
+    return Array.from({ length: elements }, (_, i) => lazyProxy(this.#tracer, () => operator.getitem(all, i) as Proxied))
+  }
+
+  /** `{ scale = 2, bias }`: an input for each property, as Python's keyword arguments. */
+  #optionsObject(parameter: Parameter): unknown {
+    const properties = parameter.properties ?? []
+    this.#patterns.push(this.#names.length)
+    this.#describe(parameter.name, { kind: 'object', keys: properties.map((p) => p.name), children: properties.map(() => LEAF) })
+    return Object.fromEntries(properties.map((p) => [p.name, this.#tracer.createProxy('placeholder', p.name, p.default, {})]))
+  }
+}
+
+const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
+/** What a PH of the user's says about the input goes into the meta of its node. */
+function transferAttributes(from: PHWithMeta, to: Proxied): void {
+  for (const [key, value] of Object.entries(from)) if (typeof value !== 'function' && !key.startsWith('_')) nodeOf(to).meta[key] = value
+}
