@@ -7,9 +7,9 @@ import { Slice } from './slice.ts'
 
 type Binary = (a: never, b: never) => unknown
 
-function named<F extends TargetFunction>(name: string, fn: F): F {
+function named<F extends TargetFunction>(name: string, fn: F, isPlain: (...args: readonly unknown[]) => boolean = () => false): F {
   const withOverride = ((...args: unknown[]): unknown => {
-    const override = findOverride(args)
+    const override = isPlain(...args) ? null : findOverride(args)
     return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride as TargetFunction, args, {})
   }) as F
   Object.defineProperty(withOverride, 'name', { value: name })
@@ -106,17 +106,20 @@ export const operator: Readonly<
     (a, b) => call(b, 'ne', a),
   ),
   neg: named('neg', (a: unknown): unknown => (typeof a === 'number' ? -a : call(a as Record<string, Binary>, 'neg'))),
-  getitem: named('getitem', (value: unknown, index: unknown): unknown => {
-    if (Array.isArray(value))
-      return index instanceof Slice
-        ? value.slice((index.start as number | null) ?? 0, (index.stop as number | null) ?? undefined)
-        : value.at(index as number)
-    if (value instanceof Map) return value.get(index)
-    if (typeof value === 'object' && value !== null && 'getitem' in value) return (value as { getitem(i: unknown): unknown }).getitem(index)
-    if (typeof value === 'object' && value !== null && 'select' in value && typeof index === 'number')
-      return (value as { select(dim: number, i: number): unknown }).select(0, index)
-    return (value as Record<string, unknown>)[index as string]
-  }),
+  getitem: named('getitem', getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
+}
+
+/** An element of an array that holds traced values is no operation on them. */
+function getItem(value: unknown, index: unknown): unknown {
+  if (Array.isArray(value))
+    return index instanceof Slice
+      ? value.slice((index.start as number | null) ?? 0, (index.stop as number | null) ?? undefined)
+      : value.at(index as number)
+  if (value instanceof Map) return value.get(index)
+  if (typeof value === 'object' && value !== null && 'getitem' in value) return (value as { getitem(i: unknown): unknown }).getitem(index)
+  if (typeof value === 'object' && value !== null && 'select' in value && typeof index === 'number')
+    return (value as { select(dim: number, i: number): unknown }).select(0, index)
+  return (value as Record<string, unknown>)[index as string]
 }
 
 function notNumbers(name: string): never {

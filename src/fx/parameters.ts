@@ -25,12 +25,19 @@ export interface Property {
 type AnyFunction = (...args: never[]) => unknown
 
 const cache = new WeakMap<AnyFunction, readonly Parameter[]>()
+const sources = new WeakMap<AnyFunction, string>()
+
+/** Says that a function stands for another, whose source this is: its parameters are those of `source`. */
+export function standsFor<F extends AnyFunction>(fn: F, source: string): F {
+  sources.set(fn, source)
+  return fn
+}
 
 /** The parameters of a function. One whose source is hidden (native, bound) has `arg0`, `arg1`, … */
 export function parametersOf(fn: AnyFunction): readonly Parameter[] {
   let parameters = cache.get(fn)
   if (parameters === undefined) {
-    const parsed = parseFunction(String(fn))
+    const parsed = parseFunction(sources.get(fn) ?? String(fn))
     parameters =
       parsed === null
         ? Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`))
@@ -142,7 +149,8 @@ function elementsRead(name: string, body: Syntax): number | null {
   let onlyElements = true
   const visit = (node: Syntax, parent: Syntax | null, key: string): void => {
     if (node.type === 'Identifier' && (node as Syntax & { name: string }).name === name) {
-      if (parent !== null && isName(parent, key)) return
+      // `rest = null` is how generated code releases it.
+      if (parent !== null && (isName(parent, key) || (parent.type === 'AssignmentExpression' && key === 'left'))) return
       const index = parent === null ? null : indexIn(parent, node)
       if (index === null) onlyElements = false
       else count = Math.max(count, index + 1)

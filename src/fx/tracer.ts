@@ -8,11 +8,13 @@ import type { AutowrapModules } from './autowrap.ts'
 import { byteSize } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Graph } from './graph.ts'
+import { GraphModule } from './graphModule.ts'
 import { isProxyableInstance } from './instances.ts'
 import { interceptTensors } from './moduleAccess.ts'
 import { refuseMutation } from './mutation.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from './node.ts'
 import { originOf } from './origin.ts'
+import { standsFor } from './parameters.ts'
 import { proxyLike } from './parameterProxy.ts'
 import { isProxy, nodeOf } from './proxy.ts'
 import type { Proxied } from './proxy.ts'
@@ -213,7 +215,7 @@ export class Tracer extends TracerBase {
     const isModule = root instanceof Module
     if (!isModule && typeof root !== 'function')
       throw new ArgumentError(`trace: Expected a function or a Module, got ${root === null ? 'null' : typeof root}.`)
-    const fn = isModule ? (root as unknown as Record<string, unknown>)[this.tracedFuncName] : root
+    const fn = isModule ? this.#method(root) : root
     if (typeof fn !== 'function')
       throw new ArgumentError(
         `traced_func_name=${this.tracedFuncName} doesn't exist in ${root.constructor.name}: set tracedFuncName to one of its methods.`,
@@ -233,6 +235,13 @@ export class Tracer extends TracerBase {
         if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, path === '' ? name : `${path}.${name}`)
     }
     return fn as (...args: readonly unknown[]) => unknown
+  }
+
+  #method(root: Module): unknown {
+    const fn = (root as unknown as Record<string, unknown>)[this.tracedFuncName]
+    if (!(root instanceof GraphModule) || fn !== GraphModule.prototype.forward) return fn
+    // Its parameters are those of the generated code.
+    return standsFor((...args: readonly unknown[]): unknown => root.forward(...args), root.code)
   }
 
   #read(path: string, value: TensorLike, kind: 'parameter' | 'buffer' | 'constant'): unknown {
