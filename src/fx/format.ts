@@ -105,7 +105,7 @@ export function formatGraph(graph: Graph): string {
   return lines.join('\n')
 }
 
-/** One more column of {@link formatTabular}: its title, and a node's cell. */
+/** One more column of `formatTabular`: its title, and a node's cell. */
 export type TableColumn = readonly [title: string, cell: (node: Node) => string]
 
 const COLUMNS: readonly TableColumn[] = [

@@ -207,7 +207,8 @@ export class Interpreter {
     if (target === '__call__') return (self as TargetFunction)(...withOptions(rest, kwargs))
     const method = (self as Record<string, unknown>)[target]
     if (typeof method !== 'function') throw new GraphError(`call_method: the value has no method '${target}'.`)
-    return (method as (...a: readonly unknown[]) => unknown).apply(self, withOptions(rest, kwargs))
+    // Not `method.apply`: on a traced value that would be one more attribute.
+    return Reflect.apply(method as (...a: readonly unknown[]) => unknown, self, withOptions(rest, kwargs))
   }
 
   callModule(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {

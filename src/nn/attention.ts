@@ -41,7 +41,7 @@ export class MultiheadAttention extends Module {
   readonly numHeads: number
   readonly dropout: number
   readonly batchFirst: boolean
-  /** [3 * embedDim, embedDim]: query, key, value. */
+  /** Shape `[3 * embedDim, embedDim]`: the rows of query, key and value. */
   inProjWeight: Parameter
   inProjBias: Parameter | null
   readonly outProj: Linear
