@@ -1,6 +1,6 @@
 // wrap: a function that is recorded as one call when it meets a traced value, instead of being traced through.
 import { ArgumentError } from '../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget, targetInfo } from '../protocol/index.ts'
+import { OVERRIDE, findOverride, nameTarget } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 
@@ -12,8 +12,9 @@ export interface WrapOptions {
   readonly effects?: Effects
 }
 
-/** Functions that were wrapped before, and the wrapped ones themselves. */
-const wrapped = new WeakMap<TargetFunction, TargetFunction>()
+/** Functions that were wrapped before: what was made of them, by qualified name. */
+const wrapped = new WeakMap<TargetFunction, Map<string, TargetFunction>>()
+const leaves = new WeakSet<TargetFunction>()
 
 /**
  * Returns `fn` as a leaf of tracing; PyTorch's torch.fx.wrap, which patches the module instead (JavaScript's imports cannot be patched).
@@ -30,8 +31,9 @@ export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {})
   const given = options.name ?? fn.name
   if (given === '') throw new ArgumentError('wrap: an anonymous function needs a name: wrap(fn, { name }).')
   const name = given.includes('.') ? given : `user.${given}`
-  const known = wrapped.get(fn)
-  if (known !== undefined && (known === fn || targetInfo(known)?.name === name)) return known as F
+  if (leaves.has(fn)) return fn
+  const known = wrapped.get(fn)?.get(name)
+  if (known !== undefined) return known as F
   const leaf = function (this: unknown, ...args: readonly unknown[]): unknown {
     const override = findOverride(args)
     if (override === null) return fn.apply(this, [...args])
@@ -42,7 +44,7 @@ export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {})
   }
   Object.defineProperty(leaf, 'name', { value: given.slice(given.lastIndexOf('.') + 1) })
   nameTarget(leaf as TargetFunction, { name, effects: options.effects ?? 'pure' })
-  wrapped.set(fn, leaf as TargetFunction)
-  wrapped.set(leaf as TargetFunction, leaf as TargetFunction)
+  leaves.add(leaf as TargetFunction)
+  wrapped.set(fn, (wrapped.get(fn) ?? new Map<string, TargetFunction>()).set(name, leaf as TargetFunction))
   return leaf as unknown as F
 }

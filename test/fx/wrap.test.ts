@@ -83,6 +83,8 @@ describe('wrap', () => {
     const wrapped = wrap(plus, { name: 'test.wrap.plus' })
     expect(wrap(plus, { name: 'test.wrap.plus' })).toBe(wrapped)
     expect(wrap(wrapped)).toBe(wrapped)
+    expect(wrap(plus, { name: 'test.wrap.alias' })).not.toBe(wrapped)
+    expect(wrap(plus, { name: 'test.wrap.plus' })).toBe(wrapped)
   })
 
   it('its nodes are marked', () => {
