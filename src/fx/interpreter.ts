@@ -103,8 +103,8 @@ export class Interpreter {
         this.#failed(node, error)
       }
       this.env.set(node, output)
-      if (node.op === 'output') break
       release(node)
+      if (node.op === 'output') break
     }
     return processIo ? this.graph.processOutputs(output) : output
   }
@@ -126,8 +126,8 @@ export class Interpreter {
         this.#failed(node, error)
       }
       this.env.set(node, value)
-      if (node.op === 'output') return value
       release(node)
+      if (node.op === 'output') return value
     }
     return undefined
   }
