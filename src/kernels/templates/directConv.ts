@@ -1,17 +1,11 @@
 // Direct convolution: for constant sizes, stride 1 and dilation 1, the register tile of the matrix product reads the (padded) image itself, where
 // the general template first lays it out as a matrix. Four output channels by eight pixels; a table has the offsets of the window's elements.
-import type { CompiledKernel, GemmSpec } from './contracts.ts'
-import { instantiate } from './compile.ts'
-import { local, read } from './loopIr.ts'
-import type { Local, Stmt } from './loopIr.ts'
-import { printKernel } from './print.ts'
-import { touchesFloat64 } from './analysis.ts'
-import { LoopWriter, PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
+import type { CompiledKernel, GemmSpec } from '../contracts.ts'
+import type { FunctionBuilder } from '../wasm/assembler.ts'
+import type { LoopWriter } from './loopWriter.ts'
+import { PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
 import type { ConvSizes } from './paddedImages.ts'
-import { ModuleBuilder } from './wasm/assembler.ts'
-import type { FunctionBuilder, ValueType } from './wasm/assembler.ts'
-import { StatementEmitter } from './wasm/emit.ts'
-import { MathLibrary } from './wasm/mathLibrary.ts'
+import { TemplateWriter, compileTemplate, hasWideEpilogue } from './template.ts'
 
 const ROWS = 4
 const COLS = 8
@@ -24,7 +18,7 @@ function constants(spec: GemmSpec): { readonly g: ConvSizes; readonly m: number;
 }
 
 /** Whether {@link compileDirectConv} can take the problem. */
-export const fitsDirectConv = (spec: GemmSpec): boolean => constants(spec) !== null && !touchesFloat64(spec.epilogue(read(local('acc', 'float32'))))
+export const fitsDirectConv = (spec: GemmSpec): boolean => constants(spec) !== null && hasWideEpilogue(spec)
 
 /** Bytes of scratch that the kernel needs: packed weights, one padded image, the offsets. 0 when the template does not fit. */
 export function directConvScratchBytes(spec: GemmSpec): number {
@@ -34,109 +28,62 @@ export function directConvScratchBytes(spec: GemmSpec): number {
   return 4 * (Math.ceil(m / ROWS) * ROWS * k + k) + paddedBytes(g) + 256
 }
 
-const cache = new Map<string, CompiledKernel>()
-
 /** Compiles the convolution; the same problem is compiled once. */
-export function compileDirectConv(spec: GemmSpec): CompiledKernel {
-  const { a, b } = spec
-  const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: spec.epilogue(read(local('acc', 'float32'))) })
-  const key = JSON.stringify([
-    spec.batch[0]?.extent,
-    spec.rows.extent,
-    a.buffer.name,
-    a.rowStride,
-    a.colStride,
-    b.buffer.name,
-    b.batchStrides,
-    b.gather,
-    epilogue,
-  ])
-  let known = cache.get(key)
-  if (known === undefined) {
-    const wasm = new DirectConvEmitter(spec).emit()
-    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
-    cache.set(key, known)
-  }
-  return known
-}
+export const compileDirectConv = (spec: GemmSpec): CompiledKernel =>
+  compileTemplate('direct convolution', spec, () => new DirectConvEmitter(spec).emit())
 
 class DirectConvEmitter {
   readonly #spec: GemmSpec
   readonly #g: ConvSizes
   readonly #m: number
   readonly #k: number
-  readonly #module = new ModuleBuilder()
+  readonly #t: TemplateWriter
   readonly #f: FunctionBuilder
   readonly #w: LoopWriter
   readonly #images: PaddedImages
-  readonly #emitter: StatementEmitter
-  readonly #acc: Local
-  readonly #body: readonly Stmt[]
   readonly #weights: number
   readonly #image: number
   readonly #table: number
 
   constructor(spec: GemmSpec) {
     this.#spec = spec
-    const problem = constants(spec) as NonNullable<ReturnType<typeof constants>>
-    this.#g = problem.g
-    this.#m = problem.m
-    this.#k = problem.k
-    this.#acc = local('acc', 'float32')
-    this.#body = spec.epilogue(read(this.#acc))
-    this.#module.importMemory()
-    const library = new MathLibrary(this.#module, this.#body)
-    const types = spec.params.map((p): ValueType =>
-      p.kind === 'scalar' ? (p.dtype === 'float32' ? 'f32' : p.dtype === 'float64' ? 'f64' : 'i32') : 'i32',
-    )
-    this.#f = this.#module.function(types, [], 'run')
-    this.#w = new LoopWriter(this.#f)
-    this.#images = new PaddedImages(this.#w, this.#g)
-    this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
-    this.#weights = this.#f.local('i32')
-    this.#image = this.#f.local('i32')
-    this.#table = this.#f.local('i32')
+    const { g, m, k } = constants(spec) as NonNullable<ReturnType<typeof constants>>
+    this.#g = g
+    this.#m = m
+    this.#k = k
+    this.#t = new TemplateWriter(spec)
+    this.#f = this.#t.f
+    this.#w = this.#t.w
+    this.#images = new PaddedImages(this.#w, g)
+    const after = (start: number, bytes: number): number =>
+      this.#w.let(() => {
+        this.#f.get(start)
+        this.#f.i32Const(bytes)
+        this.#f.op('i32.add')
+      })
+    this.#weights = this.#t.scratch()
+    this.#image = after(this.#weights, Math.ceil(m / ROWS) * ROWS * k * 4)
+    this.#table = after(this.#image, paddedBytes(g) + 64)
   }
 
   emit(): Uint8Array {
-    const f = this.#f
-    const scratch = this.#spec.params.length - 1
-    f.get(scratch)
-    f.i32Const(63)
-    f.op('i32.add')
-    f.i32Const(-64)
-    f.op('i32.and')
-    f.tee(this.#weights)
-    f.i32Const(Math.ceil(this.#m / ROWS) * ROWS * this.#k * 4)
-    f.op('i32.add')
-    f.tee(this.#image)
-    f.i32Const(paddedBytes(this.#g) + 64)
-    f.op('i32.add')
-    f.set(this.#table)
+    const { batch, b } = this.#spec
     this.#packWeights()
     this.#images.writeWindowTable(this.#table)
     this.#images.clear(this.#image, 1)
-    const images = this.#spec.batch[0] as GemmSpec['batch'][number]
-    this.#w.count(images.extent as number, 1, (image) => {
-      const source = this.#w.address(this.#buffer(this.#spec.b.buffer.name), image, (this.#spec.b.batchStrides[0] as number) * 4)
-      this.#images.copy(source, this.#image)
+    this.#w.count((batch[0] as GemmSpec['batch'][number]).extent as number, 1, (image) => {
+      this.#images.copy(this.#w.address(this.#t.param(b.buffer), image, (b.batchStrides[0] as number) * 4), this.#image)
       this.#product(image)
     })
-    return this.#module.finish()
-  }
-
-  #buffer(name: string): number {
-    return this.#spec.params.findIndex((p) => p.name === name)
+    return this.#t.finish()
   }
 
   /** Panels of four channels, depth-major; channels past the last are zero. */
   #packWeights(): void {
     const f = this.#f
     const { a } = this.#spec
-    const source = this.#buffer(a.buffer.name)
-    const to = f.local('i32')
-    f.get(this.#weights)
-    f.set(to)
+    const source = this.#t.param(a.buffer)
+    const to = this.#w.let(() => f.get(this.#weights))
     for (let row = 0; row < this.#m; row += ROWS) {
       this.#w.count(this.#k, 1, (depth) => {
         for (let r = 0; r < ROWS; r++) {
@@ -191,17 +138,8 @@ class DirectConvEmitter {
         f.i32Const(r)
         f.op('i32.add')
         f.set(at)
-        const loops = [
-          { loop: this.#spec.batch[0] as GemmSpec['rows'], counter: image },
-          { loop: this.#spec.rows, counter: at },
-          { loop: this.#spec.cols, counter: col },
-        ]
-        this.#emitter.epilogue(this.#body, {
-          loops,
-          lanes: this.#spec.cols,
-          wide: true,
-          values: [{ local: this.#acc, vectors: [sums[r * 2] as number, sums[r * 2 + 1] as number] }],
-        })
+        const loop = this.#spec.batch[0] as GemmSpec['batch'][number]
+        this.#t.epilogue([{ loop, counter: image }], at, col, [sums[r * 2] as number, sums[r * 2 + 1] as number], true)
       }
     })
   }

@@ -1,18 +1,12 @@
 // The weight gradient of a convolution, directly: for constant sizes, stride 1 and dilation 1, each element of the gradient is a dot product of
 // the output's gradient with the (padded) images, shifted by its place in the window. Four features by two window elements at a time, lanes along
 // pixels; the general template would first lay every image out as a matrix.
-import { touchesFloat64 } from './analysis.ts'
-import type { CompiledKernel, GemmSpec } from './contracts.ts'
-import { instantiate } from './compile.ts'
-import { local, read } from './loopIr.ts'
-import type { Local, Stmt } from './loopIr.ts'
-import { LoopWriter, PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
+import type { CompiledKernel, GemmSpec } from '../contracts.ts'
+import type { FunctionBuilder } from '../wasm/assembler.ts'
+import type { LoopWriter } from './loopWriter.ts'
+import { PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
 import type { ConvSizes } from './paddedImages.ts'
-import { printKernel } from './print.ts'
-import { ModuleBuilder } from './wasm/assembler.ts'
-import type { FunctionBuilder } from './wasm/assembler.ts'
-import { StatementEmitter, paramType } from './wasm/emit.ts'
-import { MathLibrary } from './wasm/mathLibrary.ts'
+import { TemplateWriter, compileTemplate, hasWideEpilogue } from './template.ts'
 
 /** Features of a tile. */
 const ROWS = 4
@@ -65,8 +59,7 @@ function layout(p: Problem): {
 }
 
 /** Whether {@link compileDirectConvWeight} can take the problem. */
-export const fitsDirectConvWeight = (spec: GemmSpec): boolean =>
-  problemOf(spec) !== null && !touchesFloat64(spec.epilogue(read(local('acc', 'float32'))))
+export const fitsDirectConvWeight = (spec: GemmSpec): boolean => problemOf(spec) !== null && hasWideEpilogue(spec)
 
 /** Bytes of scratch that the kernel needs; 0 when the template does not fit. */
 export function directConvWeightScratchBytes(spec: GemmSpec): number {
@@ -74,41 +67,16 @@ export function directConvWeightScratchBytes(spec: GemmSpec): number {
   return problem === null ? 0 : layout(problem).end + 64
 }
 
-const cache = new Map<string, CompiledKernel>()
-
 /** Compiles the weight gradient; the same problem is compiled once. */
-export function compileDirectConvWeight(spec: GemmSpec): CompiledKernel {
-  const { a, b } = spec
-  const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: spec.epilogue(read(local('acc', 'float32'))) })
-  const key = JSON.stringify([
-    spec.batch[0]?.extent,
-    spec.rows.extent,
-    a.buffer.name,
-    a.rowStride,
-    a.batchStrides,
-    b.buffer.name,
-    b.batchStrides,
-    b.gather,
-    epilogue,
-  ])
-  let known = cache.get(key)
-  if (known === undefined) {
-    const wasm = new WeightGradientEmitter(spec, problemOf(spec) as Problem).emit()
-    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
-    cache.set(key, known)
-  }
-  return known
-}
+export const compileDirectConvWeight = (spec: GemmSpec): CompiledKernel =>
+  compileTemplate('weight gradient of a convolution', spec, () => new WeightGradientEmitter(spec, problemOf(spec) as Problem).emit())
 
 class WeightGradientEmitter {
   readonly #spec: GemmSpec
   readonly #p: Problem
-  readonly #module = new ModuleBuilder()
+  readonly #t: TemplateWriter
   readonly #f: FunctionBuilder
   readonly #w: LoopWriter
-  readonly #emitter: StatementEmitter
-  readonly #acc: Local
-  readonly #body: readonly Stmt[]
   readonly #grads: number
   readonly #images: number
   readonly #windows: number
@@ -118,21 +86,26 @@ class WeightGradientEmitter {
   constructor(spec: GemmSpec, problem: Problem) {
     this.#spec = spec
     this.#p = problem
-    this.#acc = local('acc', 'float32')
-    this.#body = spec.epilogue(read(this.#acc))
-    this.#module.importMemory()
-    const library = new MathLibrary(this.#module, this.#body)
-    this.#f = this.#module.function(spec.params.map(paramType), [], 'run')
-    this.#w = new LoopWriter(this.#f)
-    this.#emitter = new StatementEmitter(library, this.#f, spec.params, this.#body)
-    const locals = Array.from({ length: 5 }, () => this.#f.local('i32')) as [number, number, number, number, number]
-    ;[this.#grads, this.#images, this.#windows, this.#pixels, this.#sums] = locals
+    this.#t = new TemplateWriter(spec)
+    this.#f = this.#t.f
+    this.#w = this.#t.w
+    const at = layout(problem)
+    const after = (bytes: number): number =>
+      this.#w.let(() => {
+        this.#f.get(this.#grads)
+        this.#f.i32Const(bytes)
+        this.#f.op('i32.add')
+      })
+    this.#grads = this.#t.scratch()
+    this.#images = after(at.images)
+    this.#windows = after(at.windows)
+    this.#pixels = after(at.pixels)
+    this.#sums = after(at.sums)
   }
 
   emit(): Uint8Array {
     const { g, images, group } = this.#p
     const padded = new PaddedImages(this.#w, g)
-    this.#placeScratch()
     padded.writeWindowTable(this.#windows)
     this.#fillOddWindow()
     this.#writePixelTable(padded)
@@ -147,41 +120,15 @@ class WeightGradientEmitter {
         this.#f.set(image)
         const { a, b } = this.#spec
         padded.copy(
-          this.#w.address(this.#buffer(b.buffer.name), image, (b.batchStrides[0] as number) * 4),
+          this.#w.address(this.#t.param(b.buffer), image, (b.batchStrides[0] as number) * 4),
           this.#w.address(this.#images, slot, paddedBytes(g)),
         )
-        this.#packGradient(this.#w.address(this.#buffer(a.buffer.name), image, (a.batchStrides[0] as number) * 4), slot)
+        this.#packGradient(this.#w.address(this.#t.param(a.buffer), image, (a.batchStrides[0] as number) * 4), slot)
       })
       this.#tiles()
     })
     this.#store()
-    return this.#module.finish()
-  }
-
-  #buffer(name: string): number {
-    return this.#spec.params.findIndex((p) => p.name === name)
-  }
-
-  #placeScratch(): void {
-    const f = this.#f
-    const at = layout(this.#p)
-    f.get(this.#spec.params.length - 1)
-    f.i32Const(63)
-    f.op('i32.add')
-    f.i32Const(-64)
-    f.op('i32.and')
-    f.set(this.#grads)
-    for (const [target, bytes] of [
-      [this.#images, at.images],
-      [this.#windows, at.windows],
-      [this.#pixels, at.pixels],
-      [this.#sums, at.sums],
-    ] as const) {
-      f.get(this.#grads)
-      f.i32Const(bytes)
-      f.op('i32.add')
-      f.set(target)
-    }
+    return this.#t.finish()
   }
 
   /** An odd number of window elements: the last tile computes the first element again, and drops it. */
@@ -368,15 +315,10 @@ class WeightGradientEmitter {
     this.#w.count(m, 1, (row) => {
       const line = this.#w.address(this.#sums, row, packedCols(k) * 4)
       const site = (col: number, wide: boolean): void => {
-        const { batch: _, rows, cols } = this.#spec
-        const loops = [
-          { loop: rows, counter: row },
-          { loop: cols, counter: col },
-        ]
         this.#w.offset(line, col, 4)
         f.memory(wide ? 'v128.load' : 'v128.load32_splat')
         f.set(value)
-        this.#emitter.epilogue(this.#body, { loops, lanes: cols, wide, values: [{ local: this.#acc, vectors: [value] }] })
+        this.#t.epilogue([], row, col, [value], wide)
       }
       this.#w.count(whole, 4, (col) => site(col, true))
       this.#w.count(k - whole, 1, (left) => {

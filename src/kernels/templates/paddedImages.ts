@@ -1,7 +1,7 @@
 // Padded copies of images in a kernel's scratch memory, for convolutions that read windows of them without a test at the borders:
-// constant sizes, stride 1, dilation 1. Also the small loop writer that the direct convolution kernels are written with.
-import type { ConvGather, GemmSpec } from './contracts.ts'
-import type { FunctionBuilder } from './wasm/assembler.ts'
+// constant sizes, stride 1, dilation 1.
+import type { ConvGather, GemmSpec } from '../contracts.ts'
+import type { LoopWriter } from './loopWriter.ts'
 
 /** The sizes of a convolution in numbers. */
 export type ConvSizes = { readonly [K in keyof ConvGather]: ConvGather[K] extends boolean ? boolean : number }
@@ -26,71 +26,6 @@ const paddedHeight = (g: ConvSizes): number => g.outHeight + g.kernelHeight - 1
 
 /** Bytes of one padded image. */
 export const paddedBytes = (g: ConvSizes): number => 4 * g.channels * paddedHeight(g) * paddedWidth(g)
-
-/** Writes counted loops and addresses into a function. */
-export class LoopWriter {
-  readonly f: FunctionBuilder
-
-  constructor(f: FunctionBuilder) {
-    this.f = f
-  }
-
-  /** `for (counter = 0; counter < limit; counter += step)`; the limit is a constant or an i32 local that is not 0. */
-  count(limit: number | { readonly local: number }, step: number, body: (counter: number) => void): void {
-    const { f } = this
-    if (typeof limit === 'number' && limit <= 0) return
-    const counter = f.local('i32')
-    f.i32Const(0)
-    f.set(counter)
-    f.loop((again) => {
-      body(counter)
-      f.get(counter)
-      f.i32Const(step)
-      f.op('i32.add')
-      f.tee(counter)
-      if (typeof limit === 'number') f.i32Const(limit)
-      else f.get(limit.local)
-      f.op('i32.lt_s')
-      f.brIf(again)
-    })
-  }
-
-  /** Pushes base + counter * bytes. */
-  offset(base: number, counter: number, bytes: number): void {
-    const { f } = this
-    f.get(base)
-    f.get(counter)
-    f.i32Const(bytes)
-    f.op('i32.mul')
-    f.op('i32.add')
-  }
-
-  /** A new local with base + counter * bytes. */
-  address(base: number, counter: number, bytes: number): number {
-    const at = this.f.local('i32')
-    this.offset(base, counter, bytes)
-    this.f.set(at)
-    return at
-  }
-
-  /** Zeroes that many bytes, rounded up to whole vectors, from the address in `base`. */
-  clear(base: number, bytes: number): void {
-    this.count(Math.ceil(bytes / 16), 1, (i) => {
-      this.offset(base, i, 16)
-      this.f.f32x4Const(0)
-      this.f.memory('v128.store')
-    })
-  }
-
-  /** pointer += bytes. */
-  advance(pointer: number, bytes: number): void {
-    const { f } = this
-    f.get(pointer)
-    f.i32Const(bytes)
-    f.op('i32.add')
-    f.set(pointer)
-  }
-}
 
 /** Writes the code that keeps padded images. */
 export class PaddedImages {

@@ -1,0 +1,121 @@
+// What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
+import { touchesFloat64 } from '../analysis.ts'
+import { instantiate } from '../compile.ts'
+import type { CompiledKernel, GemmSpec } from '../contracts.ts'
+import { InternalError } from '../../errors/index.ts'
+import { local, read } from '../loopIr.ts'
+import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
+import { printKernel } from '../print.ts'
+import { ModuleBuilder } from '../wasm/assembler.ts'
+import type { FunctionBuilder } from '../wasm/assembler.ts'
+import { StatementEmitter, paramType } from '../wasm/emit.ts'
+import { MathLibrary } from '../wasm/mathLibrary.ts'
+import { LoopWriter } from './loopWriter.ts'
+import type { Count } from './loopWriter.ts'
+
+const epilogueOf = (spec: GemmSpec): { acc: Local; body: readonly Stmt[] } => {
+  const acc = local('acc', 'float32')
+  return { acc, body: spec.epilogue(read(acc)) }
+}
+
+/** Whether the epilogue can run on vectors: float64 has no vectors of four. */
+export const hasWideEpilogue = (spec: GemmSpec): boolean => !touchesFloat64(epilogueOf(spec).body)
+
+/** The function of a template: `run` with the spec's parameters, the last of which is the scratch memory. */
+export class TemplateWriter {
+  readonly spec: GemmSpec
+  readonly f: FunctionBuilder
+  readonly w: LoopWriter
+  readonly #module = new ModuleBuilder()
+  readonly #emitter: StatementEmitter
+  readonly #acc: Local
+  readonly #body: readonly Stmt[]
+
+  constructor(spec: GemmSpec) {
+    this.spec = spec
+    const { acc, body } = epilogueOf(spec)
+    if (body.length === 0) throw new InternalError(`template '${spec.name}': the epilogue stores nothing`)
+    this.#acc = acc
+    this.#body = body
+    this.#module.importMemory()
+    const library = new MathLibrary(this.#module, body)
+    this.f = this.#module.function(spec.params.map(paramType), [], 'run')
+    this.w = new LoopWriter(this.f)
+    this.#emitter = new StatementEmitter(library, this.f, spec.params, body)
+  }
+
+  finish(): Uint8Array {
+    return this.#module.finish()
+  }
+
+  /** The local of a parameter. */
+  param(param: Param): number {
+    const at = this.spec.params.findIndex((p) => p === param || p.name === param.name)
+    if (at < 0) throw new InternalError(`template '${this.spec.name}': ${param.name} is not among its parameters`)
+    return at
+  }
+
+  size(size: Size): Count {
+    return typeof size === 'number' ? size : { local: this.param(size) }
+  }
+
+  /** A new local with the scratch memory's first address of whole cache lines. */
+  scratch(): number {
+    const { f } = this
+    return this.w.let(() => {
+      f.get(this.spec.params.length - 1)
+      f.i32Const(63)
+      f.op('i32.add')
+      f.i32Const(-64)
+      f.op('i32.and')
+    })
+  }
+
+  /**
+   * The epilogue for computed elements: `vectors` are v128 locals with neighbouring columns from `col` on (wide), or one local with a single element in
+   * all lanes. `loops` are the batch loops that are not summed, each with its counter.
+   */
+  epilogue(
+    loops: readonly { readonly loop: LoopVar; readonly counter: number }[],
+    row: number,
+    col: number,
+    vectors: readonly number[],
+    wide: boolean,
+  ): void {
+    const { rows, cols } = this.spec
+    this.#emitter.epilogue(this.#body, {
+      loops: [...loops, { loop: rows, counter: row }, { loop: cols, counter: col }],
+      lanes: cols,
+      wide,
+      values: [{ local: this.#acc, vectors }],
+    })
+  }
+}
+
+const cache = new Map<string, CompiledKernel>()
+
+/** The kernel of a template for a problem; the same problem is written and compiled once. */
+export function compileTemplate(template: string, spec: GemmSpec, write: () => Uint8Array): CompiledKernel {
+  const key = `${template} ${specText(spec)}`
+  let known = cache.get(key)
+  if (known === undefined) {
+    const wasm = write()
+    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
+    cache.set(key, known)
+  }
+  return known
+}
+
+/** The problem as text: sizes, strides, names of parameters, and the epilogue. */
+function specText(spec: GemmSpec): string {
+  const plain = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(plain)
+    if (typeof value !== 'object' || value === null) return value
+    const { kind, name } = value as { kind?: string; name?: string }
+    if (kind === 'size' || kind === 'buffer') return name
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, plain(v)]))
+  }
+  const { batch, rows, cols, depth, a, b, reduceBatch } = spec
+  const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: epilogueOf(spec).body })
+  return `${JSON.stringify(plain({ batch, rows, cols, depth, a, b, reduceBatch }))}\n${epilogue}`
+}
