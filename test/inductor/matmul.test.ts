@@ -1,5 +1,5 @@
 // The matrix-product template: sizes around its tiles, layouts of operands, epilogues.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
