@@ -19,7 +19,7 @@ import { reductionSpec } from './eager/reductionSpec.ts'
 import { launchReduction } from './eager/reduction.ts'
 import { launchPointwise } from './eager/pointwise.ts'
 import { pointwiseSpec } from './eager/pointwiseTypes.ts'
-import { normalize, splitOptions } from './normalize.ts'
+import { asKeywords, normalize, splitOptions } from './normalize.ts'
 import { usualArguments } from './usualArguments.ts'
 import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
 import { makeViews } from './eager/views.ts'
@@ -43,6 +43,8 @@ export interface OpDeclaration {
   readonly functional?: TargetFunction
   readonly dynamicScalars?: readonly string[]
   readonly template?: string
+  /** PyTorch writes the function in Python, and a symbolic trace shows it: arguments with defaults are keywords, whether given or not. */
+  readonly recordDefaults?: boolean
 }
 
 /** A public function of the operator table; `op` is its definition. */
@@ -99,7 +101,7 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   }
   op.meta = deriveMeta(op, declaration)
   op.kernel = deriveKernel(op, declaration)
-  const call = callAs(op as OpDef, 'function')
+  const call = callAs(op as OpDef, 'function', declaration.recordDefaults)
   const fn = (...args: unknown[]): Result => call(args)
   Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
   op.fn = fn
@@ -141,14 +143,14 @@ function deriveKernel(op: OpDef, declaration: OpDeclaration): OpDef['kernel'] {
 }
 
 /** Calls an operator with the arguments as the user wrote them. */
-function callAs(op: OpDef, kind: OverrideKind): (args: unknown[]) => Result {
+function callAs(op: OpDef, kind: OverrideKind, recordDefaults = false): (args: unknown[]) => Result {
   const fast = usualArguments(op)
   return (args) => {
     const usual = fast(args)
     if (usual !== null) return dispatch(op, usual)
     const override = findOverride(args)
     if (override !== null) {
-      const [positional, options] = splitOptions(args)
+      const [positional, options] = recordDefaults ? asKeywords(op, ...splitOptions(args)) : splitOptions(args)
       return override[OVERRIDE](kind, op.fn, positional, options) as Result
     }
     return dispatch(op, normalize(op, args))

@@ -17,6 +17,25 @@ export function splitOptions(args: readonly unknown[]): [readonly unknown[], Rea
   return isOptions(last) ? [args.slice(0, -1), last] : [args, {}]
 }
 
+/** The arguments without default by position, the others by name, in the schema's order. Arguments that fit no schema stay as they are. */
+export function asKeywords(
+  op: OpDef,
+  positional: readonly unknown[],
+  options: Readonly<Record<string, unknown>>,
+): [readonly unknown[], Readonly<Record<string, unknown>>] {
+  const { args } = op.schema
+  const names = new Set(args.map((a) => a.name))
+  if (positional.length > args.length || Object.keys(options).some((name) => !names.has(name))) return [positional, options]
+  const required: unknown[] = []
+  const keywords: Record<string, unknown> = {}
+  for (const [i, arg] of args.entries()) {
+    const value = i < positional.length ? positional[i] : options[arg.name]
+    if (arg.hasDefault) keywords[arg.name] = value === undefined ? arg.default : value
+    else if (value !== undefined) required.push(value)
+  }
+  return [required, keywords]
+}
+
 /** One value per schema argument. Throws ArgumentError naming the operator and the argument. */
 export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   const { schema } = op

@@ -16,6 +16,7 @@ const namespace = 'torch.nn.functional'
 export const relu: OpFunction<(input: Tensor, options?: { readonly inplace?: boolean }) => Tensor> = defineOp({
   schema: 'relu(Tensor input, bool inplace=False) -> Tensor',
   namespace,
+  recordDefaults: true,
   decompose: (input: Tensor, inplace: boolean): Tensor => (inplace ? relu_(input) : activation.relu(input)),
 })
 
@@ -46,6 +47,7 @@ function softmaxLike(
   return defineOp({
     schema: `${name}(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor`,
     namespace,
+    recordDefaults: true,
     decompose: (input: Tensor, dim: number | null, dtype: DType | null): Tensor => {
       if (dim === null) throw new ArgumentError(`${namespace}.${name}: say along which dimension: argument 'dim' is missing.`)
       return compute(dtype === null ? input : to(input, dtype), dim)

@@ -1,0 +1,166 @@
+// What JavaScript makes different from PyTorch in graphs, as rules: each turns a node or value of PyTorch's graph into ours, wherever it occurs.
+// The rows of docs/differences-from-pytorch.md say why. A rule never looks at a sample's name.
+import type { GoldenNode, GoldenValue } from './golden.ts'
+
+/** A rule for nodes; it returns the very node when it does not apply. `ours` is the node in its place. */
+export type NodeRule = (golden: GoldenNode, ours: GoldenNode) => GoldenNode
+/** A rule for values inside args and kwargs; undefined when it does not apply. */
+export type ValueRule = (golden: GoldenValue, ours: GoldenValue | undefined) => GoldenValue | undefined
+
+const isObject = (value: GoldenValue | undefined): value is Exclude<GoldenValue, null | boolean | number | string | readonly GoldenValue[]> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Methods of tensors whose name is not that of Python's operator. */
+const METHODS: Readonly<Record<string, string>> = { truediv: 'div', floordiv: 'floor_divide', mod: 'remainder' }
+
+/** `add_1` for a node whose operator is now called otherwise. */
+const rename = (name: string, from: string, to: string): string =>
+  name === from || name.startsWith(`${from}_`) ? `${to}${name.slice(from.length)}` : name
+
+export const nodeRules: Readonly<Record<string, NodeRule>> = {
+  'operator-as-method': (golden, ours) => {
+    if (golden.op !== 'call_function' || ours.op !== 'call_method' || !golden.target.startsWith('operator.')) return golden
+    const operator = golden.target.slice('operator.'.length)
+    const method = METHODS[operator] ?? operator
+    return { ...golden, op: 'call_method', target: method, name: rename(golden.name, operator, method) }
+  },
+  'home-of-functions': (golden) => {
+    const target = golden.target.replace(/^torch\._C\._nn\./, 'torch.nn.functional.').replace(/^torch\.functional\./, 'torch.')
+    return golden.op !== 'call_function' || target === golden.target ? golden : { ...golden, target }
+  },
+  'no-annotations': (golden, ours) =>
+    golden.type !== null && ours.type === null && (golden.op === 'placeholder' || golden.op === 'output') ? { ...golden, type: null } : golden,
+  'no-stacklevel': (golden) => {
+    if (!('_stacklevel' in golden.kwargs)) return golden
+    const { _stacklevel, ...kwargs } = golden.kwargs
+    return { ...golden, kwargs }
+  },
+}
+
+export const valueRules: Readonly<Record<string, ValueRule>> = {
+  'array-for-tuple': (golden, ours) => (isObject(golden) && 'tuple' in golden && Array.isArray(ours) ? golden.tuple : undefined),
+  'one-number-type': (golden, ours) => {
+    if (isObject(golden) && 'float' in golden && typeof golden.float === 'number' && Number.isInteger(golden.float)) return golden.float
+    // In the message of an assertion.
+    return typeof golden === 'string' && golden !== ours && / \d+\.0 /.test(golden) ? golden.replace(/ (\d+)\.0 /, ' $1 ') : undefined
+  },
+  'constants-as-strings': (golden) => {
+    if (!isObject(golden) || !('repr' in golden)) return undefined
+    return golden.repr === 'Ellipsis' ? '...' : golden.repr.replace(/^device\(type='(\w+)'\)$/, '$1').replace(/^torch\./, '')
+  },
+}
+
+/** The rules that made a difference so far. */
+export const usedDifferences: Set<string> = new Set()
+
+/** PyTorch's nodes as tensorfx should have recorded them. */
+export function expectedNodes(golden: readonly GoldenNode[], ours: readonly GoldenNode[]): GoldenNode[] {
+  const names = new Map<string, string>()
+  const changed = golden.map((node, i) => {
+    const other = ours[i]
+    if (other === undefined) return node
+    let result = node
+    for (const [id, rule] of Object.entries(nodeRules)) {
+      const next = rule(result, other)
+      if (next !== result) usedDifferences.add(id)
+      result = next
+    }
+    names.set(node.name, result.name)
+    const value = (v: GoldenValue, o: GoldenValue | undefined): GoldenValue => expectedValue(v, o, names)
+    return {
+      ...result,
+      args: result.args.map((v, k) => value(v, other.args[k])),
+      kwargs: Object.fromEntries(Object.entries(result.kwargs).map(([k, v]) => [k, value(v, other.kwargs[k])])),
+    }
+  })
+  return changed.map((node) => ({ ...node, users: node.users.map((name) => names.get(name) ?? name) }))
+}
+
+function expectedValue(golden: GoldenValue, ours: GoldenValue | undefined, names: ReadonlyMap<string, string>): GoldenValue {
+  let value = golden
+  for (const [id, rule] of Object.entries(valueRules)) {
+    const next = rule(value, ours)
+    if (next === undefined) continue
+    usedDifferences.add(id)
+    value = next
+  }
+  const inner = (v: GoldenValue, o: GoldenValue | undefined): GoldenValue => expectedValue(v, o, names)
+  if (Array.isArray(value)) return value.map((v: GoldenValue, i) => inner(v, Array.isArray(ours) ? (ours[i] as GoldenValue) : undefined))
+  if (!isObject(value)) return value
+  if ('node' in value) return { node: names.get(value.node) ?? value.node }
+  if ('tuple' in value) return { tuple: value.tuple.map((v, i) => inner(v, isObject(ours) && 'tuple' in ours ? ours.tuple[i] : undefined)) }
+  if ('slice' in value) return { slice: value.slice.map((v, i) => inner(v, isObject(ours) && 'slice' in ours ? ours.slice[i] : undefined)) }
+  if (!('dict' in value)) return value
+  const others = isObject(ours) && 'dict' in ours ? ours.dict : {}
+  return { dict: Object.fromEntries(Object.entries(value.dict).map(([k, v]) => [k, inner(v, others[k])])) }
+}
+
+/** The rules below, which compare other things than nodes. */
+export const otherRules = ['functions-by-name', 'int32-for-int64', 'tensor-meta', 'javascript-classes', 'camel-case'] as const
+
+function use<T>(id: (typeof otherRules)[number], value: T): T {
+  usedDifferences.add(id)
+  return value
+}
+
+/** A row of PyTorch's table as ours is: functions by their qualified names. */
+export function tableRule(row: readonly string[], node: GoldenNode | undefined): readonly string[] {
+  const [opcode = '', name = '', target = '', ...rest] = row
+  if (opcode !== 'call_function' || node === undefined) return row
+  const short = /^<(?:built-in )?(?:function|method) (\w+)/.exec(target)?.[1]
+  return short !== undefined && node.target.endsWith(short) ? use('functions-by-name', [opcode, name, node.target, ...rest]) : row
+}
+
+interface TorchMeta {
+  readonly shape: readonly number[]
+  readonly dtype: string
+  readonly stride: readonly number[]
+  readonly requires_grad: boolean
+}
+
+const isMeta = (value: unknown): value is TorchMeta => typeof value === 'object' && value !== null && 'stride' in value
+
+/** JavaScript's classes for Python's. */
+const CLASSES: Readonly<Record<string, string>> = {
+  int: 'number',
+  float: 'number',
+  str: 'string',
+  bool: 'boolean',
+  NoneType: 'null',
+  list: 'Array',
+  tuple: 'Array',
+  Size: 'Array',
+  immutable_list: 'Array',
+  dict: 'Object',
+  immutable_dict: 'Object',
+  topk: 'Array',
+}
+
+/** What is noted of values. */
+export const metaRules = {
+  dtype: (name: string): string => {
+    const short = name.replace(/^torch\./, '')
+    return short === 'int64' ? use('int32-for-int64', 'int32') : short
+  },
+  meta: (meta: unknown): unknown => {
+    if (isMeta(meta))
+      return use('tensor-meta', { shape: meta.shape, dtype: metaRules.dtype(meta.dtype), requiresGrad: meta.requires_grad, strides: meta.stride })
+    if (Array.isArray(meta)) return meta.map(metaRules.meta)
+    if (typeof meta === 'object' && meta !== null) return Object.fromEntries(Object.entries(meta).map(([k, v]) => [k, metaRules.meta(v)]))
+    return meta ?? null
+  },
+  type: (type: string | null): string | null => {
+    if (type === null) return null
+    const name = /^<class '(?:[\w.]+\.)?(\w+)'>$/.exec(type)?.[1] ?? type
+    return name in CLASSES ? use('javascript-classes', CLASSES[name] as string) : name
+  },
+}
+
+/** A name that the user gave, as JavaScript writes it. */
+export function userName(name: string): string {
+  const camel = name.replace(/_([a-z0-9])/g, (_, c: string) => c.toUpperCase())
+  return camel === name ? name : use('camel-case', camel)
+}
+
+/** A message that holds numbers. */
+export const userText = (text: string): string => text.replace(/ (\d+)\.0 /, ' $1 ')
