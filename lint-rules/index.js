@@ -1,0 +1,72 @@
+// eslint-plugin-tensorfx: rules for ESLint and oxlint that find what JavaScript does with tensors behind a tracer's back. No dependencies, no types.
+import { findings } from './findings.js'
+
+const URL_BASE = 'https://www.npmjs.com/package/eslint-plugin-tensorfx'
+
+/** A rule that reports the findings of one kind. `advice`: what to write instead; `sizes`: it also speaks of sizes. */
+function rule(name, kind, description, advice, sizeAdvice) {
+  return {
+    meta: {
+      type: 'problem',
+      docs: { description, url: `${URL_BASE}#${name}` },
+      messages: { tensor: `{{what}}. ${advice}`, size: `{{what}}. ${sizeAdvice}` },
+      schema: [{ type: 'object', properties: { sizes: { type: 'boolean' } }, additionalProperties: false }],
+    },
+    create(context) {
+      const sizes = context.options?.[0]?.sizes === true
+      return {
+        Program(program) {
+          for (const { kind: found, node, text, size, symbolic } of findings(program)) {
+            if (found !== kind || (size && !sizes && !symbolic)) continue
+            context.report({ node, messageId: size ? 'size' : 'tensor', data: { what: text } })
+          }
+        },
+      }
+    },
+  }
+}
+
+const SIZE_ADVICE =
+  'symbolicTrace knows no sizes: fix the argument with concreteArgs, ask a parameter (this.weight.shape is known), or use compile().'
+
+const plugin = {
+  meta: { name: 'eslint-plugin-tensorfx', version: '0.1.0' },
+  rules: {
+    'no-tensor-condition': rule(
+      'no-tensor-condition',
+      'condition',
+      'Tensors as conditions: if, while, ?:, !, &&, ||, Boolean()',
+      'Write both sides as data, torch.where(condition, a, b), or ask for the value: condition.item() (a graph break in compile, an error in symbolicTrace).',
+      SIZE_ADVICE,
+    ),
+    'no-tensor-equality': rule(
+      'no-tensor-equality',
+      'equality',
+      'Tensors compared by identity: ===, !==, ==, !=, switch',
+      'Compare values with a.eq(b), or all of them with torch.equal(a, b).',
+      SIZE_ADVICE,
+    ),
+    'no-tensor-operator': rule(
+      'no-tensor-operator',
+      'operator',
+      "Tensors as operands of JavaScript's operators",
+      'Write x.add(y), x.mul(2), x.neg(), x.gt(0).',
+      SIZE_ADVICE,
+    ),
+    'no-tensor-typeof': rule(
+      'no-tensor-typeof',
+      'typeof',
+      'Asking what kind of value a tensor is: typeof, instanceof, Array.isArray',
+      'Decide by something else: a setting of the module, or an argument that concreteArgs fixes.',
+      SIZE_ADVICE,
+    ),
+  },
+  configs: {},
+}
+
+plugin.configs.recommended = {
+  plugins: { tensorfx: plugin },
+  rules: Object.fromEntries(Object.keys(plugin.rules).map((name) => [`tensorfx/${name}`, 'error'])),
+}
+
+export default plugin
