@@ -1,6 +1,7 @@
 // symbolicTrace: a module or function as a GraphModule, without data and shapes.
 import { Module } from '../module/index.ts'
 import { GraphModule } from './graphModule.ts'
+import { MetaTracer } from './metaTracer.ts'
 import type { ConcreteArgs } from './rootArgs.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable } from './tracer.ts'
@@ -9,7 +10,12 @@ import type { Traceable } from './tracer.ts'
 export interface SymbolicTraceOptions {
   /** Values for parameters that are fixed in the graph, by name or position; see {@link ConcreteArgs}. */
   readonly concreteArgs?: ConcreteArgs
-  /** The tracer to use. Default: a plain Tracer. */
+  /**
+   * Tensors by parameter name, of the shapes that the program is traced for: sizes of everything that follows from them are plain numbers, and the
+   * graph is good for these shapes only. See {@link MetaTracer} for fake ones.
+   */
+  readonly metaArgs?: Readonly<Record<string, unknown>>
+  /** The tracer to use. Default: a plain Tracer, or a MetaTracer when there are metaArgs. */
   readonly tracer?: Tracer
 }
 
@@ -21,7 +27,7 @@ export interface SymbolicTraceOptions {
  *     console.log(gm.code)
  */
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
-  const tracer = options.tracer ?? new Tracer()
+  const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
   const graph = tracer.trace(root, options.concreteArgs ?? {})
   return new GraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
 }

@@ -12,10 +12,10 @@ import { GraphModule } from './graphModule.ts'
 import { isProxyableInstance } from './instances.ts'
 import { interceptTensors } from './moduleAccess.ts'
 import { refuseMutation } from './mutation.ts'
+import { knownProxy } from './knownProxy.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from './node.ts'
 import { originOf } from './origin.ts'
 import { standsFor } from './parameters.ts'
-import { proxyLike } from './parameterProxy.ts'
 import { isProxy, nodeOf } from './proxy.ts'
 import type { Proxied } from './proxy.ts'
 import { makeRootArgs } from './rootArgs.ts'
@@ -78,6 +78,7 @@ export class Tracer extends TracerBase {
   #calls = new Map<string, number>()
   #moduleStack: ReadonlyMap<string, readonly [string, string]> = new Map()
   #freshNames = new Map<string, number>()
+  #paused = false
 
   constructor(options: TracerOptions = {}) {
     super()
@@ -121,7 +122,7 @@ export class Tracer extends TracerBase {
     let proxy = cache.get(path)
     if (proxy === undefined) {
       proxy = this.createProxy('get_attr', path, [], {})
-      if (this.#options.paramShapesConstant !== false) proxy = proxyLike(nodeOf(proxy), this, value)
+      if (this.#options.paramShapesConstant !== false) proxy = knownProxy(nodeOf(proxy), this, value)
       cache.set(path, proxy)
     }
     return proxy
@@ -196,7 +197,9 @@ export class Tracer extends TracerBase {
       const { values, finish } = this.createArgsForRoot(fn, concreteArgs)
       undo.push(interceptTensors(this.root, (path, value, kind) => this.#read(path, value, kind)))
       undo.push(patchObjects(this.#options.autowrapModules ?? {}, this.traceAsserts))
-      const outer = setModuleTracingHook({ callModule: (m, forward, given) => (m === root ? forward(...given) : this.callModule(m, forward, given)) })
+      const outer = setModuleTracingHook({
+        callModule: (m, forward, given) => (m === root || this.#paused ? forward(...given) : this.callModule(m, forward, given)),
+      })
       undo.push(() => void setModuleTracingHook(outer))
       const result = finish(checkedResult(fn.apply(this.root, [...values])))
       this.createNode('output', 'output', [this.createArg(result)], {})
@@ -237,6 +240,17 @@ export class Tracer extends TracerBase {
     return fn as (...args: readonly unknown[]) => unknown
   }
 
+  /** Runs `fn` on real values during a trace: modules give their own tensors, and their calls are plain calls. For tracers that compute along. */
+  protected untraced<T>(fn: () => T): T {
+    const before = this.#paused
+    this.#paused = true
+    try {
+      return fn()
+    } finally {
+      this.#paused = before
+    }
+  }
+
   #method(root: Module): unknown {
     const fn = (root as unknown as Record<string, unknown>)[this.tracedFuncName]
     if (!(root instanceof GraphModule) || fn !== GraphModule.prototype.forward) return fn
@@ -245,7 +259,7 @@ export class Tracer extends TracerBase {
   }
 
   #read(path: string, value: TensorLike, kind: 'parameter' | 'buffer' | 'constant'): unknown {
-    if (kind === 'buffer' && !this.proxyBufferAttributes) return value
+    if (this.#paused || (kind === 'buffer' && !this.proxyBufferAttributes)) return value
     return this.getattr(this.#attributes.get(value) ?? path, value, this.#cache)
   }
 

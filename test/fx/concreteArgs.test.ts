@@ -191,7 +191,7 @@ describe('nested inputs', () => {
     expect(values(run(gm, { x: { x: tensor([-1]) } }))).toEqual([0])
   })
 
-  it('test_metadata_on_ph: what a PH of one’s own says is in the meta of its placeholder', () => {
+  it('test_metadata_on_ph: what a PH of one’s own says is in the meta of its placeholder (difference: ph-meta)', () => {
     class Named extends PHWithMeta {
       readonly note = 'kept'
       readonly _hidden = 1

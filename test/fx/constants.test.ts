@@ -100,7 +100,7 @@ describe('shapes of parameters and buffers are plain numbers', () => {
     expect([...not.graph.nodes].filter((n) => n.op === 'call_method').map((n) => n.target)).toEqual(['mul'])
   })
 
-  it('paramShapesConstant: false records the questions, as PyTorch does by default', () => {
+  it('paramShapesConstant: false records the questions, as PyTorch does by default (difference: known-shapes)', () => {
     class Asks extends Module {
       readonly weight = new Parameter(torch.ones([4, 3]))
       override forward(x: Tensor): Tensor {

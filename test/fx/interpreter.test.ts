@@ -46,7 +46,7 @@ describe('running a graph', () => {
     )
   })
 
-  it('test_interpreter_default_args: a default is used where nothing, or undefined, is given', () => {
+  it('test_interpreter_default_args: a default is used where nothing, or undefined, is given (difference: undefined-is-default)', () => {
     const gm = symbolicTrace((x: Tensor, y = 3) => x.add(y))
     const interpreter = new Interpreter(gm)
     expect([interpreter.run(tensor([1])), interpreter.run(tensor([1]), undefined), interpreter.run(tensor([1]), 5)].map(values)).toEqual([

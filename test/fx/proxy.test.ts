@@ -84,7 +84,11 @@ describe('what is refused, with PyTorch’s words and the user’s line', () => 
   const cases: readonly [string, (...args: never[]) => unknown, string][] = [
     ['bool: a comparison with an operator', (x: number) => (x > 0 ? x : -x), CONTROL_FLOW],
     ['int_compare: an argument that is compared', (x: Tensor, n: number) => (n > 2 ? x.view([n, -1]) : x), CONTROL_FLOW],
-    ['control_flow_failure: the value of a reduction', (x: Tensor) => (x.sum().gt(0).item() === true ? x : x.neg()), CONTROL_FLOW],
+    [
+      'control_flow_failure: the value of a reduction (difference: reads-refused)',
+      (x: Tensor) => (x.sum().gt(0).item() === true ? x : x.neg()),
+      CONTROL_FLOW,
+    ],
     ['float: arithmetic with an operator', (x: number) => x + 1, CONTROL_FLOW],
     ['int: a unary plus', (x: number) => +x, CONTROL_FLOW],
     ['text: a template', (x: Tensor) => `${x as unknown as string}`, CONTROL_FLOW],

@@ -28,7 +28,7 @@ class Model extends nn.Module {
 }
 
 describe('stacks', () => {
-  it('test_stack_traces: each node has the file, line and function of the call, and copies keep them', () => {
+  it('test_stack_traces: each node has the file, line and function of the call, and copies keep them (difference: stacks-on)', () => {
     const { graph } = symbolicTrace(new Model())
     const places = new Map([...graph.nodes].map((n) => [n.name, originOf(n)]))
     for (const name of ['linear', 'relu', 'add']) expect(places.get(name)?.file).toMatch(/stackTraces\.test\.ts$/)

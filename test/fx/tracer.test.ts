@@ -191,7 +191,7 @@ describe('parameters of the traced function', () => {
     expect(gm.graph.first?.next?.args).toEqual([])
   })
 
-  it('test_args_kwargs: elements of a rest parameter are read from one placeholder', () => {
+  it('test_args_kwargs: elements of a rest parameter are read from one placeholder (difference: rest-parameter)', () => {
     const gm = symbolicTrace((...args: Tensor[]) => (args[0] as Tensor).add(args[1] as Tensor))
     expect(lines(gm)).toEqual([
       '%_args : [num_users=2] = placeholder[target=*args]',
@@ -206,7 +206,7 @@ describe('parameters of the traced function', () => {
     expect(values(run(again, tensor([1]), tensor([2])))).toEqual([3])
   })
 
-  it('test_args_kwargs: an options object has a placeholder for each of its properties', () => {
+  it('test_args_kwargs: an options object has a placeholder for each of its properties (difference: options-object)', () => {
     const gm = symbolicTrace((x: Tensor, { scale = 2, bias = null as Tensor | null } = {}) => {
       void bias
       return x.mul(scale)
@@ -322,7 +322,7 @@ describe('values', () => {
     expect(() => symbolicTrace((x: Tensor) => x.add(foreign))).toThrow('parameter is not a member of this module')
   })
 
-  it('test_trace_buffer_slice: an index into a buffer is recorded', () => {
+  it('test_trace_buffer_slice: an index into a buffer is recorded (difference: buffers-traced)', () => {
     class Buffered extends Module {
       declare table: Tensor
       constructor() {
@@ -389,7 +389,7 @@ describe('values', () => {
     expect(lines(gm)[1]).toContain('args = ((%x, %x),)')
   })
 
-  it('test_trace_dict_int_keys: a Map of values is an argument', () => {
+  it('test_trace_dict_int_keys: a Map of values is an argument (difference: map-for-dict)', () => {
     class Sums extends Module {
       override forward(d: Map<number, Tensor>): Tensor {
         return (d.get(1) as Tensor).add(d.get(2) as Tensor)
@@ -517,7 +517,7 @@ describe('override points', () => {
     expect(asked).toEqual(['weight'])
   })
 
-  it('proxy, toBool, iter and keys decide how values behave', () => {
+  it('toBool, iter and keys decide how values behave (difference: bool-by-call)', () => {
     class Knows extends Tracer {
       override toBool(): boolean {
         return true
@@ -554,7 +554,7 @@ describe('override points', () => {
     expect([...new Tracer().trace((x: Tensor) => x.add_(1)).nodes]).toHaveLength(3)
   })
 
-  it('test_assert, test_call_to_assert_with_msg: traceAsserts records console.assert, and sets it back', () => {
+  it('test_assert, test_call_to_assert_with_msg: traceAsserts records console.assert, and sets it back (difference: assert-by-call)', () => {
     class Asserts extends Tracer {
       override traceAsserts = true
     }

@@ -24,7 +24,7 @@ const twice = wrap(
 )
 
 describe('wrap', () => {
-  it('test_wrap, test_wrap_fn_directly: one node for a traced value, an ordinary call otherwise', () => {
+  it('test_wrap, test_wrap_fn_directly: one node for a traced value, an ordinary call otherwise (difference: wrap-returns)', () => {
     const gm = symbolicTrace((x: Tensor) => twice(x).relu())
     expect(lines(gm)[1]).toBe('%twice : [num_users=1] = call_function[target=test.wrap.twice](args = (%x,), kwargs = {})')
     expect(values(twice(tensor([2])))).toEqual([4])
@@ -136,7 +136,7 @@ describe('functions of the language', () => {
 })
 
 describe('autowrap', () => {
-  it('test_autowrap_functions: the functions of an object are recorded during the trace, and set back after it, also when it fails', () => {
+  it('test_autowrap_functions: the functions of an object are recorded during the trace, and set back after it, also when it fails (difference: autowrap-by-name)', () => {
     const lib = { plus: (x: Tensor, n: number): Tensor => x.add(n), ignored: 3 }
     const { plus } = lib
     const tracer = new Tracer({ autowrapModules: { 'test.lib': lib } })
