@@ -1,7 +1,7 @@
 // While a program is traced, reading a parameter, buffer or other tensor from a module gives a traced value. The properties are replaced for the
 // time of the trace and set back after it.
 import type { Module } from '../module/index.ts'
-import { isParameter, isTensorLike } from '../protocol/index.ts'
+import { STANDS_FOR, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { isProxy } from './proxy.ts'
 import { TraceError } from './traceError.ts'
@@ -32,7 +32,7 @@ function intercept(module: Module, name: string, value: TensorLike, read: () => 
   Object.defineProperty(module, name, {
     configurable: true,
     enumerable: true,
-    get: () => (current === value ? read() : current),
+    get: Object.assign(() => (current === value ? read() : current), { [STANDS_FOR]: value }),
     set: (next: unknown) => {
       if (isProxy(next))
         throw new TraceError(

@@ -56,7 +56,7 @@ function parseFunction(source: string): FunctionExpression | ArrowFunctionExpres
     [`({${source}})`, true],
   ] as const) {
     try {
-      const expression = parseExpressionAt(text, 0, { ecmaVersion: 'latest' })
+      const expression = parseExpressionAt(text, 0, { ecmaVersion: 'latest', checkPrivateFields: false })
       if (!method && (expression.type === 'FunctionExpression' || expression.type === 'ArrowFunctionExpression')) return expression
       if (method && expression.type === 'ObjectExpression') {
         const [property] = expression.properties

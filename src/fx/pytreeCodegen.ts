@@ -4,6 +4,8 @@ import { countLeaves, treeFlattenSpec, treeSpecToString, treeUnflatten } from '.
 import type { TreeSpec } from '../pytree/index.ts'
 import { CodeGen } from './codegen.ts'
 import { GraphError } from './errors.ts'
+import { isProxy } from './proxy.ts'
+import { TraceError } from './traceError.ts'
 
 /** How nested inputs and outputs lie in a graph; PyTorch's _PyTreeInfo. */
 export interface PyTreeInfo {
@@ -17,7 +19,30 @@ export interface PyTreeInfo {
   readonly patterns?: readonly number[]
 }
 
-const PYTREE = { treeFlattenSpec, treeUnflatten }
+/** What generated code calls: as the functions of the pytree room, and for a traced value by reading its parts. */
+const PYTREE = {
+  treeFlattenSpec: (value: unknown, spec: TreeSpec): unknown[] => treeFlattenSpec(opened(value, spec), spec),
+  treeUnflatten,
+}
+
+/** A value with the structure of `spec` wherever a traced value stands for it. */
+function opened(value: unknown, spec: TreeSpec): unknown {
+  if (spec.kind === 'leaf') return value
+  const { children } = spec
+  if (isProxy(value)) {
+    if (spec.kind === 'array') return children.map((child, i) => opened(value[String(i)], child))
+    if (spec.kind === 'object')
+      return Object.fromEntries(children.map((child, i) => [spec.keys[i] as string, opened(value[spec.keys[i] as string], child)]))
+    if (spec.kind === 'map')
+      return new Map(children.map((child, i) => [spec.keys[i], opened((value['get'] as (key: unknown) => unknown)(spec.keys[i]), child)]))
+    throw new TraceError(
+      `a traced value cannot be taken apart as a ${treeSpecToString(spec)}`,
+      'Trace the GraphModule with concreteArgs that have the structure of its inputs.',
+    )
+  }
+  if (spec.kind === 'array' && Array.isArray(value)) return value.map((v, i) => (children[i] === undefined ? v : opened(v, children[i])))
+  return value
+}
 
 /** Generates functions of nested values; PyTorch's _PyTreeCodeGen. A graph that was traced with nested concreteArgs has one. */
 export class PyTreeCodeGen extends CodeGen {

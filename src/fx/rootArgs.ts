@@ -8,7 +8,7 @@ import { formatArg } from './format.ts'
 import type { Argument } from './node.ts'
 import { operator } from './operator.ts'
 import { parametersOf } from './parameters.ts'
-import type { Parameter } from './parameters.ts'
+import type { Parameter, Property } from './parameters.ts'
 import { PHBase, PHWithMeta } from './placeholderValue.ts'
 import { lazyProxy, nodeOf } from './proxy.ts'
 import type { Proxied } from './proxy.ts'
@@ -64,7 +64,7 @@ class RootArgsMaker {
   }
 
   #byName(values: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
-    const names = this.#parameters.map((p) => p.name)
+    const names = this.#parameters.flatMap((p) => (p.properties === null ? [p.name] : [p.name, ...p.properties.map((q) => q.name)]))
     const unknown = Object.keys(values).find((name) => !names.includes(name))
     if (unknown !== undefined)
       throw new ArgumentError(`concreteArgs: the function has no parameter '${unknown}'; its parameters are ${names.join(', ') || 'none'}.`)
@@ -115,7 +115,7 @@ class RootArgsMaker {
     const { leaves, spec } = treeFlatten(value)
     this.#describe(parameter.name, spec)
     return treeUnflatten(
-      leaves.map((leaf, i) => this.#specialize(parameter, leaf, i + 1, spec.kind === 'leaf' ? parameter.default : [])),
+      leaves.map((leaf, i) => this.#specialize(parameter.name, leaf, i + 1, spec.kind === 'leaf' ? parameter.default : [])),
       spec,
     )
   }
@@ -126,12 +126,12 @@ class RootArgsMaker {
     if (!isArray(values)) throw new ArgumentError(`concreteArgs: '${parameter.name}' is a rest parameter; give it an array of values.`)
     return values.map((value, i) => {
       this.#describe(`${parameter.name}_${i + 1}`, LEAF)
-      return this.#specialize(parameter, value, i + 1, [])
+      return this.#specialize(parameter.name, value, i + 1, [])
     })
   }
 
   /** One input for a leaf. A fixed one keeps its input as well, with an assertion. */
-  #specialize({ name }: Parameter, value: unknown, position: number, fallback: readonly [unknown?]): unknown {
+  #specialize(name: string, value: unknown, position: number, fallback: readonly [unknown?]): unknown {
     const input = this.#tracer.createProxy('placeholder', `${name}_${position}`, fallback, {})
     if (value instanceof PHBase) {
       if (value instanceof PHWithMeta) transferAttributes(value, input)
@@ -160,12 +160,16 @@ class RootArgsMaker {
     return Array.from({ length: elements }, (_, i) => lazyProxy(this.#tracer, () => operator.getitem(all, i) as Proxied))
   }
 
-  /** `{ scale = 2, bias }`: an input for each property, as Python's keyword arguments. */
+  /** `{ scale = 2, bias }`: an input for each property, as Python's keyword arguments; a fixed one is named in concreteArgs like a parameter. */
   #optionsObject(parameter: Parameter): unknown {
     const properties = parameter.properties ?? []
     this.#patterns.push(this.#names.length)
     this.#describe(parameter.name, { kind: 'object', keys: properties.map((p) => p.name), children: properties.map(() => LEAF) })
-    return Object.fromEntries(properties.map((p) => [p.name, this.#tracer.createProxy('placeholder', p.name, p.default, {})]))
+    const value = (p: Property): unknown =>
+      this.#concrete.has(p.name)
+        ? this.#specialize(p.name, this.#concrete.get(p.name), 1, p.default)
+        : this.#tracer.createProxy('placeholder', p.name, p.default, {})
+    return Object.fromEntries(properties.map((p) => [p.name, value(p)]))
   }
 }
 

@@ -1,7 +1,7 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule
 // can be one and fx stays a leaf. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
 import { ArgumentError } from '../errors/index.ts'
-import { isParameter, isTensorLike } from '../protocol/index.ts'
+import { STANDS_FOR, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { collectState, loadState } from './stateDict.ts'
 
@@ -129,14 +129,13 @@ export abstract class Module {
 
   /** Own parameters, not those of children. */
   *ownParameters(): Generator<[string, TensorLike]> {
-    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, value]
+    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, read(this, name) as TensorLike]
   }
 
   /** Own buffers, not those of children, with whether they are persistent. */
   *ownBuffers(): Generator<[string, TensorLike, boolean]> {
     for (const [name, persistent] of internals.get(this)?.buffers ?? []) {
-      const value = (this as unknown as Record<string, unknown>)[name]
-      if (isTensorLike(value)) yield [name, value, persistent]
+      if (isTensorLike(peek(this, name))) yield [name, read(this, name) as TensorLike, persistent]
     }
   }
 
@@ -185,21 +184,21 @@ export abstract class Module {
   }
 
   getParameter(path: string): TensorLike {
-    const value = this.#leaf(path)
-    if (!isParameter(value)) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
-    return value
+    const [owner, name] = this.#place(path)
+    if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
+    return read(owner, name) as TensorLike
   }
 
   getBuffer(path: string): TensorLike {
-    const value = this.#leaf(path)
+    const [owner, name] = this.#place(path)
+    const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
-    return value
+    return read(owner, name) as TensorLike
   }
 
-  #leaf(path: string): unknown {
+  #place(path: string): [Module, string] {
     const dot = path.lastIndexOf('.')
-    const owner = this.getSubmodule(dot < 0 ? '' : path.slice(0, dot))
-    return (owner as unknown as Record<string, unknown>)[path.slice(dot + 1)]
+    return [this.getSubmodule(dot < 0 ? '' : path.slice(0, dot)), path.slice(dot + 1)]
   }
 
   /** Sets training mode here and below. */
@@ -265,9 +264,20 @@ function checkName(where: string, name: string): void {
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
 }
 
-/** Own properties in order, without invoking the accessors that a tracer installs for methods. */
+/** What a property gives; of a module that is being traced, a traced value. */
+const read = (module: Module, name: string): unknown => (module as unknown as Record<string, unknown>)[name]
+
+/** A property's own value, also where a tracer stands before it, which is not asked. */
+function peek(module: Module, name: string): unknown {
+  if (tracing === null) return read(module, name)
+  const descriptor = Object.getOwnPropertyDescriptor(module, name)
+  return descriptor?.get === undefined ? descriptor?.value : (descriptor.get as { readonly [STANDS_FOR]?: unknown })[STANDS_FOR]
+}
+
+/** Own properties in order. */
 function ownEntries(module: Module): [string, unknown][] {
-  return Object.entries(module)
+  if (tracing === null) return Object.entries(module)
+  return Object.keys(module).map((name) => [name, peek(module, name)])
 }
 
 function copyInternals(from: Module, to: Module): void {

@@ -6,6 +6,9 @@ export const TENSOR: unique symbol = Symbol.for('tensorfx.tensor') as never
 /** Present (true) on the prototype of layers that a Tracer does not look into; the layers of nn/ carry it. */
 export const LEAF_MODULE: unique symbol = Symbol.for('tensorfx.leafModule') as never
 
+/** On the accessor by which a tracer replaces a tensor of a module: the tensor. */
+export const STANDS_FOR: unique symbol = Symbol.for('tensorfx.standsFor') as never
+
 /** What module/ and fx/ use of a tensor. */
 export interface TensorLike {
   readonly [TENSOR]: true

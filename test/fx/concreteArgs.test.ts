@@ -63,6 +63,15 @@ describe('fixed values', () => {
     expect(() => run(gm, tensor([1]), tensor([2]))).toThrow('scale has been specialized')
   })
 
+  it('a property of an options object is fixed by its name', () => {
+    const h = (x: Tensor, { scale = 2, bias = null as Tensor | null } = {}): Tensor => (bias === null ? x.mul(scale) : x.mul(scale).add(bias))
+    const gm = symbolicTrace(h, { concreteArgs: { bias: null, scale: 3 } })
+    expect(gm.code).toContain('function forward(x, { scale: scale_1 = 2, bias: bias_1 = null } = {}) {')
+    expect(values(run(gm, tensor([1]), { scale: 3 }))).toEqual([3])
+    expect(() => run(gm, tensor([1]))).toThrow('scale has been specialized to have value 3 but got another value')
+    expect(() => run(gm, tensor([1]), { scale: 3, bias: tensor([1]) })).toThrow('bias has been specialized to have value None')
+  })
+
   it('by position: one value for each parameter', () => {
     const gm = symbolicTrace(f, { concreteArgs: [PH, true] })
     expect(gm.graph.first?.target).toBe('a_1')
@@ -161,6 +170,12 @@ describe('nested inputs', () => {
     expect(flat(run(gm.deepCopy(), value))).toEqual(flat(expected))
     expect(flat(new Interpreter(gm).run(value))).toEqual(flat(expected))
     expect(flat(run(new Transformer(gm).transform(), value))).toEqual(flat(expected))
+    if (!(concrete instanceof Pair)) {
+      const whole = symbolicTrace(gm)
+      expect(whole.code).not.toContain('treeFlattenSpec')
+      expect([...whole.graph.nodes].filter((n) => n.op === 'placeholder')).toHaveLength(1)
+      expect(flat(run(whole, value))).toEqual(flat(expected))
+    } else expect(() => symbolicTrace(gm)).toThrow('a traced value cannot be taken apart as a Pair(*, [*])')
     const again = symbolicTrace(gm, { concreteArgs: [concrete] })
     again.graph.lint()
     expect(flat(run(again, value))).toEqual(flat(expected))

@@ -476,6 +476,50 @@ describe('values', () => {
   })
 })
 
+describe('modules that look at themselves', () => {
+  class Mixed extends Module {
+    readonly a = new Parameter(ones([2]))
+    readonly act = new nn.ReLU()
+    readonly b = new Parameter(ones([3]))
+    declare table: Tensor
+    constructor() {
+      super()
+      this.registerBuffer('table', ones([1]))
+    }
+    override forward(x: Tensor): Tensor {
+      let y = x
+      for (const child of this.children()) y = (child.call as (t: Tensor) => Tensor)(y)
+      for (const parameter of this.parameters()) y = y.add((parameter as unknown as Tensor).sum())
+      for (const [, buffer] of this.namedBuffers()) y = y.add(buffer as unknown as Tensor)
+      return y
+    }
+  }
+
+  it.each([true, false])(
+    'parameters(), buffers and children() give what they give outside a trace (paramShapesConstant: %s)',
+    (paramShapesConstant) => {
+      const module = new Mixed()
+      const gm = symbolicTrace(module, { tracer: new Tracer({ paramShapesConstant }) })
+      expect([...gm.graph.nodes].map((n) => n.target)).toEqual(['x', 'act', 'a', 'sum', 'add', 'b', 'sum', 'add', 'table', 'add', 'output'])
+      expect(values(run(gm, tensor([1])))).toEqual(values(module.call(tensor([1]))))
+    },
+  )
+
+  it('methods with private fields have their parameters’ names', () => {
+    class Private extends Module {
+      readonly #scale = 3
+      override forward(hidden: Tensor, shift = 1): Tensor {
+        return hidden.mul(this.#scale).add(shift)
+      }
+    }
+    const gm = symbolicTrace(new Private())
+    expect([...gm.graph.nodes].slice(0, 2).map((n) => [n.name, n.args])).toEqual([
+      ['hidden', []],
+      ['shift', [1]],
+    ])
+  })
+})
+
 describe('override points', () => {
   it('test_disallow_override: createNode may refuse in-place operators, as method and as function', () => {
     class NoInPlace extends Tracer {
