@@ -1,0 +1,8 @@
+// Graphs as pictures: a page to look around in, flowcharts for Markdown, SVG. The drawing of PyTorch's FxGraphDrawer is in fx/passes.
+export { graphPage } from './page.ts'
+export type { GraphPageOptions } from './page.ts'
+export { graphView } from './graphView.ts'
+export type { Change, GraphView, ViewLine, ViewModule, ViewNode } from './graphView.ts'
+export { mermaid } from './mermaid.ts'
+export type { MermaidOptions } from './mermaid.ts'
+export { renderSvg } from './svg.ts'

@@ -1,0 +1,68 @@
+// A graph as a Mermaid flowchart, for Markdown.
+import type { GraphModule } from '../graphModule.ts'
+import { graphView } from './graphView.ts'
+import type { GraphView, ViewNode } from './graphView.ts'
+
+/** Options of {@link mermaid}. */
+export interface MermaidOptions {
+  /** Top to bottom (default) or left to right. */
+  readonly direction?: 'TB' | 'LR'
+  /** Boxes around the nodes of a module; default true. */
+  readonly modules?: boolean
+}
+
+const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
+  placeholder: ['([', '])'],
+  output: ['([', '])'],
+  get_attr: ['[(', ')]'],
+  call_module: ['[[', ']]'],
+}
+
+/** The graph as the text of a Mermaid flowchart. */
+export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
+  const view = graphView(gm, gm.className)
+  const ids = new Map(view.nodes.map((node, i) => [node.name, `n${i}`]))
+  return [`flowchart ${options.direction ?? 'TB'}`, ...nodeLines(view, ids, options.modules ?? true), ...edgeLines(view, ids)].join('\n')
+}
+
+/** Nodes in order; neighbours of one module call stand in a subgraph. */
+function nodeLines(view: GraphView, ids: ReadonlyMap<string, string>, modules: boolean): string[] {
+  const lines: string[] = []
+  const open: string[] = []
+  let boxes = 0
+  const close = (depth: number): void => {
+    while (open.length > depth) {
+      open.pop()
+      lines.push(`${'  '.repeat(open.length + 1)}end`)
+    }
+  }
+  for (const node of view.nodes) {
+    const path = modules ? node.modules : []
+    let depth = 0
+    while (depth < path.length && open[depth] === path[depth]?.path) depth++
+    close(depth)
+    for (const module of path.slice(depth)) {
+      lines.push(`${'  '.repeat(open.length + 1)}subgraph m${boxes++}["${text(`${module.path} ${module.className}`)}"]`)
+      open.push(module.path)
+    }
+    lines.push(`${'  '.repeat(open.length + 1)}${box(node, ids.get(node.name) as string)}`)
+  }
+  close(0)
+  return lines
+}
+
+function box(node: ViewNode, id: string): string {
+  const [left, right] = SHAPES[node.op] ?? ['[', ']']
+  const parts = [
+    `%${node.name}`,
+    ...(node.op === 'placeholder' || node.op === 'output' ? [] : [node.target]),
+    ...(node.spec === null ? [] : [node.spec]),
+  ]
+  return `${id}${left}"${parts.map(text).join('<br/>')}"${right}`
+}
+
+const edgeLines = (view: GraphView, ids: ReadonlyMap<string, string>): string[] =>
+  view.nodes.flatMap((node) => node.inputs.map((input) => `  ${ids.get(input)} --> ${ids.get(node.name)}`))
+
+/** Quotes and angle brackets are written as entities, which Mermaid reads back. */
+const text = (value: string): string => value.replaceAll('&', '#amp;').replaceAll('"', '#quot;').replaceAll('<', '#lt;').replaceAll('>', '#gt;')

@@ -1,0 +1,31 @@
+// DOT text as an SVG picture, by Graphviz compiled to WebAssembly. The package is loaded when the first picture is asked for.
+import { UnsupportedError } from '../../errors/index.ts'
+
+type Engine = 'dot' | 'neato' | 'fdp' | 'circo' | 'twopi'
+
+interface Layouter {
+  layout(dot: string, format: 'svg', engine: Engine): string
+}
+
+let graphviz: Promise<Layouter> | null = null
+
+async function load(): Promise<Layouter> {
+  try {
+    const { Graphviz } = await import('@hpcc-js/wasm-graphviz')
+    return await Graphviz.load()
+  } catch (error) {
+    graphviz = null
+    throw new UnsupportedError(
+      `renderSvg: Graphviz could not be loaded. Install it beside tensorfx: npm install @hpcc-js/wasm-graphviz (${error instanceof Error ? error.message : String(error)})`,
+    )
+  }
+}
+
+/**
+ * A picture of DOT text, e.g. `renderSvg(new FxGraphDrawer(gm, 'net').getDotGraph())`: the text of an `<svg>` element.
+ * Throws UnsupportedError when the optional package @hpcc-js/wasm-graphviz is not installed, and what Graphviz says of text that is not DOT.
+ */
+export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<string> {
+  graphviz ??= load()
+  return (await graphviz).layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
+}
