@@ -11,6 +11,8 @@ import { py, pyFloat } from './repr.ts'
 
 /** max(x, 0); `inplace` overwrites the input. PyTorch's `nn.ReLU`. */
 export class ReLU extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['inplace']
   readonly inplace: boolean
 
   constructor(...options: Trailing<[inplace: boolean], { readonly inplace?: boolean }>) {
@@ -29,6 +31,8 @@ export class ReLU extends Module {
 
 /** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
 export class GELU extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['approximate']
   readonly approximate: 'none' | 'tanh'
 
   constructor(...options: Trailing<['none' | 'tanh'], { readonly approximate?: 'none' | 'tanh' }>) {
@@ -71,6 +75,8 @@ export class Tanh extends Module {
 
 /** x where positive, else negativeSlope * x. PyTorch's `nn.LeakyReLU`. */
 export class LeakyReLU extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['negative_slope']
   readonly negativeSlope: number
 
   constructor(...options: Trailing<[negativeSlope: number], { readonly negativeSlope?: number }>) {
@@ -89,6 +95,8 @@ export class LeakyReLU extends Module {
 
 /** x where positive, else alpha * (e^x - 1). PyTorch's `nn.ELU`. */
 export class ELU extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['alpha']
   readonly alpha: number
 
   constructor(...options: Trailing<[alpha: number], { readonly alpha?: number }>) {
@@ -113,6 +121,8 @@ function readDim(where: string, options: readonly unknown[]): number {
 
 /** exp(x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmax`. */
 export class Softmax extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['dim']
   readonly dim: number
 
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
@@ -131,6 +141,8 @@ export class Softmax extends Module {
 
 /** log(softmax(x)) along `dim`. PyTorch's `nn.LogSoftmax`. */
 export class LogSoftmax extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['dim']
   readonly dim: number
 
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {

@@ -21,6 +21,8 @@ export interface EmbeddingLayerOptions {
 
 /** Looks up rows: int32 indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
 export class Embedding extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
   readonly numEmbeddings: number
   readonly embeddingDim: number
   readonly paddingIdx: number | null

@@ -20,6 +20,8 @@ export interface LinearOptions {
 
 /** x @ weight^T + bias on the last dimension: [.., inFeatures] to [.., outFeatures]. PyTorch's `nn.Linear`. */
 export class Linear extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['in_features', 'out_features']
   readonly inFeatures: number
   readonly outFeatures: number
   /** [outFeatures, inFeatures] */
@@ -76,6 +78,8 @@ export interface FlattenOptions {
 
 /** Joins the dimensions from `startDim` (1) to `endDim` (-1) into one. PyTorch's `nn.Flatten`. */
 export class Flatten extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['start_dim', 'end_dim']
   readonly startDim: number
   readonly endDim: number
 

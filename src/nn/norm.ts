@@ -24,6 +24,8 @@ export interface LayerNormLayerOptions {
 
 /** Normalizes over the last dimensions, which must have the shape `normalizedShape` (one number: the last dimension). PyTorch's `nn.LayerNorm`. */
 export class LayerNorm extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['normalized_shape', 'eps', 'elementwise_affine']
   readonly normalizedShape: readonly number[]
   readonly eps: number
   readonly elementwiseAffine: boolean
@@ -76,6 +78,8 @@ export interface GroupNormLayerOptions {
 
 /** Normalizes groups of channels of [N, C, ..]. PyTorch's `nn.GroupNorm`. */
 export class GroupNorm extends Module {
+  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['num_groups', 'num_channels', 'eps', 'affine']
   readonly numGroups: number
   readonly numChannels: number
   readonly eps: number

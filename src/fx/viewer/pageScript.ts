@@ -266,8 +266,7 @@ function route(from, to) {
 }
 
 function toggle(group) {
-  const before = shown(group.parent === root ? group : group);
-  const anchor = [before.ax, before.ay];
+  const anchor = [group.ax, group.ay];
   group.open = !group.open;
   draw();
   // What was clicked stays where it was.

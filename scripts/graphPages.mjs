@@ -1,0 +1,107 @@
+// Drives the HTML page of a graph, and that of a difference, in a browser: layout, search, modules, the panel, the code. Part of npm run test:browser.
+import { writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { fx, nn, torch } from '../dist/index.js'
+import { fuse } from '../dist/fx/experimental/index.js'
+import { ShapeProp } from '../dist/fx/passes/index.js'
+import { graphPage } from '../dist/fx/viewer/index.js'
+
+class Block extends nn.Module {
+  constructor(channels) {
+    super()
+    this.conv = new nn.Conv2d(channels, channels, 3, { padding: 1 })
+    this.bn = new nn.BatchNorm2d(channels)
+    this.relu = new nn.ReLU()
+  }
+
+  forward(x) {
+    return this.relu.call(this.bn.call(this.conv.call(x)).add(x))
+  }
+}
+
+class Net extends nn.Module {
+  constructor() {
+    super()
+    this.stem = new nn.Conv2d(3, 8, 3, { padding: 1 })
+    this.blocks = new nn.Sequential(new Block(8), new Block(8))
+    this.fc = new nn.Linear(8, 4)
+  }
+
+  forward(x) {
+    return this.fc.call(this.blocks.call(this.stem.call(x)).mean([2, 3]))
+  }
+}
+
+/** Whether two boxes of nodes lie over each other. */
+const overlapping = (boxes) =>
+  boxes.some((a, i) => boxes.some((b, j) => i < j && a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height))
+
+/** Returns the number of failures. Leaves the pages and their pictures in `folder`. */
+export async function checkGraphPages(browser, folder) {
+  const model = new Net()
+  model.eval()
+  const traced = fx.symbolicTrace(model)
+  const fused = fuse(model)
+  for (const gm of [traced, fused]) torch.noGrad(() => new ShapeProp(gm).propagate(torch.randn([1, 3, 8, 8])))
+  let failures = 0
+  const check = (what, ok) => {
+    console.log(`${ok ? 'ok    ' : 'FAILED'} graph page: ${what}`)
+    if (!ok) failures++
+  }
+  const open = async (name, html) => {
+    const file = `${folder}/${name}.html`
+    writeFileSync(file, html)
+    const page = await browser.newPage({ viewport: { width: 1280, height: 860 } })
+    page.on('pageerror', (error) => check(error.message, false))
+    page.on('request', (request) => request.url().startsWith('file:') || check(`no request to ${request.url()}`, false))
+    await page.goto(pathToFileURL(file).href)
+    return page
+  }
+
+  const page = await open('graph', graphPage(traced))
+  const boxes = () => page.locator('g.node').count()
+  const count = traced.graph.nodes.length
+  check(`${count} nodes are drawn`, (await boxes()) === count)
+  const places = await page
+    .locator('g.node > rect.box')
+    .evaluateAll((rects) =>
+      rects.map((r) => ({ x: r.x.baseVal.value, y: r.y.baseVal.value, width: r.width.baseVal.value, height: r.height.baseVal.value })),
+    )
+  check('no node lies over another', !overlapping(places))
+  await page.locator('g[data-node="blocks_1_bn"]').click()
+  const panel = await page.locator('#panel').innerText()
+  check(
+    'a click shows shape, line and source',
+    ['f32[1, 8, 8, 8]', 'blocks.1.bn', 'this.blocks[1].bn.call(', 'graphPages.mjs:24'].every((t) => panel.includes(t)),
+  )
+  await page.screenshot({ path: `${folder}/graph.png` })
+  await page.locator('#close').click()
+  check('closed modules are one box each', (await boxes()) === count - 8 + 1)
+  await page.locator('#search').fill('relu')
+  check('search finds nodes in closed modules', (await page.locator('#hits').innerText()) === '2 found')
+  await page.locator('#search').press('Enter')
+  check('Enter opens the module and selects the node', (await page.locator('#panel h2').innerText()) === 'blocks_0_relu')
+  await page.locator('[data-tab=code]').click()
+  await page.locator('#code div', { hasText: 'this.fc.call' }).click()
+  await page.locator('[data-tab=panel]').click()
+  check('a line of code selects its node', (await page.locator('#panel h2').innerText()) === 'fc')
+  await page.close()
+
+  const diff = await open('diff', graphPage(fused, { title: 'fuse', before: traced }))
+  check('the difference shows what was removed', (await diff.locator('g.node.removed').count()) === 2)
+  check('and what changed', (await diff.locator('header .changed').innerText()) === '2 changed')
+  check('removed lines are struck out in the code', (await diff.locator('#code div.removed').count()) === 2)
+  await diff.screenshot({ path: `${folder}/diff.png` })
+  await diff.close()
+
+  const long = await open(
+    'long',
+    graphPage(
+      fx.symbolicTrace((x) => Array.from({ length: 1000 }).reduce((y) => torch.relu(y.mul(2)), x)),
+      { title: '2,000 nodes' },
+    ),
+  )
+  check('2,000 nodes are drawn', (await long.locator('g.node').count()) === 2002)
+  await long.close()
+  return failures
+}

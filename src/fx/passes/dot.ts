@@ -1,0 +1,34 @@
+// Graphviz' DOT language, written as pydot writes it.
+
+const ID = /^[_a-zA-Z][a-zA-Z0-9_,]*$/
+const NUMBER = /^[0-9,]+$/
+const KEYWORDS: ReadonlySet<string> = new Set(['graph', 'subgraph', 'digraph', 'node', 'edge', 'strict'])
+
+/** A name or value of DOT, in quotes where it needs them. */
+export function dotId(text: string): string {
+  if ((ID.test(text) && !KEYWORDS.has(text)) || NUMBER.test(text)) return text
+  return `"${text.replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
+}
+
+/** Collects nodes and edges in the order in which they are added. */
+export class DotGraph {
+  readonly #name: string
+  readonly #lines: string[] = []
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** Attributes are written as they are: the caller quotes what he wants quoted. */
+  node(name: string, attributes: readonly (readonly [string, string])[]): void {
+    this.#lines.push(`${dotId(name)} [${attributes.map(([key, value]) => `${key}=${value}`).join(', ')}];`)
+  }
+
+  edge(from: string, to: string): void {
+    this.#lines.push(`${dotId(from)} -> ${dotId(to)};`)
+  }
+
+  toString(): string {
+    return `digraph ${dotId(this.#name)} {\nrankdir=TB;\n${this.#lines.map((line) => `${line}\n`).join('')}}\n`
+  }
+}
