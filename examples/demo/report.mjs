@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Graphviz } from '@hpcc-js/wasm-graphviz'
 import { FxGraphDrawer } from 'tensorfx/fx/passes'
+import { graphPage } from 'tensorfx/fx/viewer'
 
 export async function writeReport(directory, { trained, graphs, compiled, hunt }) {
   const graphviz = await Graphviz.load()
@@ -37,7 +38,7 @@ export async function writeReport(directory, { trained, graphs, compiled, hunt }
   ${tile(`${hunt.steps[0].nodes} → ${hunt.minimal.graph.nodes.length}`, `nodes, minified in ${hunt.queries} queries`)}
 </div>
 <section><h2>a. Training</h2><p>Loss of each batch (left axis) and test accuracy after each epoch (right axis). The whole step runs as one compiled function.</p>${curve(trained.curve)}</section>
-<section><h2>b. The graph before and after fuse()</h2><p>Batch norm is folded into the convolutions: ${graphs.traced.graph.nodes.length} nodes become ${graphs.fused.graph.nodes.length}.</p>
+<section><h2>b. The graph before and after fuse()</h2><p>Batch norm is folded into the convolutions: ${graphs.traced.graph.nodes.length} nodes become ${graphs.fused.graph.nodes.length}. <a href="fuse.html">Look around in the difference.</a></p>
 <div class="pair"><figure><figcaption>Traced</figcaption><div class="scroll">${picture(graphs.traced, 'traced')}</div></figure><figure><figcaption>Fused</figcaption><div class="scroll">${picture(graphs.fused, 'fused')}</div></figure></div></section>
 <section><h2>c. Kernels of the compiled model</h2><p>Each row is one WebAssembly kernel and the operators fused into it.</p>
 <table><tr><th>kernel</th><th>kind</th><th>operators</th></tr>${compiled.kernels.map((k, i) => `<tr><td>${i}</td><td>${k.kind}</td><td>${escape(k.ops.join(' + '))}</td></tr>`).join('')}</table></section>
@@ -54,6 +55,7 @@ export async function writeReport(directory, { trained, graphs, compiled, hunt }
 `
   const path = join(directory, 'index.html')
   await writeFile(path, page)
+  await writeFile(join(directory, 'fuse.html'), graphPage(graphs.fused, { title: 'fuse(): before and after', before: graphs.traced }))
   return path
 }
 
