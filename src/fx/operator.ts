@@ -5,8 +5,6 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Slice } from './slice.ts'
 
-type Binary = (a: never, b: never) => unknown
-
 function named<F extends TargetFunction>(name: string, fn: F, isPlain: (...args: readonly unknown[]) => boolean = () => false): F {
   const withOverride = ((...args: unknown[]): unknown => {
     const override = isPlain(...args) ? null : findOverride(args)
@@ -16,96 +14,112 @@ function named<F extends TargetFunction>(name: string, fn: F, isPlain: (...args:
   return nameTarget(withOverride, { name: `operator.${name}` })
 }
 
-/** `a.method(b)` where `a` has it, the number operation otherwise; with a number on the left of a tensor, `reversed`. */
-function arithmetic(
+/** Something with methods: a tensor. */
+type Methods = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>
+
+const call = (target: unknown, method: string, ...args: readonly unknown[]): Methods => {
+  const fn = (target as Methods)[method]
+  if (typeof fn !== 'function') throw new ArgumentError(`operator: a value of type ${typeof target} has no method '${method}'.`)
+  return fn.apply(target, [...args]) as Methods
+}
+
+/** `a.method(b)` where `a` has it, the operation on numbers otherwise; with a number on the left of a tensor, `reversed`. */
+function binary(
   name: string,
   method: string,
   onNumbers: (a: number, b: number) => unknown,
-  reversed: (a: number, b: Record<string, Binary>) => unknown,
+  reversed: (a: unknown, b: unknown) => unknown = (a, b) => call(numberLike(a, b), method, b),
 ): (a: unknown, b: unknown) => unknown {
   return named(name, (a: unknown, b: unknown): unknown => {
-    if (typeof a === 'object' && a !== null && method in a) return (a as Record<string, (x: unknown) => unknown>)[method]?.(b)
-    if (typeof b === 'object' && b !== null) return reversed(a as number, b as Record<string, Binary>)
+    if (typeof a === 'object' && a !== null && method in a) return call(a, method, b)
+    if (typeof b === 'object' && b !== null) return reversed(a, b)
     return onNumbers(a as number, b as number)
   })
 }
 
-const call = (target: Record<string, Binary>, method: string, ...args: readonly unknown[]): unknown =>
-  (target[method] as unknown as (...a: readonly unknown[]) => unknown).apply(target, [...args])
+/** The number `a` as a tensor like `b`. */
+const numberLike = (a: unknown, b: unknown): unknown => call(call(call(b, 'isnan'), 'mul', 0), 'add', a)
 
+/** The same with the operands exchanged. */
+const exchanged =
+  (method: string) =>
+  (a: unknown, b: unknown): unknown =>
+    call(b, method, a)
+
+function unary(name: string, method: string, onNumber: (a: number) => unknown): (a: unknown) => unknown {
+  return named(name, (a: unknown): unknown => (typeof a === 'number' || typeof a === 'boolean' ? onNumber(a as number) : call(a, method)))
+}
+
+/** Python's `%`: with the sign of the divisor. */
+const modulo = (a: number, b: number): number => a - b * Math.floor(a / b)
+
+/** Bits of integers; of two booleans, a boolean. */
+const bits =
+  (compute: (a: number, b: number) => number) =>
+  (a: number, b: number): unknown =>
+    typeof (a as unknown) === 'boolean' && typeof (b as unknown) === 'boolean' ? compute(a, b) !== 0 : compute(a, b)
+
+type Name =
+  | ('add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'pow' | 'matmul')
+  | ('and_' | 'or_' | 'xor' | 'lshift' | 'rshift')
+  | ('gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne')
+
+/**
+ * Python's `operator` module, on tensors and numbers: `operator.add(1, x)` is `1 + x`. What PyTorch records for operators, given traced values.
+ */
 export const operator: Readonly<
-  Record<'add' | 'sub' | 'mul' | 'truediv' | 'matmul' | 'gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne', (a: unknown, b: unknown) => unknown>
+  Record<Name, (a: unknown, b: unknown) => unknown> & Record<'neg' | 'pos' | 'abs' | 'invert', (a: unknown) => unknown>
 > & {
-  readonly neg: (a: unknown) => unknown
   readonly getitem: (value: unknown, index: unknown) => unknown
 } = {
-  add: arithmetic(
-    'add',
-    'add',
-    (a, b) => a + b,
-    (a, b) => call(b, 'add', a),
-  ),
-  sub: arithmetic(
+  add: binary('add', 'add', (a, b) => a + b, exchanged('add')),
+  sub: binary(
     'sub',
     'sub',
     (a, b) => a - b,
-    (a, b) => call(call(b, 'neg') as Record<string, Binary>, 'add', a),
+    (a, b) => call(call(b, 'neg'), 'add', a),
   ),
-  mul: arithmetic(
-    'mul',
-    'mul',
-    (a, b) => a * b,
-    (a, b) => call(b, 'mul', a),
-  ),
-  truediv: arithmetic(
+  mul: binary('mul', 'mul', (a, b) => a * b, exchanged('mul')),
+  truediv: binary(
     'truediv',
     'div',
     (a, b) => a / b,
-    (a, b) => call(call(b, 'reciprocal') as Record<string, Binary>, 'mul', a),
+    (a, b) => call(call(b, 'reciprocal'), 'mul', a),
   ),
-  matmul: arithmetic(
-    'matmul',
-    'matmul',
-    () => notNumbers('matmul'),
-    () => notNumbers('matmul'),
+  floordiv: binary('floordiv', 'floorDivide', (a, b) => Math.floor(a / b)),
+  mod: binary('mod', 'remainder', modulo),
+  pow: binary('pow', 'pow', (a, b) => a ** b),
+  matmul: binary('matmul', 'matmul', notNumbers, notNumbers),
+  and_: binary(
+    'and_',
+    'bitwiseAnd',
+    bits((a, b) => a & b),
+    exchanged('bitwiseAnd'),
   ),
-  gt: arithmetic(
-    'gt',
-    'gt',
-    (a, b) => a > b,
-    (a, b) => call(b, 'lt', a),
+  or_: binary(
+    'or_',
+    'bitwiseOr',
+    bits((a, b) => a | b),
+    exchanged('bitwiseOr'),
   ),
-  lt: arithmetic(
-    'lt',
-    'lt',
-    (a, b) => a < b,
-    (a, b) => call(b, 'gt', a),
+  xor: binary(
+    'xor',
+    'bitwiseXor',
+    bits((a, b) => a ^ b),
+    exchanged('bitwiseXor'),
   ),
-  ge: arithmetic(
-    'ge',
-    'ge',
-    (a, b) => a >= b,
-    (a, b) => call(b, 'le', a),
-  ),
-  le: arithmetic(
-    'le',
-    'le',
-    (a, b) => a <= b,
-    (a, b) => call(b, 'ge', a),
-  ),
-  eq: arithmetic(
-    'eq',
-    'eq',
-    (a, b) => a === b,
-    (a, b) => call(b, 'eq', a),
-  ),
-  ne: arithmetic(
-    'ne',
-    'ne',
-    (a, b) => a !== b,
-    (a, b) => call(b, 'ne', a),
-  ),
-  neg: named('neg', (a: unknown): unknown => (typeof a === 'number' ? -a : call(a as Record<string, Binary>, 'neg'))),
+  lshift: binary('lshift', 'bitwiseLeftShift', (a, b) => a << b),
+  rshift: binary('rshift', 'bitwiseRightShift', (a, b) => a >> b),
+  gt: binary('gt', 'gt', (a, b) => a > b, exchanged('lt')),
+  lt: binary('lt', 'lt', (a, b) => a < b, exchanged('gt')),
+  ge: binary('ge', 'ge', (a, b) => a >= b, exchanged('le')),
+  le: binary('le', 'le', (a, b) => a <= b, exchanged('ge')),
+  eq: binary('eq', 'eq', (a, b) => a === b, exchanged('eq')),
+  ne: binary('ne', 'ne', (a, b) => a !== b, exchanged('ne')),
+  neg: unary('neg', 'neg', (a) => -a),
+  pos: named('pos', (a: unknown): unknown => a),
+  abs: unary('abs', 'abs', Math.abs),
+  invert: unary('invert', 'bitwiseNot', (a) => ~a),
   getitem: named('getitem', getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
 }
 
@@ -122,8 +136,8 @@ function getItem(value: unknown, index: unknown): unknown {
   return (value as Record<string, unknown>)[index as string]
 }
 
-function notNumbers(name: string): never {
-  throw new ArgumentError(`operator.${name}: expected tensors, got numbers.`)
+function notNumbers(): never {
+  throw new ArgumentError('operator.matmul: expected two tensors, got a number.')
 }
 
 /** Python's builtin getattr, recorded when a traced value's attribute is read. */

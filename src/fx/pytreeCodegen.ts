@@ -4,6 +4,7 @@ import { countLeaves, treeFlattenSpec, treeSpecToString, treeUnflatten } from '.
 import type { TreeSpec } from '../pytree/index.ts'
 import { CodeGen } from './codegen.ts'
 import { GraphError } from './errors.ts'
+import { operator } from './operator.ts'
 import { isProxy } from './proxy.ts'
 import { TraceError } from './traceError.ts'
 
@@ -19,29 +20,18 @@ export interface PyTreeInfo {
   readonly patterns?: readonly number[]
 }
 
-/** What generated code calls: as the functions of the pytree room, and for a traced value by reading its parts. */
-const PYTREE = {
-  treeFlattenSpec: (value: unknown, spec: TreeSpec): unknown[] => treeFlattenSpec(opened(value, spec), spec),
-  treeUnflatten,
-}
+/** What generated code calls `pytree`; a traced value, whose structure nobody knows, is taken apart as the structure says. */
+const PYTREE = { treeFlattenSpec: (value: unknown, spec: TreeSpec): unknown[] => treeFlattenSpec(value, spec, tracedChildren), treeUnflatten }
 
-/** A value with the structure of `spec` wherever a traced value stands for it. */
-function opened(value: unknown, spec: TreeSpec): unknown {
-  if (spec.kind === 'leaf') return value
-  const { children } = spec
-  if (isProxy(value)) {
-    if (spec.kind === 'array') return children.map((child, i) => opened(value[String(i)], child))
-    if (spec.kind === 'object')
-      return Object.fromEntries(children.map((child, i) => [spec.keys[i] as string, opened(value[spec.keys[i] as string], child)]))
-    if (spec.kind === 'map')
-      return new Map(children.map((child, i) => [spec.keys[i], opened((value['get'] as (key: unknown) => unknown)(spec.keys[i]), child)]))
+function tracedChildren(value: unknown, spec: TreeSpec): readonly unknown[] | null {
+  if (!isProxy(value) || spec.kind === 'leaf') return null
+  if (spec.kind === 'registered')
     throw new TraceError(
       `a traced value cannot be taken apart as a ${treeSpecToString(spec)}`,
       'Trace the GraphModule with concreteArgs that have the structure of its inputs.',
     )
-  }
-  if (spec.kind === 'array' && Array.isArray(value)) return value.map((v, i) => (children[i] === undefined ? v : opened(v, children[i])))
-  return value
+  const keys = spec.kind === 'array' ? spec.children.keys() : spec.keys
+  return Array.from(keys, (key: unknown) => operator.getitem(value, key))
 }
 
 /** Generates functions of nested values; PyTorch's _PyTreeCodeGen. A graph that was traced with nested concreteArgs has one. */
@@ -106,7 +96,7 @@ export class PyTreeCodeGen extends CodeGen {
         // Later patterns have defaults of their own; otherwise what is missing is left out, so that its absence is noticed.
         if (!(this.info.patterns ?? []).some((p) => p > i)) break
         leaves.push(undefined)
-      } else leaves.push(...treeFlattenSpec(inputs[i], spec))
+      } else leaves.push(...PYTREE.treeFlattenSpec(inputs[i], spec))
     }
     return [...leaves, ...inputs.slice(this.#children.length)]
   }

@@ -23,7 +23,9 @@ export {
 } from './pointwise/arithmetic.ts'
 export { relu } from './pointwise/activation.ts'
 export { eq, ge, gt, isnan, le, logicalAnd, logicalNot, logicalOr, lt, ne } from './pointwise/comparison.ts'
+export { bitwiseAnd, bitwiseLeftShift, bitwiseNot, bitwiseOr, bitwiseRightShift, bitwiseXor } from './pointwise/bitwise.ts'
 export { clamp, maskedFill, where } from './pointwise/select.ts'
+export type { ClampOptions } from './pointwise/select.ts'
 export {
   ceil,
   cos,
@@ -74,4 +76,4 @@ export {
 } from './view/index.ts'
 export { allclose, equal } from './compare.ts'
 export type { AllcloseOptions } from './compare.ts'
-export { addmm, baddbmm, bmm, dot, matmul, mm, mv, outer } from './linalg/index.ts'
+export { addmm, baddbmm, bmm, dot, einsum, matmul, mm, mv, outer } from './linalg/index.ts'

@@ -59,14 +59,16 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   })
 }
 
-/** `x.reshape(2, 3)` for `x.reshape([2, 3])`: numbers from an int[] argument on form the list. */
+/** `x.reshape(2, 3)` for `x.reshape([2, 3])`, `einsum(e, x, y)` for `einsum(e, [x, y])`: what stands from a list argument on forms the list. */
 function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknown[] {
-  const at = op.schema.args.findIndex((a) => a.type.list && a.type.base === 'int' && !a.kwargOnly)
-  if (at < 0 || at >= positional.length || typeof positional[at] !== 'number') return positional
+  const at = op.schema.args.findIndex((a) => a.type.list && !a.kwargOnly && (a.type.base === 'int' || a.type.base === 'Tensor'))
+  const list = op.schema.args[at]
+  if (list === undefined || at >= positional.length) return positional
+  const isItem = (value: unknown): boolean => (list.type.base === 'int' ? typeof value === 'number' : value instanceof Tensor)
   const rest = positional.slice(at)
   const following = op.schema.args[at + 1]
-  if (rest.length > 1 && following !== undefined && !following.kwargOnly) return positional
-  return rest.every((v) => typeof v === 'number') ? [...positional.slice(0, at), rest] : positional
+  if (following !== undefined && !following.kwargOnly && (rest.length > 1 || list.type.base === 'Tensor')) return positional
+  return rest.every(isItem) ? [...positional.slice(0, at), rest] : positional
 }
 
 function check(op: OpDef, arg: SchemaArgument, value: unknown): Arg {

@@ -75,16 +75,20 @@ export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unkno
 
 /**
  * The leaves of a value of a known structure; where the structure has a leaf, any value may stand. Throws ArgumentError when the value has
- * another structure. PyTorch's tree_flatten_spec.
+ * another structure. `childrenOf` gives the children of values that only the caller can look into, null for others. PyTorch's tree_flatten_spec.
  */
-export function treeFlattenSpec(value: unknown, spec: TreeSpec): unknown[] {
+export function treeFlattenSpec(
+  value: unknown,
+  spec: TreeSpec,
+  childrenOf: (value: unknown, spec: TreeSpec) => readonly unknown[] | null = () => null,
+): unknown[] {
   const leaves: unknown[] = []
   const collect = (v: unknown, s: TreeSpec): void => {
     if (s.kind === 'leaf') {
       leaves.push(v)
       return
     }
-    const children = childrenAs(v, s)
+    const children = childrenOf(v, s) ?? childrenAs(v, s)
     if (children === null)
       throw new ArgumentError(
         `treeFlattenSpec: Cannot flatten pytree ${treeSpecToString(treeStructure(value))}, given spec: ${treeSpecToString(spec)}; pass a value of that structure.`,

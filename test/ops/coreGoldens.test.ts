@@ -96,3 +96,7 @@ test('div_pow_max', () =>
     const [a, b] = [inputs.a as Tensor, inputs.b as Tensor]
     return [a.div(b.add(3)), torch.pow(a.abs().add(1), b), torch.maximum(a, b), torch.minimum(a, b)]
   }))
+
+test.each(['bij,bjk->bik', 'bhqd,bhkd->bhqk', 'ii->i', 'ij->', 'i,j->ij', '...ij,...jk->...ik', 'ij,jk'])('einsum %s', (equation) => {
+  checkGolden(`einsum ${equation}`, (inputs) => torch.einsum(equation, ...Object.values(inputs)))
+})

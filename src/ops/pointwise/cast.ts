@@ -14,14 +14,25 @@ const toCopy: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
   derivative: ([g], { args: [x] }) => [dtypeInfo[(x as Tensor).dtype].floating ? to(g as Tensor, (x as Tensor).dtype) : null, null],
 })
 
-/** The tensor in another dtype; itself when it has it already. PyTorch's `Tensor.to`. */
-export const to: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
-  schema: 'to.dtype(Tensor self, ScalarType dtype) -> Tensor',
+/** Where tensors can be. */
+export type Device = 'cpu'
+
+/** What {@link to} changes. */
+export interface ToOptions {
+  readonly dtype?: DType
+  readonly device?: Device
+}
+
+/** The tensor in another dtype; itself when it has it already. The only device is 'cpu'. PyTorch's `Tensor.to`. */
+export const to: OpFunction<(self: Tensor, target: DType | Device | ToOptions) => Tensor> = defineOp({
+  schema: 'to.dtype(Tensor self, any? dtype=None, *, any? device=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self: Tensor, dtype: DType): Tensor => {
-    if (!isDType(dtype)) throw new ArgumentError(`Tensor.to: unknown dtype '${String(dtype)}'.`)
-    return self.dtype === dtype ? self : toCopy(self, dtype)
+  decompose: (self: Tensor, target: DType | Device | null, given: Device | null): Tensor => {
+    const [dtype, device] = target === 'cpu' ? [null, target] : [target, given]
+    if (dtype !== null && !isDType(dtype)) throw new ArgumentError(`Tensor.to: '${String(dtype)}' is neither a dtype nor the device 'cpu'.`)
+    if (device !== null && device !== 'cpu') throw new ArgumentError(`Tensor.to: there is no device '${String(device)}', only 'cpu'.`)
+    return dtype === null || self.dtype === dtype ? self : toCopy(self, dtype)
   },
 })
 
@@ -44,7 +55,7 @@ export const bool: (self: Tensor) => Tensor = named('bool', 'bool')
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
-    to(dtype: DType): Tensor
+    to(target: DType | Device | ToOptions): Tensor
     float(): Tensor
     double(): Tensor
     int(): Tensor

@@ -24,8 +24,14 @@ export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number) 
   decompose: (self: Tensor, mask: Tensor, value: number): Tensor => where(mask, value, self),
 })
 
+/** The limits of {@link clamp}, by name. */
+export interface ClampOptions {
+  readonly min?: number | null
+  readonly max?: number | null
+}
+
 /** Limits values to min..max; either may be left out. PyTorch's `torch.clamp`. */
-export const clamp: OpFunction<(self: Tensor, min?: number | null, max?: number | null) => Tensor> = defineOp({
+export const clamp: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
   schema: 'clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
   method: true,
   pointwise: {
@@ -48,6 +54,6 @@ export const clamp: OpFunction<(self: Tensor, min?: number | null, max?: number 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     maskedFill(mask: Tensor, value: number): Tensor
-    clamp(min?: number | null, max?: number | null): Tensor
+    clamp(min?: number | null | ClampOptions, max?: number | null): Tensor
   }
 }

@@ -1,5 +1,6 @@
 // What JavaScript makes different from PyTorch in graphs, as rules: each turns a node or value of PyTorch's graph into ours, wherever it occurs.
 // The rows of docs/differences-from-pytorch.md say why. A rule never looks at a sample's name.
+import { Namespace } from '../../../src/fx/namespace.ts'
 import type { GoldenNode, GoldenValue } from './golden.ts'
 
 /** A rule for nodes; it returns the very node when it does not apply. `ours` is the node in its place. */
@@ -17,6 +18,9 @@ const METHODS: Readonly<Record<string, string>> = { truediv: 'div', floordiv: 'f
 const rename = (name: string, from: string, to: string): string =>
   name === from || name.startsWith(`${from}_`) ? `${to}${name.slice(from.length)}` : name
 
+/** The dtypes that stand for those that kernels do not have. */
+const NARROWER: Readonly<Record<string, string>> = { 'torch.int64': 'int32', 'torch.float16': 'float32' }
+
 export const nodeRules: Readonly<Record<string, NodeRule>> = {
   'operator-as-method': (golden, ours) => {
     if (golden.op !== 'call_function' || ours.op !== 'call_method' || !golden.target.startsWith('operator.')) return golden
@@ -27,6 +31,12 @@ export const nodeRules: Readonly<Record<string, NodeRule>> = {
   'home-of-functions': (golden) => {
     const target = golden.target.replace(/^torch\._C\._nn\./, 'torch.nn.functional.').replace(/^torch\.functional\./, 'torch.')
     return golden.op !== 'call_function' || target === golden.target ? golden : { ...golden, target }
+  },
+  'no-aten': (golden, ours) => {
+    const [, name = '', overload] = /^torch\.ops\.aten\.(\w+)(?:\.(\w+))?$/.exec(golden.target) ?? []
+    if (golden.op !== 'call_function' || name === '' || !ours.target.endsWith(`.${name}`)) return golden
+    const printed = overload === undefined ? name : `${name}_${overload.toLowerCase()}`
+    return { ...golden, target: ours.target, name: rename(golden.name, printed, name) }
   },
   'no-annotations': (golden, ours) =>
     golden.type !== null && ours.type === null && (golden.op === 'placeholder' || golden.op === 'output') ? { ...golden, type: null } : golden,
@@ -46,6 +56,7 @@ export const valueRules: Readonly<Record<string, ValueRule>> = {
   },
   'constants-as-strings': (golden) => {
     if (!isObject(golden) || !('repr' in golden)) return undefined
+    if (golden.repr in NARROWER) return use('fewer-dtypes', NARROWER[golden.repr] as string)
     return golden.repr === 'Ellipsis' ? '...' : golden.repr.replace(/^device\(type='(\w+)'\)$/, '$1').replace(/^torch\./, '')
   },
 }
@@ -56,6 +67,7 @@ export const usedDifferences: Set<string> = new Set()
 /** PyTorch's nodes as tensorfx should have recorded them. */
 export function expectedNodes(golden: readonly GoldenNode[], ours: readonly GoldenNode[]): GoldenNode[] {
   const names = new Map<string, string>()
+  const fresh = new Namespace()
   const changed = golden.map((node, i) => {
     const other = ours[i]
     if (other === undefined) return node
@@ -65,6 +77,8 @@ export function expectedNodes(golden: readonly GoldenNode[], ours: readonly Gold
       if (next !== result) usedDifferences.add(id)
       result = next
     }
+    // A name that is free in PyTorch's graph may be taken in ours.
+    result = { ...result, name: fresh.create(result.name) }
     names.set(node.name, result.name)
     const value = (v: GoldenValue, o: GoldenValue | undefined): GoldenValue => expectedValue(v, o, names)
     return {
@@ -96,7 +110,7 @@ function expectedValue(golden: GoldenValue, ours: GoldenValue | undefined, names
 }
 
 /** The rules below, which compare other things than nodes. */
-export const otherRules = ['functions-by-name', 'int32-for-int64', 'tensor-meta', 'javascript-classes', 'camel-case'] as const
+export const otherRules = ['functions-by-name', 'none-checks-stay', 'fewer-dtypes', 'tensor-meta', 'javascript-classes', 'camel-case'] as const
 
 function use<T>(id: (typeof otherRules)[number], value: T): T {
   usedDifferences.add(id)
@@ -105,10 +119,11 @@ function use<T>(id: (typeof otherRules)[number], value: T): T {
 
 /** A row of PyTorch's table as ours is: functions by their qualified names. */
 export function tableRule(row: readonly string[], node: GoldenNode | undefined): readonly string[] {
-  const [opcode = '', name = '', target = '', ...rest] = row
-  if (opcode !== 'call_function' || node === undefined) return row
+  // A device is printed as its name in a graph's lines, and as an object in its table.
+  const [opcode = '', name = '', target = '', ...rest] = row.map((cell) => cell.replace(/device\(type='(\w+)'\)/, '$1'))
+  if (opcode !== 'call_function' || node === undefined) return [opcode, name, target, ...rest]
   const short = /^<(?:built-in )?(?:function|method) (\w+)/.exec(target)?.[1]
-  return short !== undefined && node.target.endsWith(short) ? use('functions-by-name', [opcode, name, node.target, ...rest]) : row
+  return node.target.endsWith(short ?? target) ? use('functions-by-name', [opcode, name, node.target, ...rest]) : row
 }
 
 interface TorchMeta {
@@ -139,8 +154,8 @@ const CLASSES: Readonly<Record<string, string>> = {
 /** What is noted of values. */
 export const metaRules = {
   dtype: (name: string): string => {
-    const short = name.replace(/^torch\./, '')
-    return short === 'int64' ? use('int32-for-int64', 'int32') : short
+    const long = name.startsWith('torch.') ? name : `torch.${name}`
+    return long in NARROWER ? use('fewer-dtypes', NARROWER[long] as string) : long.slice('torch.'.length)
   },
   meta: (meta: unknown): unknown => {
     if (isMeta(meta))

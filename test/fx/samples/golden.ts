@@ -61,6 +61,8 @@ export interface GoldenTransform extends Partial<GoldenError> {
   readonly changed?: boolean
   readonly modified?: boolean
   readonly matches?: number
+  /** 'eager_output' where the transformed module gives that. */
+  readonly output?: unknown
   readonly submodules?: Readonly<Record<string, string>>
 }
 

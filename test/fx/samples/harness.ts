@@ -7,6 +7,7 @@ import { Module } from 'tensorfx/nn'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { formatTabular } from '../../../src/fx/format.ts'
 import type { Sample } from './common.ts'
+import { parseGraph } from './parseGraph.ts'
 import { expectedNodes, metaRules, tableRule } from './differences.ts'
 import { goldenGraph, goldenText, toGoldenNodes } from './golden.ts'
 import type { GoldenError, GoldenMeta, GoldenNode, GoldenOutput, GoldenTensor } from './golden.ts'
@@ -85,12 +86,13 @@ function checkTensor(value: unknown, golden: GoldenTensor): void {
     expectClose(
       got,
       wanted.map((v) => Number(String(v).replace('inf', 'Infinity'))),
+      golden.dtype === 'float16' ? 1e-3 : 1e-5,
     )
 }
 
-function expectClose(got: readonly number[], wanted: readonly number[]): void {
+function expectClose(got: readonly number[], wanted: readonly number[], tolerance: number): void {
   expect(got.length).toBe(wanted.length)
-  const far = got.findIndex((v, i) => v !== wanted[i] && !(Math.abs(v - (wanted[i] as number)) <= 1e-5 * (1 + Math.abs(wanted[i] as number))))
+  const far = got.findIndex((v, i) => v !== wanted[i] && !(Math.abs(v - (wanted[i] as number)) <= tolerance * (1 + Math.abs(wanted[i] as number))))
   expect(far < 0 ? null : { index: far, got: got[far], wanted: wanted[far] }).toBeNull()
 }
 
@@ -110,4 +112,9 @@ function constantsAsText(meta: unknown): unknown {
   if (Array.isArray(meta)) return meta.map(constantsAsText)
   if (typeof meta !== 'object' || meta === null) return meta === null ? null : String(meta)
   return 'requiresGrad' in meta ? meta : Object.fromEntries(Object.entries(meta).map(([k, v]) => [k, constantsAsText(v)]))
+}
+
+/** The text of a graph agrees with PyTorch's; `strings` are the string constants that may occur in it. */
+export function checkText(gm: GraphModule, text: string, strings: readonly string[]): void {
+  checkGraph(gm, parseGraph(text, strings))
 }

@@ -4,10 +4,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { samples } from './all.ts'
+import { transforms } from './transforms.ts'
+import type { Transformed } from './transforms.ts'
+import type { GraphModule } from 'tensorfx/fx'
 import { nodeRules, otherRules, usedDifferences, userName, userText, valueRules } from './differences.ts'
 import { goldenGraph, goldenText, readGolden } from './golden.ts'
-import type { GoldenMeta, GoldenOutput } from './golden.ts'
-import { checkGraph, checkOutput, checkShapes, checkTable, isError, run, traced } from './harness.ts'
+import type { GoldenError, GoldenMeta, GoldenNode, GoldenOutput, GoldenTransform } from './golden.ts'
+import { plain } from './s06_gpt2.ts'
+import { failing } from './s09_control_flow_failure.ts'
+import { checkGraph, checkOutput, checkShapes, checkTable, checkText, isError, run, traced } from './harness.ts'
 import { parseGraph } from './parseGraph.ts'
 
 describe.each(samples)('$golden', (sample) => {
@@ -38,14 +43,47 @@ describe.each(samples)('$golden', (sample) => {
       else checkOutput(run(traced(sample), inputs()), output)
     })
 
+  it.each(Object.keys(transforms).filter((name) => golden.transforms[name]?.str_graph !== undefined))('%s makes PyTorch’s graph', (name) => {
+    const theirs = golden.transforms[name] as GoldenTransform
+    const ours = (transforms[name] as (gm: GraphModule) => Transformed)(traced(sample))
+    checkText(ours.gm, theirs.str_graph as string, stringsOf(golden.nodes))
+    ours.gm.graph.lint()
+    if (theirs.before !== undefined) checkText(ours.before as GraphModule, theirs.before, stringsOf(golden.nodes))
+    expect(ours.changed).toBe(theirs.changed)
+    expect(ours.matches).toBe(theirs.matches)
+    if (theirs.output === 'eager_output') checkOutput(run(ours.gm, (inputs as () => readonly unknown[])()), golden.eager_output as GoldenOutput)
+  })
+
   if (inputs !== null && Array.isArray(golden.shape_prop))
     it('ShapeProp notes what PyTorch’s does', () => checkShapes(traced(sample), golden.shape_prop as readonly GoldenMeta[], inputs()))
 })
 
-function stringsOf(value: unknown): string[] {
+/** The string constants in the args of nodes. */
+const stringsOf = (nodes: readonly GoldenNode[]): string[] =>
+  nodes.flatMap((node) => [...node.args, ...Object.values(node.kwargs)].flatMap(stringsIn))
+
+function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : []
+  if (typeof value !== 'object' || value === null || 'node' in value || 'repr' in value || 'float' in value) return []
+  return Object.values(value).flatMap(stringsIn)
 }
+
+describe('what cannot be traced', () => {
+  it('s09: a condition on a value is an error with PyTorch’s text', () => {
+    const golden = readGolden(failing.golden)
+    expect(() => traced(failing)).toThrow((golden.trace_error as GoldenError).error)
+    checkOutput(run(failing.make(), (failing.inputs as () => readonly unknown[])()), golden.eager_output as GoldenOutput)
+  })
+
+  it('s06: buffers are nodes, so that slicing one with a traced size works without a tracer of its own', () => {
+    const golden = readGolden(plain.golden)
+    expect(golden.trace_error?.error).toMatch(/slice indices must be integers/)
+    const inputs = (plain.inputs as () => readonly unknown[])()
+    const gm = traced(plain)
+    checkGraph(gm, readGolden('gpt2.proxy_buffers').nodes)
+    checkOutput(run(gm, inputs), golden.eager_output as GoldenOutput)
+  })
+})
 
 describe('docs/differences-from-pytorch.md', () => {
   const table = readFileSync(new URL('../../../docs/differences-from-pytorch.md', import.meta.url), 'utf8')
