@@ -19,9 +19,9 @@ const LIMIT = 24
 /** Enough to reach generated code from inside an operator. */
 const DEEP = 64
 
-/** The folder of tensorfx itself (src/ or dist/): its frames are not the user's. */
-const OWN = new URL('..', import.meta.url).href
-const OWN_PATH = pathOf(OWN)
+/** The folders of tensorfx itself: its frames are not the user's. Of the built package that is dist/, and src/ where source maps are read. */
+const HERE = new URL('..', import.meta.url).href
+const OWN: readonly string[] = [...new Set([HERE, HERE.replace(/\/dist\/$/, '/src/')])].flatMap((url) => [url, pathOf(url)])
 
 /** V8's way to stacks; absent elsewhere. */
 const host = Error as unknown as { captureStackTrace?: (target: object, skip?: unknown) => void; stackTraceLimit?: number }
@@ -146,8 +146,7 @@ function isForeign(url: string): boolean {
     url.startsWith('node:') ||
     url.startsWith('native') ||
     url === '<anonymous>' ||
-    url.startsWith(OWN) ||
-    url.startsWith(OWN_PATH) ||
+    OWN.some((folder) => url.startsWith(folder)) ||
     url.includes('tensorfx-generated/') ||
     url.includes('wasm://') ||
     url.includes('/node_modules/vitest/') ||
