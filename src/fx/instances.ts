@@ -21,13 +21,15 @@ export function instanceBuilder(value: object): TargetFunction {
 }
 
 /** Whether a traced value stands in the fields of an object, directly or nested. */
-export function holdsTraced(value: object, seen: Set<object> = new Set()): boolean {
-  if (seen.has(value)) return false
-  seen.add(value)
-  const items: Iterable<unknown> = value instanceof Map ? value.values() : Object.values(value)
-  for (const item of items) {
-    if (isProxy(item) || item instanceof Node) return true
-    if (typeof item === 'object' && item !== null && holdsTraced(item, seen)) return true
+export function holdsTraced(value: object): boolean {
+  const seen = new Set<object>([value])
+  // The set grows while it is walked.
+  for (const object of seen) {
+    const items: Iterable<unknown> = object instanceof Map ? object.values() : Object.values(object)
+    for (const item of items) {
+      if (isProxy(item) || item instanceof Node) return true
+      if (typeof item === 'object' && item !== null) seen.add(item)
+    }
   }
   return false
 }

@@ -12,8 +12,10 @@ export interface Parameter {
   readonly rest: boolean
   /** For `...rest`: one more than the highest index, when the function only ever reads single elements (`rest[1]`); null otherwise. */
   readonly elements: number | null
-  /** For a pattern of plain properties, `{ scale = 2, bias }`: those. null for anything else. */
+  /** For a pattern of properties, `{ scale = 2, bias }`: those. null for anything else. */
   readonly properties: readonly Property[] | null
+  /** A pattern inside has a default, `([a, b = 1])`, which a traced value never uses. */
+  readonly hasHiddenDefault: boolean
 }
 
 /** A property that a parameter's pattern takes apart. */
@@ -47,7 +49,7 @@ export function parametersOf(fn: AnyFunction): readonly Parameter[] {
   return parameters
 }
 
-const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null })
+const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })
 
 function parseFunction(source: string): FunctionExpression | ArrowFunctionExpression | null {
   // Methods (`forward(x) {…}`) only parse inside an object; functions and arrows as they are.
@@ -75,28 +77,46 @@ function parameterOf(pattern: Pattern, index: number, fn: FunctionExpression | A
   if (pattern.type === 'AssignmentPattern') {
     const inner = parameterOf(pattern.left, index, fn)
     const value = constantOf(pattern.right)
+    if (inner.properties === null) return { ...inner, default: value ?? [] }
     // `{ scale = 2 } = {}`: each property has a default of its own, and the empty object none of them.
-    const own = inner.properties !== null && value !== null && isEmptyObject(value[0])
-    return { ...inner, default: value ?? [], properties: own ? inner.properties : null }
+    if (value !== null && isEmptyObject(value[0])) return inner
+    return { ...inner, default: value ?? [], properties: null, hasHiddenDefault: hasDefault(pattern.left) }
   }
-  if (pattern.type === 'ObjectPattern') return { ...plain(`arg${index}`), properties: propertiesOf(pattern) }
-  return plain(`arg${index}`)
+  if (pattern.type === 'ObjectPattern') {
+    const properties = propertiesOf(pattern)
+    const values = pattern.properties.map((p) => (p.type === 'Property' ? p.value : p.argument))
+    const inside = properties === null ? [pattern] : values.map((v) => (v.type === 'AssignmentPattern' ? v.left : v))
+    return { ...plain(`arg${index}`), properties, hasHiddenDefault: inside.some(hasDefault) }
+  }
+  return { ...plain(`arg${index}`), hasHiddenDefault: hasDefault(pattern) }
+}
+
+/** Whether a pattern, or one inside it, has a default. */
+function hasDefault(pattern: Pattern): boolean {
+  switch (pattern.type) {
+    case 'AssignmentPattern':
+      return true
+    case 'ArrayPattern':
+      return pattern.elements.some((e) => e !== null && hasDefault(e))
+    case 'ObjectPattern':
+      return pattern.properties.some((p) => hasDefault(p.type === 'Property' ? p.value : p.argument))
+    case 'RestElement':
+      return hasDefault(pattern.argument)
+    default:
+      return false
+  }
 }
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
 
+/** The properties that a pattern names; null when it takes others as well. */
 function propertiesOf(pattern: ObjectPattern): readonly Property[] | null {
   const properties: Property[] = []
   for (const property of pattern.properties) {
     if (property.type !== 'Property' || property.computed || property.key.type !== 'Identifier') return null
     const { value } = property
-    if (value.type === 'Identifier') properties.push({ name: property.key.name, default: [] })
-    else if (value.type === 'AssignmentPattern' && value.left.type === 'Identifier') {
-      const constant = constantOf(value.right)
-      if (constant === null) return null
-      properties.push({ name: property.key.name, default: constant })
-    } else return null
+    properties.push({ name: property.key.name, default: value.type === 'AssignmentPattern' ? (constantOf(value.right) ?? []) : [] })
   }
   return properties
 }

@@ -17,7 +17,7 @@ import { TraceError } from './traceError.ts'
 import type { TracerBase } from './tracerBase.ts'
 
 /**
- * Values for parameters: by name, or an array with one for each parameter. `PH`, alone or nested, stays an input; anything else is fixed: the
+ * Values for parameters: by name (a pattern is called arg0, arg1, … by its position), or an array with one for each parameter. `PH`, alone or nested, stays an input; anything else is fixed: the
  * program is traced for that value, and the graph asserts that it gets it.
  */
 export type ConcreteArgs = Readonly<Record<string, unknown>> | readonly unknown[]
@@ -100,6 +100,11 @@ class RootArgsMaker {
   #valuesOf(parameter: Parameter): unknown[] {
     const { name, rest, properties } = parameter
     if (this.#concrete.has(name)) return rest ? this.#concreteRest(parameter) : [this.#concreteValue(parameter, this.#concrete.get(name))]
+    if (parameter.hasHiddenDefault)
+      throw new TraceError(
+        `the pattern of parameter ${this.#parameters.indexOf(parameter) + 1} has a default inside: a traced value is never undefined, so it would not be used`,
+        'Write the default at the parameter or at a property of an options object, { scale = 2 } = {}, or fix the parameter with concreteArgs.',
+      )
     if (rest) return this.#restElements(parameter)
     if (properties !== null) return [this.#optionsObject(parameter)]
     this.#describe(name, LEAF)

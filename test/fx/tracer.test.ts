@@ -222,6 +222,21 @@ describe('parameters of the traced function', () => {
     expect(String(symbolicTrace(gm).graph)).toBe(String(gm.graph))
   })
 
+  it('an options object may hold patterns, and defaults that only running the program would tell; those are inputs without default', () => {
+    const scale = 2
+    const gm = symbolicTrace((x: Tensor, { by: { n }, to = scale }: { by: { n: number }; to?: number }) => x.mul(n).add(to))
+    expect(gm.code).toContain('function forward(x, { by, to } = {}) {')
+    expect(values(run(gm, tensor([3]), { by: { n: 2 }, to: 1 }))).toEqual([7])
+  })
+
+  it('defaults that a traced value would hide are refused', () => {
+    expect(() => symbolicTrace(([a, b = 1]: [Tensor, number?]) => a.add(b))).toThrow('the pattern of parameter 1 has a default inside')
+    expect(() => symbolicTrace((x: Tensor, { o: { n = 1 } }: { o: { n?: number } }) => x.add(n))).toThrow('the pattern of parameter 2 has a default')
+    expect(() => symbolicTrace((x: Tensor, { n = 1 } = { n: 2 }) => x.add(n))).toThrow('the pattern of parameter 2 has a default inside')
+    const gm = symbolicTrace((x: Tensor, { n = 1 } = { n: 2 }) => x.add(n), { concreteArgs: { arg1: { n: 5 } } })
+    expect(values(run(gm, tensor([1]), { n: 5 }))).toEqual([6])
+  })
+
   it('a pattern of an array reads elements', () => {
     const gm = symbolicTrace(([a, b]: [Tensor, Tensor]) => a.sub(b))
     expect(values(run(gm, [tensor([5]), tensor([3])]))).toEqual([2])

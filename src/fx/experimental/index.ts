@@ -1,3 +1,4 @@
 // PyTorch's torch.fx.experimental.
 export { setTrace } from './debug.ts'
 export { fuse } from './optimization.ts'
+export { MetaTracer } from '../metaTracer.ts'
