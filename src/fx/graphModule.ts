@@ -19,6 +19,10 @@ export type NodeHook = (node: Node) => void
 
 /** An inner node of the attribute tree. */
 class Container extends Module {
+  override getName(): string {
+    return 'Module'
+  }
+
   override forward(): never {
     throw new ArgumentError('this module only holds attributes of a GraphModule; call the GraphModule.')
   }
@@ -62,7 +66,8 @@ export class GraphModule extends Module {
     if (root instanceof Module) this.training = root.training
     const paths = [...new Set([...graph.nodes].filter((n) => n.op === 'get_attr' || n.op === 'call_module').map((n) => n.target as string))]
     const read = (path: string): unknown => (root instanceof Module ? attributeOf(root, path) : root[path])
-    paths.sort((a, b) => a.split('.').length - b.split('.').length)
+    // From a map, owners come before what they own; from a module, everything in the order in which it is used.
+    if (!(root instanceof Module)) paths.sort((a, b) => a.split('.').length - b.split('.').length)
     for (const path of paths) {
       const value = read(path)
       if (value === undefined) {

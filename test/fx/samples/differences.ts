@@ -110,7 +110,15 @@ function expectedValue(golden: GoldenValue, ours: GoldenValue | undefined, names
 }
 
 /** The rules below, which compare other things than nodes. */
-export const otherRules = ['functions-by-name', 'none-checks-stay', 'fewer-dtypes', 'tensor-meta', 'javascript-classes', 'camel-case'] as const
+export const otherRules = [
+  'functions-by-name',
+  'release-of-memory',
+  'none-checks-stay',
+  'fewer-dtypes',
+  'tensor-meta',
+  'javascript-classes',
+  'camel-case',
+] as const
 
 function use<T>(id: (typeof otherRules)[number], value: T): T {
   usedDifferences.add(id)

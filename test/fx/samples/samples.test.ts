@@ -10,6 +10,7 @@ import type { GraphModule } from 'tensorfx/fx'
 import { nodeRules, otherRules, usedDifferences, userName, userText, valueRules } from './differences.ts'
 import { goldenGraph, goldenText, readGolden } from './golden.ts'
 import type { GoldenError, GoldenMeta, GoldenNode, GoldenOutput, GoldenTransform } from './golden.ts'
+import { checkCode, checkLayers } from './code.ts'
 import { plain } from './s06_gpt2.ts'
 import { failing } from './s09_control_flow_failure.ts'
 import { checkGraph, checkOutput, checkShapes, checkTable, checkText, isError, run, traced } from './harness.ts'
@@ -42,6 +43,12 @@ describe.each(samples)('$golden', (sample) => {
       if (isError(matches)) expect(() => run(traced(sample), inputs())).toThrow(userText(matches.error))
       else checkOutput(run(traced(sample), inputs()), output)
     })
+
+  it('code assigns and releases what PyTorch’s does, and the layers print alike', () => {
+    const gm = traced(sample)
+    checkCode(gm, golden.nodes, golden.code)
+    checkLayers(gm, golden.str_gm)
+  })
 
   it.each(Object.keys(transforms).filter((name) => golden.transforms[name]?.str_graph !== undefined))('%s makes PyTorch’s graph', (name) => {
     const theirs = golden.transforms[name] as GoldenTransform
