@@ -54,8 +54,10 @@ export {
   setStackTrace,
 } from './traceback.ts'
 export type { NodeSourceAction, NodeSourceJson } from './traceback.ts'
-export { SubgraphMatcher } from './matcher.ts'
-export type { Match } from './matcher.ts'
-export { replacePattern } from './subgraphRewriter.ts'
+export { SubgraphMatcher } from './rewrite/matcher.ts'
+export type { MatcherOptions } from './rewrite/matcher.ts'
+export type { InternalMatch } from './rewrite/match.ts'
+export { replacePattern, replacePatternWithFilters } from './rewrite/replacePattern.ts'
+export type { Match, MatchFilter, Pattern, ReplacedPatterns, ReplaceOptions } from './rewrite/replacePattern.ts'
 export { graphFromJson, graphToJson } from './json.ts'
 export type { GraphJson, NodeJson } from './json.ts'

@@ -2,3 +2,4 @@
 export { setTrace } from './debug.ts'
 export { fuse } from './optimization.ts'
 export { MetaTracer } from '../metaTracer.ts'
+export { FoldedGraphModule, splitConstSubgraphs } from './constFold.ts'
