@@ -17,9 +17,12 @@ export function interceptTensors(root: Module, read: ReadTensor): () => void {
     const buffers = new Set([...module.ownBuffers()].map(([name]) => name))
     for (const [name, value] of Object.entries(module)) {
       if (!isTensorLike(value)) continue
+      const descriptor = Object.getOwnPropertyDescriptor(module, name)
+      // Accessors of the user's own, and frozen properties, stay: what they give is a constant.
+      if (descriptor?.configurable !== true || descriptor.get !== undefined) continue
       const full = path === '' ? name : `${path}.${name}`
       const kind = isParameter(value) ? 'parameter' : buffers.has(name) ? 'buffer' : 'constant'
-      undo.push(intercept(module, name, value, () => read(full, value, kind)))
+      undo.push(intercept(module, name, descriptor, () => read(full, value, kind)))
     }
   }
   return () => {
@@ -27,8 +30,9 @@ export function interceptTensors(root: Module, read: ReadTensor): () => void {
   }
 }
 
-function intercept(module: Module, name: string, value: TensorLike, read: () => unknown): () => void {
-  let current: unknown = value
+function intercept(module: Module, name: string, descriptor: PropertyDescriptor, read: () => unknown): () => void {
+  const value: unknown = descriptor.value
+  let current = value
   Object.defineProperty(module, name, {
     configurable: true,
     enumerable: true,
@@ -42,5 +46,5 @@ function intercept(module: Module, name: string, value: TensorLike, read: () => 
       current = next
     },
   })
-  return () => void Object.defineProperty(module, name, { configurable: true, enumerable: true, writable: true, value })
+  return () => void Object.defineProperty(module, name, descriptor)
 }

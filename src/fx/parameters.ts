@@ -24,9 +24,16 @@ export interface Property {
   readonly default: readonly [unknown?]
 }
 
+/** What a function's source tells of its inputs. */
+export interface Signature {
+  readonly parameters: readonly Parameter[]
+  /** It declares no parameters, and reads `arguments`. */
+  readonly readsArguments: boolean
+}
+
 type AnyFunction = (...args: never[]) => unknown
 
-const cache = new WeakMap<AnyFunction, readonly Parameter[]>()
+const cache = new WeakMap<AnyFunction, Signature>()
 const sources = new WeakMap<AnyFunction, string>()
 
 /** Says that a function stands for another, whose source this is: its parameters are those of `source`. */
@@ -35,18 +42,32 @@ export function standsFor<F extends AnyFunction>(fn: F, source: string): F {
   return fn
 }
 
-/** The parameters of a function. One whose source is hidden (native, bound) has `arg0`, `arg1`, … */
-export function parametersOf(fn: AnyFunction): readonly Parameter[] {
-  let parameters = cache.get(fn)
-  if (parameters === undefined) {
+/** The signature of a function. One whose source is hidden (native, bound) has the parameters `arg0`, `arg1`, … */
+export function signatureOf(fn: AnyFunction): Signature {
+  let signature = cache.get(fn)
+  if (signature === undefined) {
     const parsed = parseFunction(sources.get(fn) ?? String(fn))
-    parameters =
+    signature =
       parsed === null
-        ? Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`))
-        : parsed.params.map((pattern, i) => parameterOf(pattern, i, parsed))
-    cache.set(fn, parameters)
+        ? { parameters: Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`)), readsArguments: false }
+        : {
+            parameters: parsed.params.map((pattern, i) => parameterOf(pattern, i, parsed)),
+            readsArguments: parsed.params.length === 0 && parsed.type === 'FunctionExpression' && mentionsArguments(parsed.body),
+          }
+    cache.set(fn, signature)
   }
-  return parameters
+  return signature
+}
+
+/** Whether `arguments` stands in a function's body; functions inside that are no arrows have their own. */
+function mentionsArguments(node: Syntax): boolean {
+  if (node.type === 'Identifier') return (node as Syntax & { name: string }).name === 'arguments'
+  if (node.type === 'FunctionExpression' || node.type === 'FunctionDeclaration') return false
+  return Object.entries(node).some(([key, child]) =>
+    (Array.isArray(child) ? child : [child]).some(
+      (item) => isSyntax(item) && !(item.type === 'Identifier' && isName(node, key)) && mentionsArguments(item),
+    ),
+  )
 }
 
 const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })

@@ -7,7 +7,7 @@ import { _assert, _assertIsNone } from './assertions.ts'
 import { formatArg } from './format.ts'
 import type { Argument } from './node.ts'
 import { operator } from './operator.ts'
-import { parametersOf } from './parameters.ts'
+import { signatureOf } from './parameters.ts'
 import type { Parameter, Property } from './parameters.ts'
 import { PHBase, PHWithMeta } from './placeholderValue.ts'
 import { lazyProxy, nodeOf } from './proxy.ts'
@@ -33,7 +33,13 @@ const LEAF: TreeSpec = { kind: 'leaf' }
 
 /** Makes the placeholders for `fn`. Throws ArgumentError for concreteArgs that do not fit, TraceError for a rest parameter of unknown length. */
 export function makeRootArgs(tracer: TracerBase, fn: (...args: never[]) => unknown, concreteArgs: ConcreteArgs): RootArgs {
-  return new RootArgsMaker(tracer, parametersOf(fn), concreteArgs).make()
+  const { parameters, readsArguments } = signatureOf(fn)
+  if (readsArguments)
+    throw new TraceError(
+      'the function declares no parameters and reads `arguments`, so its inputs are not known',
+      'Declare parameters, or a rest parameter (...args).',
+    )
+  return new RootArgsMaker(tracer, parameters, concreteArgs).make()
 }
 
 class RootArgsMaker {

@@ -201,7 +201,7 @@ export class Tracer extends TracerBase {
         callModule: (m, forward, given) => (m === root || this.#paused ? forward(...given) : this.callModule(m, forward, given)),
       })
       undo.push(() => void setModuleTracingHook(outer))
-      const result = finish(checkedResult(fn.apply(this.root, [...values])))
+      const result = finish(checkedResult(fn.apply(root instanceof Module ? root : undefined, [...values])))
       this.createNode('output', 'output', [this.createArg(result)], {})
     } catch (error) {
       for (const { path } of this.constants) delete (this.root as unknown as Record<string, unknown>)[path]
@@ -218,6 +218,8 @@ export class Tracer extends TracerBase {
     const isModule = root instanceof Module
     if (!isModule && typeof root !== 'function')
       throw new ArgumentError(`trace: Expected a function or a Module, got ${root === null ? 'null' : typeof root}.`)
+    if (!isModule && /^class\b/.test(String(root)))
+      throw new ArgumentError(`trace: got the class ${root.name}; pass an instance of it: new ${root.name}(…).`)
     const fn = isModule ? this.#method(root) : root
     if (typeof fn !== 'function')
       throw new ArgumentError(

@@ -33,6 +33,10 @@ describe('stacks', () => {
     const places = new Map([...graph.nodes].map((n) => [n.name, originOf(n)]))
     for (const name of ['linear', 'relu', 'add']) expect(places.get(name)?.file).toMatch(/stackTraces\.test\.ts$/)
     expect(places.get('relu')?.fn).toBe('helper')
+    const named = symbolicTrace(function plain(x: Tensor) {
+      return x.neg()
+    })
+    expect(originOf(named.graph.first?.next as Node)?.fn).toBe('plain')
     expect(places.get('linear')?.fn).toMatch(/forward$/)
     expect((places.get('add')?.line as number) - (places.get('linear')?.line as number)).toBe(1)
     const relu = [...graph.nodes].find((n) => n.name === 'relu') as Node

@@ -133,6 +133,7 @@ describe('modules and functions', () => {
   it('what is no function, an async function and a generator are refused', () => {
     expect(() => symbolicTrace(3 as never)).toThrow(ArgumentError)
     expect(() => symbolicTrace(3 as never)).toThrow('Expected a function or a Module, got number')
+    expect(() => symbolicTrace(Weighted as never)).toThrow('got the class Weighted; pass an instance')
     expect(() => symbolicTrace((x: Tensor) => Promise.resolve(x))).toThrow('an async function cannot be traced')
     expect(() =>
       symbolicTrace(function* (x: Tensor) {
@@ -519,6 +520,22 @@ describe('modules that look at themselves', () => {
       expect(values(run(gm, tensor([1])))).toEqual(values(module.call(tensor([1]))))
     },
   )
+
+  it('accessors and frozen properties are left as they are', () => {
+    class Odd extends Module {
+      readonly kept = tensor([2])
+      override forward(x: Tensor): Tensor {
+        return x.mul(this.kept).add((this as unknown as { half: Tensor }).half)
+      }
+    }
+    const module = new Odd()
+    Object.defineProperty(module, 'half', { configurable: true, enumerable: true, get: () => tensor([0.5]) })
+    Object.defineProperty(module, 'kept', { configurable: false, writable: false })
+    const gm = symbolicTrace(module)
+    expect(typeof Object.getOwnPropertyDescriptor(module, 'half')?.get).toBe('function')
+    expect(Object.getOwnPropertyDescriptor(module, 'kept')?.writable).toBe(false)
+    expect(values(run(gm, tensor([1])))).toEqual([2.5])
+  })
 
   it('methods with private fields have their parameters’ names', () => {
     class Private extends Module {

@@ -107,6 +107,7 @@ const refused: Readonly<Record<string, string>> = {
   in: 'asks what a traced value holds',
   assign: 'assigning the element [0]',
   'rest-length': 'has no known length',
+  arguments: 'declares no parameters and reads `arguments`',
   async: 'an async function cannot be traced',
   generator: 'a generator cannot be traced',
   bool: 'cannot be used as inputs to control flow',
