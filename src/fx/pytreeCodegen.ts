@@ -71,7 +71,7 @@ export class PyTreeCodeGen extends CodeGen {
       else if (this.#isPattern(i)) head.push(`{ ${texts.map((text, k) => property(keysOf(spec)[k] as string, text)).join(', ')} } = {}`)
       else {
         head.push(name)
-        lines.push(`\n  let [${texts.map(nameIn).join(', ')}] = pytree.treeFlattenSpec(${name}, inSpec.children[${i}])`)
+        lines.push(`\n  let [${texts.map(withoutDefault).join(', ')}] = pytree.treeFlattenSpec(${name}, inSpec.children[${i}])`)
       }
     }
     return super.functionHead([...head, ...parameters.slice(next)]) + lines.join('')
@@ -122,5 +122,8 @@ const keysOf = (spec: TreeSpec): readonly string[] => (spec.kind === 'object' ? 
 
 /** The variable in the text of a parameter, which may have a default and a comment behind it. */
 const nameIn = (text: string): string => /^[\w$]+/.exec(text)?.[0] ?? text
+
+/** A parameter without its default value: the name, and the comment that tells of its value. */
+const withoutDefault = (text: string): string => /^[\w$]+(?: \/\*.*?\*\/)?/.exec(text)?.[0] ?? text
 
 const property = (key: string, text: string): string => (nameIn(text) === key ? text : `${key}: ${text}`)

@@ -62,3 +62,18 @@ export function checkLayers(gm: GraphModule, text: string): void {
   const layers = (whole: string): string => (whole.split('\n\n')[0] as string).replace(/^\w+/, '')
   expect(layers(String(gm))).toBe(layers(text))
 }
+
+/** Shapes that Python writes as annotations, `x: "f32[3, 4]"`, stand in our code as comments. The graph has the notes of ShapeProp. */
+export function checkReadable(gm: GraphModule, golden: readonly GoldenNode[], text: string): void {
+  const shapes = new Map<string, string>()
+  const readable = gm.printReadable({ print: false })
+  for (const [, name = '', shape = ''] of readable.matchAll(/(\w+) \/\* (.*?) \*\//g)) shapes.set(name, shape)
+  for (const [, name = '', shape = ''] of readable.matchAll(/^ +(?:const|let) (\w+) = .* {2}\/\/ (.*)$/gm)) shapes.set(name, shape)
+  const ours = [...gm.graph.nodes].map((node) => node.name)
+  const theirs = [...text.matchAll(/(\w+): "(.*?)"/g)].map(([, name, shape = '']): [string | undefined, string] => [
+    ours[golden.findIndex((node) => node.name === name)],
+    shape.replace(/^i64/, 'i32').replace(/^f16/, 'f32'),
+  ])
+  usedDifferences.add('shapes-as-comments')
+  expect(theirs.map(([name]) => [name, shapes.get(name ?? '')])).toEqual(theirs)
+}

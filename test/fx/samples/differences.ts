@@ -113,6 +113,7 @@ function expectedValue(golden: GoldenValue, ours: GoldenValue | undefined, names
 export const otherRules = [
   'functions-by-name',
   'release-of-memory',
+  'shapes-as-comments',
   'none-checks-stay',
   'fewer-dtypes',
   'tensor-meta',

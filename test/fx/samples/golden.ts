@@ -84,6 +84,7 @@ export interface Golden {
   /** Whether the graph gave the same; the error that it gave. */
   readonly gm_matches_eager?: boolean | GoldenError
   readonly shape_prop?: readonly GoldenMeta[] | GoldenError
+  readonly readable_after_shape_prop?: string
   readonly dot?: string | GoldenError
   readonly trace_error?: GoldenError
   readonly transforms: Readonly<Record<string, GoldenTransform>>

@@ -10,7 +10,7 @@ import type { GraphModule } from 'tensorfx/fx'
 import { nodeRules, otherRules, usedDifferences, userName, userText, valueRules } from './differences.ts'
 import { goldenGraph, goldenText, readGolden } from './golden.ts'
 import type { GoldenError, GoldenMeta, GoldenNode, GoldenOutput, GoldenTransform } from './golden.ts'
-import { checkCode, checkLayers } from './code.ts'
+import { checkCode, checkLayers, checkReadable } from './code.ts'
 import { plain } from './s06_gpt2.ts'
 import { failing } from './s09_control_flow_failure.ts'
 import { checkGraph, checkOutput, checkShapes, checkTable, checkText, isError, run, traced } from './harness.ts'
@@ -62,7 +62,11 @@ describe.each(samples)('$golden', (sample) => {
   })
 
   if (inputs !== null && Array.isArray(golden.shape_prop))
-    it('ShapeProp notes what PyTorch’s does', () => checkShapes(traced(sample), golden.shape_prop as readonly GoldenMeta[], inputs()))
+    it('ShapeProp notes what PyTorch’s does, and readable code shows it', () => {
+      const gm = traced(sample)
+      checkShapes(gm, golden.shape_prop as readonly GoldenMeta[], inputs())
+      checkReadable(gm, golden.nodes, golden.readable_after_shape_prop as string)
+    })
 })
 
 /** The string constants in the args of nodes. */
