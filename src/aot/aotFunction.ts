@@ -1,5 +1,7 @@
 // aotFunction: forward and backward of a function, traced ahead of time and compiled by compilers of your own.
+import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { copy_ } from '../ops/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -38,10 +40,19 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
         return result.leaves as readonly Tensor[]
       }
       const name = fn.name === '' ? 'aot' : fn.name
-      const run = compileJoint(traceJoint(flat, inputs), inputs, name, options).run
-      entry = { run, spec: out as unknown as TreeSpec }
+      const joint = traceJoint(flat, inputs)
+      const { run } = compileJoint(joint, inputs, name, options)
+      entry = { run: (...values) => writeBack(run(...values), values, joint.writeBacks), spec: out as unknown as TreeSpec }
       compiled.set(key, entry)
     }
     return treeUnflatten(entry.run(...inputs), entry.spec) as R
   }
+}
+
+/** Stores what the function wrote to its inputs there; returns the other outputs. */
+function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], writeBacks: ReadonlyMap<number, number>): readonly unknown[] {
+  noGrad(() => {
+    for (const [position, input] of writeBacks) copy_(inputs[input] as Tensor, outputs[position] as Tensor)
+  })
+  return outputs.slice(0, outputs.length - writeBacks.size)
 }

@@ -28,6 +28,7 @@ export function decomposeGraph(gm: GraphModule): GraphModule {
   }
   for (const node of gm.graph.nodes) {
     if (node.op === 'output') {
+      mode.writeBack()
       graph.output(mapArg(node.args[0] as Argument, newNode))
       continue
     }

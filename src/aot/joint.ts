@@ -172,7 +172,7 @@ function backwardModule(joint: JointGraph, saved: readonly Node[], name: string)
 
 /**
  * The joint graph of a function of tensors, by running it on fake tensors and differentiating what autograd recorded. `heads`: which outputs to start
- * from; default all that require grad.
+ * from; default all that require grad. What the function wrote to its inputs comes as further outputs, which `writeBacks` lists.
  */
 export function traceJoint(
   fn: (...fakes: readonly Tensor[]) => readonly Tensor[],
@@ -180,16 +180,22 @@ export function traceJoint(
   options: { readonly names?: readonly string[]; readonly heads?: readonly number[] } = {},
 ): JointGraph {
   const mode = new ProxyTensorMode()
+  const placeholders: Node[] = []
   const fakes = inputs.map((input, i) => {
     const { shape, dtype, strides } = fakeLike(input)
     // The graph's inputs are its leaves.
     const leaf = Tensor.fake({ shape, dtype, strides })
     leaf.requiresGrad = input.requiresGrad
-    mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf)
+    placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
   const results = withMode(mode, () => fn(...fakes))
   const outputs = results.map((r) => mode.nodeOf(r))
+  const writeBacks = new Map<number, number>()
+  for (const [i, fake] of fakes.entries()) {
+    const now = mode.nodeOf(fake)
+    if (now !== placeholders[i]) writeBacks.set(outputs.push(now) - 1, i)
+  }
   const heads = results.flatMap((r, i) => (r.requiresGrad && (options.heads?.includes(i) ?? true) ? [i] : []))
   const gradInputs = fakes.flatMap((f, i) => (f.requiresGrad ? [i] : []))
   const backward = traceBackward(
@@ -202,7 +208,7 @@ export function traceJoint(
         { gradOutputs: tangents, allowUnused: true },
       ),
   )
-  return { graph: mode.graph, inputs: fakes.map((f) => mode.nodeOf(f)), outputs, heads, gradInputs, writeBacks: new Map(), ...backward }
+  return { graph: mode.graph, inputs: placeholders, outputs, heads, gradInputs, writeBacks, ...backward }
 }
 
 /** The backward half: placeholders for the gradients of `roots`, and what `differentiate` records. */

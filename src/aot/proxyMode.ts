@@ -8,6 +8,7 @@ import { captureStack } from '../provenance/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
+import { copy_ } from '../ops/index.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -30,6 +31,9 @@ export class ProxyTensorMode implements DispatchMode {
   readonly decompose: boolean
   /** Real tensors that were met: constants of the program, by attribute name. */
   readonly constants = new Map<string, Tensor>()
+  /** Tensors from outside that an in-place operator wrote to, with the node of what they were before. */
+  readonly #written = new Map<Tensor, Node>()
+  #parameters = 0
   readonly #nodes = new Map<Tensor, Node>()
   readonly #resolve: ProxyTensorModeOptions['resolve']
 
@@ -61,10 +65,9 @@ export class ProxyTensorMode implements DispatchMode {
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     if (tensor.isFake)
       throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
-    const name = `_tensor_constant${this.constants.size}`
+    const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
-    const first = this.graph.first
-    const node = this.graph.insertingBefore(first, () => this.graph.createNode('get_attr', name))
+    const node = this.graph.createNode('get_attr', name)
     node.meta['val'] = specOf(tensor)
     this.#nodes.set(tensor, node)
     return node
@@ -112,13 +115,20 @@ export class ProxyTensorMode implements DispatchMode {
     return node
   }
 
+  /** Copies what in-place operators wrote to tensors from outside to where they are; at the end of the graph, before its output. */
+  writeBack(): void {
+    for (const [tensor, before] of this.#written) this.graph.callFunction(copy_ as TargetFunction, [before, this.nodeOf(tensor)])
+  }
+
   /** Functionalization: the tensor stands for the new value from now on. */
   #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
     const self = args[0] as Tensor
     if (self.viewBase !== null)
       throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
+    const before = this.nodeOf(self)
     const result = this.handle(functional, args) as Tensor
     this.#nodes.set(self, this.nodeOf(result))
+    if ((before.op === 'placeholder' || before.op === 'get_attr') && !this.#written.has(self)) this.#written.set(self, before)
     return self
   }
 }

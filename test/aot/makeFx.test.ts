@@ -2,13 +2,13 @@
 import { describe, expect, it } from 'vitest'
 import { grad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { compileDifferentiable, makeFx } from 'tensorfx/aot'
+import { compileDifferentiable, decomposeGraph, makeFx } from 'tensorfx/aot'
 
 describe('makeFx', () => {
   it('records operators with shapes, and runs', () => {
-    const gm = makeFx((x: Tensor) => x.sin().mul(2).sum(0))(torch.ones([3, 4]))
+    const gm = makeFx((a: Tensor) => a.sin().mul(2).sum(0))(torch.ones([3, 4]))
     gm.graph.lint()
-    expect([...gm.graph.nodes].map((n) => n.name)).toEqual(['arg0_1', 'sin', 'mul', 'sum_1', 'output'])
+    expect([...gm.graph.nodes].map((n) => n.name)).toEqual(['a_1', 'sin', 'mul', 'sum_1', 'output'])
     const [total] = gm.graph.findNodes({ op: 'call_function', target: torch.sum })
     expect(total?.meta['val']).toMatchObject({ shape: [4] })
     const x = torch.randn([3, 4])
@@ -37,6 +37,27 @@ describe('makeFx', () => {
     })(torch.ones([2]))
     expect(gm.code).not.toContain('add_')
     expect((gm.forward(torch.ones([2])) as Tensor).toArray()).toEqual([4, 4])
+  })
+})
+
+describe('writes to tensors from outside', () => {
+  it('happen when the graph runs, also after decomposition', () => {
+    const total = torch.zeros([2])
+    const made = makeFx((x: Tensor) => {
+      x.add_(1)
+      total.add_(x)
+      return x.mul(2)
+    })(torch.ones([2]))
+    for (const gm of [made, decomposeGraph(made)]) {
+      gm.graph.lint()
+      torch.nn.init.zeros_(total)
+      const x = torch.ones([2])
+      expect((gm.forward(x) as Tensor).toArray()).toEqual([4, 4])
+      expect([x.toArray(), total.toArray()]).toEqual([
+        [2, 2],
+        [2, 2],
+      ])
+    }
   })
 })
 
