@@ -1,7 +1,7 @@
 // makeFx: the operators that a function really runs, gradients inside included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { GraphModule, parametersOf } from '../fx/index.ts'
+import { GraphModule, signatureOf } from '../fx/index.ts'
 import type { Argument } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
 import { treeMap } from '../pytree/index.ts'
@@ -44,7 +44,7 @@ export function makeFx(
 
 /** The names of a function's parameters; arg0, arg1, … where it has none, and for a module. */
 function argumentNames(fn: Module | ((...args: never[]) => unknown), count: number): string[] {
-  const parameters = fn instanceof Module ? [] : parametersOf(fn)
+  const parameters = fn instanceof Module ? [] : signatureOf(fn).parameters
   const named = parameters.length >= count && !parameters.some((p) => p.rest || p.properties !== null)
   return Array.from({ length: count }, (_, i) => (named ? (parameters[i]?.name as string) : `arg${i}`))
 }

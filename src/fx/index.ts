@@ -61,5 +61,5 @@ export { replacePattern, replacePatternWithFilters } from './rewrite/replacePatt
 export type { Match, MatchFilter, Pattern, ReplacedPatterns, ReplaceOptions } from './rewrite/replacePattern.ts'
 export { graphFromJson, graphToJson } from './json.ts'
 export type { GraphJson, NodeJson } from './json.ts'
-export { parametersOf } from './parameters.ts'
-export type { Parameter, Property } from './parameters.ts'
+export { signatureOf } from './parameters.ts'
+export type { Parameter, Property, Signature } from './parameters.ts'

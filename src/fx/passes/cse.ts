@@ -49,7 +49,10 @@ export class CSEPass extends PassBase {
 const effects = (node: Node): string => (node.op === 'call_function' ? (targetInfo(node.target)?.effects ?? 'pure') : 'pure')
 
 /** Whether the node may change values that others have read: in-place operators, and modules, whose inside is not known. */
-const writes = (node: Node): boolean => node.op === 'call_module' || ((node.op === 'call_function' || node.op === 'call_method') && node.isImpure())
+function writes(node: Node): boolean {
+  if (node.op === 'call_function') return effects(node) === 'mutates' || effects(node) === 'io'
+  return node.op === 'call_module' || (node.op === 'call_method' && node.isImpure())
+}
 
 /** Numbers for values that have no text of their own. */
 class Ids {

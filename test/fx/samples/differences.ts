@@ -90,6 +90,27 @@ export function expectedNodes(golden: readonly GoldenNode[], ours: readonly Gold
   return changed.map((node) => ({ ...node, users: node.users.map((name) => names.get(name) ?? name) }))
 }
 
+/** Merges calls that differed only in a device, `device('cpu')` and `'cpu'`, which print alike: where both are the same string, CSE does. */
+export function mergeSameConstants(nodes: readonly GoldenNode[]): GoldenNode[] {
+  const firsts = new Map<string, string>()
+  const merged = new Map<string, string>()
+  const kept = nodes.flatMap((node): GoldenNode[] => {
+    const key = JSON.stringify([node.op, node.target, node.args])
+    const first = firsts.get(key)
+    firsts.set(key, first ?? node.name)
+    if (first === undefined || !node.args.includes('cpu')) return [node]
+    merged.set(node.name, first)
+    return []
+  })
+  const renamed = (value: GoldenValue): GoldenValue => JSON.parse(JSON.stringify(value), (_, v: unknown) => renamedNode(v, merged)) as GoldenValue
+  return kept.map((node) => ({ ...node, args: node.args.map(renamed), users: [...new Set(node.users.flatMap((u) => (merged.has(u) ? [] : [u])))] }))
+}
+
+function renamedNode(value: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (typeof value !== 'object' || value === null || !('node' in value)) return value
+  return { node: names.get(value.node as string) ?? value.node }
+}
+
 function expectedValue(golden: GoldenValue, ours: GoldenValue | undefined, names: ReadonlyMap<string, string>): GoldenValue {
   let value = golden
   for (const [id, rule] of Object.entries(valueRules)) {

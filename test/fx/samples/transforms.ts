@@ -3,7 +3,8 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Transformer, operator, replacePattern, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
-import { fuse } from 'tensorfx/fx/experimental'
+import { fuse, splitConstSubgraphs } from 'tensorfx/fx/experimental'
+import { CSEPass, splitModule } from 'tensorfx/fx/passes'
 import { Dropout } from 'tensorfx/nn'
 import { _assertIsNone } from '../../../src/fx/assertions.ts'
 import type { TargetFunction } from '../../../src/protocol/index.ts'
@@ -15,6 +16,7 @@ export interface Transformed {
   /** The module before, where the transform first adds something. */
   readonly before?: GraphModule
   readonly changed?: boolean
+  readonly modified?: boolean
   readonly matches?: number
 }
 
@@ -74,6 +76,13 @@ function patternReluAdd(gm: GraphModule): Transformed {
   return { gm, matches: matches.length }
 }
 
+/** Part 0: the first half of the calls, rounded up; 1: the others. */
+function firstHalf(gm: GraphModule): (node: Node) => number {
+  const calls = [...gm.graph.nodes].filter((node) => node.op.startsWith('call_'))
+  const first = new Set(calls.slice(0, Math.ceil(calls.length / 2)))
+  return (node) => (first.has(node) ? 0 : 1)
+}
+
 export const transforms: Readonly<Record<string, (gm: GraphModule) => Transformed>> = {
   replace_add_mul: replaceAddMul,
   insert_relu_after_add: insertReluAfterAdd,
@@ -83,6 +92,13 @@ export const transforms: Readonly<Record<string, (gm: GraphModule) => Transforme
   dce: deadCode,
   dce_with_dead: deadCodeWithDead,
   transformer_identity: (gm) => ({ gm: new Transformer(gm).transform() }),
+  cse: (gm) => {
+    const { graphModule, modified } = new CSEPass().run(gm)
+    return { gm: graphModule, modified }
+  },
+  fx_graph_cse: (gm) => ({ gm: new CSEPass().run(gm).graphModule }),
+  split_module: (gm) => ({ gm: splitModule(gm, firstHalf(gm)) }),
+  const_fold: (gm) => ({ gm: splitConstSubgraphs(gm) }),
   copy: (gm) => ({ gm: gm.deepCopy() }),
   pattern_relu_add: patternReluAdd,
 }
