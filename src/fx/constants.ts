@@ -3,6 +3,7 @@ import { isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Frame } from '../provenance/index.ts'
 import type { Graph } from './graph.ts'
+import type { Node } from './node.ts'
 import { originOf } from './origin.ts'
 
 /** A value that a trace made part of the graph. */
@@ -19,8 +20,14 @@ export interface CapturedConstant {
   readonly origin: Frame | null
 }
 
-/** Bytes of a tensor's elements. */
-export function byteSize(tensor: TensorLike): number {
+/** The report of a value that the attribute at `path` holds, and `node` reads. */
+export function describeConstant(path: string, value: object, node: Node): CapturedConstant {
+  const origin = originOf(node)
+  if (!isTensorLike(value)) return { path, value, shape: null, dtype: null, bytes: null, origin }
+  return { path, value, shape: value.shape, dtype: value.dtype, bytes: byteSize(value), origin }
+}
+
+function byteSize(tensor: TensorLike): number {
   const bits = /\d+/.exec(tensor.dtype)?.[0]
   return tensor.shape.reduce((n, d) => n * d, bits === undefined ? 1 : Number(bits) / 8)
 }
@@ -36,10 +43,7 @@ export function capturedConstants(graph: Graph): CapturedConstant[] {
     if (!CAPTURED.test(path) || found.has(path)) continue
     const value = graph.owningModule?.attribute(path)
     if (typeof value !== 'object' || value === null) continue
-    const tensor = isTensorLike(value)
-      ? { shape: value.shape, dtype: value.dtype, bytes: byteSize(value) }
-      : { shape: null, dtype: null, bytes: null }
-    found.set(path, { path, value, ...tensor, origin: originOf(node) })
+    found.set(path, describeConstant(path, value, node))
   }
   return [...found.values()].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))
 }

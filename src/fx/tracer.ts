@@ -5,7 +5,7 @@ import { LEAF_MODULE, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { patchObjects } from './autowrap.ts'
 import type { AutowrapModules } from './autowrap.ts'
-import { byteSize } from './constants.ts'
+import { describeConstant } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Graph } from './graph.ts'
 import { GraphModule } from './graphModule.ts'
@@ -14,9 +14,8 @@ import { interceptTensors } from './moduleAccess.ts'
 import { refuseMutation } from './mutation.ts'
 import { knownProxy } from './knownProxy.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from './node.ts'
-import { originOf } from './origin.ts'
 import { standsFor } from './parameters.ts'
-import { isProxy, nodeOf } from './proxy.ts'
+import { nodeOf } from './proxy.ts'
 import type { Proxied } from './proxy.ts'
 import { makeRootArgs } from './rootArgs.ts'
 import type { ConcreteArgs, RootArgs } from './rootArgs.ts'
@@ -151,14 +150,12 @@ export class Tracer extends TracerBase {
     return super.createArg(value)
   }
 
+  /** As in PyTorch, each use of a tensor that was not read from its module is a read of its own. */
   #tensorArg(value: TensorLike): Node {
     const path = this.#attributes.get(value)
-    if (path === undefined) {
-      if (isParameter(value)) throw new ArgumentError('parameter is not a member of this module: assign it to a property of the traced module.')
-      return this.#constant(value, '_tensor_constant')
-    }
-    const read = this.getattr(path, value, this.#cache)
-    return isProxy(read) ? nodeOf(read) : this.createNode('get_attr', path, [], {})
+    if (path !== undefined) return this.createNode('get_attr', path, [], {})
+    if (isParameter(value)) throw new ArgumentError('parameter is not a member of this module: assign it to a property of the traced module.')
+    return this.#constant(value, '_tensor_constant')
   }
 
   /** A value from outside becomes an attribute of the root, once. */
@@ -170,10 +167,7 @@ export class Tracer extends TracerBase {
     else (this.root as unknown as Record<string, unknown>)[path] = value
     this.#attributes.set(value, path)
     const node = this.createNode('get_attr', path, [], {})
-    const tensor = isTensorLike(value)
-      ? { shape: value.shape, dtype: value.dtype, bytes: byteSize(value) }
-      : { shape: null, dtype: null, bytes: null }
-    this.constants.push({ path, value, ...tensor, origin: originOf(node) })
+    this.constants.push(describeConstant(path, value, node))
     return node
   }
 

@@ -301,9 +301,10 @@ describe('values', () => {
 
   it('test_tensor_attribute_coalseced: one tensor is one attribute, however often it is used', () => {
     const c = tensor([2])
-    const gm = symbolicTrace((x: Tensor) => x.add(c).mul(c))
-    const targets = [...gm.graph.nodes].filter((n) => n.op === 'get_attr').map((n) => n.target)
-    expect(targets).toEqual(['_tensor_constant0', '_tensor_constant0'])
+    const gm = symbolicTrace((x: Tensor) => x.add(c).mul(c).sub(c))
+    const reads = [...gm.graph.nodes].filter((n) => n.op === 'get_attr')
+    expect(reads.map((n) => n.target)).toEqual(['_tensor_constant0', '_tensor_constant0', '_tensor_constant0'])
+    expect(reads.map((n) => n.name)).toEqual(['_tensor_constant0', '_tensor_constant0_1', '_tensor_constant0_2'])
   })
 
   it('test_tensor_attribute: tensors that are attributes of modules keep their paths', () => {
