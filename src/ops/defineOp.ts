@@ -43,8 +43,11 @@ export interface OpDeclaration {
   readonly functional?: TargetFunction
   readonly dynamicScalars?: readonly string[]
   readonly template?: string
-  /** PyTorch writes the function in Python, and a symbolic trace shows it: arguments with defaults are keywords, whether given or not. */
-  readonly recordDefaults?: boolean
+  /**
+   * How a symbolic trace shows a call, where PyTorch writes the function in Python: 'keywords', arguments with defaults are keywords, whether given or
+   * not; 'method', it does nothing but call the method of that name. Default: as the user wrote it.
+   */
+  readonly recordAs?: 'keywords' | 'method'
 }
 
 /** A public function of the operator table; `op` is its definition. */
@@ -101,7 +104,7 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   }
   op.meta = deriveMeta(op, declaration)
   op.kernel = deriveKernel(op, declaration)
-  const call = callAs(op as OpDef, 'function', declaration.recordDefaults)
+  const call = callAs(op as OpDef, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
   const fn = (...args: unknown[]): Result => call(args)
   Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
   op.fn = fn
@@ -143,14 +146,14 @@ function deriveKernel(op: OpDef, declaration: OpDeclaration): OpDef['kernel'] {
 }
 
 /** Calls an operator with the arguments as the user wrote them. */
-function callAs(op: OpDef, kind: OverrideKind, recordDefaults = false): (args: unknown[]) => Result {
+function callAs(op: OpDef, kind: OverrideKind, keywords = false): (args: unknown[]) => Result {
   const fast = usualArguments(op)
   return (args) => {
     const usual = fast(args)
     if (usual !== null) return dispatch(op, usual)
     const override = findOverride(args)
     if (override !== null) {
-      const [positional, options] = recordDefaults ? asKeywords(op, ...splitOptions(args)) : splitOptions(args)
+      const [positional, options] = keywords ? asKeywords(op, ...splitOptions(args)) : splitOptions(args)
       return override[OVERRIDE](kind, op.fn, positional, options) as Result
     }
     return dispatch(op, normalize(op, args))

@@ -70,6 +70,7 @@ export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { rea
 export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
   defineOp({
     schema: 'split(Tensor self, any split_size, int dim=0) -> Tensor[]',
+    recordAs: 'keywords',
     method: true,
     decompose: (self: Tensor, splitSize: number | readonly number[], dim: number): readonly Tensor[] => {
       const at = wrapDim('torch.split', dim, self.ndim)

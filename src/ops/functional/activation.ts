@@ -16,7 +16,7 @@ const namespace = 'torch.nn.functional'
 export const relu: OpFunction<(input: Tensor, options?: { readonly inplace?: boolean }) => Tensor> = defineOp({
   schema: 'relu(Tensor input, bool inplace=False) -> Tensor',
   namespace,
-  recordDefaults: true,
+  recordAs: 'keywords',
   decompose: (input: Tensor, inplace: boolean): Tensor => (inplace ? relu_(input) : activation.relu(input)),
 })
 
@@ -24,6 +24,7 @@ export const relu: OpFunction<(input: Tensor, options?: { readonly inplace?: boo
 export const sigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp({
   schema: 'sigmoid(Tensor input) -> Tensor',
   namespace,
+  recordAs: 'method',
   decompose: (input: Tensor): Tensor => unary.sigmoid(input),
 })
 
@@ -31,6 +32,7 @@ export const sigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp({
 export const tanh: OpFunction<(input: Tensor) => Tensor> = defineOp({
   schema: 'tanh(Tensor input) -> Tensor',
   namespace,
+  recordAs: 'method',
   decompose: (input: Tensor): Tensor => unary.tanh(input),
 })
 
@@ -47,7 +49,7 @@ function softmaxLike(
   return defineOp({
     schema: `${name}(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor`,
     namespace,
-    recordDefaults: true,
+    recordAs: 'keywords',
     decompose: (input: Tensor, dim: number | null, dtype: DType | null): Tensor => {
       if (dim === null) throw new ArgumentError(`${namespace}.${name}: say along which dimension: argument 'dim' is missing.`)
       return compute(dtype === null ? input : to(input, dtype), dim)

@@ -16,7 +16,7 @@ export interface PadOptions {
 export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: PadOptions) => Tensor> = defineOp({
   schema: "pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   decompose: (input: Tensor, amounts: readonly number[], mode: string, value: number | null): Tensor => {
     if (mode !== 'constant')
       throw new UnsupportedError(

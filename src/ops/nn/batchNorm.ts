@@ -186,7 +186,7 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
   schema:
     'batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null): TensorSpec => {
     check(input, [
       ['running_mean', runningMean],

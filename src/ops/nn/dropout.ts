@@ -23,7 +23,7 @@ export const dropout: OpFunction<{
 }> = defineOp({
   schema: 'dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   tags: ['random'],
   meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
   decompose: (input: Tensor, p: number, training: boolean, inplace: boolean): Tensor => {

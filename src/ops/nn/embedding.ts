@@ -113,7 +113,7 @@ export const embedding: OpFunction<{
 }> = defineOp({
   schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: check,
   kernel: (input: Tensor, weight: Tensor): Tensor => {
     const spec = check(input, weight)

@@ -161,7 +161,7 @@ type LayerNorm = {
 export const layerNorm: OpFunction<LayerNorm> = defineOp({
   schema: 'layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (...args: NativeArgs): TensorSpec => {
     check(...args)
     return { shape: args[0].shape, dtype: args[0].dtype }
@@ -179,7 +179,7 @@ export const groupNorm: OpFunction<{
 }> = defineOp({
   schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
   decompose: (input: Tensor, numGroups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor => {
     const [images, channels] = input.shape as [number, number | undefined]
@@ -217,7 +217,7 @@ export const instanceNorm: OpFunction<{
   schema:
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
   decompose: (
     input: Tensor,

@@ -42,7 +42,7 @@ type PairLoss = (input: Tensor, target: Tensor, options?: LossOptions) => Tensor
 export const mseLoss: OpFunction<PairLoss> = defineOp({
   schema: "mse_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: pairMeta(`${F}.mse_loss`),
   decompose: (input: Tensor, target: Tensor, reduction: string): Tensor => {
     broadcastShapes(`${F}.mse_loss`, input.shape, target.shape)
@@ -54,7 +54,7 @@ export const mseLoss: OpFunction<PairLoss> = defineOp({
 export const l1Loss: OpFunction<PairLoss> = defineOp({
   schema: "l1_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: pairMeta(`${F}.l1_loss`),
   decompose: (input: Tensor, target: Tensor, reduction: string): Tensor => reduce(`${F}.l1_loss`, abs(sub(input, target)), reduction),
 })
@@ -63,7 +63,7 @@ export const l1Loss: OpFunction<PairLoss> = defineOp({
 export const smoothL1Loss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly beta?: number }) => Tensor> = defineOp({
   schema: "smooth_l1_loss(Tensor input, Tensor target, *, str reduction='mean', float beta=1.0) -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: pairMeta(`${F}.smooth_l1_loss`),
   decompose: (input: Tensor, target: Tensor, reduction: string, beta: number): Tensor => {
     if (!(beta >= 0)) throw new ArgumentError(`${F}.smooth_l1_loss: beta must be >= 0, got ${beta}.`)
@@ -76,7 +76,7 @@ export const smoothL1Loss: OpFunction<(input: Tensor, target: Tensor, options?: 
 export const huberLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly delta?: number }) => Tensor> = defineOp({
   schema: "huber_loss(Tensor input, Tensor target, *, str reduction='mean', float delta=1.0) -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: pairMeta(`${F}.huber_loss`),
   decompose: (input: Tensor, target: Tensor, reduction: string, delta: number): Tensor => {
     if (!(delta > 0)) throw new ArgumentError(`${F}.huber_loss: delta must be > 0, got ${delta}.`)
@@ -98,7 +98,7 @@ export const binaryCrossEntropy: OpFunction<(input: Tensor, target: Tensor, opti
   defineOp({
     schema: "binary_cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean') -> Tensor",
     namespace: F,
-    recordDefaults: true,
+    recordAs: 'keywords',
     meta: pairMeta(`${F}.binary_cross_entropy`),
     decompose: (input: Tensor, target: Tensor, weight: Tensor | null, reduction: string): Tensor => {
       sameShapes(`${F}.binary_cross_entropy`, input, target)
@@ -117,7 +117,7 @@ export const binaryCrossEntropyWithLogits: OpFunction<
   schema:
     "binary_cross_entropy_with_logits(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: pairMeta(`${F}.binary_cross_entropy_with_logits`),
   decompose: (input: Tensor, target: Tensor, weight: Tensor | null, reduction: string, posWeight: Tensor | null): Tensor => {
     sameShapes(`${F}.binary_cross_entropy_with_logits`, input, target)
@@ -193,7 +193,7 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
   schema:
     "cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor",
   namespace: F,
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (input: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => {
     const dim = classDim(input)
     const perSample = input.shape.filter((_, i) => i !== dim)

@@ -223,7 +223,7 @@ export const nllLoss: OpFunction<{
 }> = defineOp({
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   meta: (self: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => ({
     shape: reduction === 'none' ? target.shape : [],
     dtype: self.dtype,

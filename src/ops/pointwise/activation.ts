@@ -87,7 +87,7 @@ export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Tensor> = defineOp({
   schema: 'leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   pointwise: { promotion: 'float', compute: (x: Expr, slope: Expr) => call('where', call('gt', x, number(x, 0)), x, call('mul', x, slope)) },
   derivative: ([g], { args: [x, slope] }) => [where(gt(x as Tensor, 0), g as Tensor, mul(g as Tensor, slope as number)), null],
 })
@@ -96,7 +96,7 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
 export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineOp({
   schema: 'elu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
-  recordDefaults: true,
+  recordAs: 'keywords',
   pointwise: {
     promotion: 'float',
     compute: (x: Expr, alpha: Expr) => call('where', call('gt', x, number(x, 0)), x, call('mul', alpha, call('expm1', x))),
