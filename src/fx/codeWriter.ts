@@ -30,19 +30,28 @@ const GETATTR = getattr as unknown as TargetFunction
 /** Values that hold memory are released at their last use; an attribute is held by the module anyway, and a shape or a number is small. */
 const holdsMemory = (node: Node): boolean => node.op !== 'get_attr' && node.target !== GETATTR
 
+/** What is known of a node's variable. */
+interface Variable {
+  readonly name: string
+  /** Somebody was found that uses it; searched from the end, that is its last use. */
+  used: boolean
+  /** It is set to null after its last use, so it is no constant. */
+  released: boolean
+  /** Variables that are used last where this one is computed; null for none. */
+  releases: Variable[] | null
+}
+
 class Writer {
   readonly #codegen: CodeGen
   readonly #graph: Graph
   readonly #options: WriteOptions
   readonly #globals: Globals
-  readonly #names = new Map<Node, string>()
+  readonly #variables = new Map<Node, Variable>()
   readonly #namespace = new Namespace()
   readonly #parameters: string[] = []
   readonly #body: string[] = []
   /** The node of each line of the body. */
   readonly #nodes: (Node | null)[] = []
-  readonly #releases = new Map<Node, Node[]>()
-  readonly #reassigned = new Set<Node>()
   #lastPlace: string | null = null
 
   constructor(codegen: CodeGen, graph: Graph, options: WriteOptions) {
@@ -55,7 +64,8 @@ class Writer {
   write(): GeneratedCode {
     for (const [name, value] of this.#codegen.additionalGlobals()) this.#globals.reserve(name, value)
     for (const name of this.#codegen.reservedNames()) this.#namespace.reserve(name)
-    for (const node of this.#graph.nodes) this.#names.set(node, this.#namespace.create(node.name))
+    for (const node of this.#graph.nodes)
+      this.#variables.set(node, { name: this.#namespace.create(node.name), used: false, released: false, releases: null })
     this.#findLastUses()
     for (const node of this.#graph.nodes) this.#emit(node)
     return this.#assemble()
@@ -81,16 +91,18 @@ class Writer {
 
   /** Where each value is used last, so that it can be released there. What the output uses lives on. */
   #findLastUses(): void {
-    const seen = new Set<Node>()
     for (const user of this.#graph.nodes.reversed()) {
-      for (const input of user.allInputNodes) {
-        if (seen.has(input)) continue
-        seen.add(input)
+      const inputs = user.allInputNodes
+      for (let i = 0; i < inputs.length; i++) {
+        const input = inputs[i] as Node
+        const variable = this.#variables.get(input)
+        if (variable === undefined || variable.used) continue
+        variable.used = true
         if (user.op === 'output' || !holdsMemory(input)) continue
-        this.#reassigned.add(input)
-        const list = this.#releases.get(user)
-        if (list === undefined) this.#releases.set(user, [input])
-        else list.push(input)
+        variable.released = true
+        const at = this.#variables.get(user) as Variable
+        if (at.releases === null) at.releases = [variable]
+        else at.releases.push(variable)
       }
     }
   }
@@ -105,15 +117,19 @@ class Writer {
     if (node.op === 'output') return this.#push(this.#codegen.returnStatement(this.#value(node.args[0])), node)
     if (this.#options.verbose === true) this.#comment(node)
     const expression = this.#expression(node)
-    const statement = node.users.size === 0 ? expression : `${this.#reassigned.has(node) ? 'let' : 'const'} ${this.#name(node)} = ${expression}`
-    const released = this.#releases.get(node)
-    const release = released === undefined ? '' : `; ${released.map((n) => this.#name(n)).join(' = ')} = null`
+    const variable = this.#variables.get(node) as Variable
+    const statement = node.users.size === 0 ? expression : `${variable.released ? 'let' : 'const'} ${variable.name} = ${expression}`
+    let release = ''
+    if (variable.releases !== null) {
+      for (const { name } of variable.releases) release += release === '' ? `; ${name}` : ` = ${name}`
+      release += ' = null'
+    }
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
     this.#push(`${statement}${release}${known === null ? '' : `  // ${known}`}`, node)
   }
 
   #name(node: Node): string {
-    return this.#names.get(node) ?? node.name
+    return this.#variables.get(node)?.name ?? node.name
   }
 
   /** The user's line, where it differs from that of the node before. */

@@ -136,7 +136,8 @@ export class GraphModule extends Module {
       return (this.#forward = (...args) => interpreter.run(...args))
     }
     this.#file = `tensorfx-generated/${this.className.replace(/[^\w$-]/g, '_')}_${generated++}.js`
-    const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return ${code.source}\n})`
+    // In parentheses the engine compiles the function at once, instead of skimming it now and compiling it at the first call.
+    const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return (${code.source}\n)})`
     // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
     // oxlint-disable-next-line no-eval -- this is what a code generator is for
     const make = (0, eval)(`${prefix}\n//# sourceURL=${this.#file}${sourceMapComment(code)}`) as (...values: readonly unknown[]) => Forward

@@ -7,6 +7,7 @@ import { formatNode, targetText } from './format.ts'
 import type { Graph } from './graph.ts'
 import { Slice } from './slice.ts'
 import { isTuple, markTuple } from './tuple.ts'
+import { UserSet } from './userSet.ts'
 
 export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module' | 'call_method' | 'output'
 export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
@@ -43,7 +44,7 @@ export class Node {
   /** Distinct nodes among args and kwargs, in order of first appearance. */
   #inputs: readonly Node[] = []
   /** Nodes that use this one's value, in the order in which they began to; one entry each. */
-  readonly users: Set<Node> = new Set()
+  readonly users: UserSet = new UserSet()
   /** Type of the value, as text; for `output` that of the returned value. */
   type: string | null
   meta: Meta = {}
@@ -230,22 +231,26 @@ export class Node {
   }
 }
 
-/** The distinct nodes of a structure, in order of first appearance. */
+const NO_NODES: readonly Node[] = Object.freeze([])
+
+/** The distinct nodes of a structure, in order of first appearance. Most nodes have one or two: their lists are exactly that long. */
 class Inputs {
-  readonly list: Node[] = []
+  list: readonly Node[] = NO_NODES
   #set: Set<Node> | null = null
 
   add(node: Node): void {
+    const { list } = this
     // A set only pays for itself when there are many.
     if (this.#set === null) {
-      if (this.list.includes(node)) return
-      if (this.list.length >= 16) this.#set = new Set(this.list)
-    }
-    if (this.#set !== null) {
-      if (this.#set.has(node)) return
-      this.#set.add(node)
-    }
-    this.list.push(node)
+      if (list.includes(node)) return
+      if (list.length < 4) {
+        this.list = list.length === 0 ? [node] : [...list, node]
+        return
+      }
+      this.#set = new Set(list)
+    } else if (this.#set.has(node)) return
+    this.#set.add(node)
+    ;(list as Node[]).push(node)
   }
 }
 
@@ -257,8 +262,8 @@ function freeze(value: Argument, inputs: Inputs): Argument {
     return value
   }
   if (Array.isArray(value)) {
-    const out: Argument[] = []
-    for (let i = 0; i < value.length; i++) out.push(freeze(value[i] as Argument, inputs))
+    const out = value.slice() as Argument[]
+    for (let i = 0; i < out.length; i++) out[i] = freeze(out[i] as Argument, inputs)
     return isTuple(value) ? markTuple(out) : Object.freeze(out)
   }
   if (value instanceof Slice) {
