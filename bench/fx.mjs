@@ -197,7 +197,7 @@ const shown = (ms) => (ms < 1 ? `${(ms * 1000).toFixed(0)} us` : `${ms.toFixed(1
 console.log(`${''.padEnd(44)}${sizes.map((n) => `${n} nodes`.padStart(30)).join('')}`)
 let missed = 0
 for (const [name, { target, ms }] of times) {
-  const cells = ms.map(([n, mine, theirs], i) => {
+  const cells = ms.map(([, mine, theirs], i) => {
     const growth = i === 0 ? '' : ` x${(mine / ms[i - 1][1]).toFixed(1)}`
     if (theirs === undefined) return `${shown(mine)}${growth}`.padStart(30)
     const ratio = theirs / mine
