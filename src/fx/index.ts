@@ -40,7 +40,7 @@ export { wrap } from './wrap.ts'
 export type { WrapOptions } from './wrap.ts'
 export { len, math } from './builtins.ts'
 export { proxyable } from './instances.ts'
-export { AssertionFailed, _assert, bool } from './assertions.ts'
+export { AssertionFailed, _assert, _assertIsNone, bool } from './assertions.ts'
 export { capturedConstants } from './constants.ts'
 export type { CapturedConstant } from './constants.ts'
 export {

@@ -4,7 +4,7 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
-import { splitConstSubgraphs } from '../../src/fx/experimental/index.ts'
+import { splitConstSubgraphs } from 'tensorfx/fx/experimental'
 import { expectGraph, readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 

@@ -1,12 +1,11 @@
 // The transforms of the goldens, applied to our graphs as the goldens' Python applied them to PyTorch's.
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { Transformer, operator, replacePattern, symbolicTrace } from 'tensorfx/fx'
+import { Transformer, _assertIsNone, operator, replacePattern, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
 import { fuse, splitConstSubgraphs } from 'tensorfx/fx/experimental'
 import { CSEPass, splitModule } from 'tensorfx/fx/passes'
 import { Dropout } from 'tensorfx/nn'
-import { _assertIsNone } from '../../../src/fx/assertions.ts'
 import type { TargetFunction } from '../../../src/protocol/index.ts'
 import { usedDifferences } from './differences.ts'
 
