@@ -69,7 +69,7 @@ export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { rea
 /** Parts of `splitSize` elements (or of the listed sizes) along a dimension. PyTorch's `torch.split`. */
 export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
   defineOp({
-    schema: 'split(Tensor self, any split_size, int dim=0) -> Tensor[]',
+    schema: 'split(Tensor tensor, any split_size_or_sections, int dim=0) -> Tensor[]',
     recordAs: 'keywords',
     method: true,
     decompose: (self: Tensor, splitSize: number | readonly number[], dim: number): readonly Tensor[] => {

@@ -39,7 +39,8 @@ export function asKeywords(
 /** One value per schema argument. Throws ArgumentError naming the operator and the argument. */
 export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   const { schema } = op
-  const [positional, options] = splitOptions(given)
+  const [positional, named] = splitOptions(given)
+  const options = selfByName(op, named)
   const values = spreadLists(op, positional)
   if (values.length > schema.args.length) {
     throw new ArgumentError(`${op.qualname}: ${values.length} arguments given but it takes ${schema.args.length}: ${schema.text}`)
@@ -57,6 +58,13 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
     }
     return check(op, arg, value)
   })
+}
+
+/** Functions call their first argument `input`, schemas `self`. */
+function selfByName(op: OpDef, options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (options['input'] === undefined || op.schema.args.some((arg) => arg.name === 'input')) return options
+  const { input, ...rest } = options
+  return { self: input, ...rest }
 }
 
 /** `x.reshape(2, 3)` for `x.reshape([2, 3])`, `einsum(e, x, y)` for `einsum(e, [x, y])`: what stands from a list argument on forms the list. */

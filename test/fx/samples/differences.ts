@@ -40,6 +40,24 @@ export const nodeRules: Readonly<Record<string, NodeRule>> = {
   },
   'no-annotations': (golden, ours) =>
     golden.type !== null && ours.type === null && (golden.op === 'placeholder' || golden.op === 'output') ? { ...golden, type: null } : golden,
+  'only-schemas-normalize': (golden, ours) => {
+    // Ours stays as it was: a module, or a function without a schema.
+    const values = Object.values(golden.kwargs)
+    if (golden.args.length > 0 || values.length === 0 || ours.args.length === 0 || !/^call_(module|function)$/.test(golden.op)) return golden
+    const rest = Object.entries(golden.kwargs).slice(ours.args.length)
+    return { ...golden, args: values.slice(0, ours.args.length), kwargs: Object.fromEntries(rest) }
+  },
+  'own-schemas': (golden, ours) => {
+    const keys = Object.keys(ours.kwargs)
+    if (golden.op !== 'call_function' || ours.args.length > 0 || keys.length === 0) return golden
+    const same = golden.args.length === 0 && keys.join() === Object.keys(golden.kwargs).join()
+    const value = (key: string, i: number): GoldenValue | undefined => golden.args[i] ?? golden.kwargs[key] ?? ours.kwargs[key]
+    return same ? golden : { ...golden, args: [], kwargs: Object.fromEntries(keys.map((key, i) => [key, value(key, i) as GoldenValue])) }
+  },
+  'types-from-schemas': (golden, ours) =>
+    /^call_(module|function)$/.test(golden.op) && golden.type !== ours.type && (golden.type ?? ours.type) === 'torch.Tensor'
+      ? { ...golden, type: ours.type }
+      : golden,
   'no-stacklevel': (golden) => {
     if (!('_stacklevel' in golden.kwargs)) return golden
     const { _stacklevel, ...kwargs } = golden.kwargs

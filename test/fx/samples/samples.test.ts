@@ -95,6 +95,12 @@ function stringsIn(value: unknown): string[] {
   return Object.values(value).flatMap(stringsIn)
 }
 
+it('every transform of the goldens is applied', () => {
+  const names = new Set(samples.flatMap((sample) => Object.keys(readGolden(sample.golden).transforms)))
+  expect([...names].filter((name) => transforms[name] === undefined)).toEqual([])
+  expect(Object.keys(transforms).filter((name) => !names.has(name))).toEqual([])
+})
+
 describe('what cannot be traced', () => {
   it('s09: a condition on a value is an error with PyTorch’s text', () => {
     const golden = readGolden(failing.golden)

@@ -3,7 +3,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Transformer, _assertIsNone, operator, replacePattern, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
-import { fuse, splitConstSubgraphs } from 'tensorfx/fx/experimental'
+import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators, fuse, splitConstSubgraphs } from 'tensorfx/fx/experimental'
 import { CSEPass, splitModule } from 'tensorfx/fx/passes'
 import { Dropout } from 'tensorfx/nn'
 import type { TargetFunction } from '../../../src/protocol/index.ts'
@@ -98,6 +98,9 @@ export const transforms: Readonly<Record<string, (gm: GraphModule) => Transforme
   fx_graph_cse: (gm) => ({ gm: new CSEPass().run(gm).graphModule }),
   split_module: (gm) => ({ gm: splitModule(gm, firstHalf(gm)) }),
   const_fold: (gm) => ({ gm: splitConstSubgraphs(gm) }),
+  normalize: (gm) => ({ gm: new NormalizeArgs(gm).transform() }),
+  normalize_ops: (gm) => ({ gm: new NormalizeOperators(gm).transform() }),
+  annotate_types: (gm) => ({ gm: new AnnotateTypesWithSchema(gm).transform() }),
   copy: (gm) => ({ gm: gm.deepCopy() }),
   pattern_relu_add: patternReluAdd,
 }

@@ -1,0 +1,128 @@
+// One spelling for each thing: arguments by name, operators as functions, values with types.
+import { describe, expect, it } from 'vitest'
+import { operator, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { normalizeFunction, symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
+import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'
+import { allOps } from '../../src/ops/index.ts'
+import { F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
+
+const x = torch.arange(0, 12, { dtype: 'float32' }).view(3, 4).sub(5)
+const run = (gm: GraphModule, ...inputs: readonly unknown[]): Tensor => gm.forward(...inputs) as Tensor
+const lines = (gm: GraphModule): string[] =>
+  String(gm.graph)
+    .split('\n')
+    .slice(2)
+    .map((line) => line.trim())
+
+describe('normalizeFunction', () => {
+  it('gives every argument a name, or only those that have a default', () => {
+    expect(normalizeFunction(torch.flatten, [1, 2], {}, { onlyKwargs: true })).toEqual({ args: [], kwargs: { input: 1, startDim: 2, endDim: -1 } })
+    expect(normalizeFunction(torch.flatten, [1], { endDim: 3 })).toEqual({ args: [1], kwargs: { startDim: 0, endDim: 3 } })
+    expect(normalizeFunction(F.softmax, [], { input: 1, dim: -1 }, { onlyKwargs: true })).toEqual({
+      args: [],
+      kwargs: { input: 1, dim: -1, dtype: null },
+    })
+  })
+
+  it('test_normalize_operator_exhaustive: every operator of the table has all its arguments by name', () => {
+    for (const { fn, schema, qualname } of allOps()) {
+      const args = schema.args.filter((arg) => !arg.kwargOnly).map((_, i) => i)
+      const call = normalizeFunction(fn, args, {}, { onlyKwargs: true })
+      const names = schema.args.map(({ name }) => (name === 'self' ? 'input' : name))
+      expect([qualname, Object.keys(call?.kwargs ?? {})]).toEqual([qualname, names])
+      expect(normalizeFunction(fn, [], call?.kwargs, { onlyKwargs: true })).toEqual(call)
+    }
+  })
+
+  it('gives null for what has no schema, and for arguments that do not fit it', () => {
+    expect(normalizeFunction('relu', [1])).toBeNull()
+    expect(normalizeFunction((a: unknown) => a, [1])).toBeNull()
+    expect(normalizeFunction(torch.relu, [1, 2])).toBeNull()
+    expect(normalizeFunction(torch.relu, [])).toBeNull()
+    expect(normalizeFunction(torch.relu, [1], { input: 2 })).toBeNull()
+    expect(normalizeFunction(torch.sum, [1], { size: 2 })).toBeNull()
+    expect(normalizeFunction(torch.add, [1, 2, 3])).toBeNull()
+  })
+})
+
+describe('NormalizeArgs', () => {
+  const traced = (): GraphModule => symbolicTrace((a: Tensor) => torch.cat([torch.sum(a, 1, true), torch.flatten(F.relu(a), 1)], 1))
+
+  it('test_normalize_args: arguments by name compute the same', () => {
+    const gm = new NormalizeArgs(traced()).transform()
+    gm.graph.lint()
+    for (const node of gm.graph.nodes) if (node.op === 'call_function') expect(node.args).toEqual([])
+    expect(lines(gm)[0]).toBe('%sum_1 : [num_users=1] = call_function[target=torch.sum](args = (), kwargs = {input: %a, dim: 1, keepdim: True})')
+    expect(torch.equal(run(gm, x), run(traced(), x))).toBe(true)
+  })
+
+  it('test_normalize_args_perserve_type, test_normalize_args_preserve_meta: types and meta stay', () => {
+    const gm = traced()
+    for (const node of gm.graph.nodes) {
+      node.type = 'Mine'
+      node.meta['mine'] = 7
+      node.meta['stack_trace'] = 'here'
+    }
+    const normalized = new NormalizeArgs(gm, { onlyKwargs: false }).transform()
+    for (const node of normalized.graph.nodes) expect([node.type, node.meta['mine'], node.meta['stack_trace']]).toEqual(['Mine', 7, 'here'])
+    expect(lines(normalized)[0]).toContain('args = (%a,), kwargs = {dim: 1, keepdim: True}')
+    expect(torch.equal(run(normalized, x), run(gm, x))).toBe(true)
+  })
+
+  it('test_normalize_modules: what has no schema stays as it is', () => {
+    const model = new Sequential(new Linear(4, 2), new ReLU())
+    const gm = new NormalizeArgs(symbolicTrace(model)).transform()
+    expect(String(gm.graph)).toBe(String(symbolicTrace(model).graph))
+  })
+})
+
+describe('NormalizeOperators and AnnotateTypesWithSchema', () => {
+  it('test_normalize_binary_operators: functions and methods of two values become operators', () => {
+    for (const name of ['add', 'mul', 'sub', 'div', 'floorDivide', 'remainder', 'eq', 'ne', 'lt', 'le', 'gt', 'ge'] as const) {
+      const fn = torch[name] as (a: Tensor, b: Tensor) => Tensor
+      const programs = [(a: Tensor, b: Tensor): Tensor => fn(a, b), (a: Tensor, b: Tensor): Tensor => (a[name] as (b: Tensor) => Tensor)(b)]
+      for (const gm of programs.map((p) => symbolicTrace(p))) {
+        const normalized = new NormalizeOperators(gm).transform()
+        const [node] = [...normalized.graph.nodes].filter((n) => n.op === 'call_function')
+        expect(Object.values(operator)).toContain(node?.target)
+        expect(torch.equal(run(normalized, x, x.mul(2).add(1)), run(gm, x, x.mul(2).add(1)))).toBe(true)
+      }
+    }
+  })
+
+  it('other calls stay: options, other arities', () => {
+    const gm = symbolicTrace((a: Tensor) => torch.add(a, 1, { alpha: 2 }).sum(0))
+    expect(lines(new NormalizeOperators(gm).transform()).map((line) => line.replace(' : torch.Tensor ', ' : '))).toEqual(lines(gm))
+  })
+
+  it('types: from schemas and attributes; known ones stay', () => {
+    class Scaled extends Module {
+      linear: Linear = new Linear(4, 4)
+      override forward(a: Tensor): unknown {
+        return torch.chunk(F.relu(a.add(this.linear.weight)), 2)
+      }
+    }
+    const gm = symbolicTrace(new Scaled())
+    const [weight] = gm.graph.findNodes({ op: 'get_attr' })
+    if (weight !== undefined) weight.type = 'Parameter'
+    const typed = new AnnotateTypesWithSchema(gm).transform()
+    expect([...typed.graph.nodes].map((n) => [n.name, n.type])).toEqual([
+      ['a', null],
+      ['linear_weight', 'Parameter'],
+      ['add', null],
+      ['relu', 'torch.Tensor'],
+      ['chunk', null],
+      ['output', null],
+    ])
+  })
+})
+
+describe('operators by name', () => {
+  it('take their first argument as `input`', () => {
+    const sum = torch.sum as unknown as (options: object) => Tensor
+    expect(torch.equal(sum({ input: x, dim: 1 }), x.sum(1))).toBe(true)
+    expect(() => sum({ inputs: x })).toThrow(/unknown option 'inputs'/)
+  })
+})
