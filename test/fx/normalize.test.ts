@@ -1,11 +1,10 @@
 // One spelling for each thing: arguments by name, operators as functions, values with types.
 import { describe, expect, it } from 'vitest'
-import { operator, torch } from 'tensorfx'
+import { allOps, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { normalizeFunction, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'
-import { allOps } from '../../src/ops/index.ts'
 import { F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
 
 const x = torch.arange(0, 12, { dtype: 'float32' }).view(3, 4).sub(5)

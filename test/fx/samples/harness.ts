@@ -6,7 +6,7 @@ import type { GraphModule, SymbolicTraceOptions } from 'tensorfx/fx'
 import { Module } from 'tensorfx/nn'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { formatTabular } from '../../../src/fx/format.ts'
-import type { Sample } from './common.ts'
+import type { Program } from './common.ts'
 import { parseGraph } from './parseGraph.ts'
 import { expectedNodes, metaRules, tableRule } from './differences.ts'
 import { goldenGraph, goldenText, toGoldenNodes } from './golden.ts'
@@ -19,7 +19,7 @@ export const run = (program: unknown, inputs: readonly unknown[]): unknown =>
   program instanceof Module ? (program.call as AnyFunction).apply(program, [...inputs]) : (program as AnyFunction)(...inputs)
 
 /** The sample as a graph, afresh. */
-export function traced(sample: Sample): GraphModule {
+export function traced(sample: Program): GraphModule {
   const options: SymbolicTraceOptions = sample.trace?.() ?? {}
   return symbolicTrace(sample.make(), options)
 }

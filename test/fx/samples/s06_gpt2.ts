@@ -4,7 +4,7 @@ import type { Tensor } from 'tensorfx'
 import { Slice, Tracer, operator } from 'tensorfx/fx'
 import { Embedding, F, GELU, LayerNorm, Linear, Module, ModuleList, Sequential } from 'tensorfx/nn'
 import { detInit, detTokens } from './common.ts'
-import type { Sample } from './common.ts'
+import type { Sample, Variant } from './common.ts'
 
 const all = new Slice<number>(null, null)
 
@@ -83,6 +83,58 @@ class GPT extends Module {
   }
 }
 
+/** Positions come as an input. */
+class GPTPos extends Module {
+  gpt: GPT = new GPT()
+
+  override forward(idx: Tensor, pos: Tensor): Tensor {
+    const { gpt } = this
+    let x = gpt.wte.call(idx).add(gpt.wpe.call(pos))
+    for (const block of gpt.blocks) x = block.call(x)
+    return gpt.head.call(gpt.ln_f.call(x))
+  }
+}
+
+/** The length of the sequence is fixed, and so are all shapes. */
+class AttnStatic extends Attn {
+  readonly d: number
+  readonly ctx: number
+
+  constructor(d: number, h: number, ctx: number) {
+    super(d, h, ctx)
+    this.d = d
+    this.ctx = ctx
+  }
+
+  override forward(x: Tensor): Tensor {
+    const B = x.size(0)
+    const heads = (t: Tensor): Tensor => t.view(B, this.ctx, this.h, this.d / this.h).transpose(1, 2)
+    const [q, k, v] = this.c_attn.call(x).split(this.d, { dim: 2 }) as [Tensor, Tensor, Tensor]
+    const att = heads(q)
+      .matmul(heads(k).transpose(-2, -1))
+      .mul(1 / Math.sqrt(this.d / this.h))
+      .maskedFill(this.mask.eq(0), -Infinity)
+    const y = F.softmax(att, { dim: -1 }).matmul(heads(v))
+    return this.c_proj.call(y.transpose(1, 2).contiguous().view(B, this.ctx, this.d))
+  }
+}
+
+class GPTStatic extends GPT {
+  declare pos: Tensor
+
+  constructor(vocab = 64, d = 16, h = 2, ctx = 8, layers = 2) {
+    super(vocab, d, h, ctx, layers)
+    for (const block of this.blocks) block.attn = new AttnStatic(d, h, ctx)
+    this.registerBuffer('pos', torch.arange(ctx, { dtype: 'int32' }), { persistent: false })
+  }
+
+  override forward(idx: Tensor): Tensor {
+    let x = this.wte.call(idx).add(this.wpe.call(this.pos))
+    for (const block of this.blocks) x = block.call(x)
+    return this.head.call(this.ln_f.call(x))
+  }
+}
+
 class BufferTracer extends Tracer {
   override proxyBufferAttributes = true
 }
@@ -94,3 +146,8 @@ const inputs = (): readonly Tensor[] => [detTokens([2, 6], 106, 64)]
 export const plain: Sample = { golden: 'gpt2', make, inputs }
 
 export const samples: readonly Sample[] = [{ golden: 'gpt2.proxy_buffers', make, inputs, trace: () => ({ tracer: new BufferTracer() }) }]
+
+export const variants: readonly Variant[] = [
+  { name: 'gpt2_static', make: () => detInit(new GPTStatic()).eval(), inputs: () => [detTokens([2, 8], 106, 64)] },
+  { name: 'gpt2_pos', make: () => detInit(new GPTPos()).eval(), inputs: () => [detTokens([2, 6], 106, 64), torch.arange(6, { dtype: 'int32' })] },
+]

@@ -4,7 +4,7 @@ import type { Tensor } from 'tensorfx'
 import { Tracer } from 'tensorfx/fx'
 import { Identity, Linear, Module, ModuleList, ReLU, Sequential } from 'tensorfx/nn'
 import { detInit, detInput } from './common.ts'
-import type { Sample } from './common.ts'
+import type { Sample, Variant } from './common.ts'
 
 class MySpecialSubmodule extends Module {
   override forward(x: Tensor): Tensor {
@@ -33,6 +33,12 @@ class Outer extends Module {
   }
 }
 
+class LeafTracer extends Tracer {
+  override isLeafModule(module: Module, path: string): boolean {
+    return module instanceof MySpecialSubmodule || super.isLeafModule(module, path)
+  }
+}
+
 class NoLeafTracer extends Tracer {
   override isLeafModule(): boolean {
     return false
@@ -46,3 +52,5 @@ export const samples: readonly Sample[] = [
   { golden: 'nested_leaf', make, inputs },
   { golden: 'nested_leaf.no_leaf', make, inputs, trace: () => ({ tracer: new NoLeafTracer() }) },
 ]
+
+export const variants: readonly Variant[] = [{ name: 'nested_leaf.leaf_custom', make, inputs, trace: () => ({ tracer: new LeafTracer() }) }]

@@ -5,7 +5,7 @@ import { Slice, operator as op } from 'tensorfx/fx'
 import type { Proxied } from 'tensorfx/fx'
 import { F } from 'tensorfx/nn'
 import { detInput } from './common.ts'
-import type { Sample } from './common.ts'
+import type { Sample, Variant } from './common.ts'
 
 function ops(x: Proxied, y: Proxied, i: Proxied): unknown {
   return [
@@ -50,4 +50,18 @@ function functional(x: Tensor): unknown {
 export const samples: readonly Sample[] = [
   { golden: 'operators', make: () => ops, inputs: null },
   { golden: 'operators.functional', make: () => functional, inputs: () => [detInput([3, 4], 1)] },
+]
+
+function inplace(x: Tensor, y: Tensor): unknown {
+  x = x.add(y)
+  x = x.sub(1)
+  x = x.mul(y)
+  x = x.div(2)
+  x = x.pow(2)
+  const z = x.clone().add_(y).relu_()
+  return [x, z]
+}
+
+export const variants: readonly Variant[] = [
+  { name: 'operators.inplace', make: () => inplace, inputs: () => [detInput([2, 4], 1), detInput([2, 4], 2)] },
 ]

@@ -3,9 +3,13 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { samples } from './all.ts'
+import { allclose } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { Interpreter } from 'tensorfx/fx'
+import { treeFlatten } from 'tensorfx/pytree'
+import { samples, variants } from './all.ts'
 import type { Sample } from './common.ts'
-import { transforms } from './transforms.ts'
+import { changesMeaning, transforms } from './transforms.ts'
 import type { Transformed } from './transforms.ts'
 import type { GraphModule } from 'tensorfx/fx'
 import { mergeSameConstants, nodeRules, otherRules, usedDifferences, userName, userText, valueRules } from './differences.ts'
@@ -94,6 +98,28 @@ function stringsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null || 'node' in value || 'repr' in value || 'float' in value) return []
   return Object.values(value).flatMap(stringsIn)
 }
+
+describe.each(variants)('$name, of which there is no golden', (variant) => {
+  const inputs = variant.inputs as () => readonly unknown[]
+  const same = (a: unknown, b: unknown): void => {
+    const [x, y] = [a, b].map((value) => treeFlatten(value).leaves as Tensor[]) as [Tensor[], Tensor[]]
+    expect(x.map((t) => t.shape)).toEqual(y.map((t) => t.shape))
+    for (const [i, t] of x.entries()) expect(allclose(t, y[i] as Tensor)).toBe(true)
+  }
+
+  it('the graph computes what the program does', () => {
+    const gm = traced(variant)
+    gm.graph.lint()
+    same(run(gm, inputs()), run(variant.make(), inputs()))
+    same(new Interpreter(gm).run(...inputs()), run(variant.make(), inputs()))
+  })
+
+  it.each(Object.keys(transforms).filter((name) => !changesMeaning.includes(name)))('%s keeps what it computes', (name) => {
+    const { gm } = (transforms[name] as (gm: GraphModule) => Transformed)(traced(variant))
+    gm.graph.lint()
+    same(run(gm, inputs()), run(variant.make(), inputs()))
+  })
+})
 
 it('every transform of the goldens is applied', () => {
   const names = new Set(samples.flatMap((sample) => Object.keys(readGolden(sample.golden).transforms)))

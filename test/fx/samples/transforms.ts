@@ -104,3 +104,6 @@ export const transforms: Readonly<Record<string, (gm: GraphModule) => Transforme
   copy: (gm) => ({ gm: gm.deepCopy() }),
   pattern_relu_add: patternReluAdd,
 }
+
+/** The transforms that change what a program computes. */
+export const changesMeaning: readonly string[] = ['replace_add_mul', 'insert_relu_after_add', 'pattern_relu_add']
