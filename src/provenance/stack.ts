@@ -56,6 +56,13 @@ export class CapturedStack {
     this.#holder = holder
   }
 
+  /** A stack that was recorded elsewhere, innermost frame last. */
+  static of(frames: readonly Frame[]): CapturedStack {
+    const stack = new CapturedStack({})
+    stack.#frames = frames
+    return stack
+  }
+
   /** The user's frames, innermost last; frames of tensorfx and of the host are left out. */
   get frames(): readonly Frame[] {
     if (this.#frames === null) {

@@ -1,0 +1,202 @@
+// A GraphModule as a folder of code that people can read and change: an ES module with its class, and its tensors as a safetensors file.
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { CodeGen, GraphModule, Slice } from '../fx/index.ts'
+import { Module } from '../module/index.ts'
+import { isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import { moduleSpec, unknownModule } from './moduleSpec.ts'
+import { readSafetensors, writeSafetensors } from './safetensors.ts'
+
+/** The files of {@link toFolder} by name. */
+export interface FolderFiles {
+  readonly 'module.mjs': string
+  readonly 'state.safetensors': Uint8Array<ArrayBuffer>
+}
+
+/**
+ * The module as files: `module.mjs` exports a class `name` whose constructor makes its layers and whose `forward` is the generated code, and
+ * `load()`, which gives one with the parameters of `state.safetensors`. It needs nothing but tensorfx. Throws ArgumentError for what code cannot say: modules
+ * that are neither layers of `nn` nor GraphModules, functions without a registered name, constants without a literal.
+ */
+export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
+  if (!(gm instanceof GraphModule))
+    throw new ArgumentError('toFolder: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
+  if (!/^[A-Za-z_$][\w$]*$/.test(name)) throw new ArgumentError(`toFolder: '${name}' is no name for a class.`)
+  return new FolderWriter(gm, name).files()
+}
+
+/** Writes {@link folderFiles} into `directory`, which is made where it is missing. Node only. PyTorch's GraphModule.to_folder. */
+export async function toFolder(gm: GraphModule, directory: string, name = 'FxModule'): Promise<void> {
+  const files = folderFiles(gm, name)
+  const host = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } }
+  const fs = host.process?.getBuiltinModule?.('node:fs/promises') as
+    | { mkdir(path: string, options: { recursive: true }): Promise<unknown>; writeFile(path: string, data: string | Uint8Array): Promise<void> }
+    | undefined
+  if (fs === undefined) throw new UnsupportedError('toFolder: there is no file system here; folderFiles(gm) gives the files to keep elsewhere.')
+  await fs.mkdir(directory, { recursive: true })
+  for (const [file, data] of Object.entries(files)) await fs.writeFile(`${directory}/${file}`, data as string | Uint8Array)
+}
+
+/** What the written code imports: a place for attributes, and the state. */
+export class Attributes extends Module {
+  constructor(values: Readonly<Record<string, unknown>>) {
+    super()
+    Object.assign(this, values)
+  }
+
+  override forward(): never {
+    throw new ArgumentError('this module only holds attributes; call the module that it belongs to.')
+  }
+}
+
+/** Loads the bytes of a safetensors file into a module. For the code that {@link toFolder} writes. */
+export function loadState<M extends Module>(module: M, bytes: Uint8Array): M {
+  module.loadStateDict(readSafetensors(bytes).tensors)
+  return module
+}
+
+/** The function registered under that name. For the code that {@link toFolder} writes. Throws ArgumentError when its module was not imported. */
+export function registered(name: string): TargetFunction {
+  const fn = lookupTarget(name)
+  if (fn === undefined) throw new ArgumentError(`the function '${name}' is not registered; import the module that wraps it before this one.`)
+  return fn
+}
+
+class FolderWriter {
+  readonly #gm: GraphModule
+  readonly #name: string
+  readonly #imports = new Set<string>()
+  readonly #constants: string[] = []
+
+  constructor(gm: GraphModule, name: string) {
+    this.#gm = gm
+    this.#name = name
+  }
+
+  files(): FolderFiles {
+    const fields = this.#attributes(this.#gm, '    ', (field, value) => `${access(field)} = ${value}`)
+    const code = this.#method(this.#gm, '  ')
+    const lines = [
+      `// ${this.#name}: written by tensorfx from a graph. It may be changed; the parameters are in state.safetensors.`,
+      `import { fx, nn, operator, torch } from 'tensorfx'`,
+      `import { Attributes, loadState, registered } from 'tensorfx/interop'`,
+      '',
+      ...this.#constants,
+      `export class ${this.#name} extends nn.Module {`,
+      '  constructor() {',
+      '    super()',
+      ...fields,
+      '  }',
+      '',
+      ...code,
+      '}',
+      '',
+      '/** One with the saved parameters. `bytes` are those of state.safetensors; in Node they may be left out. */',
+      'export async function load(bytes) {',
+      `  bytes ??= await (await import('node:fs/promises')).readFile(new URL('state.safetensors', import.meta.url))`,
+      `  return loadState(new ${this.#name}(), bytes)${this.#gm.training ? '' : '.eval()'}`,
+      '}',
+      '',
+      '// What is imported for code that may be added.',
+      'void [fx, operator, torch, Attributes, registered]',
+      '',
+    ]
+    return { 'module.mjs': lines.join('\n'), 'state.safetensors': writeSafetensors(stateOf(this.#gm)) }
+  }
+
+  /** One line for each attribute at the top of a graph; deeper ones stand inside. */
+  #attributes(gm: GraphModule, indent: string, line: (field: string, value: string) => string): string[] {
+    const tree: Tree = new Map()
+    for (const { op, target } of gm.graph.nodes) {
+      if (op !== 'call_module' && op !== 'get_attr') continue
+      const parts = (target as string).split('.')
+      let at = tree
+      for (const part of parts.slice(0, -1)) {
+        const next = at.get(part)
+        const inner: Tree = next instanceof Map ? next : new Map()
+        at.set(part, inner)
+        at = inner
+      }
+      at.set(parts.at(-1) as string, gm.attribute(target as string))
+    }
+    return [...tree].map(([field, value]) => {
+      const text = this.#value(value, field, indent)
+      return value instanceof Tensor && !isParameter(value)
+        ? `${indent}this.registerBuffer(${JSON.stringify(field)}, ${text})`
+        : `${indent}this${line(field, text)}`
+    })
+  }
+
+  #value(value: unknown, path: string, indent: string): string {
+    if (value instanceof Map)
+      return `new Attributes({ ${[...(value as Tree)].map(([field, v]) => `${JSON.stringify(field)}: ${this.#value(v, `${path}.${field}`, indent)}`).join(', ')} })`
+    if (value instanceof Tensor) {
+      const empty = `torch.empty(${JSON.stringify(value.shape)}, { dtype: '${value.dtype}' })`
+      return isParameter(value) ? `new nn.Parameter(${empty}${value.requiresGrad ? '' : ', { requiresGrad: false }'})` : empty
+    }
+    if (value instanceof GraphModule) return this.#inner(value, indent)
+    if (value instanceof Module) {
+      const spec = moduleSpec(value)
+      if (spec === null) throw unknownModule('toFolder', path, value)
+      return `new nn.${spec.class}(${spec.args.map(literal).join(', ')})`
+    }
+    throw new ArgumentError(`toFolder: attribute '${path}' is neither a tensor nor a module.`)
+  }
+
+  /** A called GraphModule is a class in place. */
+  #inner(gm: GraphModule, indent: string): string {
+    const inner = `${indent}    `
+    const fields = this.#attributes(gm, inner, (field, value) => `${access(field)} = ${value}`)
+    const lines = [
+      'new (class extends nn.Module {',
+      `${indent}  constructor() {`,
+      `${inner}super()`,
+      ...fields,
+      `${indent}  }`,
+      ...this.#method(gm, `${indent}  `),
+      `${indent}})()`,
+    ]
+    return lines.join('\n')
+  }
+
+  #method(gm: GraphModule, indent: string): string[] {
+    if (gm.graph.codegen.constructor !== CodeGen)
+      throw new ArgumentError(
+        `toFolder: the code of ${gm.className} is generated by ${gm.graph.codegen.constructor.name}; flatten its inputs before.`,
+      )
+    const { source, globals } = gm.graph.generateCode()
+    for (const [name, value] of globals) this.#global(name, value)
+    return source
+      .replace(/^function /, '')
+      .split('\n')
+      .map((text) => `${indent}${text}`)
+  }
+
+  #global(name: string, value: unknown): void {
+    if (name === 'torch' || name === 'operator' || this.#imports.has(name)) return
+    this.#imports.add(name)
+    const info = targetInfo(value)
+    if (value === Slice) this.#constants.push(`const ${name} = fx.Slice`)
+    else if (info !== undefined && lookupTarget(info.name) === value) this.#constants.push(`const ${name} = registered(${JSON.stringify(info.name)})`)
+    else if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === null)
+      for (const [key, inner] of Object.entries(value))
+        this.#constants.push(`const ${name} = { ${key}: registered(${JSON.stringify(targetInfo(inner)?.name ?? '')}) }`)
+    else throw new ArgumentError(`toFolder: the code needs '${name}', which cannot be written down; register functions with fx.wrap(fn, { name }).`)
+  }
+}
+
+type Tree = Map<string, unknown>
+
+const access = (field: string): string => (/^[A-Za-z_$][\w$]*$/.test(field) ? `.${field}` : `[${JSON.stringify(field)}]`)
+
+function literal(value: unknown): string {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return `{ ${Object.entries(value)
+      .map(([k, v]) => `${k}: ${literal(v)}`)
+      .join(', ')} }`
+  return JSON.stringify(value)
+}
+
+/** Parameters and buffers of what the graph uses, by path. */
+const stateOf = (gm: GraphModule): Iterable<readonly [string, Tensor]> => gm.stateDict() as unknown as Map<string, Tensor>

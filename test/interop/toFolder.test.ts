@@ -1,0 +1,82 @@
+// toFolder: the written folder runs in a process of its own, with nothing but tensorfx.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { folderFiles, readSafetensors, toFolder, writeSafetensors } from 'tensorfx/interop'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'tensorfx-folder-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+class Inner extends nn.Module {
+  scale = new nn.Parameter(torch.randn([4]))
+  conv = new nn.Conv2d(1, 4, 3, { padding: 1 })
+  override forward(x: Tensor): Tensor {
+    return this.conv.call(x).mean([2, 3]).mul(this.scale)
+  }
+}
+class Net extends nn.Module {
+  inner = new Inner()
+  layers = new nn.Sequential(new nn.Linear(4, 8), new nn.ReLU(), new nn.Linear(8, 2))
+  override forward(x: Tensor): Tensor {
+    return torch.nn.functional.softmax(this.layers.call(this.inner.call(x)), { dim: 1 })
+  }
+}
+
+describe('toFolder', () => {
+  it('writes a module that runs by itself and computes the same', async () => {
+    if (!existsSync(join(root, 'dist/interop/index.js'))) execFileSync('npm', ['run', 'build'], { cwd: root })
+    const gm = symbolicTrace(new Net())
+    gm.eval()
+    await toFolder(gm, folder, 'Net')
+    const x = torch.randn([2, 1, 5, 5])
+    writeFileSync(join(folder, 'input.safetensors'), writeSafetensors([['x', x]]))
+    writeFileSync(
+      join(folder, 'run.mjs'),
+      `import { readFileSync, writeFileSync } from 'node:fs'
+import { readSafetensors, writeSafetensors } from 'tensorfx/interop'
+import { Net, load } from './module.mjs'
+const here = (name) => new URL(name, import.meta.url)
+const net = await load()
+if (!(net instanceof Net) || net.training) process.exit(3)
+const { tensors } = readSafetensors(readFileSync(here('input.safetensors')))
+writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tensors.get('x'))]]))
+`,
+    )
+    // The folder finds the package as a user's would.
+    execFileSync('mkdir', ['-p', join(folder, 'node_modules')])
+    symlinkSync(root, join(folder, 'node_modules/tensorfx'))
+    execFileSync(process.execPath, [join(folder, 'run.mjs')])
+    const { tensors } = readSafetensors(readFileSync(join(folder, 'output.safetensors')))
+    expect(torch.allclose(tensors.get('y') as Tensor, gm.call(x) as Tensor, { atol: 1e-6 })).toBe(true)
+  })
+
+  it('writes code that a person would have written', () => {
+    const { 'module.mjs': code } = folderFiles(symbolicTrace(new Net()), 'Net')
+    expect(code).toContain('export class Net extends nn.Module {')
+    expect(code).toContain('"conv": new nn.Conv2d(1, 4, [3,3], { stride: [1,1], padding: [1,1], dilation: [1,1], groups: 1, bias: true })')
+    expect(code).toContain('let inner_conv = this.inner.conv.call(x); x = null')
+  })
+
+  it('takes GraphModules inside along', () => {
+    const inner = symbolicTrace(new nn.Linear(2, 2))
+    const gm = new GraphModule({ inner }, symbolicTrace((x) => x).graph)
+    gm.addSubmodule('inner', inner)
+    const [x] = gm.graph.findNodes({ op: 'placeholder' })
+    gm.graph.outputNode().args = [gm.graph.insertingBefore(gm.graph.outputNode(), () => gm.graph.callModule('inner', [x ?? null]))]
+    gm.recompile()
+    expect(folderFiles(gm)['module.mjs']).toContain('this.inner = new (class extends nn.Module {')
+  })
+
+  it('refuses what code cannot say', () => {
+    const gm = symbolicTrace(new Net())
+    expect(() => folderFiles(gm, 'no name')).toThrow("'no name' is no name for a class")
+    expect(() => folderFiles({} as GraphModule)).toThrow('the first argument must be a GraphModule')
+  })
+})
