@@ -1,0 +1,182 @@
+// Code generation: what the code says, and the ways to change it.
+import { describe, expect, it } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { CodeGen, Graph, GraphModule, PH, symbolicTrace, tuple } from 'tensorfx/fx'
+import { ShapeProp } from 'tensorfx/fx/passes'
+import { setTrace } from '../../src/fx/experimental/index.ts'
+import { expectGraph, readExtra } from './golden.ts'
+import type { GoldenGraph } from './golden.ts'
+
+const golden = readExtra<Readonly<Record<'lambda' | 'custom_codegen' | 'tensor_constants' | 'unused_placeholder', GoldenGraph>>>('codegen')
+
+describe('graphs of PyTorch’s cases', () => {
+  it('defaults', () =>
+    expectGraph(
+      // oxlint-disable-next-line no-unused-vars -- the golden's graph has this placeholder, unused
+      symbolicTrace((x: Tensor, y = 3, k = null) => x.add(y)),
+      golden.lambda,
+    ))
+  it('a parameter that nobody uses', () =>
+    expectGraph(
+      symbolicTrace((x: Tensor, y: Tensor) => [x.add(1), y][0]),
+      golden.unused_placeholder,
+    ))
+  it('tensors made while tracing', () => {
+    const eye = (): Tensor =>
+      torch.tensor([
+        [1, 0, 0],
+        [0, 1, 0],
+      ])
+    expectGraph(
+      symbolicTrace((x: Tensor) => torch.ones([2, 3]).mul(x).add(eye())),
+      golden.tensor_constants,
+    )
+  })
+})
+
+describe('the code', () => {
+  it('releases values at their last use, and what nobody uses is not kept', () => {
+    const gm = symbolicTrace((x: Tensor) => {
+      const a = torch.relu(x)
+      torch.neg(a)
+      return a.add(a)
+    })
+    expect(gm.code).toBe(`function forward(x) {
+  let relu = torch.relu(x); x = null
+  torch.neg(relu)
+  const add = relu.add(relu); relu = null
+  return add
+}`)
+  })
+
+  it('reads attributes by path, numbered children with brackets', () => {
+    const gm = symbolicTrace(new nn.Sequential(new nn.Sequential(new nn.ReLU())))
+    expect(gm.code).toContain('this[0][0].call(input_1)')
+  })
+
+  it('test_empty_graph_codegen: an empty graph is an empty function', () => {
+    const gm = new GraphModule({}, new Graph())
+    expect(gm.code).toBe('function forward() {\n}')
+    expect(gm.call()).toBeUndefined()
+  })
+
+  it('test_inf_nan, test_inf_nan_kwds: constants have JavaScript’s names, nodes do not take them', () => {
+    const gm = symbolicTrace((x: Tensor) => x.add(Infinity).mul(-Infinity).sub(NaN))
+    expect(gm.code).toMatch(/add\(Infinity\)[\s\S]*mul\(-Infinity\)[\s\S]*sub\(NaN\)/)
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    graph.output(graph.createNode('call_function', torch.neg, [x], {}, 'inf'))
+    expect([...graph.nodes][1]?.name).toBe('inf_1')
+  })
+
+  it('test_reserved_getattr: no variable has the name of what the code refers to', () => {
+    const gm = symbolicTrace((torch_: Tensor) => torch.relu(torch_))
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    graph.output(graph.createNode('call_function', torch.relu, [x], {}, 'torch'))
+    expect(new GraphModule({}, graph).code).not.toMatch(/const torch =/)
+    expect((gm.call(torch.tensor([-1])) as Tensor).toArray()).toEqual([0])
+  })
+
+  it('test_return_tuple, test_dict: returns structures', () => {
+    const gm = symbolicTrace((x: Tensor) => ({ a: x, b: [x.add(1), { c: x }] }))
+    const x = torch.tensor([1])
+    const out = gm.call(x) as { a: Tensor; b: [Tensor, { c: Tensor }] }
+    expect(out.b[0].toArray()).toEqual([2])
+    expect(out.b[1].c).toBe(x)
+  })
+
+  it('shapes, strides and devices stand in readable code when asked for', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    new ShapeProp(gm).propagate(torch.ones([2, 3]))
+    const readable = (options: object): string => gm.printReadable({ print: false, ...options })
+    expect(readable({})).toContain('// f32[2, 3]')
+    expect(readable({ includeStride: true })).toContain('// f32[2, 3][3, 1]')
+  })
+})
+
+describe('changing the code', () => {
+  it('test_lineno_map: lines know their nodes, also when lines were put before them', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.neg(torch.relu(x)))
+    expect([...gm.lineMap].map(([line, node]) => [line, node.name])).toEqual([
+      [2, 'relu'],
+      [3, 'neg'],
+      [4, 'output'],
+    ])
+    gm.graph.onGenerateCode(() => (body) => ['console.assert(true)', ...body])
+    gm.recompile()
+    expect([...gm.lineMap].map(([line, node]) => [line, node.name])).toEqual([
+      [3, 'relu'],
+      [4, 'neg'],
+      [5, 'output'],
+    ])
+  })
+
+  it('test_custom_codegen_with_transformer: transformers wrap each other, and go when their scope ends', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    const plain = gm.code
+    {
+      using _outer = gm.graph.onGenerateCode((before) => (body) => ['// outer', ...(before === null ? body : before(body))])
+      {
+        using _inner = gm.graph.onGenerateCode((before) => (body) => ['// inner', ...(before === null ? body : before(body))])
+        gm.recompile()
+        expect(gm.code).toMatch(/\/\/ inner\n\s+\/\/ outer/)
+      }
+      gm.recompile()
+      expect(gm.code).toMatch(/^function forward\(x\) \{\n\s+\/\/ outer/)
+    }
+    gm.recompile()
+    expect(gm.code).toBe(plain)
+  })
+
+  it('setTrace puts a breakpoint that stays until the next recompile', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    expect(setTrace(gm).code).toContain('  debugger\n')
+    gm.recompile()
+    expect(gm.code).not.toContain('debugger')
+  })
+
+  it('test_custom_codegen: another head, and inputs of another form', () => {
+    class ListCodeGen extends CodeGen {
+      override functionHead(parameters: readonly string[]): string {
+        return `function forward(list) {\n  let [${parameters.join(', ')}] = list`
+      }
+      override processInputs(...args: readonly unknown[]): readonly unknown[] {
+        return args[0] as readonly unknown[]
+      }
+    }
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => x.add(y))
+    gm.graph.setCodegen(new ListCodeGen())
+    gm.recompile()
+    expect((gm.call([torch.tensor([1]), torch.tensor([2])]) as Tensor).toArray()).toEqual([3])
+    expect(gm.graph.deepCopy().codegen).toBeInstanceOf(ListCodeGen)
+  })
+
+  it('nested inputs and outputs keep their form', () => {
+    const gm = symbolicTrace((d: { a: Tensor; b: Tensor[] }) => [d.a, { k: d.b[0] }], { concreteArgs: { d: { a: PH, b: [PH] } } })
+    const [a, b] = [torch.tensor([1]), torch.tensor([2])]
+    const out = gm.call({ a, b: [b] }) as [Tensor, { k: Tensor }]
+    expect(out[0]).toBe(a)
+    expect(out[1].k).toBe(b)
+  })
+
+  it('errors in generated code name the node first, the user’s line, and keep the cause', () => {
+    const gm = symbolicTrace(new nn.Sequential(new nn.Linear(4, 3), new nn.Linear(4, 2)))
+    let message = ''
+    try {
+      gm.call(torch.randn([2, 4]))
+    } catch (error) {
+      message = (error as Error).message
+    }
+    expect(message.split('\n')[0]).toContain('_1')
+  })
+
+  it('tuples stay tuples when a graph says so', () => {
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    graph.output(tuple(x, tuple(x)))
+    expect(String(graph)).toContain('return (x, (x,))')
+    expect(new GraphModule({}, graph).call(1)).toEqual([1, [1]])
+  })
+})

@@ -1,0 +1,114 @@
+// Random graphs keep their meaning on every way that they can go. TENSORFX_FUZZ=2000 runs that many of each.
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Interpreter, SubgraphMatcher, Transformer, compareGraphs, graphFromJson, graphToJson, replacePattern } from 'tensorfx/fx'
+import type { GraphJson, GraphModule } from 'tensorfx/fx'
+import { CSEPass, ShapeProp, inlineModule, splitModule } from 'tensorfx/fx/passes'
+import { torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { GraphModule as Gm } from 'tensorfx/fx'
+import { loadGraphModule, saveGraphModule } from 'tensorfx/interop'
+import { splitConstSubgraphs } from '../../../src/fx/experimental/index.ts'
+import { goldenGraph, goldenText } from '../samples/golden.ts'
+import { parseGraph } from '../samples/parseGraph.ts'
+import { graphOf, inputs, numbers, programs } from './programs.ts'
+
+const numRuns = Number(process.env['TENSORFX_FUZZ'] ?? 25)
+
+/** The module that `way` makes of a random one computes the same numbers, and its graph is well formed. */
+function keepsMeaning(way: (gm: GraphModule) => GraphModule, tolerance = 0): void {
+  fc.assert(
+    fc.property(programs, (steps) => {
+      const gm = graphOf(steps)
+      const want = numbers(gm.call(...inputs()))
+      const result = way(gm)
+      result.graph.lint()
+      const got = numbers(result.call(...inputs()))
+      expect(got.length).toBe(want.length)
+      const far = got.findIndex((v, i) => !(Object.is(v, want[i]) || Math.abs(v - (want[i] as number)) <= tolerance))
+      expect(far < 0 ? null : [far, got[far], want[far]]).toBeNull()
+    }),
+    { numRuns },
+  )
+}
+
+describe('random graphs keep their meaning', () => {
+  it('interpreted', () => {
+    fc.assert(
+      fc.property(programs, (steps) => {
+        const gm = graphOf(steps)
+        expect(numbers(new Interpreter(gm).run(...inputs()))).toEqual(numbers(gm.call(...inputs())))
+      }),
+      { numRuns },
+    )
+  })
+  it('transformed without a change', () => keepsMeaning((gm) => new Transformer(gm).transform()))
+  it('copied deeply', () => keepsMeaning((gm) => gm.deepCopy()))
+  it('as JSON', () => keepsMeaning((gm) => new Gm(gm, graphFromJson(JSON.parse(JSON.stringify(graphToJson(gm.graph))) as GraphJson))))
+  it('as a file', () => keepsMeaning((gm) => loadGraphModule(saveGraphModule(gm))))
+  it('without dead code', () =>
+    keepsMeaning((gm) => {
+      gm.graph.eliminateDeadCode()
+      gm.recompile()
+      return gm
+    }))
+  it('without common subexpressions', () => keepsMeaning((gm) => new CSEPass().run(gm).graphModule))
+  it('with constants folded', () => keepsMeaning((gm) => splitConstSubgraphs(gm)))
+  it('with shapes noted', () =>
+    keepsMeaning((gm) => {
+      new ShapeProp(gm).propagate(...inputs())
+      return gm
+    }))
+  it('split into parts, and put together again', () => {
+    const third = (gm: GraphModule): GraphModule => {
+      const calls = [...gm.graph.nodes].filter((n) => !['placeholder', 'get_attr', 'output'].includes(n.op))
+      const part = new Map(calls.map((n, i) => [n, Math.floor((3 * i) / calls.length)]))
+      return splitModule(gm, (node) => part.get(node) as number)
+    }
+    keepsMeaning(third)
+    keepsMeaning((gm) => {
+      const split = third(gm)
+      for (const call of split.graph.findNodes({ op: 'call_module' })) inlineModule(split, call)
+      split.recompile()
+      return split
+    })
+  })
+  it('with a pattern replaced by what equals it', () =>
+    keepsMeaning((gm) => {
+      replacePattern(
+        gm,
+        (x: Tensor) => torch.neg(x),
+        (x: Tensor) => torch.mul(x, -1),
+      )
+      expect(new SubgraphMatcher(replaceable()).match(gm.graph)).toEqual([])
+      return gm
+    }))
+
+  it('printed and read back', () => {
+    fc.assert(
+      fc.property(programs, (steps) => {
+        const { graph } = graphOf(steps)
+        const text = String(graph)
+        expect(goldenText(goldenGraph(parseGraph(text)))).toBe(text)
+      }),
+      { numRuns },
+    )
+  })
+
+  it('copies are equal to the last note', () => {
+    fc.assert(
+      fc.property(programs, (steps) => {
+        const { graph } = graphOf(steps)
+        expect(compareGraphs(graph, graph.deepCopy())).toBeNull()
+      }),
+      { numRuns },
+    )
+  })
+})
+
+function replaceable(): GraphModule['graph'] {
+  const gm = graphOf([{ kind: 11, a: 0, b: 0, c: 0 }])
+  gm.graph.outputNode().args = [gm.graph.findNodes({ op: 'call_function', target: torch.neg })[0] ?? null]
+  for (const node of gm.graph.findNodes({ op: 'placeholder' })) if (node.users.size === 0) gm.graph.eraseNode(node)
+  return gm.graph
+}
