@@ -262,15 +262,17 @@ export class Graph {
     node.kwargs = {}
   }
 
-  /** Removes nodes that nobody uses and that have no effect. Returns them, last first. PyTorch returns whether there were any. */
+  /**
+   * Removes nodes that nobody uses and that have no effect, and what only they used. Returns them, last first; PyTorch returns whether there were any. `isImpure`
+   * decides what stays though unused. Throws GraphError for a graph that is not well formed (lint), or for which purity cannot be told (Node.isImpure); then, and
+   * when `isImpure` throws, nothing was removed.
+   */
   eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): Node[] {
     this.lint()
-    const removed: Node[] = []
-    for (const node of this.nodes.reversed()) {
-      if (node.users.size > 0 || isImpure(node)) continue
-      this.eraseNode(node)
-      removed.push(node)
-    }
+    const dead = new Set<Node>()
+    for (const node of this.nodes.reversed()) if (areAllIn(node.users, dead) && !isImpure(node)) dead.add(node)
+    const removed = [...dead]
+    for (const node of removed) this.eraseNode(node)
     return removed
   }
 
@@ -390,6 +392,11 @@ export class Graph {
   toString(): string {
     return formatGraph(this)
   }
+}
+
+function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
+  for (const user of users) if (!nodes.has(user)) return false
+  return true
 }
 
 /** The wished-for name of a node: from the function's name, or the path. */

@@ -173,8 +173,10 @@ export class GraphModule extends Module {
     return attributeOf(this, path)
   }
 
+  /** Whether calling the module at `path` has effects: it says so (`isImpure = true`, PyTorch's `_is_impure`), or works in place. */
   isImpureModule(path: string): boolean {
-    return (this.attribute(path) as { isImpure?: boolean } | undefined)?.isImpure === true
+    const module = this.attribute(path) as { readonly isImpure?: unknown; readonly inplace?: unknown } | undefined
+    return module?.isImpure === true || module?.inplace === true
   }
 
   /** What the traced program used from outside and the graph now holds, with sizes; largest first. */

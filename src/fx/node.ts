@@ -1,10 +1,10 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps everybody's `users` right.
-import { targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { CapturedStack } from '../provenance/index.ts'
 import { GraphError } from './errors.ts'
 import { formatNode, targetText } from './format.ts'
 import type { Graph } from './graph.ts'
+import { nodeEffects } from './purity.ts'
 import { Slice } from './slice.ts'
 import { isTuple, markTuple } from './tuple.ts'
 import { UserSet } from './userSet.ts'
@@ -211,14 +211,14 @@ export class Node {
     this.#setArgs(mapArg(this.#args, swap) as readonly Argument[], mapArg(this.#kwargs, swap) as Kwargs)
   }
 
-  /** Whether removing the node when nobody uses it would change what the program does. */
+  /**
+   * Whether removing the node when nobody uses it would change what the program does: inputs and outputs, random operators, and everything that writes, asserts
+   * or has effects of its own (`hasSideEffect`, `isImpure` of a module). Throws GraphError for a call_module in a graph that no module owns.
+   */
   isImpure(): boolean {
-    if (this.#op === 'placeholder' || this.#op === 'output') return true
-    // In-place methods end in an underscore (x.add_(1)); PyTorch deletes those when unused.
-    if (this.#op === 'call_method') return /[^_]_$/.test(this.#target as string)
-    if (this.#op === 'call_function') return (targetInfo(this.#target)?.effects ?? 'pure') !== 'pure'
-    if (this.#op === 'call_module') return this.graph.owningModule?.isImpureModule(this.#target as string) ?? false
-    return false
+    if (this.#op === 'call_module' && this.graph.owningModule === null)
+      throw new GraphError(`node '${this.#name}': graph.owningModule not set for purity check; give the graph to a GraphModule first.`)
+    return nodeEffects(this) !== 'pure'
   }
 
   /** PyTorch's line for the node, as in `String(graph)`. */

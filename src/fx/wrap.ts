@@ -1,6 +1,6 @@
 // wrap: a function that is recorded as one call when it meets a traced value, instead of being traced through.
 import { ArgumentError } from '../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget } from '../protocol/index.ts'
+import { OVERRIDE, effectsOf, findOverride, nameTarget } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 
@@ -8,7 +8,7 @@ import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 export interface WrapOptions {
   /** The qualified name under which graphs, code and JSON know the function. Default: `user.` and the function's name. */
   readonly name?: string
-  /** What a call does besides computing its result; dead-code elimination keeps calls that are not pure. Default 'pure'. */
+  /** What a call does besides computing its result; dead-code elimination keeps calls that are not pure. Default: as declared of the function, else 'pure'. */
   readonly effects?: Effects
 }
 
@@ -43,7 +43,7 @@ export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {})
     return result
   }
   Object.defineProperty(leaf, 'name', { value: given.slice(given.lastIndexOf('.') + 1) })
-  nameTarget(leaf as TargetFunction, { name, effects: options.effects ?? 'pure' })
+  nameTarget(leaf as TargetFunction, { name, effects: options.effects ?? effectsOf(fn) })
   leaves.add(leaf as TargetFunction)
   wrapped.set(fn, (wrapped.get(fn) ?? new Map<string, TargetFunction>()).set(name, leaf as TargetFunction))
   return leaf as unknown as F

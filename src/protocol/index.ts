@@ -2,7 +2,7 @@
 // `ops/` and `fx/` both know this room, and never each other.
 export { OVERRIDE, findOverride } from './override.ts'
 export type { Override, OverrideKind } from './override.ts'
-export { TARGET, lookupTarget, nameTarget, targetInfo } from './target.ts'
+export { TARGET, declareEffects, effectsOf, lookupTarget, nameTarget, targetInfo } from './target.ts'
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { formatSchema, parseSchema } from './schema.ts'
 export type { FunctionSchema, SchemaArgument, SchemaType } from './schema.ts'

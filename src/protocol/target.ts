@@ -53,3 +53,15 @@ export function targetInfo(fn: unknown): TargetInfo | undefined {
 export function lookupTarget(name: string): TargetFunction | undefined {
   return registry.get(name)
 }
+
+const declared = new WeakMap<TargetFunction, Effects>()
+
+/** Says what calls of a function do, named or not; it wins over what the function was named with. */
+export function declareEffects(fn: TargetFunction, effects: Effects): void {
+  declared.set(fn, effects)
+}
+
+/** What calls of a function do: as declared, or as it was named with; 'pure' for one that nothing is known of. */
+export function effectsOf(fn: TargetFunction): Effects {
+  return declared.get(fn) ?? targetInfo(fn)?.effects ?? 'pure'
+}

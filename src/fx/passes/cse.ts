@@ -1,9 +1,9 @@
 // Common subexpressions: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { targetInfo } from '../../protocol/index.ts'
 import { Graph } from '../graph.ts'
 import { GraphModule } from '../graphModule.ts'
 import { Node } from '../node.ts'
 import type { Argument, Target } from '../node.ts'
+import { nodeEffects } from '../purity.ts'
 import { Slice } from '../slice.ts'
 import { isTuple } from '../tuple.ts'
 import { PassBase, PassResult } from './passBase.ts'
@@ -42,16 +42,15 @@ export class CSEPass extends PassBase {
 
   #mergeable(node: Node): boolean {
     if (node.op !== 'call_function' && node.op !== 'call_method') return false
-    return !node.isImpure() && effects(node) === 'pure' && !this.#banned.has(node.target)
+    return nodeEffects(node) === 'pure' && !this.#banned.has(node.target)
   }
 }
 
-const effects = (node: Node): string => (node.op === 'call_function' ? (targetInfo(node.target)?.effects ?? 'pure') : 'pure')
-
 /** Whether the node may change values that others have read: in-place operators, and modules, whose inside is not known. */
 function writes(node: Node): boolean {
-  if (node.op === 'call_function') return effects(node) === 'mutates' || effects(node) === 'io'
-  return node.op === 'call_module' || (node.op === 'call_method' && node.isImpure())
+  if (node.op !== 'call_function' && node.op !== 'call_method') return node.op === 'call_module'
+  const effects = nodeEffects(node)
+  return effects === 'mutates' || effects === 'io'
 }
 
 /** Numbers for values that have no text of their own. */
