@@ -4,7 +4,7 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { annotation } from './annotation.ts'
 import type { SpecOptions } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
-import type { CodeGen } from './codegen.ts'
+import type { BodyTransformer, CodeGen } from './codegen.ts'
 import { GeneratedCode } from './generatedCode.ts'
 import type { Graph } from './graph.ts'
 import { Namespace, isIdentifier } from './namespace.ts'
@@ -13,6 +13,7 @@ import type { Argument, Kwargs } from './node.ts'
 import { getattr } from './operator.ts'
 import { originCode, originOf } from './origin.ts'
 import { Slice } from './slice.ts'
+import { TextBuilder } from './textBuilder.ts'
 
 /** Options of code generation. */
 export interface WriteOptions extends SpecOptions {
@@ -30,85 +31,84 @@ const GETATTR = getattr as unknown as TargetFunction
 /** Values that hold memory are released at their last use; an attribute is held by the module anyway, and a shape or a number is small. */
 const holdsMemory = (node: Node): boolean => node.op !== 'get_attr' && node.target !== GETATTR
 
-/** What is known of a node's variable. */
-interface Variable {
-  readonly name: string
-  /** Somebody was found that uses it; searched from the end, that is its last use. */
-  used: boolean
-  /** It is set to null after its last use, so it is no constant. */
-  released: boolean
-  /** Variables that are used last where this one is computed; null for none. */
-  releases: Variable[] | null
-}
-
 class Writer {
   readonly #codegen: CodeGen
-  readonly #graph: Graph
   readonly #options: WriteOptions
   readonly #globals: Globals
-  readonly #variables = new Map<Node, Variable>()
+  /** The nodes in order; the lists below have an entry for each. */
+  readonly #order: readonly Node[]
+  readonly #names: string[] = []
+  /** Place of the last user; 0 for none, and for values that are not released. */
+  readonly #lastUse: Uint32Array
   readonly #namespace = new Namespace()
   readonly #parameters: string[] = []
-  readonly #body: string[] = []
+  readonly #body = new TextBuilder()
+  /** The lines of the body, where somebody wants to change them. */
+  readonly #lines: string[] | null
   /** The node of each line of the body. */
   readonly #nodes: (Node | null)[] = []
   #lastPlace: string | null = null
 
   constructor(codegen: CodeGen, graph: Graph, options: WriteOptions) {
     this.#codegen = codegen
-    this.#graph = graph
     this.#options = options
+    this.#order = graph.numberNodes()
+    this.#lastUse = new Uint32Array(this.#order.length)
+    this.#lines = codegen.bodyTransformer === null ? null : []
     this.#globals = new Globals(this.#namespace)
   }
 
   write(): GeneratedCode {
     for (const [name, value] of this.#codegen.additionalGlobals()) this.#globals.reserve(name, value)
     for (const name of this.#codegen.reservedNames()) this.#namespace.reserve(name)
-    for (const node of this.#graph.nodes)
-      this.#variables.set(node, { name: this.#namespace.create(node.name), used: false, released: false, releases: null })
+    for (const node of this.#order) this.#names.push(this.#namespace.create(node.name))
     this.#findLastUses()
-    for (const node of this.#graph.nodes) this.#emit(node)
+    for (const node of this.#order) this.#emit(node)
     return this.#assemble()
   }
 
   #assemble(): GeneratedCode {
-    const lines = this.#codegen.functionHead(this.#parameters).split('\n')
-    const nodes: (Node | null)[] = lines.map(() => null)
-    const transformer = this.#codegen.bodyTransformer
-    const body = transformer === null ? this.#body : transformer(this.#body)
-    const place = transformer === null ? null : new LinePlaces(this.#body, this.#nodes)
-    for (const [i, line] of body.entries()) {
-      const node = place === null ? (this.#nodes[i] as Node | null) : place.nodeOf(line)
-      for (const part of line.includes('\n') ? line.split('\n').filter((l) => l !== '') : [line]) {
-        lines.push(`  ${part}`)
-        nodes.push(node)
-      }
-    }
-    lines.push('}')
+    if (this.#lines !== null) this.#transform(this.#lines)
+    const head = this.#codegen.functionHead(this.#parameters)
+    const nodes: (Node | null)[] = head.split('\n').map(() => null)
+    for (const node of this.#nodes) nodes.push(node)
     nodes.push(null)
-    return new GeneratedCode(lines.join('\n'), this.#globals.values, nodes)
+    return new GeneratedCode([head, ...(this.#nodes.length === 0 ? [] : [String(this.#body)]), '}'].join('\n'), this.#globals.values, nodes)
+  }
+
+  /** The body becomes what the transformer makes of it. */
+  #transform(lines: readonly string[]): void {
+    const transformer = this.#codegen.bodyTransformer as BodyTransformer
+    const places = new LinePlaces(lines, this.#nodes.splice(0))
+    for (const line of transformer(lines)) {
+      const node = places.nodeOf(line)
+      for (const part of line.split('\n')) if (part !== '' || line === '') this.#write(part, node)
+    }
   }
 
   /** Where each value is used last, so that it can be released there. What the output uses lives on. */
   #findLastUses(): void {
-    for (const user of this.#graph.nodes.reversed()) {
-      const inputs = user.allInputNodes
-      for (let i = 0; i < inputs.length; i++) {
-        const input = inputs[i] as Node
-        const variable = this.#variables.get(input)
-        if (variable === undefined || variable.used) continue
-        variable.used = true
-        if (user.op === 'output' || !holdsMemory(input)) continue
-        variable.released = true
-        const at = this.#variables.get(user) as Variable
-        if (at.releases === null) at.releases = [variable]
-        else at.releases.push(variable)
-      }
-    }
+    for (const user of this.#order)
+      for (const input of user.allInputNodes)
+        if (this.#owns(input) && holdsMemory(input)) this.#lastUse[input.position] = user.op === 'output' ? 0 : user.position
   }
 
-  #push(line: string, node: Node | null): void {
-    this.#body.push(line)
+  /** Whether a node is one of this graph's: a graph that lint refuses can still be printed. */
+  #owns(node: Node): boolean {
+    return this.#order[node.position] === node
+  }
+
+  /** A statement, or several lines of one. */
+  #push(text: string, node: Node | null): void {
+    if (this.#lines !== null) {
+      this.#lines.push(text)
+      this.#nodes.push(node)
+    } else if (node !== null && node.op !== 'output') this.#write(text, node)
+    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) this.#write(line, node)
+  }
+
+  #write(line: string, node: Node | null): void {
+    this.#body.add(`  ${line}`)
     this.#nodes.push(node)
   }
 
@@ -116,20 +116,21 @@ class Writer {
     if (node.op === 'placeholder') return this.#parameter(node)
     if (node.op === 'output') return this.#push(this.#codegen.returnStatement(this.#value(node.args[0])), node)
     if (this.#options.verbose === true) this.#comment(node)
-    const expression = this.#expression(node)
-    const variable = this.#variables.get(node) as Variable
-    const statement = node.users.size === 0 ? expression : `${variable.released ? 'let' : 'const'} ${variable.name} = ${expression}`
-    let release = ''
-    if (variable.releases !== null) {
-      for (const { name } of variable.releases) release += release === '' ? `; ${name}` : ` = ${name}`
-      release += ' = null'
+    let line = this.#expression(node)
+    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#name(node)} = ${line}`
+    let released = false
+    for (const input of node.allInputNodes) {
+      if (this.#lastUse[input.position] !== node.position || !this.#owns(input)) continue
+      line += `${released ? ' =' : ';'} ${this.#name(input)}`
+      released = true
     }
+    if (released) line += ' = null'
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    this.#push(`${statement}${release}${known === null ? '' : `  // ${known}`}`, node)
+    this.#push(known === null ? line : `${line}  // ${known}`, node)
   }
 
   #name(node: Node): string {
-    return this.#variables.get(node)?.name ?? node.name
+    return this.#owns(node) ? (this.#names[node.position] as string) : node.name
   }
 
   /** The user's line, where it differs from that of the node before. */

@@ -5,6 +5,7 @@ import { snakeCase } from './namespace.ts'
 import type { Argument, Node, Target } from './node.ts'
 import { pyNumber, pyString } from './python.ts'
 import { Slice } from './slice.ts'
+import { TextBuilder } from './textBuilder.ts'
 import { isTuple } from './tuple.ts'
 
 /** Qualified name of a target: registered names as they are, other functions by their own name. */
@@ -100,9 +101,10 @@ export function formatNode(node: Node): string {
 
 /** The whole graph; PyTorch's str(graph). */
 export function formatGraph(graph: Graph): string {
-  const lines = ['graph():']
-  for (const node of graph.nodes) lines.push(`    ${formatNode(node)}`)
-  return lines.join('\n')
+  const text = new TextBuilder()
+  text.add('graph():')
+  for (const node of graph.nodes) text.add(`    ${formatNode(node)}`)
+  return String(text)
 }
 
 /** One more column of `formatTabular`: its title, and a node's cell. */

@@ -72,7 +72,8 @@ export class Graph {
   size = 0
   readonly nodes: NodeList
   #names = new Namespace()
-  #lookup = new Map<Opcode | Target, Set<Node>>()
+  /** Nodes by op, and by function called; made by the first findNodes, and kept up to date since. */
+  #lookup: Map<Opcode | Target, Set<Node>> | null = null
   /** New nodes go before this one; null: at the end. */
   #insertBefore: Node | null = null
   #codegen = new CodeGen()
@@ -183,14 +184,15 @@ export class Graph {
   /** Nodes of an op, in order; for call_function `target` is required. */
   findNodes(options: { readonly op: Opcode; readonly target?: Target; readonly sort?: boolean }): Node[] {
     const { op, target } = options
+    const lookup = this.#table()
     if (op === 'call_function') {
       if (target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
       return this.#sorted(
-        [...(this.#lookup.get(target) ?? [])].filter((n) => n.op === op),
+        [...(lookup.get(target) ?? [])].filter((n) => n.op === op),
         options.sort,
       )
     }
-    const all = [...(this.#lookup.get(op) ?? [])]
+    const all = [...(lookup.get(op) ?? [])]
     return this.#sorted(target === undefined ? all : all.filter((n) => n.target === target), options.sort)
   }
 
@@ -205,7 +207,7 @@ export class Graph {
     const args = mapArg(node.args, argTransform) as readonly Argument[]
     const kwargs = mapArg(node.kwargs, argTransform) as Kwargs
     const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
-    copy.meta = { ...node.meta }
+    copy.copyMeta(node)
     return copy
   }
 
@@ -235,7 +237,7 @@ export class Graph {
     const value = copy.graphCopy(this, map)
     if (this.last?.op === 'output') {
       const output = copy.output(value, this.last.type)
-      output.meta = { ...this.last.meta }
+      output.copyMeta(this.last)
     }
     return copy
   }
@@ -286,9 +288,16 @@ export class Graph {
     lintGraph(this)
   }
 
-  /** Whether the node stands in this graph's side tables; for lint. */
+  /** Whether the node stands in this graph's side table, as far as there is one; for lint. */
   isListed(node: Node): boolean {
-    return this.#lookup.get(node.op)?.has(node) === true
+    return this.#lookup === null || this.#lookup.get(node.op)?.has(node) === true
+  }
+
+  /** The nodes as an array; `node.position` says where a node stands in it, until the next edit. */
+  numberNodes(): Node[] {
+    const nodes: Node[] = []
+    for (let node = this.first; node !== null; node = node.next) node.position = nodes.push(node) - 1
+    return nodes
   }
 
   /** Runs a change of op or target and keeps the side tables right. */
@@ -299,24 +308,36 @@ export class Graph {
     if (listed) this.#list(node)
   }
 
+  /** Moves a node; an erased one comes back. */
   moveBefore(node: Node, point: Node | null): void {
     if (point === node) return
-    this.#unlink(node)
+    if (node.erased) this.#list(node)
+    else this.#unlink(node)
     node.erased = false
     this.#link(node, point)
   }
 
+  #table(): Map<Opcode | Target, Set<Node>> {
+    if (this.#lookup === null) {
+      this.#lookup = new Map()
+      for (const node of this.nodes) this.#list(node)
+    }
+    return this.#lookup
+  }
+
   #list(node: Node): void {
+    const lookup = this.#lookup
+    if (lookup === null) return
     for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) {
-      const set = this.#lookup.get(key)
-      if (set === undefined) this.#lookup.set(key, new Set([node]))
+      const set = lookup.get(key)
+      if (set === undefined) lookup.set(key, new Set([node]))
       else set.add(node)
     }
   }
 
   #unlist(node: Node): void {
-    this.#lookup.get(node.op)?.delete(node)
-    if (node.op === 'call_function') this.#lookup.get(node.target)?.delete(node)
+    this.#lookup?.get(node.op)?.delete(node)
+    if (node.op === 'call_function') this.#lookup?.get(node.target)?.delete(node)
   }
 
   #link(node: Node, before: Node | null): void {

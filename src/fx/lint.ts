@@ -3,13 +3,12 @@ import { Module } from '../module/index.ts'
 import { GraphError } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { OPCODES } from './node.ts'
-import type { Node } from './node.ts'
 
 /** Throws GraphError on the first rule that does not hold. */
 export function lintGraph(graph: Graph): void {
   const names = new Set<string>()
-  const seen = new Set<Node>()
-  for (const node of graph.nodes) {
+  const nodes = graph.numberNodes()
+  for (const node of nodes) {
     if (!OPCODES.has(node.op)) throw new GraphError(`Node ${node.name} had unknown opcode ${node.op}!`)
     if (node.graph !== graph) throw new GraphError(`Node '${node.name}' does not belong to this Graph!`)
     if (!graph.isListed(node)) throw new GraphError(`Node '${node.name}' is not added to the side table`)
@@ -19,7 +18,7 @@ export function lintGraph(graph: Graph): void {
           `Argument '${input.name}' of Node '${node.name}' does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use \`\`argTransform\`\` on nodeCopy() to remap values\n${String(graph)}`,
         )
       }
-      if (!seen.has(input)) {
+      if (input.position >= node.position || nodes[input.position] !== input) {
         throw new GraphError(
           `Argument '${input.name}' of Node '${node.name}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n${String(graph)}`,
         )
@@ -31,7 +30,6 @@ export function lintGraph(graph: Graph): void {
     }
     if (names.has(node.name)) throw new GraphError(`Node redefined name ${node.name}!`)
     names.add(node.name)
-    seen.add(node)
   }
   if (graph.owningModule !== null) lintTargets(graph)
 }

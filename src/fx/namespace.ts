@@ -29,8 +29,9 @@ const LEGAL = /^[A-Za-z_]\w*$/
 /** Names given out so far. One per graph for its nodes, and a fresh one per code generation. */
 export class Namespace {
   readonly #used = new Set<string>()
-  /** Number of the last name given for a base. */
-  readonly #counts = new Map<string, number>()
+  readonly #reserved = new Set<string>()
+  /** Number of the last name given for a base. Null until two wishes collide: where all wishes are distinct nobody asks. */
+  #counts: Map<string, number> | null = null
 
   /** A fresh name like `candidate`: itself, or with a number behind it. */
   create(candidate: string): string {
@@ -41,22 +42,43 @@ export class Namespace {
       if (/^[0-9]/.test(name)) name = `_${name}`
     }
     const end = baseEnd(name)
+    if (this.#take(name, end)) {
+      this.#counts?.set(...numbered(name, end, this.#counts))
+      return name
+    }
+    const counts = (this.#counts ??= this.#count())
     const base = end === 0 ? name : name.slice(0, end)
-    let number: number
-    if (end === 0 || this.#used.has(name)) {
-      number = this.#counts.get(base) ?? 0
-      if (ILLEGAL.has(name)) name = `${base}_${++number}`
-    } else number = Number(name.slice(end + 1))
-    while (this.#used.has(name)) name = `${base}_${++number}`
+    let number = counts.get(base) ?? 0
+    do name = `${base}_${++number}`
+    while (this.#used.has(name))
     this.#used.add(name)
-    this.#counts.set(base, number)
+    counts.set(base, number)
     return name
   }
 
   /** Marks a name as taken. */
   reserve(name: string): void {
+    if (!this.#used.has(name)) this.#reserved.add(name)
     this.#used.add(name)
   }
+
+  /** Takes a name if it is free, and legal as it is. */
+  #take(name: string, end: number): boolean {
+    if (end === 0 && ILLEGAL.has(name)) return false
+    const before = this.#used.size
+    return this.#used.add(name).size > before
+  }
+
+  #count(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const name of this.#used) if (!this.#reserved.has(name)) counts.set(...numbered(name, baseEnd(name), counts))
+    return counts
+  }
+}
+
+/** The base of a name that was taken as it is, and the number that it leaves there. */
+function numbered(name: string, end: number, counts: ReadonlyMap<string, number>): [string, number] {
+  return end === 0 ? [name, counts.get(name) ?? 0] : [name.slice(0, end), Number(name.slice(end + 1))]
 }
 
 /** Where the base of `base_12` ends; 0 when the name has no number behind it. */

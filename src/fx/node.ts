@@ -47,11 +47,13 @@ export class Node {
   readonly users: UserSet = new UserSet()
   /** Type of the value, as text; for `output` that of the returned value. */
   type: string | null
-  meta: Meta = {}
+  #meta: Meta | null = null
   /** List links and order; the Graph's business. */
   prev: Node | null = null
   next: Node | null = null
   sortKey = 0
+  /** Place in the list as of the last `graph.numberNodes()`. */
+  position = 0
   erased = false
 
   constructor(graph: Graph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
@@ -112,6 +114,20 @@ export class Node {
     this.#setArgs(this.#args, kwargs)
   }
 
+  /** Free notes; most nodes of hand-made graphs have none, so the object is made when somebody asks. */
+  get meta(): Meta {
+    return (this.#meta ??= {})
+  }
+
+  set meta(meta: Meta) {
+    this.#meta = meta
+  }
+
+  /** Takes over another node's notes: a shallow copy. */
+  copyMeta(from: Node): void {
+    if (from.#meta !== null) this.#meta = { ...from.#meta }
+  }
+
   /** Distinct nodes among args and kwargs, in order of first appearance. */
   get allInputNodes(): readonly Node[] {
     return this.#inputs
@@ -119,7 +135,7 @@ export class Node {
 
   /** Where in the user's program the node came from, or null; `String(…)` gives PyTorch's text. */
   get stackTrace(): CapturedStack | string | null {
-    return (this.meta['stack_trace'] as CapturedStack | string | undefined) ?? null
+    return (this.#meta?.['stack_trace'] as CapturedStack | string | undefined) ?? null
   }
 
   set stackTrace(trace: CapturedStack | string | null) {
