@@ -12,6 +12,7 @@ import { Namespace, snakeCase } from './namespace.ts'
 import { Node, mapArg } from './node.ts'
 import type { Argument, Kwargs, Opcode, Target } from './node.ts'
 import { giveKey } from './order.ts'
+import { warnMissing } from './references.ts'
 
 /** What a graph needs of the module that owns it. GraphModule implements it. */
 export interface OwningModule {
@@ -53,18 +54,13 @@ export class NodeList implements Iterable<Node> {
 
 let graphs = 0
 
-/** What the graph needs of its owner is missing there: legal (it may be added later), but worth a word. */
-function warnMissing(op: string, path: string, advice: string): void {
-  console.warn(`Attempted to insert a ${op} Node with no underlying reference in the owning GraphModule! Call ${advice} to add '${path}'`)
-}
-
 /** The body of a function as data; PyTorch's torch.fx.Graph. */
 export class Graph {
   /** For messages. */
   readonly label: string
   owningModule: OwningModule | null
   /** The Tracer class that made it, for re-tracing. */
-  tracerClass: unknown = null
+  tracerClass: unknown
   /** Where the traced function stands, for source names. */
   sourceHint: string | null = null
   first: Node | null = null
@@ -78,9 +74,10 @@ export class Graph {
   #insertBefore: Node | null = null
   #codegen = new CodeGen()
 
-  constructor(owningModule: OwningModule | null = null) {
+  constructor(owningModule: OwningModule | null = null, tracerClass: unknown = null) {
     this.label = `Graph ${graphs++}`
     this.owningModule = owningModule
+    this.tracerClass = tracerClass
     this.nodes = new NodeList(this)
   }
 
@@ -110,18 +107,15 @@ export class Graph {
     return this.createNode('placeholder', name, defaultValue, {}, null, type)
   }
 
-  /** Reads a parameter, buffer or constant of the owning module by its dotted path. */
+  /** Reads a parameter, buffer or constant of the owning module by its dotted path. Warns when the module has none there. */
   getAttr(path: string, type: string | null = null): Node {
-    if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      warnMissing('get_attr', path, 'GraphModule.addSubmodule to add the necessary submodule, registerParameter or registerBuffer')
-    }
+    if (this.owningModule !== null) warnMissing(this.owningModule, 'get_attr', path)
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
+  /** Calls a submodule of the owning module. Warns when the module has none there. */
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
-    if (this.owningModule !== null && this.owningModule.attribute(path) === undefined) {
-      warnMissing('call_module', path, 'GraphModule.addSubmodule')
-    }
+    if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 

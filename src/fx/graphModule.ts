@@ -226,16 +226,21 @@ export class GraphModule extends Module {
 
   /** Called when a node takes another's place in a user, and when a node is renamed. Returns a function that unregisters. */
   registerReplaceNodeHook(hook: ReplaceHook): () => void {
+    checkHook('registerReplaceNodeHook', hook)
     this.#replaceHooks.add(hook)
     return () => void this.#replaceHooks.delete(hook)
   }
 
+  /** Called after a node was added to the graph. Returns a function that unregisters. */
   registerCreateNodeHook(hook: NodeHook): () => void {
+    checkHook('registerCreateNodeHook', hook)
     this.#createHooks.add(hook)
     return () => void this.#createHooks.delete(hook)
   }
 
+  /** Called before a node is erased. Returns a function that unregisters. */
   registerEraseNodeHook(hook: NodeHook): () => void {
+    checkHook('registerEraseNodeHook', hook)
     this.#eraseHooks.add(hook)
     return () => void this.#eraseHooks.delete(hook)
   }
@@ -290,6 +295,10 @@ export class GraphModule extends Module {
   override toString(): string {
     return `${super.toString()}\n\n${this.code}\n\n// To see more debug info, please use \`graphModule.printReadable()\``
   }
+}
+
+function checkHook(where: string, hook: unknown): void {
+  if (typeof hook !== 'function') throw new ArgumentError(`${where}: hook must be a function, got ${hook === null ? 'null' : typeof hook}.`)
 }
 
 function checkRoot(root: unknown): void {

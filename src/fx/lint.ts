@@ -1,10 +1,11 @@
 // The specification of a well-formed graph, checked.
 import { Module } from '../module/index.ts'
 import { GraphError } from './errors.ts'
-import type { Graph } from './graph.ts'
+import type { Graph, OwningModule } from './graph.ts'
 import { OPCODES } from './node.ts'
+import { isState } from './references.ts'
 
-/** Throws GraphError on the first rule that does not hold. */
+/** Throws GraphError on the first rule that does not hold. Warns of reads of attributes that are no state of the module. */
 export function lintGraph(graph: Graph): void {
   const names = new Set<string>()
   const nodes = graph.numberNodes()
@@ -31,25 +32,31 @@ export function lintGraph(graph: Graph): void {
     if (names.has(node.name)) throw new GraphError(`Node redefined name ${node.name}!`)
     names.add(node.name)
   }
-  if (graph.owningModule !== null) lintTargets(graph)
+  if (graph.owningModule !== null) lintTargets(graph, graph.owningModule)
 }
 
-function lintTargets(graph: Graph): void {
+/** Warnings of one lint about attributes of unusual kinds, before they are only counted. */
+const MAX_WARNINGS = 5
+
+function lintTargets(graph: Graph, module: OwningModule): void {
+  let warnings = 0
   for (const node of graph.nodes) {
     if (node.op !== 'get_attr' && node.op !== 'call_module') continue
     const path = node.target as string
     const parts = path.split('.')
-    for (let i = 1; i <= parts.length; i++) {
-      const prefix = parts.slice(0, i).join('.')
-      const value = graph.owningModule?.attribute(prefix)
-      if (value === undefined)
-        throw new GraphError(
-          `Node ${node.name} target ${path} references nonexistent attribute ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')}`,
+    let owner: unknown = module
+    for (const [i, part] of parts.entries()) {
+      const place = `Node ${node.name} target ${path}`
+      const seen = parts.slice(0, i).join('.')
+      const value = (owner as Readonly<Record<string, unknown>> | null)?.[part]
+      if (value === undefined) throw new GraphError(`${place} references nonexistent attribute ${part} of ${seen}`)
+      if (node.op === 'call_module' && !(value instanceof Module)) throw new GraphError(`${place} ${part} of ${seen} does not reference an nn.Module`)
+      if (node.op === 'get_attr' && !isState(owner, part, value) && ++warnings <= MAX_WARNINGS)
+        console.warn(
+          `${place} ${part} of ${seen} does not reference an nn.Module, nn.Parameter, or buffer, which is what 'get_attr' Nodes typically target`,
         )
-      if (node.op === 'call_module' && !(value instanceof Module))
-        throw new GraphError(
-          `Node ${node.name} target ${path} ${parts[i - 1] as string} of ${parts.slice(0, i - 1).join('.')} does not reference an nn.Module`,
-        )
+      owner = value
     }
   }
+  if (warnings > MAX_WARNINGS) console.warn(`Additional ${warnings - MAX_WARNINGS} warnings suppressed about get_attr references`)
 }

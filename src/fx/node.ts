@@ -4,6 +4,8 @@ import { CapturedStack } from '../provenance/index.ts'
 import { GraphError } from './errors.ts'
 import { formatNode, targetText } from './format.ts'
 import type { Graph } from './graph.ts'
+import { normalizeFunction } from './operatorSchemas.ts'
+import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
 import { nodeEffects } from './purity.ts'
 import { Slice } from './slice.ts'
 import { isTuple, markTuple } from './tuple.ts'
@@ -201,6 +203,16 @@ export class Node {
     return this.sortKey < other.sortKey
   }
 
+  /** Negative when this node stands before `other`, positive after it, 0 for the node itself: `nodes.sort((a, b) => a.compareTo(b))`. Constant time. */
+  compareTo(other: Node): number {
+    return this.sortKey - other.sortKey
+  }
+
+  /** `a < b` says whether `a` stands before `b` in their graph, as in PyTorch; as text a node is its name. */
+  [Symbol.toPrimitive](hint: string): string | number {
+    return hint === 'number' ? this.sortKey : this.#name
+  }
+
   /**
    * Makes users of this node use `replacement`; this node stays. `filter` chooses the users; `propagateMeta` copies this node's meta to a
    * replacement that has none. Returns the changed users.
@@ -235,6 +247,14 @@ export class Node {
     if (this.#op === 'call_module' && this.graph.owningModule === null)
       throw new GraphError(`node '${this.#name}': graph.owningModule not set for purity check; give the graph to a GraphModule first.`)
     return nodeEffects(this) !== 'pure'
+  }
+
+  /**
+   * The call's arguments in one form, by the schema of its function, defaults filled in; null for other nodes, for functions without a schema, and for arguments
+   * that do not fit it. PyTorch's normalized_arguments.
+   */
+  normalizedArguments(options: NormalizeOptions = {}): NormalizedCall | null {
+    return this.#op === 'call_function' ? normalizeFunction(this.#target, this.#args, this.#kwargs, options) : null
   }
 
   /** PyTorch's line for the node, as in `String(graph)`. */
@@ -318,8 +338,9 @@ function checkTarget(graph: Graph, name: string, op: Opcode, target: Target): vo
   throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
 }
 
-/** The structure with `fn` applied to every node in it; PyTorch's map_arg. */
+/** The structure with `fn` applied to every node in it; PyTorch's map_arg. Throws GraphError when `fn` is no function. */
 export function mapArg(value: Argument, fn: (node: Node) => Argument): Argument {
+  if (typeof fn !== 'function') throw new GraphError(`mapArg: expected a function of a node, got ${describe(fn)}.`)
   return mapAggregate(value, (leaf) => (leaf instanceof Node ? fn(leaf) : leaf))
 }
 

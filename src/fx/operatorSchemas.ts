@@ -1,6 +1,13 @@
 // Calls of functions with a schema in one form: every argument by name, or required arguments by position and the others by name.
 import { targetInfo } from '../protocol/index.ts'
+import type { FunctionSchema } from '../protocol/index.ts'
 import type { Target } from './node.ts'
+
+/** The signatures of an operator: the one that it is declared with; null for what has none. PyTorch's get_signature_for_torch_op. */
+export function getSignatureForTorchOp(op: Target): readonly FunctionSchema[] | null {
+  const schema = typeof op === 'function' ? targetInfo(op)?.schema : undefined
+  return schema === undefined ? null : [schema]
+}
 
 /** A call's arguments in one form; PyTorch's ArgsKwargsPair. */
 export interface NormalizedCall {

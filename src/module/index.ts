@@ -1,3 +1,5 @@
 export { Module, cloneModule, setModuleTracingHook } from './module.ts'
 export type { ForwardHook, ForwardPreHook, ModuleTracingHook, RemovableHandle, SelfCloning } from './module.ts'
 export { LoadStateError } from './stateDict.ts'
+export { functionalCall } from './functionalCall.ts'
+export type { FunctionalCallOptions } from './functionalCall.ts'

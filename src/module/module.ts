@@ -132,6 +132,11 @@ export abstract class Module {
     for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, read(this, name) as TensorLike]
   }
 
+  /** Whether a buffer is registered under that name, here and not in a child. */
+  hasBuffer(name: string): boolean {
+    return internals.get(this)?.buffers.has(name) === true
+  }
+
   /** Own buffers, not those of children, with whether they are persistent. */
   *ownBuffers(): Generator<[string, TensorLike, boolean]> {
     for (const [name, persistent] of internals.get(this)?.buffers ?? []) {

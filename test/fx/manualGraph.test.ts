@@ -2,8 +2,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { Graph, GraphError, GraphModule, symbolicTrace, tuple } from 'tensorfx/fx'
-import type { Node } from 'tensorfx/fx'
+import { Graph, GraphError, GraphModule, Slice, mapAggregate, mapArg, symbolicTrace, tuple } from 'tensorfx/fx'
+import type { Argument, Kwargs, Node } from 'tensorfx/fx'
+import { treeFlatten, treeMap, treeUnflatten } from 'tensorfx/pytree'
 import { readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 
@@ -105,7 +106,7 @@ describe('a graph by hand', () => {
     expect(() => add.insertArg(-1, x)).toThrow('index must be between 0 and 3')
   })
 
-  it('test_immutable: arguments cannot be changed in place', () => {
+  it('test_no_mutation: arguments cannot be changed in place (difference: frozen-arguments)', () => {
     const { a } = build()
     expect(() => (a.args as unknown[]).push(1)).toThrow(TypeError)
     expect(() => Object.assign(a.kwargs, { alpha: 3 })).toThrow(TypeError)
@@ -200,22 +201,32 @@ describe('a graph by hand', () => {
     expect((gm.call(x) as Tensor).shape).toEqual([1, 2])
   })
 
-  it('hooks hear of nodes that come, go and are replaced (test_node_hook)', () => {
-    const gm = symbolicTrace((x) => torch.relu(x as Tensor))
+  it('test_hooks_for_node_update: all hooks hear of nodes that come, go and are replaced, until they are taken off', () => {
+    const gm = symbolicTrace((a: Tensor, b: Tensor, c: Tensor) => torch.nn.functional.linear(a, b).add(c).cos())
     const heard: string[] = []
-    const off = [
-      gm.registerCreateNodeHook((node) => heard.push(`+${node.name}`)),
-      gm.registerEraseNodeHook((node) => heard.push(`-${node.name}`)),
-      gm.registerReplaceNodeHook((old, name, user) => heard.push(`${old.name}>${name} in ${user.name}`)),
+    const listen = (name: string): (() => void)[] => [
+      gm.registerCreateNodeHook((node) => heard.push(`${name} +${node.name}`)),
+      gm.registerEraseNodeHook((node) => heard.push(`${name} -${node.name}`)),
+      gm.registerReplaceNodeHook((old, by, user) => heard.push(`${name} ${old.name}>${by} in ${user.name}`)),
     ]
-    const [relu] = gm.graph.findNodes({ op: 'call_function', target: torch.relu }) as [Node]
-    const neg = gm.graph.insertingAfter(relu, () => gm.graph.callFunction(torch.neg, [relu.args[0] as Node]))
-    relu.replaceAllUsesWith(neg)
-    gm.graph.eraseNode(relu)
-    expect(heard).toEqual(['+neg', 'relu>neg in output', '-relu'])
-    for (const remove of off) remove()
-    gm.graph.eraseNode(gm.graph.insertingAfter(neg, () => gm.graph.callFunction(torch.exp, [neg])))
-    expect(heard).toHaveLength(3)
+    const edit = (node: Node): Node => {
+      const copy = gm.graph.insertingAfter(node, () => gm.graph.nodeCopy(node))
+      node.replaceAllUsesWith(copy)
+      gm.graph.eraseNode(node)
+      return copy
+    }
+    const [first, second] = [listen('1'), listen('2')]
+    const copy = edit(gm.graph.findNodes({ op: 'placeholder' })[0] as Node)
+    expect(heard.splice(0)).toEqual(['1 +a_1', '2 +a_1', '1 a>a_1 in linear', '2 a>a_1 in linear', '1 -a', '2 -a'])
+    for (const remove of first) remove()
+    const again = edit(copy)
+    expect(heard.splice(0)).toEqual(['2 +a_2', '2 a_1>a_2 in linear', '2 -a_1'])
+    again.name = 'other'
+    expect(heard.splice(0)).toEqual(['2 a_2>other in linear'])
+    for (const remove of second) remove()
+    edit(again)
+    expect(heard).toEqual([])
+    expect(() => gm.registerCreateNodeHook('no' as never)).toThrow('registerCreateNodeHook: hook must be a function, got string')
   })
 
   it('dead code: what writes, asserts or is random stays; in-place methods too (difference: in-place-stays)', () => {
@@ -231,13 +242,143 @@ describe('a graph by hand', () => {
     expect(g.eliminateDeadCode(() => false).map((n) => n.name)).toContain('rand')
   })
 
-  it('submodules are added, deleted, and swept (test_delete_unused_submodules_leaf)', () => {
-    const gm = symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU()))
-    expect(gm.addSubmodule('a.b.c', new nn.ReLU())).toBe(true)
-    expect(gm.attribute('a.b.c')).toBeInstanceOf(nn.ReLU)
-    expect(gm.deleteSubmodule('a.b')).toBe(true)
-    expect(gm.deleteSubmodule('zzz')).toBe(false)
-    gm.deleteAllUnusedSubmodules()
-    expect([...gm.namedChildren()].map(([name]) => name)).toEqual(['0', '1'])
+  it('test_graph_fns: built node by node, it runs', () => {
+    const g = new Graph()
+    const a = g.placeholder('a')
+    const b = g.callModule('linear', [a])
+    const c = g.getAttr('bias')
+    const d = g.callMethod('add', [b, c])
+    g.output(g.callFunction(torch.sin, [d]))
+    const linear = new nn.Linear(3, 4)
+    const bias = torch.rand([4])
+    const gm = new GraphModule(Object.assign(new nn.Identity(), { linear, bias }), g)
+    gm.graph.lint()
+    const input = torch.rand([3])
+    expect((gm.call(input) as Tensor).toArray()).toEqual(torch.sin(linear.call(input).add(bias)).toArray())
+  })
+
+  it('test_replace_uses: another operation takes the place of one', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(torch.relu(x).add(1)))
+    for (const node of gm.graph.findNodes({ op: 'call_function', target: torch.relu })) {
+      const sigmoid = gm.graph.insertingBefore(node, () => gm.graph.callFunction(torch.sigmoid, node.args))
+      expect(node.replaceAllUsesWith(sigmoid)).toEqual([...sigmoid.users])
+      gm.graph.eraseNode(node)
+    }
+    gm.graph.lint()
+    gm.recompile()
+    const x = torch.tensor([-1, 2])
+    expect((gm.call(x) as Tensor).toArray()).toEqual(torch.sigmoid(torch.sigmoid(x).add(1)).toArray())
+  })
+
+  it('test_replace_input: one user uses another value, the others stay', () => {
+    const g = new Graph()
+    const [x, y] = ['x', 'y'].map((n) => g.placeholder(n)) as [Node, Node]
+    const b = g.callFunction(torch.relu, [x])
+    const out = g.callFunction(torch.cat, [[b, x, b]], { dim: 0 })
+    g.output(out)
+    out.replaceInputWith(b, y)
+    expect([out.args, [...b.users], [...y.users]]).toEqual([[[y, x, y]], [], [out]])
+    g.lint()
+    const [p, q] = [torch.tensor([1]), torch.tensor([2])]
+    expect((new GraphModule({}, g).call(p, q) as Tensor).toArray()).toEqual([2, 1, 2])
+  })
+
+  it('test_reassign_args_kwargs_uses: users follow when arguments are assigned', () => {
+    const g = new Graph()
+    const [x, y] = ['x', 'y'].map((n) => g.placeholder(n)) as [Node, Node]
+    const z = g.callFunction(operator.add, [x, y])
+    const zed = g.callFunction(operator.add, [g.callFunction(operator.add, [z, z]), z])
+    g.output(zed)
+    g.lint()
+    zed.args = [zed.args[0] ?? null, x]
+    expect([...x.users]).toEqual([z, zed])
+    z.args = [y, y]
+    expect([[...x.users], [...y.users]]).toEqual([[zed], [z]])
+    z.kwargs = { k: { deep: [x] } }
+    expect([...x.users]).toEqual([zed, z])
+    z.kwargs = {}
+    expect([...x.users]).toEqual([zed])
+  })
+
+  it('test_insert_arg: at any place, and users are told once', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    gm.registerBuffer('buf', torch.tensor(0))
+    const output = gm.graph.outputNode()
+    const a = gm.graph.insertingBefore(output, () => gm.graph.getAttr('buf'))
+    const [relu] = output.args
+    output.insertArg(0, a)
+    expect(output.args).toEqual([a, relu])
+    output.insertArg(2, a)
+    expect(output.args).toEqual([a, relu, a])
+    expect([...a.users]).toEqual([output])
+    gm.graph.lint()
+    for (const index of [-1, 4, 0.5]) expect(() => output.insertArg(index, a)).toThrow('insertArg: index must be between 0 and 3')
+    expect(output.args).toHaveLength(3)
+  })
+
+  it('test_copy_it: frozen arguments are copied like any others', () => {
+    const { g, a } = build()
+    const copy = g.deepCopy()
+    const [other] = copy.findNodes({ op: 'call_function', target: torch.add }) as [Node]
+    expect([other.kwargs, other.args.map(String)]).toEqual([a.kwargs, a.args.map(String)])
+    expect(other.args.some((n) => a.args.includes(n))).toBe(false)
+    const values = { list: [1, [2, { k: 3 }]], map: { a: [4] } }
+    const node = g.callFunction(torch.relu, [values.list], values.map)
+    expect(structuredClone([node.args, node.kwargs])).toEqual([[values.list], values.map])
+    expect(String(g.nodeCopy(node, (n) => n).args)).toBe(String(node.args))
+  })
+
+  it('test_immutable_list_pytree_ops: arguments flatten to their leaves and back, and are frozen again in a node', () => {
+    const { g, a } = build()
+    const leaf = torch.rand([2])
+    const node = g.callFunction(torch.cat, [[a, [leaf, 2]], 0])
+    const { leaves, spec } = treeFlatten(node.args)
+    expect(leaves).toEqual([a, leaf, 2, 0])
+    const back = treeUnflatten(leaves, spec) as readonly Argument[]
+    expect(back).toEqual(node.args)
+    expect(treeMap(node.args, (value) => (value === leaf ? a : value))).toEqual([[a, [a, 2]], 0])
+    node.args = back
+    expect([node.args, node.args[0]].map((list) => Object.isFrozen(list))).toEqual([true, true])
+  })
+
+  it('test_immutable_dict_pytree_ops: so do options', () => {
+    const { g, a, b } = build()
+    const leaf = torch.rand([2])
+    const node = g.callFunction(torch.cat, [], { tensors: [a], other: { deep: leaf } })
+    const { leaves, spec } = treeFlatten(node.kwargs)
+    expect(leaves).toEqual([a, leaf])
+    node.kwargs = treeUnflatten([b, leaf], spec) as Kwargs
+    expect(node.kwargs).toEqual({ tensors: [b], other: { deep: leaf } })
+    expect([node.kwargs, node.kwargs['other']].map((options) => Object.isFrozen(options))).toEqual([true, true])
+    expect([[...a.users].includes(node), [...b.users].includes(node)]).toEqual([false, true])
+  })
+
+  it('nodes compare by their place, and are sorted by it', () => {
+    const { g, x, a, b, c } = build()
+    expect([a < b, b < a, a <= b, c > x, x.isBefore(c)]).toEqual([true, false, true, true, true])
+    b.append(a)
+    expect([a < b, a > b]).toEqual([false, true])
+    expect([c, a, x, b].sort((p, q) => p.compareTo(q))).toEqual([x, b, a, c])
+    expect([`${x}`, String(x), 'n' + x]).toEqual(['x', 'x', 'nx'])
+    expect(g.nodes.length).toBe(7)
+  })
+
+  it('mapArg and mapAggregate visit nodes, or all leaves, and refuse what is no function', () => {
+    const { a, x } = build()
+    expect(mapArg([a, [1, { k: a }], new Slice<unknown>(a, null, 2)], () => x)).toEqual([x, [1, { k: x }], new Slice<unknown>(x, null, 2)])
+    expect(mapAggregate([1, { k: [2] }], (leaf) => (leaf as number) * 10)).toEqual([10, { k: [20] }])
+    expect(() => mapArg([a], 3 as never)).toThrow('mapArg: expected a function of a node')
+  })
+
+  it('normalizedArguments gives the call by its schema', () => {
+    const { a, b, x } = build()
+    expect(a.normalizedArguments({ onlyKwargs: true })).toEqual({ args: [], kwargs: { input: x, other: a.args[1], alpha: 2 } })
+    expect(a.normalizedArguments()).toEqual({ args: [x, a.args[1]], kwargs: { alpha: 2 } })
+    expect(b.normalizedArguments()).toBeNull()
+  })
+
+  it('a graph knows the class of its tracer from the beginning, when it is told', () => {
+    expect(new Graph(null, Map).tracerClass).toBe(Map)
+    expect(new Graph().tracerClass).toBeNull()
   })
 })

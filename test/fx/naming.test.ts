@@ -56,7 +56,7 @@ describe('names', () => {
     for (const [candidate, name] of golden.create_name) expect(JAVASCRIPT.has(candidate) ? name : namespace.create(candidate)).toBe(name)
   })
 
-  it('are written in snake case as PyTorch does', () => {
+  it('test_snake_case: are written in snake case as PyTorch does', () => {
     for (const [name, snake] of golden.snake_case) expect(snakeCase(name)).toBe(snake)
   })
 

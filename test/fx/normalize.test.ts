@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { allOps, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { normalizeFunction, symbolicTrace } from 'tensorfx/fx'
+import { getSignatureForTorchOp, normalizeFunction, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'
 import { F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
@@ -23,6 +23,18 @@ describe('normalizeFunction', () => {
       args: [],
       kwargs: { input: 1, dim: -1, dtype: null },
     })
+  })
+
+  it('test_get_torch_func_signature, test_get_torch_func_signature_exhaustive: every operator has a signature that its arguments fit', () => {
+    for (const { fn, schema, qualname } of allOps()) {
+      expect(getSignatureForTorchOp(fn)).toEqual([schema])
+      const required = schema.args.filter((arg) => !arg.hasDefault)
+      const positional = required.filter((arg) => !arg.kwargOnly).map((_, i) => i)
+      const named = Object.fromEntries(required.filter((arg) => arg.kwargOnly).map((arg) => [arg.name, 0]))
+      expect([qualname, normalizeFunction(fn, positional, named) === null]).toEqual([qualname, false])
+    }
+    expect(getSignatureForTorchOp((x: unknown) => x)).toBeNull()
+    expect(getSignatureForTorchOp('relu')).toBeNull()
   })
 
   it('test_normalize_operator_exhaustive: every operator of the table has all its arguments by name', () => {

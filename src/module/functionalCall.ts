@@ -1,0 +1,85 @@
+// functionalCall: a module as a function of its parameters and buffers.
+import { ArgumentError } from '../errors/index.ts'
+import { isTensorLike } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
+import type { Module } from './module.ts'
+
+/** Settings of {@link functionalCall}. */
+export interface FunctionalCallOptions {
+  /** Every parameter and buffer must be given. Default false: those that are not keep their values. */
+  readonly strict?: boolean
+  /** A tensor that the module holds under several names is replaced under all of them. Default true. */
+  readonly tieWeights?: boolean
+}
+
+/**
+ * Calls a module with other parameters and buffers, by dotted name; the module itself keeps its own, also when the call throws. Gradients flow to the given tensors.
+ * Throws ArgumentError for names that the module does not have, for values that are no tensors, for one shared tensor that is given two values, and with `strict` for
+ * names that are missing. PyTorch's torch.func.functional_call.
+ *
+ *     functionalCall(model, { 'fc.weight': w }, [x])
+ */
+export function functionalCall(
+  module: Module,
+  state: Readonly<Record<string, TensorLike>>,
+  args: readonly unknown[],
+  options: FunctionalCallOptions = {},
+): unknown {
+  const places = placesOf(module)
+  checkNames(places, state, options.strict ?? false)
+  const values = new Map<Place, TensorLike>()
+  for (const [name, value] of Object.entries(state)) {
+    const own = places.get(name) as Place
+    for (const place of options.tieWeights === false ? [own] : places.values()) {
+      if (place !== own && place.tensor !== own.tensor) continue
+      const other = values.get(place)
+      if (other !== undefined && other !== value)
+        throw new ArgumentError(`functionalCall: '${name}' is the same tensor as another one that is given, with another value; give it once.`)
+      values.set(place, value)
+    }
+  }
+  const undo: (() => void)[] = []
+  try {
+    for (const [{ owner, key }, value] of values) undo.push(exchange(owner, key, value))
+    return (module.call as (...a: readonly unknown[]) => unknown).apply(module, [...args])
+  } finally {
+    for (const restore of undo.reverse()) restore()
+  }
+}
+
+/** Where a tensor of a module stands. */
+interface Place {
+  readonly owner: Module
+  readonly key: string
+  readonly tensor: TensorLike
+}
+
+/** Parameters and buffers under all their names. */
+function placesOf(module: Module): Map<string, Place> {
+  const places = new Map<string, Place>()
+  for (const [path, owner] of module.namedModules()) {
+    const own = [...owner.ownParameters(), ...owner.ownBuffers()]
+    for (const [key, tensor] of own) places.set(path === '' ? key : `${path}.${key}`, { owner, key, tensor })
+  }
+  return places
+}
+
+function checkNames(places: ReadonlyMap<string, Place>, state: Readonly<Record<string, TensorLike>>, strict: boolean): void {
+  const problems: string[] = []
+  const unexpected = Object.keys(state).filter((name) => !places.has(name))
+  const missing = strict ? [...places.keys()].filter((name) => !Object.hasOwn(state, name)) : []
+  if (unexpected.length > 0) problems.push(`Unexpected key(s): ${unexpected.join(', ')}`)
+  if (missing.length > 0) problems.push(`Missing key(s): ${missing.join(', ')}`)
+  for (const [name, value] of Object.entries(state)) if (!isTensorLike(value)) problems.push(`${name} is no tensor`)
+  if (problems.length > 0)
+    throw new ArgumentError(
+      `functionalCall: Error(s) in the given parameters and buffers: ${problems.join('; ')}. The module has ${[...places.keys()].join(', ') || 'none'}.`,
+    )
+}
+
+/** Sets a property, also one that a tracer stands before; returns what sets it back. */
+function exchange(owner: Module, key: string, value: TensorLike): () => void {
+  const before = Object.getOwnPropertyDescriptor(owner, key) as PropertyDescriptor
+  Object.defineProperty(owner, key, { value, writable: true, enumerable: true, configurable: true })
+  return () => void Object.defineProperty(owner, key, before)
+}
