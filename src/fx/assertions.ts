@@ -2,7 +2,8 @@
 import { TensorfxError } from '../errors/index.ts'
 import { OVERRIDE, findOverride, isTensorLike, nameTarget } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { isProxy, tracerOf } from './proxy.ts'
+import { isProxy, nodeOf, tracerOf } from './proxy.ts'
+import { answered } from './unusedConditions.ts'
 
 /** An assertion in a graph did not hold: the inputs are not of the kind that the graph was traced for. */
 export class AssertionFailed extends TensorfxError {
@@ -43,5 +44,8 @@ export const _assertIsNone: (value: unknown, message: string) => void = assertio
  * overrides `toBool`), and reads the one element of a tensor. PyTorch's `__bool__`.
  */
 export function bool(condition: unknown): boolean {
-  return isProxy(condition) ? tracerOf(condition).toBool(condition) : truth(condition)
+  if (!isProxy(condition)) return truth(condition)
+  const answer = tracerOf(condition).toBool(condition)
+  answered(nodeOf(condition))
+  return answer
 }

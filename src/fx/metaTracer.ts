@@ -1,4 +1,5 @@
 // MetaTracer: traces a program while values of the right shapes run along, so that sizes are numbers: `if (x.size(1) !== 3)` takes the right branch.
+import { ArgumentError } from '../errors/index.ts'
 import type { Module } from '../module/index.ts'
 import { isTensorLike } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
@@ -26,6 +27,11 @@ export class MetaTracer extends Tracer {
   readonly #values = new WeakMap<Node, { readonly value: unknown }>()
 
   constructor(options: MetaTracerOptions) {
+    // Callers in JavaScript: without values there is nothing to know.
+    if (typeof (options as Partial<MetaTracerOptions> | undefined)?.metaArgs !== 'object')
+      throw new ArgumentError(
+        'MetaTracer: options.metaArgs must be an object from parameter name to example value, as in new MetaTracer({ metaArgs: { x: torch.ones([2, 3]) } }).',
+      )
     super(options)
     this.#metaArgs = options.metaArgs
     this.#within = options.within ?? ((run) => run())

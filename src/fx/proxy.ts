@@ -43,6 +43,10 @@ export interface ProxyCore {
 /** A traced value as user code sees it: anything at all. */
 export type Proxied = {
   readonly [CORE]: ProxyCore
+  /** As {@link nodeOf}. */
+  readonly node: Node
+  /** As {@link tracerOf}. */
+  readonly tracer: ProxyTracer
   // eslint-disable-next-line typescript/no-explicit-any -- user code treats it as the tensor that it stands for
   readonly [name: string]: any
 }
@@ -112,6 +116,8 @@ export class TracedHandler implements ProxyHandler<ProxyTarget> {
     if (COERCIONS.has(name)) return () => this.#coerced(name)
     if (READS.has(name)) return () => this.#read(name)
     if (name === 'length') this.#length()
+    // As in PyTorch, these two are the proxy's own, whatever the value has.
+    if (name === 'node' || name === 'tracer') return this.core[name]
     return attributeProxy(this.core, name)
   }
 

@@ -13,8 +13,9 @@ export class TraceError extends TensorfxError {
   /** Where in the user's program. */
   readonly frame: Frame | undefined
 
-  constructor(what: string, help: string = HELP) {
-    const frame = captureStack(undefined).userFrame
+  /** `at`: where in the user's program; by default the place that is running now. */
+  constructor(what: string, help: string = HELP, at: Frame | null = captureStack(undefined).userFrame ?? null) {
+    const frame = at ?? undefined
     const code = frame === undefined ? null : codeFrame(frame)
     const where = frame === undefined ? '' : `\n  at ${frame.fn} (${frame.file}:${frame.line}:${frame.column})${code === null ? '' : `\n\n${code}\n`}`
     super('TFX_TRACE', `${what}${where}\n${help}`)

@@ -22,6 +22,8 @@ import type { ConcreteArgs, RootArgs } from './rootArgs.ts'
 import { TraceError } from './traceError.ts'
 import { hasPreservedNodeMeta } from './traceback.ts'
 import { TracerBase } from './tracerBase.ts'
+import { checkConditions } from './unusedConditions.ts'
+import type { UnusedConditions } from './unusedConditions.ts'
 
 /** What can be traced: a module, or a function whose parameter names are read from its source. */
 // eslint-disable-next-line typescript/no-explicit-any -- any function
@@ -36,6 +38,11 @@ export interface TracerOptions {
   readonly autowrapModules?: AutowrapModules
   /** Answer questions about the shape and dtype of parameters and buffers by plain values. Default true (PyTorch: false). */
   readonly paramShapesConstant?: boolean
+  /**
+   * What to do about a comparison that nothing uses: mostly `if (x.gt(0))`, of which the trace took one side without knowing. `'warn'` (default) writes
+   * the place and what to do to the console, `'error'` throws a TraceError. PyTorch need not ask: Python lets a tracer see conditions.
+   */
+  readonly unusedConditions?: UnusedConditions
 }
 
 /** The module that is being called: its path and class name. PyTorch's Scope. */
@@ -197,6 +204,7 @@ export class Tracer extends TracerBase {
       undo.push(() => void setModuleTracingHook(outer))
       const result = finish(checkedResult(fn.apply(root instanceof Module ? root : undefined, [...values])))
       this.createNode('output', 'output', [this.createArg(result)], {})
+      checkConditions(this.graph, this.#options.unusedConditions ?? 'warn')
     } catch (error) {
       for (const { path } of this.constants) delete (this.root as unknown as Record<string, unknown>)[path]
       throw error

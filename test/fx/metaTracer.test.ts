@@ -94,4 +94,8 @@ describe('MetaTracer', () => {
     const gm = symbolicTrace(model, { metaArgs: { input: ones([2, 4]) } })
     expect([...gm.graph.nodes].map((n) => (n.meta['val'] as { shape: number[] } | undefined)?.shape)).toEqual([[2, 4], [2, 3], [2, 3], undefined])
   })
+
+  it('without metaArgs says how to give them', () => {
+    expect(() => new MetaTracer(undefined as never)).toThrow(/MetaTracer: options\.metaArgs must be an object/)
+  })
 })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { operator, tensor, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, TraceError, isProxy, makeProxy, nodeOf, symbolicTrace, tracerOf } from 'tensorfx/fx'
+import { fx } from 'tensorfx'
 import type { Proxied } from 'tensorfx/fx'
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
@@ -182,6 +183,18 @@ describe('traced values as values', () => {
     })
     expect(isProxy(graph)).toBe(false)
     expect(isProxy(null)).toBe(false)
+  })
+
+  it('fx.Proxy makes traced values and tells them, and they have node and tracer, as in PyTorch', () => {
+    const graph = new fx.Graph()
+    const node = graph.placeholder('x')
+    const tracer = new fx.GraphAppendingTracer(graph)
+    const x = new fx.Proxy(node, tracer)
+    expect(x.node).toBe(node)
+    expect(x.tracer).toBe(tracer)
+    expect(x instanceof fx.Proxy).toBe(true)
+    expect(node instanceof fx.Proxy).toBe(false)
+    expect(String((x['relu'] as () => Proxied)().node.target)).toBe('relu')
   })
 
   it('test_graph_edit_with_proxy: operations on makeProxy(node) append to the node’s graph', () => {

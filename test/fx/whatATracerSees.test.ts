@@ -1,7 +1,7 @@
 // The table in docs/what-a-tracer-sees.md: its code runs here, and each row has its test, each test its row.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { tensor, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as fx from 'tensorfx/fx'
@@ -12,6 +12,7 @@ interface Row {
   readonly id: string
   readonly code: string
   readonly verdict: Verdict
+  readonly note: string
 }
 
 const page = readFileSync(fileURLToPath(new URL('../../docs/what-a-tracer-sees.md', import.meta.url)), 'utf8')
@@ -19,9 +20,9 @@ const rows: Row[] = page
   .split('\n')
   .filter((line) => line.startsWith('| `'))
   .map((line) => {
-    const [, id = '', code = '', verdict = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
+    const [, id = '', code = '', verdict = '', note = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
     const text = /^(`+) ?(.*?) ?\1$/s.exec(code)?.[2] ?? ''
-    return { id: id.replaceAll('`', ''), code: text.replaceAll('\\|', '|'), verdict: verdict as Verdict }
+    return { id: id.replaceAll('`', ''), code: text.replaceAll('\\|', '|'), verdict: verdict as Verdict, note }
   })
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
@@ -128,7 +129,10 @@ describe('what a tracer sees', () => {
     '%s: the graph is what the row says',
     (id, row) => {
       const [expected, check] = traced[id] as Traced
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
       const m = fx.symbolicTrace(compile(row.code))
+      expect(warn.mock.calls.length > 0).toBe(row.note.endsWith('warns'))
+      warn.mockRestore()
       expect(steps(m)).toBe(expected)
       check?.(m)
     },

@@ -52,6 +52,10 @@ class Partition {
 export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number | string, options: SplitOptions = {}): GraphModule {
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitModule: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
+  if (typeof partitionOf !== 'function')
+    throw new ArgumentError(
+      `splitModule: the second argument must be a function from node to the number of its part, got ${partitionOf === null ? 'null' : typeof partitionOf}. There is no root module to give: PyTorch's split_module(m, root, callback) is splitModule(m, callback).`,
+    )
   return new Splitter(gm, partitionOf, options).split()
 }
 

@@ -114,4 +114,9 @@ describe('splitModule', () => {
     ;(split.call(x) as Tensor[]).forEach((value, n) => expect(torch.allclose(value, seq(x)[n] as Tensor)).toBe(true))
     expect([...split.graph.nodes].map((n) => n.op)).toEqual([...gm.graph.nodes].map((n) => n.op))
   })
+
+  it('called as in PyTorch, with a root module, says what is different', () => {
+    const gm = symbolicTrace(seq)
+    expect(() => splitModule(gm, gm as never)).toThrow(/second argument must be a function .* splitModule\(m, callback\)/)
+  })
 })
