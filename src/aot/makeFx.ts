@@ -1,7 +1,8 @@
 // makeFx: the operators that a function really runs, gradients inside included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { GraphModule, signatureOf } from '../fx/index.ts'
+import { makeGraphModule, signatureOf } from '../fx/index.ts'
+import type { GraphModule } from '../fx/index.ts'
 import type { Argument } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
 import { treeMap } from '../pytree/index.ts'
@@ -38,7 +39,7 @@ export function makeFx(
     mode.writeBack()
     mode.graph.output(nodes)
     const name = fn instanceof Module ? fn.getName() : fn.name
-    return new GraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
+    return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
   }
 }
 

@@ -13,7 +13,9 @@ export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: st
   return withConfig({ reproAfter: null }, () => {
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)
-    const compiled = lookupBackend(backend)(exposed.deepCopy(), inputs.map(cloneInput)) as (...i: readonly unknown[]) => readonly unknown[]
+    const compiled = lookupBackend(backend)(exposed.deepCopy({ shareTensors: true }), inputs.map(cloneInput)) as (
+      ...i: readonly unknown[]
+    ) => readonly unknown[]
     const values = compiled(...inputs.map(cloneInput))
     const again = compiled(...inputs.map(cloneInput))
     const eager = new Interpreter(exposed).run(...inputs.map(cloneInput)) as readonly unknown[]

@@ -71,7 +71,7 @@ function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: Failur
   }
 }
 
-const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy()
+const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy({ shareTensors: true })
 
 /** `ClassName: message` of an error and of its causes. */
 export function describe(error: unknown): string {

@@ -137,7 +137,7 @@ function pathOf(dir: URL | string | null): string | null {
 }
 
 function runOnce(gm: GraphModule, inputs: readonly unknown[], line: CommandLine): void {
-  const compiled = lookupBackend(line.backend)(gm.deepCopy(), inputs.map(cloneInput)) as (...i: readonly unknown[]) => unknown
+  const compiled = lookupBackend(line.backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)) as (...i: readonly unknown[]) => unknown
   if (line.accuracy === 'none') {
     runFwdMaybeBwd(compiled, inputs, { onlyFwd: line.onlyFwd })
     console.log('The repro ran without an error.')

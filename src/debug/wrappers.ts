@@ -38,7 +38,7 @@ function watch(backend: Backend, name: string, where: Where): Backend {
   const watched = (gm: GraphModule, exampleInputs: readonly unknown[]): Compiled => {
     if (config.reproAfter !== where) return backend(gm, exampleInputs) as Compiled
     // The compiled function may change the graph: what is dumped is this copy.
-    const original = gm.deepCopy()
+    const original = gm.deepCopy({ shareTensors: true })
     const level = config.reproLevel
     const dump = new Dump(original, name, where)
     if (level >= 3 && realInputs(exampleInputs)) dump.launcher(exampleInputs, 'none', null)

@@ -100,7 +100,7 @@ const reluAccuracyError = nameTarget(
 
 function withRelu(replacement: (x: Tensor) => Tensor): Backend {
   return (gm) => {
-    const copy = gm.deepCopy()
+    const copy = gm.deepCopy({ shareTensors: true })
     for (const node of copy.graph.nodes) {
       if (!isRelu(node)) continue
       node.op = 'call_function'

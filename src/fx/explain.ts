@@ -13,8 +13,8 @@ export function claimError(error: unknown): error is Error {
   return true
 }
 
-/** Puts the node, the module's path and the user's line in front of an error's message. */
-export function explainError(error: Error, node: Node): void {
+/** Puts the node, the module's path and the user's line in front of an error's message; then `more`, if there is any. */
+export function explainError(error: Error, node: Node, more: readonly string[] = []): void {
   const path = modulePath(node)
   const frame = originOf(node)
   const source = frame === null ? null : codeFrame(frame, 1)
@@ -22,8 +22,20 @@ export function explainError(error: Error, node: Node): void {
     `While executing ${node.formatNode()}${path === null || path === '' ? '' : ` in module '${path}'`}`,
     ...(frame === null ? [] : [`  from ${frame.file}:${frame.line} in ${frame.fn}`]),
     ...(source === null ? [] : [source.replace(/^/gm, '  ')]),
+    ...more,
   ]
   setMessage(error, `${lines.join('\n')}\n${error.message}`)
+}
+
+/** The generated lines around the one (from 1) that failed, marked as PyTorch does. */
+export function markLine(source: string, line: number): string[] {
+  const lines = source.split('\n')
+  return [
+    `Call using an FX-traced Module, line ${line} of the traced Module's generated forward function:`,
+    ...lines.slice(Math.max(0, line - 2), line),
+    `${'~'.repeat(lines[line - 1]?.length ?? 0)}~~~ <--- HERE`,
+    ...lines.slice(line, line + 2),
+  ]
 }
 
 /** Sets the message also in the text that engines print, which was made when the error was. */

@@ -61,7 +61,7 @@ export class Graph {
   owningModule: OwningModule | null
   /** The Tracer class that made it, for re-tracing. */
   tracerClass: unknown
-  /** Where the traced function stands, for source names. */
+  /** Where the traced program stands, `model.ts:12 in Net.forward`; generated code is named after it. null when unknown. */
   sourceHint: string | null = null
   first: Node | null = null
   last: Node | null = null

@@ -2,12 +2,13 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { isParameter, isTensorLike } from '../protocol/index.ts'
-import type { TensorLike } from '../protocol/index.ts'
-import { deepenStacks, restoreStacks } from '../provenance/index.ts'
+import { deepenStacks, parseStack, restoreStacks } from '../provenance/index.ts'
 import type { SpecOptions } from './annotation.ts'
 import { capturedConstants } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
-import { claimError, explainError } from './explain.ts'
+import { Container } from './container.ts'
+import { copyTensor } from './copyTensor.ts'
+import { claimError, explainError, markLine } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
 import { Interpreter } from './interpreter.ts'
@@ -16,17 +17,6 @@ import { sourceMapComment } from './sourceMap.ts'
 
 export type ReplaceHook = (old: Node, name: string, user: Node) => void
 export type NodeHook = (node: Node) => void
-
-/** An inner node of the attribute tree. */
-class Container extends Module {
-  override getName(): string {
-    return 'Module'
-  }
-
-  override forward(): never {
-    throw new ArgumentError('this module only holds attributes of a GraphModule; call the GraphModule.')
-  }
-}
 
 let generated = 0
 
@@ -110,32 +100,43 @@ export class GraphModule extends Module {
 
   /** The generated source. */
   get code(): string {
-    return (this.#generated ?? this.#generate()).source
+    return this.generatedCode.source
   }
 
   /** Line of `code` (from 1) -> node. */
   get lineMap(): ReadonlyMap<number, Node> {
-    return (this.#generated ?? this.#generate()).lineMap
+    return this.generatedCode.lineMap
+  }
+
+  /** What was generated last; it is generated now when there is nothing. */
+  protected get generatedCode(): GeneratedCode {
+    return (this.#generated ??= this.#graph.generateCode())
+  }
+
+  /** Whether there is code, and nobody has asked for new one since. */
+  protected get isGenerated(): boolean {
+    return this.#generated !== null
+  }
+
+  /** Forgets the generated code: it is generated again when somebody needs it. */
+  protected forgetCode(): void {
+    this.#forward = null
+    this.#generated = null
   }
 
   /** Generates the code again after the graph was edited. Compilation happens at the first call. */
   recompile(): GeneratedCode {
-    this.#forward = null
-    return this.#generate()
-  }
-
-  #generate(): GeneratedCode {
-    this.#generated = this.#graph.generateCode()
-    return this.#generated
+    this.forgetCode()
+    return this.generatedCode
   }
 
   #compile(): Forward {
-    const code = this.#generated ?? this.#generate()
+    const code = this.generatedCode
     if (this.#graph.size > MAX_COMPILED) {
       const interpreter = new Interpreter(this)
       return (this.#forward = (...args) => interpreter.run(...args))
     }
-    this.#file = `tensorfx-generated/${this.className.replace(/[^\w$-]/g, '_')}_${generated++}.js`
+    this.#file = fileName(this.className, this.#graph.sourceHint)
     // In parentheses the engine compiles the function at once, instead of skimming it now and compiling it at the first call.
     const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return (${code.source}\n)})`
     // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
@@ -158,14 +159,21 @@ export class GraphModule extends Module {
     }
   }
 
-  /** Says in the message of an error from generated code which node was running. */
+  /**
+   * Says in the message of an error which node was running; where the generated code itself or an operator that it called threw, also with the generated lines. What
+   * the user's own functions and modules throw speaks for itself.
+   */
   #explain(error: unknown): void {
     if (!(error instanceof Error) || this.#file === '') return
     const stack = error.stack ?? ''
     const at = stack.indexOf(`${this.#file}:`)
-    if (at < 0) return
-    const node = this.#generated?.nodeAt(Number.parseInt(stack.slice(at + this.#file.length + 1), 10))
-    if (node !== null && node !== undefined && claimError(error)) explainError(error, node)
+    const code = this.#generated
+    if (at < 0 || code === null) return
+    const line = Number.parseInt(stack.slice(at + this.#file.length + 1), 10)
+    const node = code.nodeAt(line)
+    if (node === null || !claimError(error)) return
+    const thrownHere = node.op !== 'call_module' && parseStack(stack.slice(0, at)).length === 0
+    explainError(error, node, thrownHere ? markLine(code.source, line) : [])
   }
 
   /** The attribute at a dotted path; undefined when there is none. */
@@ -269,14 +277,34 @@ export class GraphModule extends Module {
     return text
   }
 
-  /** A copy with a graph of its own; tensors are shared. */
-  deepCopy(): GraphModule {
-    return cloneModule(this, (t: TensorLike) => t)
+  /**
+   * A copy with a graph, submodules, parameters and buffers of its own; with `shareTensors` the tensors are the same ones. Attributes, hooks and meta are kept.
+   * PyTorch's copy.deepcopy.
+   */
+  deepCopy(options: { readonly shareTensors?: boolean } = {}): GraphModule {
+    return cloneModule<GraphModule>(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
+  }
+
+  /** Another module over the same graph, tensors and submodules: the graph now belongs to it. PyTorch's copy.copy. */
+  shallowCopy(): GraphModule {
+    const copy = this.makeLike(this.#graph)
+    copy.meta = this.meta
+    return copy
+  }
+
+  /** A module of the same kind with this module's attributes over another graph. */
+  protected makeLike(graph: Graph): GraphModule {
+    return new GraphModule(this, graph, this.className)
+  }
+
+  /** An empty module of the same kind, which {@link cloneWith} fills. */
+  protected makeEmpty(): GraphModule {
+    return new GraphModule({}, new Graph(), this.className)
   }
 
   /** For cloneModule. */
   cloneWith(copy: (value: unknown) => unknown): GraphModule {
-    const made = new GraphModule({}, new Graph(), this.className)
+    const made = this.makeEmpty()
     for (const [key, value] of Object.entries(this))
       if (key !== 'meta' && key !== 'className') (made as unknown as Record<string, unknown>)[key] = copy(value)
     made.meta = { ...this.meta }
@@ -295,6 +323,13 @@ export class GraphModule extends Module {
   override toString(): string {
     return `${super.toString()}\n\n${this.code}\n\n// To see more debug info, please use \`graphModule.printReadable()\``
   }
+}
+
+/** The name under which engines and debuggers know a compiled forward: it says where the traced program stands. */
+function fileName(className: string, sourceHint: string | null): string {
+  const plain = (text: string): string => text.replace(/[^\w.$-]/g, '_')
+  const place = sourceHint === null ? '' : `${plain(sourceHint.replace(/ in .*$/, '').replace(/^.*[\\/]/, ''))}/`
+  return `tensorfx-generated/${place}${plain(className)}_${generated++}.js`
 }
 
 function checkHook(where: string, hook: unknown): void {

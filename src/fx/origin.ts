@@ -12,6 +12,17 @@ export function originOf(node: Node): Frame | null {
   return last === null ? null : { file: last[1] as string, line: Number(last[2]), column: 1, fn: last[3] as string }
 }
 
+/** `model.ts:12 in Net.forward`: where a traced function stands, as the stacks of the nodes that it made tell; null when they tell nothing. */
+export function placeOf(nodes: Iterable<Node>, functionName: string): string | null {
+  for (const node of nodes) {
+    const trace = node.op === 'placeholder' || node.op === 'output' ? null : node.stackTrace
+    if (!(trace instanceof CapturedStack) || trace.userFrame === undefined) continue
+    const { file, line, fn } = trace.frames.find((frame) => frame.fn === functionName) ?? trace.userFrame
+    return `${file}:${line} in ${fn}`
+  }
+  return null
+}
+
 /** The source line of a node's innermost frame, without indentation; '' when it cannot be read. */
 export function originCode(node: Node): string {
   const trace = node.stackTrace

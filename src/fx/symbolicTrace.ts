@@ -1,6 +1,7 @@
 // symbolicTrace: a module or function as a GraphModule, without data and shapes.
 import { Module } from '../module/index.ts'
-import { GraphModule } from './graphModule.ts'
+import type { GraphModule } from './graphModule.ts'
+import { makeGraphModule } from './lazyGraphModule.ts'
 import { MetaTracer } from './metaTracer.ts'
 import type { ConcreteArgs } from './rootArgs.ts'
 import { Tracer } from './tracer.ts'
@@ -29,5 +30,5 @@ export interface SymbolicTraceOptions {
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
   const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
   const graph = tracer.trace(root, options.concreteArgs ?? {})
-  return new GraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
+  return makeGraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
 }

@@ -14,6 +14,7 @@ import { interceptTensors } from './moduleAccess.ts'
 import { refuseMutation } from './mutation.ts'
 import { knownProxy } from './knownProxy.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from './node.ts'
+import { placeOf } from './origin.ts'
 import { standsFor } from './parameters.ts'
 import { nodeOf } from './proxy.ts'
 import type { Proxied } from './proxy.ts'
@@ -212,6 +213,8 @@ export class Tracer extends TracerBase {
       tracing--
       for (const step of undo.reverse()) step()
     }
+    const name = root instanceof Module ? `${root.constructor.name}.${this.tracedFuncName}` : root.name
+    this.graph.sourceHint = root instanceof GraphModule ? root.graph.sourceHint : placeOf(this.graph.nodes, name)
     return this.graph
   }
 

@@ -1,8 +1,9 @@
 // Transformer: an Interpreter whose values are proxies; running it builds a new graph.
 import { Graph } from './graph.ts'
 import { GraphAppendingTracer } from './graphAppendingTracer.ts'
-import { GraphModule } from './graphModule.ts'
+import type { GraphModule } from './graphModule.ts'
 import { Interpreter } from './interpreter.ts'
+import { makeGraphModule } from './lazyGraphModule.ts'
 import type { Node, Target } from './node.ts'
 import { preserveNodeMeta } from './traceback.ts'
 
@@ -17,6 +18,7 @@ export class Transformer extends Interpreter {
     this.newGraph = new Graph()
     this.newGraph.setCodegen(this.graph.codegen)
     this.newGraph.tracerClass = this.graph.tracerClass
+    this.newGraph.sourceHint = this.graph.sourceHint
     this.tracer = new GraphAppendingTracer(this.newGraph)
     // New nodes have the stack of the node that they were made for.
     this.tracer.recordStackTraces = false
@@ -30,7 +32,7 @@ export class Transformer extends Interpreter {
       const output = this.newGraph.output(this.tracer.createArg(value), last.type)
       output.meta = { ...last.meta }
     }
-    return new GraphModule(this.module, this.newGraph)
+    return makeGraphModule(this.module, this.newGraph)
   }
 
   override runNode(node: Node): unknown {

@@ -2,7 +2,7 @@
 import { Module } from '../../module/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
 import { GraphError } from '../errors.ts'
-import type { Graph } from '../graph.ts'
+import { Graph } from '../graph.ts'
 import { GraphModule } from '../graphModule.ts'
 import type { Node } from '../node.ts'
 import { inlineModule, splitModule } from '../passes/splitModule.ts'
@@ -47,6 +47,10 @@ export class FoldedGraphModule extends GraphModule {
   override forward(...args: unknown[]): unknown {
     if (!this.hasFoldingBeenRun) this.runFolding()
     return super.forward(...args)
+  }
+
+  protected override makeEmpty(): FoldedGraphModule {
+    return new FoldedGraphModule(new GraphModule({}, new Graph(), this.className), new Graph())
   }
 
   /** Computes the constants now. It can run once. */

@@ -48,7 +48,7 @@ const isOwn = (module: unknown): module is Module => module instanceof Module &&
 export function fuse(model: Module): GraphModule {
   if (model.training)
     throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
-  const traced = model instanceof GraphModule ? model.deepCopy() : symbolicTrace(model)
+  const traced = model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model)
   for (const node of traced.graph.findNodes({ op: 'call_module' })) {
     const [input] = node.args
     const before = node.allInputNodes[0]
