@@ -69,7 +69,7 @@ export function graphToJson(graph: Graph): GraphJson {
 }
 
 /** The notes that JSON can hold. */
-function encodeMeta(meta: Meta): { readonly [key: string]: JsonValue } {
+export function encodeMeta(meta: Meta): { readonly [key: string]: JsonValue } {
   return Object.fromEntries(
     Object.entries(meta).flatMap(([key, value]): [string, JsonValue][] => {
       const json = key === 'stack_trace' ? undefined : encodeNote(value)
@@ -78,20 +78,23 @@ function encodeMeta(meta: Meta): { readonly [key: string]: JsonValue } {
   )
 }
 
-function encodeNote(value: unknown): JsonValue | undefined {
+/** A note as JSON; undefined for what JSON cannot hold: live tensors, functions, instances, values that hold themselves. */
+export function encodeNote(value: unknown, outer: ReadonlySet<object> = new Set()): JsonValue | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return number(value)
   // Classes stand in module stacks; their names are what is read of them.
   if (typeof value === 'function') return /^class\b/.test(Function.prototype.toString.call(value)) ? value.name : undefined
-  if (typeof value !== 'object') return undefined
-  if (Array.isArray(value)) return all(value.map(encodeNote))
+  if (typeof value !== 'object' || outer.has(value)) return undefined
+  const holders = new Set(outer).add(value)
+  const inner = (item: unknown): JsonValue | undefined => encodeNote(item, holders)
+  if (Array.isArray(value)) return all(value.map(inner))
   if (value instanceof Map) {
-    const entries = all([...value].map(([k, v]) => all([encodeNote(k), encodeNote(v)])))
+    const entries = all([...value].map(([k, v]) => all([inner(k), inner(v)])))
     return entries === undefined ? undefined : { $map: entries }
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return undefined
-  const entries = Object.entries(value).map(([k, v]): [string, JsonValue | undefined] => [k, encodeNote(v)])
+  const entries = Object.entries(value).map(([k, v]): [string, JsonValue | undefined] => [k, inner(v)])
   return entries.some(([, v]) => v === undefined) ? undefined : { $object: Object.fromEntries(entries as [string, JsonValue][]) }
 }
 
@@ -166,6 +169,12 @@ function frameAt(json: GraphJson, index: number): Frame {
   if (frame === undefined) throw new ArgumentError(`graphFromJson: a stack names frame ${index}, which is not among \`frames\`.`)
   return frame
 }
+
+/** What {@link encodeNote} wrote. */
+export const decodeNote = (value: JsonValue): unknown =>
+  decode(value, (name) => {
+    throw new ArgumentError(`a note refers to node '${name}'; notes hold no nodes.`)
+  })
 
 function decode(value: JsonValue, node: (name: string) => Node): unknown {
   if (value === null || typeof value !== 'object') return value
