@@ -1,17 +1,22 @@
 // Python's `operator` module, as far as graphs use it: functions on values that may be tensors, numbers or containers.
 // On a tensor-like they call its method; PyTorch's graphs name them `operator.add`, `operator.getitem`, …
-import { findOverride, nameTarget, OVERRIDE } from '../protocol/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
+import { findOverride, isTensorLike, nameTarget, OVERRIDE } from '../protocol/index.ts'
+import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Slice } from './slice.ts'
 
-function named<F extends TargetFunction>(name: string, fn: F, isPlain: (...args: readonly unknown[]) => boolean = () => false): F {
+function named<F extends TargetFunction>(
+  name: string,
+  fn: F,
+  isPlain: (...args: readonly unknown[]) => boolean = () => false,
+  effects: Effects = 'pure',
+): F {
   const withOverride = ((...args: unknown[]): unknown => {
     const override = isPlain(...args) ? null : findOverride(args)
     return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride as TargetFunction, args, {})
   }) as F
   Object.defineProperty(withOverride, 'name', { value: name })
-  return nameTarget(withOverride, { name: `operator.${name}` })
+  return nameTarget(withOverride, { name: `operator.${name}`, effects })
 }
 
 /** Something with methods: a tensor. */
@@ -59,10 +64,24 @@ const bits =
   (a: number, b: number): unknown =>
     typeof (a as unknown) === 'boolean' && typeof (b as unknown) === 'boolean' ? compute(a, b) !== 0 : compute(a, b)
 
+/**
+ * The form that writes into `a`, `a += b`: by the method of that name where a tensor has it, else by copying the result. A number cannot change: what is returned is
+ * all that there is.
+ */
+function inPlace(name: string, method: string, onNumbers: (a: number, b: number) => unknown): (a: unknown, b: unknown) => unknown {
+  const write = (a: unknown, b: unknown): unknown => {
+    if (typeof a !== 'object' || a === null) return onNumbers(a as number, b as number)
+    return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
+  }
+  return named(name, write, undefined, 'mutates')
+}
+
 type Name =
   | ('add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'pow' | 'matmul')
   | ('and_' | 'or_' | 'xor' | 'lshift' | 'rshift')
   | ('gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne')
+  | ('iadd' | 'isub' | 'imul' | 'itruediv' | 'ifloordiv' | 'imod' | 'ipow')
+  | ('iand' | 'ior' | 'ixor' | 'ilshift' | 'irshift')
 
 /**
  * Python's `operator` module, on tensors and numbers: `operator.add(1, x)` is `1 + x`. What PyTorch records for operators, given traced values.
@@ -71,6 +90,7 @@ export const operator: Readonly<
   Record<Name, (a: unknown, b: unknown) => unknown> & Record<'neg' | 'pos' | 'abs' | 'invert', (a: unknown) => unknown>
 > & {
   readonly getitem: (value: unknown, index: unknown) => unknown
+  readonly setitem: (value: unknown, index: unknown, item: unknown) => void
 } = {
   add: binary('add', 'add', (a, b) => a + b, exchanged('add')),
   sub: binary(
@@ -116,11 +136,36 @@ export const operator: Readonly<
   le: binary('le', 'le', (a, b) => a <= b, exchanged('ge')),
   eq: binary('eq', 'eq', (a, b) => a === b, exchanged('eq')),
   ne: binary('ne', 'ne', (a, b) => a !== b, exchanged('ne')),
+  iadd: inPlace('iadd', 'add', (a, b) => a + b),
+  isub: inPlace('isub', 'sub', (a, b) => a - b),
+  imul: inPlace('imul', 'mul', (a, b) => a * b),
+  itruediv: inPlace('itruediv', 'div', (a, b) => a / b),
+  ifloordiv: inPlace('ifloordiv', 'floorDivide', (a, b) => Math.floor(a / b)),
+  imod: inPlace('imod', 'remainder', modulo),
+  ipow: inPlace('ipow', 'pow', (a, b) => a ** b),
+  iand: inPlace(
+    'iand',
+    'bitwiseAnd',
+    bits((a, b) => a & b),
+  ),
+  ior: inPlace(
+    'ior',
+    'bitwiseOr',
+    bits((a, b) => a | b),
+  ),
+  ixor: inPlace(
+    'ixor',
+    'bitwiseXor',
+    bits((a, b) => a ^ b),
+  ),
+  ilshift: inPlace('ilshift', 'bitwiseLeftShift', (a, b) => a << b),
+  irshift: inPlace('irshift', 'bitwiseRightShift', (a, b) => a >> b),
   neg: unary('neg', 'neg', (a) => -a),
   pos: named('pos', (a: unknown): unknown => a),
   abs: unary('abs', 'abs', Math.abs),
   invert: unary('invert', 'bitwiseNot', (a) => ~a),
   getitem: named('getitem', getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
+  setitem: named('setitem', setItem, undefined, 'mutates'),
 }
 
 /** An element of an array that holds traced values is no operation on them. */
@@ -134,6 +179,25 @@ function getItem(value: unknown, index: unknown): unknown {
   if (typeof value === 'object' && value !== null && 'select' in value && typeof index === 'number')
     return (value as { select(dim: number, i: number): unknown }).select(0, index)
   return (value as Record<string, unknown>)[index as string]
+}
+
+/** Of a tensor, the part that the index names takes the values: `x[i] = item`. */
+function setItem(value: unknown, index: unknown, item: unknown): void {
+  if (value instanceof Map) value.set(index, item)
+  else if (isTensorLike(value)) {
+    const parts = Array.isArray(index) ? index : [index]
+    if (parts.some((part) => Array.isArray(part) || isTensorLike(part)))
+      throw new ArgumentError(
+        'operator.setitem: a list of positions names no part of the tensor that can be written; write one position at a time, or use torch.where.',
+      )
+    call(getItem(value, index), typeof item === 'number' ? 'fill_' : 'copy_', item)
+  } else if (Array.isArray(value)) {
+    const at = index as number
+    if (!Number.isInteger(at) || at < -value.length || at >= value.length)
+      throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+    value[at < 0 ? at + value.length : at] = item
+  } else if (typeof value === 'object' && value !== null) (value as Record<string, unknown>)[index as string] = item
+  else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
 }
 
 function notNumbers(): never {

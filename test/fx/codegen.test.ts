@@ -1,8 +1,8 @@
 // Code generation: what the code says, and the ways to change it.
 import { describe, expect, it } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { CodeGen, Graph, GraphModule, PH, symbolicTrace, tuple } from 'tensorfx/fx'
+import { CodeGen, Graph, GraphModule, PH, Slice, symbolicTrace, tuple, wrap } from 'tensorfx/fx'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { setTrace } from '../../src/fx/experimental/index.ts'
 import { expectGraph, readExtra } from './golden.ts'
@@ -48,6 +48,61 @@ describe('the code', () => {
   const add = relu.add(relu); relu = null
   return add
 }`)
+  })
+
+  it('test_delete_unused_values: what a call with effects used last is released after it, and its own value is not kept', () => {
+    const gm = symbolicTrace((a: Tensor, b: Tensor, c: Tensor) => {
+      const y = b.add(c)
+      y.copy_(a.add(1))
+      return torch.relu(a)
+    })
+    expect(gm.code).toBe(`function forward(a, b, c) {
+  let add = b.add(c); b = c = null
+  let add_1 = a.add(1)
+  add.copy_(add_1); add = add_1 = null
+  const relu = torch.relu(a); a = null
+  return relu
+}`)
+  })
+
+  it('test_imul_code_print: operators that write print as calls, and write (difference: in-place-operators)', () => {
+    const graph = new Graph()
+    const [a, b] = [graph.placeholder('a'), graph.placeholder('b')]
+    graph.callFunction(operator.imul, [a, b])
+    graph.output(a)
+    const gm = new GraphModule({}, graph)
+    expect(gm.code).toContain('operator.imul(a, b)')
+    expect((gm.call(torch.tensor(2), torch.tensor(3)) as Tensor).item()).toBe(6)
+  })
+
+  it('test_enum: members of an enumeration stand in the code', () => {
+    const Color = { red: 'red', green: 2 } as const
+    class Member {
+      readonly value: number
+      constructor(value: number) {
+        this.value = value
+      }
+    }
+    const [one, two] = [new Member(1), new Member(2)]
+    const pick = wrap((list: unknown[], member: Member | string | number) => [...list, typeof member === 'object' ? member.value : member].at(-1), {
+      name: 'test.codegen.pick',
+    })
+    const gm = symbolicTrace((x: unknown[]) => [pick(x, Color.red), pick(x, Color.green)])
+    expect(gm.code).toMatch(/pick\(\w+, 'red'\)[\s\S]*pick\(\w+, 2\)/)
+    expect(gm.call([])).toEqual(['red', 2])
+    // Objects are constants that the code refers to.
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    graph.output([graph.callFunction(pick, [x, one]), graph.callFunction(pick, [x, two])])
+    expect(new GraphModule({}, graph).call([])).toEqual([1, 2])
+  })
+
+  it('test_ellipsis: an index may leave dimensions out', () => {
+    const index = [new Slice(null, null, null), new Slice(1, 10, null), '...']
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => x.add(operator.getitem(y, index) as Tensor))
+    const [x, y] = [torch.rand([5, 9, 3, 4]), torch.rand([5, 15, 3, 4])]
+    expect((gm.call(x, y) as Tensor).toArray()).toEqual(x.add(torch.narrow(y, 1, 1, 9)).toArray())
+    expect(gm.code).toContain("'...'")
   })
 
   it('reads attributes by path, numbered children with brackets', () => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { ArgumentError, operator, tensor } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { Slice, symbolicTrace } from 'tensorfx/fx'
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const int = (...data: number[]): Tensor => tensor(data, { dtype: 'int32' })
@@ -39,5 +40,64 @@ describe('operator', () => {
   it('refuses a matrix product with a number, and values without the method', () => {
     expect(() => operator.matmul(1, 2)).toThrow(ArgumentError)
     expect(() => operator.neg('x')).toThrow(/has no method 'neg'/)
+  })
+
+  it('writes in place: i-functions into the tensor, whichever methods it has; numbers give the result', () => {
+    const x = tensor([7, -7])
+    expect(operator.iadd(x, 1)).toBe(x)
+    operator.imul(x, 2)
+    expect(values(x)).toEqual([16, -12])
+    for (const [fn, b] of [
+      ['ifloordiv', 5],
+      ['ipow', 2],
+      ['imod', 4],
+      ['isub', 1],
+      ['itruediv', 2],
+    ] as const)
+      expect(operator[fn](x, b)).toBe(x)
+    expect(values(x)).toEqual([0, 0])
+    const i = int(6, 12)
+    for (const [fn, b] of [
+      ['iand', 5],
+      ['ior', 2],
+      ['ixor', 1],
+      ['ilshift', 2],
+      ['irshift', 1],
+    ] as const)
+      expect(operator[fn](i, b)).toBe(i)
+    expect(values(i)).toEqual([14, 14])
+    expect([operator.iadd(2, 3), operator.ifloordiv(-7, 2), operator.ior(5, 2), operator.irshift(-9, 1)]).toEqual([5, -4, 7, -5])
+  })
+
+  it('setitem writes elements of tensors, arrays, Maps and objects', () => {
+    const x = tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ])
+    operator.setitem(x, 0, 9)
+    operator.setitem(x, [1, new Slice(1, null, null)], tensor([7, 8]))
+    expect(x.toArray()).toEqual([
+      [9, 9, 9],
+      [4, 7, 8],
+    ])
+    const [list, map, object] = [[1, 2], new Map([['a', 1]]), { a: 1 }]
+    operator.setitem(list, -1, 5)
+    operator.setitem(map, 'a', 5)
+    operator.setitem(object, 'a', 5)
+    expect([list, map, object]).toEqual([[1, 5], new Map([['a', 5]]), { a: 5 }])
+    expect(() => operator.setitem(list, 2, 0)).toThrow('index 2 is out of range for 2 elements')
+    expect(() => operator.setitem(x, [[0, 1]], 0)).toThrow('a list of positions names no part of the tensor that can be written')
+    expect(() => operator.setitem(3, 0, 0)).toThrow('a value of type number has no elements')
+  })
+
+  it('writes are recorded, and never dead code', () => {
+    const gm = symbolicTrace((x: Tensor) => {
+      const y = x.add(0)
+      operator.setitem(y, 0, 5)
+      operator.isub(y, 1)
+      return y
+    })
+    expect(gm.graph.eliminateDeadCode()).toEqual([])
+    expect(values(gm.call(tensor([1, 2])))).toEqual([4, 1])
   })
 })
