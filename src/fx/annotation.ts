@@ -23,10 +23,24 @@ const SHORT: Readonly<Record<string, string>> = {
 
 /** What a comment tells of a tensor besides its shape and dtype. */
 export interface SpecOptions {
-  /** `f32[2, 3][3, 1]`. */
+  /** `f32[2, 3][3, 1]`. Default false, or as the environment says: TENSORFX_FX_GRAPH_SHOW_STRIDE=1. */
   readonly includeStride?: boolean
-  /** `f32[2, 3]cpu`. */
+  /** `f32[2, 3]cpu`. Default false, or as the environment says: TENSORFX_FX_GRAPH_SHOW_DEVICE=1. */
   readonly includeDevice?: boolean
+}
+
+function isSwitchedOn(name: string): boolean {
+  const env = (globalThis as { process?: { env?: Readonly<Record<string, string | undefined>> } }).process?.env
+  return env?.[`TENSORFX_FX_GRAPH_${name}`] === '1'
+}
+
+/** The options with what the environment says where they say nothing. */
+export function withEnvironment<O extends SpecOptions>(options: O): O & Required<SpecOptions> {
+  return {
+    ...options,
+    includeStride: options.includeStride ?? isSwitchedOn('SHOW_STRIDE'),
+    includeDevice: options.includeDevice ?? isSwitchedOn('SHOW_DEVICE'),
+  }
 }
 
 interface Spec {

@@ -1,24 +1,32 @@
 // From a graph to JavaScript that a person would have written. The compiled function gets the functions it calls as constants; no lookups remain.
 import { targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { annotation } from './annotation.ts'
+import { annotation, withEnvironment } from './annotation.ts'
 import type { SpecOptions } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
 import type { BodyTransformer, CodeGen } from './codegen.ts'
+import type { HeadTypes, TypeStyle } from './functionHead.ts'
 import { GeneratedCode } from './generatedCode.ts'
 import type { Graph } from './graph.ts'
 import { Namespace, isIdentifier } from './namespace.ts'
 import { Node } from './node.ts'
 import type { Argument, Kwargs } from './node.ts'
 import { getattr } from './operator.ts'
-import { originCode, originOf } from './origin.ts'
+import { moduleText, originCode, originOf } from './origin.ts'
 import { Slice } from './slice.ts'
 import { TextBuilder } from './textBuilder.ts'
+import { valueType } from './typeText.ts'
 
 /** Options of code generation. */
 export interface WriteOptions extends SpecOptions {
   /** Adds comments: the user's lines, and shapes and dtypes as far as the nodes' meta tells them. */
   readonly verbose?: boolean
+  /** With `verbose`: a line wherever the module that made the nodes changes, `// Module: layer1.0 (BasicBlock)`. Default false. */
+  readonly includeModule?: boolean
+  /** Types of parameters, results and variables as far as nodes tell them: TypeScript's annotations, or a JSDoc comment. For reading; what is compiled has none. */
+  readonly types?: TypeStyle
+  /** Comments in colours for terminals. Default false. */
+  readonly colored?: boolean
 }
 
 /** Writes the code of `graph` in the manner of `codegen`. Throws GraphError for a call of a function that has no name. */
@@ -30,6 +38,17 @@ const GETATTR = getattr as unknown as TargetFunction
 
 /** Values that hold memory are released at their last use; an attribute is held by the module anyway, and a shape or a number is small. */
 const holdsMemory = (node: Node): boolean => node.op !== 'get_attr' && node.target !== GETATTR
+
+/** Colours of terminals. */
+const DIM = '\u001b[2m'
+const GREEN = '\u001b[2;32m'
+const PLAIN = '\u001b[0m'
+
+/** The type of an input: with null among its values when that is its default. */
+function parameterType(node: Node): string | null {
+  const type = valueType(node)
+  return type !== null && node.args.length > 0 && node.args[0] === null ? `${type} | null` : type
+}
 
 class Writer {
   readonly #codegen: CodeGen
@@ -48,10 +67,11 @@ class Writer {
   /** The node of each line of the body. */
   readonly #nodes: (Node | null)[] = []
   #lastPlace: string | null = null
+  #lastModule: string | null = null
 
   constructor(codegen: CodeGen, graph: Graph, options: WriteOptions) {
     this.#codegen = codegen
-    this.#options = options
+    this.#options = withEnvironment(options)
     this.#order = graph.numberNodes()
     this.#lastUse = new Uint32Array(this.#order.length)
     this.#lines = codegen.bodyTransformer === null ? null : []
@@ -69,11 +89,20 @@ class Writer {
 
   #assemble(): GeneratedCode {
     if (this.#lines !== null) this.#transform(this.#lines)
-    const head = this.#codegen.functionHead(this.#parameters)
+    const head = this.#codegen.functionHead(this.#parameters, this.#headTypes())
     const nodes: (Node | null)[] = head.split('\n').map(() => null)
     for (const node of this.#nodes) nodes.push(node)
     nodes.push(null)
     return new GeneratedCode([head, ...(this.#nodes.length === 0 ? [] : [String(this.#body)]), '}'].join('\n'), this.#globals.values, nodes)
+  }
+
+  /** The types of the head, in the order of the parameters. */
+  #headTypes(): HeadTypes | null {
+    const style = this.#options.types
+    if (style === undefined) return null
+    const output = this.#order.at(-1)
+    const parameters = this.#order.filter((node) => node.op === 'placeholder').map(parameterType)
+    return { style, parameters, returns: output?.op === 'output' ? valueType(output) : null }
   }
 
   /** The body becomes what the transformer makes of it. */
@@ -117,27 +146,38 @@ class Writer {
     if (node.op === 'output') return this.#push(this.#codegen.returnStatement(this.#value(node.args[0])), node)
     if (this.#options.verbose === true) this.#comment(node)
     let line = this.#expression(node)
-    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#name(node)} = ${line}`
+    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#name(node)}${this.#annotation(node)} = ${line}`
     let released = false
     for (const input of node.allInputNodes) {
       if (this.#lastUse[input.position] !== node.position || !this.#owns(input)) continue
       line += `${released ? ' =' : ';'} ${this.#name(input)}`
       released = true
     }
-    if (released) line += ' = null'
+    if (released) line += this.#options.types === 'typescript' ? ' = null!' : ' = null'
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    this.#push(known === null ? line : `${line}  // ${known}`, node)
+    this.#push(known === null ? line : `${line}  ${this.#colored(`// ${known}`, GREEN)}`, node)
+  }
+
+  /** `: Tensor`, where it is known and asked for. */
+  #annotation(node: Node): string {
+    const type = this.#options.types === 'typescript' ? valueType(node) : null
+    return type === null ? '' : `: ${type}`
+  }
+
+  #colored(comment: string, colour: string): string {
+    return this.#options.colored === true ? `${colour}${comment}${PLAIN}` : comment
   }
 
   #name(node: Node): string {
     return this.#owns(node) ? (this.#names[node.position] as string) : node.name
   }
 
-  /** The user's line, where it differs from that of the node before. */
+  /** The module and the user's line, where they differ from those of the node before. */
   #comment(node: Node): void {
+    if (this.#options.includeModule === true) this.#moduleComment(node)
     const frame = originOf(node)
     if (frame === null) {
-      if (this.#lastPlace !== '') this.#push('// No stacktrace found for following nodes', null)
+      if (this.#lastPlace !== '') this.#pushComment('No stacktrace found for following nodes')
       this.#lastPlace = ''
       return
     }
@@ -145,14 +185,25 @@ class Writer {
     if (place === this.#lastPlace) return
     this.#lastPlace = place
     const code = originCode(node)
-    this.#push(`// File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`, null)
+    this.#pushComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
+  }
+
+  #moduleComment(node: Node): void {
+    const module = moduleText(node)
+    if (module === this.#lastModule) return
+    this.#lastModule = module
+    if (module !== null) this.#pushComment(`Module: ${module}`)
+  }
+
+  #pushComment(text: string): void {
+    this.#push(this.#colored(`// ${text}`, DIM), null)
   }
 
   #parameter(node: Node): void {
     const target = node.target as string
     const name = this.#name(node)
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    const comment = known === null ? '' : ` /* ${known.replaceAll('*/', '* /')} */`
+    const comment = known === null ? '' : ` ${this.#colored(`/* ${known.replaceAll('*/', '* /')} */`, GREEN)}`
     const rest = target.startsWith('*') && !target.startsWith('**')
     const fallback = rest || node.args.length === 0 ? '' : ` = ${this.#value(node.args[0])}`
     this.#parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)

@@ -1,6 +1,8 @@
 // CodeGen: how the code of a graph looks. Subclass it to change the head, the return statement or the globals; codeWriter.ts does the writing.
 import { writeCode } from './codeWriter.ts'
 import type { WriteOptions } from './codeWriter.ts'
+import { writeHead } from './functionHead.ts'
+import type { HeadTypes } from './functionHead.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import type { Graph } from './graph.ts'
 
@@ -20,9 +22,9 @@ export class CodeGen {
     return 'forward'
   }
 
-  /** The line (or lines) that open the function. PyTorch's gen_fn_def. */
-  functionHead(parameters: readonly string[]): string {
-    return `function ${this.functionName}(${parameters.join(', ')}) {`
+  /** The line (or lines) that open the function; with types where they were asked for. PyTorch's gen_fn_def. */
+  functionHead(parameters: readonly string[], types: HeadTypes | null = null): string {
+    return writeHead(this.functionName, parameters, types)
   }
 
   /** The statement that returns `value` (source text). PyTorch's generate_output. */

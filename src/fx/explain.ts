@@ -1,5 +1,6 @@
 // Errors from graphs say which node was running, and where in the user's program it came from.
-import { codeFrame } from '../provenance/index.ts'
+import { codeFrame, parseStack } from '../provenance/index.ts'
+import type { GeneratedCode } from './generatedCode.ts'
 import type { Node } from './node.ts'
 import { modulePath, originOf } from './origin.ts'
 
@@ -25,6 +26,32 @@ export function explainError(error: Error, node: Node, more: readonly string[] =
     ...more,
   ]
   setMessage(error, `${lines.join('\n')}\n${error.message}`)
+}
+
+/** A line of generated code in a stack: its number (from 1), and whether no code of the user stands above it. */
+interface FailedLine {
+  readonly line: number
+  readonly isInnermost: boolean
+}
+
+/** Where generated code with that file name was when an error with this stack was made; null when it is not in the stack. */
+export function failedLine(stack: string, file: string, code: GeneratedCode): FailedLine | null {
+  const at = stack.indexOf(`${file}:`)
+  if (at >= 0) {
+    const line = Number.parseInt(stack.slice(at + file.length + 1), 10)
+    return { line, isInnermost: parseStack(stack.slice(0, at)).length === 0 }
+  }
+  // Node with --enable-source-maps shows the user's line in place of the generated one, above the call in graphModule.ts.
+  const lines = stack.split('\n')
+  const caller = lines.findIndex((line) => /GraphModule\.forward .*[\\/]fx[\\/]graphModule\.[jt]s/.test(line))
+  const [shown] = parseStack(lines[caller - 1] ?? '')
+  if (shown === undefined) return null
+  for (const [line, node] of code.lineMap) {
+    const origin = originOf(node)
+    if (origin !== null && origin.file === shown.file && origin.line === shown.line && origin.column === shown.column)
+      return { line, isInnermost: parseStack(lines.slice(0, caller - 1).join('\n')).length === 0 }
+  }
+  return null
 }
 
 /** The generated lines around the one (from 1) that failed, marked as PyTorch does. */

@@ -1,5 +1,7 @@
 // What a code generator returns: the source, what it refers to, and which node each line came from.
 import type { Node } from './node.ts'
+import { sourceMapOf } from './sourceMap.ts'
+import type { SourceMap } from './sourceMap.ts'
 
 interface Content {
   readonly source: string
@@ -53,5 +55,10 @@ export class GeneratedCode {
   get lineMap(): ReadonlyMap<number, Node> {
     this.#lineMap ??= new Map(this.#known().nodes.flatMap((node, i): [number, Node][] => (node === null ? [] : [[i + 1, node]])))
     return this.#lineMap
+  }
+
+  /** Which line of the user's program each line comes from, for debuggers; null when none is known to come from there. */
+  get sourceMap(): SourceMap | null {
+    return sourceMapOf(this)
   }
 }

@@ -2,13 +2,13 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { isParameter, isTensorLike } from '../protocol/index.ts'
-import { deepenStacks, parseStack, restoreStacks } from '../provenance/index.ts'
-import type { SpecOptions } from './annotation.ts'
+import { deepenStacks, restoreStacks } from '../provenance/index.ts'
+import type { WriteOptions } from './codeWriter.ts'
 import { capturedConstants } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Container } from './container.ts'
 import { copyTensor } from './copyTensor.ts'
-import { claimError, explainError, markLine } from './explain.ts'
+import { claimError, explainError, failedLine, markLine } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
 import { Interpreter } from './interpreter.ts'
@@ -164,16 +164,13 @@ export class GraphModule extends Module {
    * the user's own functions and modules throw speaks for itself.
    */
   #explain(error: unknown): void {
-    if (!(error instanceof Error) || this.#file === '') return
-    const stack = error.stack ?? ''
-    const at = stack.indexOf(`${this.#file}:`)
     const code = this.#generated
-    if (at < 0 || code === null) return
-    const line = Number.parseInt(stack.slice(at + this.#file.length + 1), 10)
-    const node = code.nodeAt(line)
-    if (node === null || !claimError(error)) return
-    const thrownHere = node.op !== 'call_module' && parseStack(stack.slice(0, at)).length === 0
-    explainError(error, node, thrownHere ? markLine(code.source, line) : [])
+    if (!(error instanceof Error) || this.#file === '' || code === null) return
+    const place = failedLine(error.stack ?? '', this.#file, code)
+    const node = place === null ? null : code.nodeAt(place.line)
+    if (place === null || node === null || !claimError(error)) return
+    const thrownHere = node.op !== 'call_module' && place.isInnermost
+    explainError(error, node, thrownHere ? markLine(code.source, place.line) : [])
   }
 
   /** The attribute at a dotted path; undefined when there is none. */
@@ -265,10 +262,13 @@ export class GraphModule extends Module {
     for (const hook of this.#eraseHooks) hook(node)
   }
 
-  /** The code with the user's lines and shapes as comments, and that of child GraphModules. Prints it unless `print` is false. */
-  printReadable(options: SpecOptions & { readonly print?: boolean } = {}): string {
+  /**
+   * The code with the user's lines and shapes as comments, and that of child GraphModules; strides, devices, module paths, types and colours when asked for. Prints it
+   * unless `print` is false. PyTorch's print_readable.
+   */
+  printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
     const { source } = this.#graph.generateCode({ ...options, verbose: true })
-    const lines = source.replace(/^function /, '').split('\n')
+    const lines = source.replace(/^function /m, '').split('\n')
     for (const [name, child] of this.namedChildren()) {
       if (child instanceof GraphModule) lines.push('', `// child '${name}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
     }

@@ -37,6 +37,15 @@ export function modulePath(node: Node): string | null {
   return stack instanceof Map && stack.size > 0 ? String([...stack.keys()].at(-1)) : null
 }
 
+/** `layer1.0 (BasicBlock)`: the innermost module that was being called when the node was recorded; null for the root, and when unknown. */
+export function moduleText(node: Node): string | null {
+  const stack = node.meta['nn_module_stack']
+  const innermost: unknown = stack instanceof Map ? [...stack.values()].at(-1) : undefined
+  if (!Array.isArray(innermost) || innermost[0] === '') return null
+  const type: unknown = innermost[1]
+  return `${String(innermost[0])} (${typeof type === 'function' ? type.name : String(type)})`
+}
+
 function lastFrame(text: string): RegExpMatchArray | null {
   return [...text.matchAll(/File "([^"]*)", line (\d+), in (.*)\n?(.*)/g)].at(-1) ?? null
 }

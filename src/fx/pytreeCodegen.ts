@@ -4,6 +4,7 @@ import { countLeaves, treeFlattenSpec, treeSpecToString, treeUnflatten } from '.
 import type { TreeSpec } from '../pytree/index.ts'
 import { CodeGen } from './codegen.ts'
 import { GraphError } from './errors.ts'
+import type { HeadTypes } from './functionHead.ts'
 import { operator } from './operator.ts'
 import { isProxy } from './proxy.ts'
 import { TraceError } from './traceError.ts'
@@ -55,26 +56,41 @@ export class PyTreeCodeGen extends CodeGen {
     return this.info.origArgs.filter((_, i) => this.#isNested(i) && !this.#isPattern(i))
   }
 
-  override functionHead(parameters: readonly string[]): string {
+  override functionHead(parameters: readonly string[], types: HeadTypes | null = null): string {
     const leaves = countLeaves(this.info.inSpec)
     if (parameters.length < leaves)
       throw new GraphError(
         `PyTreeCodeGen: the structure of the inputs has ${leaves} leaves, but the graph has ${parameters.length} placeholders; after changing the inputs, set another code generator.`,
       )
     const head: string[] = []
+    const headTypes: (string | null)[] = []
     const lines: string[] = []
     let next = 0
     for (const [i, spec] of this.#children.entries()) {
-      const texts = parameters.slice(next, (next += countLeaves(spec)))
+      const end = next + countLeaves(spec)
+      const texts = parameters.slice(next, end)
+      const known = types?.parameters.slice(next, end) ?? []
+      next = end
       const name = this.info.origArgs[i] as string
-      if (!this.#isNested(i)) head.push(texts[0] as string)
-      else if (this.#isPattern(i)) head.push(`{ ${texts.map((text, k) => property(keysOf(spec)[k] as string, text)).join(', ')} } = {}`)
-      else {
+      if (!this.#isNested(i)) {
+        head.push(texts[0] as string)
+        headTypes.push(known[0] ?? null)
+      } else if (this.#isPattern(i)) {
+        head.push(`{ ${texts.map((text, k) => property(keysOf(spec)[k] as string, text)).join(', ')} } = {}`)
+        headTypes.push(
+          `{ ${keysOf(spec)
+            .map((key, k) => `${key}?: ${known[k] ?? 'any'}`)
+            .join('; ')} }`,
+        )
+      } else {
         head.push(name)
+        headTypes.push(null)
         lines.push(`\n  let [${texts.map(withoutDefault).join(', ')}] = pytree.treeFlattenSpec(${name}, inSpec.children[${i}])`)
       }
     }
-    return super.functionHead([...head, ...parameters.slice(next)]) + lines.join('')
+    const returns = this.info.outSpec === null ? (types?.returns ?? null) : null
+    const given = types === null ? null : { ...types, parameters: [...headTypes, ...types.parameters.slice(next)], returns }
+    return super.functionHead([...head, ...parameters.slice(next)], given) + lines.join('')
   }
 
   override returnStatement(value: string): string {

@@ -16,12 +16,16 @@ function vlq(value: number): string {
   return out
 }
 
-/** Graphs beyond this many lines go without a map: reading all their stacks would cost more than the rest of the compilation. */
-const MAX_LINES = 2000
+/** A source map, version 3. */
+export interface SourceMap {
+  readonly version: 3
+  readonly sources: readonly string[]
+  readonly names: readonly string[]
+  readonly mappings: string
+}
 
-/** The `//# sourceMappingURL=` line for a generated source, or '' when no line is known to come from the user's program. */
-export function sourceMapComment(code: GeneratedCode): string {
-  if (code.lineCount > MAX_LINES) return ''
+/** Which line of the user's program each generated line comes from; null when none is known to come from there. */
+export function sourceMapOf(code: GeneratedCode): SourceMap | null {
   const sources: string[] = []
   const lines: string[] = []
   let source = 0
@@ -41,9 +45,17 @@ export function sourceMapComment(code: GeneratedCode): string {
     line = frame.line - 1
     column = frame.column - 1
   }
-  if (sources.length === 0) return ''
-  const map = { version: 3, sources: sources.map((s) => (s.startsWith('/') ? `file://${s}` : s)), names: [], mappings: lines.join(';') }
-  return `\n//# sourceMappingURL=data:application/json;base64,${toBase64(JSON.stringify(map))}`
+  if (sources.length === 0) return null
+  return { version: 3, sources: sources.map((s) => (s.startsWith('/') ? `file://${s}` : s)), names: [], mappings: lines.join(';') }
+}
+
+/** Graphs beyond this many lines go without a map: reading all their stacks would cost more than the rest of the compilation. */
+const MAX_LINES = 2000
+
+/** The `//# sourceMappingURL=` line for a generated source, or '' without a map. */
+export function sourceMapComment(code: GeneratedCode): string {
+  const map = code.lineCount > MAX_LINES ? null : code.sourceMap
+  return map === null ? '' : `\n//# sourceMappingURL=data:application/json;base64,${toBase64(JSON.stringify(map))}`
 }
 
 function toBase64(text: string): string {

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { nn, tensor, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { GraphModule, symbolicTrace, wrap } from 'tensorfx/fx'
+import { originOf, symbolicTrace, wrap } from 'tensorfx/fx'
+import type { GraphModule, Node } from 'tensorfx/fx'
 
 const FX_CALL = "of the traced Module's generated forward function:"
 
@@ -114,6 +115,27 @@ describe('an error in generated code', () => {
     for (const copy of [symbolicTrace(gm), gm.deepCopy()]) expect(copy.graph.sourceHint).toBe(gm.graph.sourceHint)
     const untold = symbolicTrace((x: Tensor) => x)
     expect(untold.graph.sourceHint).toBeNull()
+  })
+
+  it('is found as well where stacks show the user’s line in place of the generated one (node --enable-source-maps)', () => {
+    let at = ''
+    const mapped = wrap(
+      (x: Tensor): Tensor => {
+        if (x.shape.length === 1) {
+          const error = new Error('mapped')
+          error.stack = `Error: mapped\n    at GraphModule.forward (${at})\n    at GraphModule.forward (/somewhere/dist/fx/graphModule.js:1:1)\n    at f (/other.js:1:1)`
+          throw error
+        }
+        return x
+      },
+      { name: 'test.generatedCodeErrors.mapped' },
+    )
+    const gm = symbolicTrace((x: Tensor) => mapped(x.relu()))
+    const frame = originOf(gm.graph.findNodes({ op: 'call_function', target: mapped })[0] as Node)
+    at = `${frame?.file}:${frame?.line}:${frame?.column}`
+    expect(failure(gm, tensor([1])).message).toMatch(/^While executing %mapped [^]*line 3 of the traced Module's generated forward function/)
+    at = `${frame?.file}:9999:1`
+    expect(failure(gm, tensor([1])).message).toBe('mapped')
   })
 
   it('leaves what is thrown that is no Error as it is', () => {
