@@ -7,6 +7,12 @@ import type { ConcreteArgs } from './rootArgs.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable } from './tracer.ts'
 
+// eslint-disable-next-line typescript/no-explicit-any -- any function
+type AnyFunction = (...args: any[]) => unknown
+
+/** A GraphModule that is called as what it was traced from: `gm.call(x)` takes and returns what `model.call(x)` does. */
+export type Traced<F> = GraphModule & { forward: F }
+
 /** Settings of {@link symbolicTrace}. */
 export interface SymbolicTraceOptions {
   /** Values for parameters that are fixed in the graph, by name or position; see {@link ConcreteArgs}. */
@@ -27,6 +33,9 @@ export interface SymbolicTraceOptions {
  *     const gm = symbolicTrace(model)
  *     console.log(gm.code)
  */
+export function symbolicTrace<M extends Module>(root: M, options?: SymbolicTraceOptions): Traced<M['forward']>
+export function symbolicTrace<F extends AnyFunction>(root: F, options?: SymbolicTraceOptions): Traced<F>
+export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): GraphModule
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
   const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
   const graph = tracer.trace(root, options.concreteArgs ?? {})

@@ -201,7 +201,7 @@ describe('changing the code', () => {
         return args[0] as readonly unknown[]
       }
     }
-    const gm = symbolicTrace((x: Tensor, y: Tensor) => x.add(y))
+    const gm: GraphModule = symbolicTrace((x: Tensor, y: Tensor) => x.add(y))
     gm.graph.setCodegen(new ListCodeGen())
     gm.recompile()
     expect((gm.call([torch.tensor([1]), torch.tensor([2])]) as Tensor).toArray()).toEqual([3])

@@ -44,7 +44,8 @@ export class FoldedGraphModule extends GraphModule {
     this.fxConstFoldedAttrsName = attrsName
   }
 
-  override forward(...args: unknown[]): unknown {
+  // eslint-disable-next-line typescript/no-explicit-any -- as GraphModule's
+  override forward(...args: any[]): any {
     if (!this.hasFoldingBeenRun) this.runFolding()
     return super.forward(...args)
   }
