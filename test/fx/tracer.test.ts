@@ -401,9 +401,36 @@ describe('values', () => {
     expect(values(out.inner.value)).toEqual([5])
   })
 
-  it('test_trace_return_namedtuple, test_named_tuple_inlined: a tuple stays one', () => {
+  it('test_trace_return_namedtuple, test_namedtuple_return_trace: named values are returned under their names, a tuple as one', () => {
+    class Pair {
+      readonly foo: Tensor
+      readonly bar: Tensor
+      constructor(foo: Tensor, bar: Tensor) {
+        this.foo = foo
+        this.bar = bar
+      }
+    }
+    const d = tensor([2])
+    const named = run(
+      symbolicTrace((x: Tensor) => ({ foo: x.add(x), bar: x.mul(3) })),
+      d,
+    ) as Pair
+    expect([values(named.foo), values(named.bar)]).toEqual([[4], [6]])
+    const pair = run(
+      symbolicTrace((x: Tensor) => new Pair(x, x)),
+      d,
+    )
+    expect(pair).toBeInstanceOf(Pair)
+    expect(pair).toEqual(new Pair(d, d))
+    const gm = symbolicTrace((x: Tensor) => tuple(x, x.neg()))
+    expect(lines(gm).at(-1)).toMatch(/^return \(\w+, neg\)$/)
+    expect((run(gm, d) as Tensor[]).map(values)).toEqual([[2], [-2]])
+  })
+
+  it('test_named_tuple_inlined: a tuple that is made in a call is an argument, and stays a tuple', () => {
     const gm = symbolicTrace((x: Tensor) => torch.cat(tuple(x, x) as never))
     expect(lines(gm)[1]).toContain('args = ((%x, %x),)')
+    expect(values(run(gm, tensor([2])))).toEqual([2, 2])
   })
 
   it('test_trace_dict_int_keys: a Map of values is an argument (difference: map-for-dict)', () => {
