@@ -95,7 +95,10 @@ export class Graph {
     name: string | null = null,
     type: string | null = null,
   ): Node {
-    const node = new Node(this, this.#names.create(name ?? candidateName(target)), op, target, args, kwargs, type)
+    const wish = name ?? candidateName(target)
+    const node = new Node(this, wish, op, target, args, kwargs, type)
+    // Only now: a node that cannot be made takes no name.
+    node.name = this.#names.create(wish)
     this.#link(node, this.#insertBefore)
     this.#list(node)
     this.owningModule?.fireCreateHooks(node)
@@ -141,7 +144,7 @@ export class Graph {
     return this.#inserting(node ?? this.first, fn)
   }
 
-  /** New nodes go after `node` (null: to the end), while `fn` runs, or until the returned scope is disposed. */
+  /** New nodes go after `node` (null: to the end) in the order in which they are made, while `fn` runs, or until the returned scope is disposed. */
   insertingAfter<T>(node: Node | null, fn: () => T): T
   insertingAfter(node: Node | null): Scope
   insertingAfter<T>(node: Node | null, fn?: () => T): T | Scope {
@@ -150,14 +153,17 @@ export class Graph {
   }
 
   #check(node: Node | null, where: string): void {
-    if (node !== null && node.graph !== this) throw new GraphError(`Node to insert ${where} is not in graph.`)
+    if (node !== null && (node.graph !== this || node.erased)) throw new GraphError(`Node to insert ${where} is not in graph.`)
   }
 
   #inserting<T>(point: Node | null, fn: (() => T) | undefined): T | Scope {
     const before = this.#insertBefore
     this.#insertBefore = point
     const restore = (): void => {
-      this.#insertBefore = before
+      // The node may have been erased meanwhile; what stood behind it has its place.
+      let at = before
+      while (at?.erased === true) at = at.next
+      this.#insertBefore = at
     }
     if (fn === undefined) return { [Symbol.dispose]: restore }
     try {
@@ -302,9 +308,10 @@ export class Graph {
     if (listed) this.#list(node)
   }
 
-  /** Moves a node; an erased one comes back. */
+  /** Moves a node; an erased one comes back. Throws GraphError when `point` was erased. */
   moveBefore(node: Node, point: Node | null): void {
     if (point === node) return
+    if (point?.erased === true) throw new GraphError(`Attempting to move node '${node.name}' to '${point.name}', which was erased.`)
     if (node.erased) this.#list(node)
     else this.#unlink(node)
     node.erased = false
@@ -418,5 +425,5 @@ function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
 function candidateName(target: Target): string {
   if (typeof target === 'string')
     return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
-  return snakeCase(targetInfo(target)?.shortName ?? target.name)
+  return snakeCase(targetInfo(target)?.shortName ?? String(target?.name))
 }

@@ -190,9 +190,11 @@ export class GraphModule extends Module {
     return capturedConstants(this.#graph)
   }
 
-  /** Adds a submodule, with its parents. Returns false when something on the way is no module. */
+  /** Adds a submodule, with its parents. Returns false when something on the way is no module. Throws ArgumentError for what is no module, and an empty name. */
   addSubmodule(path: string, module: Module): boolean {
+    if (!(module instanceof Module)) throw new ArgumentError(`addSubmodule: '${path}' must be a Module.`)
     const parts = path.split('.')
+    if (parts.includes('')) throw new ArgumentError(`addSubmodule: the path '${path}' has an empty name.`)
     let owner: unknown = this
     for (const part of parts.slice(0, -1)) {
       const holder = owner as Record<string, unknown>

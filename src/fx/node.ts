@@ -195,6 +195,7 @@ export class Node {
   append(node: Node): void {
     if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
     if (node === this) return
+    if (this.erased) throw new GraphError(`Attempting to move node '${node.name}' to '${this.#name}', which was erased.`)
     this.graph.moveBefore(node, this.next === node ? node.next : this.next)
   }
 

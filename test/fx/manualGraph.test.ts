@@ -142,6 +142,41 @@ describe('a graph by hand', () => {
     gm.graph.lint()
   })
 
+  it('nodes that are made behind a node stand there in their order (difference: insert-after-in-order)', () => {
+    const { g, a, x } = build()
+    g.insertingAfter(a, () => g.callFunction(torch.neg, [g.callFunction(torch.relu, [x])]))
+    expect([...g.nodes].map((n) => n.name)).toEqual(['x', 'w', 'd', 'add', 'relu', 'neg', 'view', 'mul', 'output'])
+    g.insertingAfter(null, () => g.callFunction(torch.exp, [x]))
+    g.insertingBefore(null, () => g.placeholder('first'))
+    expect([g.first?.name, g.last?.name]).toEqual(['first', 'exp'])
+  })
+
+  it('an erased node is no place to insert, and a scope that stands there goes on behind it', () => {
+    const { g, x } = build()
+    const [one, two] = g.insertingAfter(x, () => [g.callFunction(torch.relu, [x]), g.callFunction(torch.neg, [x])]) as [Node, Node]
+    g.insertingBefore(one, () => {
+      g.insertingBefore(x, () => g.eraseNode(one))
+      g.callFunction(torch.exp, [x])
+    })
+    expect([...g.nodes].map((n) => n.name).slice(0, 3)).toEqual(['x', 'exp', 'neg'])
+    const before = String(g)
+    for (const edit of [() => g.insertingBefore(one), () => g.insertingAfter(one), () => one.prepend(two), () => one.append(two)]) {
+      expect(edit).toThrow(GraphError)
+      expect(String(g)).toBe(before)
+    }
+    expect([...g.nodes.reversed()].length).toBe(g.nodes.length)
+    g.lint()
+  })
+
+  it('a node that cannot be made takes no name', () => {
+    const g = new Graph()
+    const x = g.placeholder('x')
+    for (const target of ['relu', 3, null]) expect(() => g.createNode('call_function', target as never, [x], {}, 'relu')).toThrow(GraphError)
+    expect(() => g.createNode('call_function', torch.relu, x as never)).toThrow('args must be an array')
+    expect(() => g.createNode('call_function', 3 as never)).toThrow('has type number but a function is expected')
+    expect([x.users.size, g.callFunction(torch.relu, [x]).name]).toEqual([0, 'relu'])
+  })
+
   it('test_find_uses, find_nodes: by op and target, in order; kept right when a target changes', () => {
     const gm = symbolicTrace((x) => torch.relu(torch.neg(torch.relu(x as Tensor))))
     const found = gm.graph.findNodes({ op: 'call_function', target: torch.relu })

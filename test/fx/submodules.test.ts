@@ -92,6 +92,13 @@ describe('submodules', () => {
     a.graph.lint()
   })
 
+  it('nothing is added when the module or its path is wrong', () => {
+    const gm = symbolicTrace((x: Tensor) => x)
+    expect(() => gm.addSubmodule('a.b', 3 as never)).toThrow("addSubmodule: 'a.b' must be a Module.")
+    expect(() => gm.addSubmodule('a..b', new nn.ReLU())).toThrow("addSubmodule: the path 'a..b' has an empty name.")
+    expect(modules(gm)).toEqual([''])
+  })
+
   it('test_delete_unused_submodules_leaf: what is inside a module that is called stays', () => {
     const inner = new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU())
     const graph = new Graph()
