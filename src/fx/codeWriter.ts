@@ -5,6 +5,7 @@ import { annotation, withEnvironment } from './annotation.ts'
 import type { SpecOptions } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
 import type { BodyTransformer, CodeGen } from './codegen.ts'
+import { GraphError } from './errors.ts'
 import type { HeadTypes, TypeStyle } from './functionHead.ts'
 import { GeneratedCode } from './generatedCode.ts'
 import type { Graph } from './graph.ts'
@@ -109,7 +110,9 @@ class Writer {
   #transform(lines: readonly string[]): void {
     const transformer = this.#codegen.bodyTransformer as BodyTransformer
     const places = new LinePlaces(lines, this.#nodes.splice(0))
-    for (const line of transformer(lines)) {
+    const transformed: unknown = transformer(lines)
+    if (!Array.isArray(transformed)) throw new GraphError('onGenerateCode: the transformer must return the lines of the body as an array of strings.')
+    for (const line of transformed as string[]) {
       const node = places.nodeOf(line)
       for (const part of line.split('\n')) if (part !== '' || line === '') this.#write(part, node)
     }

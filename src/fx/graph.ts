@@ -384,8 +384,10 @@ export class Graph {
     return this.#codegen
   }
 
-  /** Uses another code generator. */
+  /** Uses another code generator; `recompile()` of the owning module shows it. Throws GraphError for what is none. */
   setCodegen(codegen: CodeGen): void {
+    if (!(codegen instanceof CodeGen))
+      throw new GraphError('setCodegen: expected a CodeGen; make a subclass of fx.CodeGen and pass an instance of it.')
     this.#codegen = codegen
   }
 
@@ -396,7 +398,12 @@ export class Graph {
   onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
     const codegen = this.#codegen
     const before = codegen.bodyTransformer
-    codegen.bodyTransformer = make(before)
+    const transformer: unknown = typeof make === 'function' ? make(before) : undefined
+    if (typeof transformer !== 'function')
+      throw new GraphError(
+        'onGenerateCode: expected a function that takes the current transformer (or null) and returns the new one: onGenerateCode(() => (body) => [...body]).',
+      )
+    codegen.bodyTransformer = transformer as BodyTransformer
     return {
       [Symbol.dispose]: () => {
         codegen.bodyTransformer = before

@@ -8,6 +8,7 @@ import { capturedConstants } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Container } from './container.ts'
 import { copyTensor } from './copyTensor.ts'
+import { GraphError } from './errors.ts'
 import { claimError, explainError, failedLine, markLine } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
@@ -72,6 +73,7 @@ export class GraphModule extends Module {
 
   #assign(path: string, value: unknown, root: Module | null): void {
     const parts = path.split('.')
+    checkFree('GraphModule', path)
     let owner: Module = this
     for (const [i, part] of parts.slice(0, -1).entries()) {
       const holder = owner as unknown as Record<string, unknown>
@@ -139,9 +141,7 @@ export class GraphModule extends Module {
     this.#file = fileName(this.className, this.#graph.sourceHint)
     // In parentheses the engine compiles the function at once, instead of skimming it now and compiling it at the first call.
     const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return (${code.source}\n)})`
-    // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
-    // oxlint-disable-next-line no-eval -- this is what a code generator is for
-    const make = (0, eval)(`${prefix}\n//# sourceURL=${this.#file}${sourceMapComment(code)}`) as (...values: readonly unknown[]) => Forward
+    const make = evaluate(`${prefix}\n//# sourceURL=${this.#file}${sourceMapComment(code)}`, code, this.className)
     this.#forward = make(...code.globals.values())
     return this.#forward
   }
@@ -195,6 +195,7 @@ export class GraphModule extends Module {
     if (!(module instanceof Module)) throw new ArgumentError(`addSubmodule: '${path}' must be a Module.`)
     const parts = path.split('.')
     if (parts.includes('')) throw new ArgumentError(`addSubmodule: the path '${path}' has an empty name.`)
+    checkFree('addSubmodule', path)
     let owner: unknown = this
     for (const part of parts.slice(0, -1)) {
       const holder = owner as Record<string, unknown>
@@ -272,9 +273,8 @@ export class GraphModule extends Module {
   printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
     const { source } = this.#graph.generateCode({ ...options, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')
-    for (const [name, child] of this.namedChildren()) {
-      if (child instanceof GraphModule) lines.push('', `// child '${name}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
-    }
+    for (const [path, child] of graphModulesIn(this, ''))
+      lines.push('', `// child '${path}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
     const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
     if (options.print !== false) console.log(text)
     return text
@@ -328,12 +328,44 @@ export class GraphModule extends Module {
   }
 }
 
+/** The value of generated source. Throws GraphError with the code where that is no JavaScript: a transformer or code generator of the user's may have written it. */
+function evaluate(text: string, code: GeneratedCode, className: string): (...values: readonly unknown[]) => Forward {
+  try {
+    // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
+    // oxlint-disable-next-line no-eval -- this is what a code generator is for
+    return (0, eval)(text) as (...values: readonly unknown[]) => Forward
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause
+    throw new GraphError(`the generated code of ${className} is no JavaScript: ${cause.message}\n${code.source}`, { cause })
+  }
+}
+
 /** The name under which engines and debuggers know a compiled forward: it says where the traced program stands. */
 function fileName(className: string, sourceHint: string | null): string {
   const plain = (text: string): string => text.replace(/[^\w.$-]/g, '_')
   const place = sourceHint === null ? '' : `${plain(sourceHint.replace(/ in .*$/, '').replace(/^.*[\\/]/, ''))}/`
   return `tensorfx-generated/${place}${plain(className)}_${generated++}.js`
 }
+
+/** The nearest GraphModules below a module, with their paths. */
+function* graphModulesIn(owner: Module, prefix: string): Generator<[string, GraphModule]> {
+  for (const [name, child] of owner.namedChildren()) {
+    if (child instanceof GraphModule) yield [prefix + name, child]
+    else if (child instanceof Container) yield* graphModulesIn(child, `${prefix}${name}.`)
+  }
+}
+
+/** What modules need for themselves cannot be an attribute of a graph. */
+function checkFree(where: string, path: string): void {
+  const [first = '', ...rest] = path.split('.')
+  const taken = OWN_FIELDS.has(first) || first in GraphModule.prototype ? first : rest.find((part) => part in Container.prototype)
+  if (taken !== undefined)
+    throw new ArgumentError(
+      `${where}: the attribute '${path}' cannot be called '${taken}', which is a name of a ${taken === first ? 'GraphModule' : 'Module'}'s own; rename it.`,
+    )
+}
+
+const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
 
 function checkHook(where: string, hook: unknown): void {
   if (typeof hook !== 'function') throw new ArgumentError(`${where}: hook must be a function, got ${hook === null ? 'null' : typeof hook}.`)

@@ -33,6 +33,8 @@ export interface GraphJson {
   readonly nodes: readonly NodeJson[]
   /** Places of the user's program, which many nodes share. */
   readonly frames?: readonly Frame[]
+  /** Where the traced program stands; left out when unknown. */
+  readonly sourceHint?: string
 }
 
 /**
@@ -65,7 +67,8 @@ export function graphToJson(graph: Graph): GraphJson {
       ...(stackTrace === null ? {} : { stack: stackTrace instanceof CapturedStack ? stackTrace.frames.map(frameNumber) : stackTrace }),
     }
   })
-  return { version: GRAPH_JSON_VERSION, nodes, ...(places.length === 0 ? {} : { frames: places }) }
+  const source = graph.sourceHint === null ? {} : { sourceHint: graph.sourceHint }
+  return { version: GRAPH_JSON_VERSION, nodes, ...(places.length === 0 ? {} : { frames: places }), ...source }
 }
 
 /** The notes that JSON can hold. */
@@ -143,6 +146,7 @@ export function graphFromJson(json: GraphJson): Graph {
   if (json.version > GRAPH_JSON_VERSION)
     throw new ArgumentError(`graphFromJson: version ${json.version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
   const graph = new Graph()
+  graph.sourceHint = json.sourceHint ?? null
   const nodes = new Map<string, Node>()
   const node = (name: string): Node => {
     const found = nodes.get(name)

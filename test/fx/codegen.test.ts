@@ -185,6 +185,25 @@ describe('changing the code', () => {
     expect(gm.code).toBe(plain)
   })
 
+  it('what is no code generator, no transformer, or no JavaScript is an error that says so', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    const before = gm.code
+    expect(() => gm.graph.setCodegen({} as CodeGen)).toThrow('setCodegen: expected a CodeGen')
+    for (const make of [3, () => 3]) expect(() => gm.graph.onGenerateCode(make as never)).toThrow('onGenerateCode: expected a function that takes')
+    expect(gm.recompile().source).toBe(before)
+    {
+      using _ = gm.graph.onGenerateCode(() => (() => 'no lines') as never)
+      expect(() => gm.recompile()).toThrow('onGenerateCode: the transformer must return the lines of the body as an array')
+    }
+    {
+      using _ = gm.graph.onGenerateCode(() => (body) => ['let let', ...body])
+      gm.recompile()
+      expect(() => gm.call(torch.ones([1]))).toThrow(/the generated code of \w+ is no JavaScript: [^]*let let/)
+    }
+    gm.recompile()
+    expect((gm.call(torch.tensor([-1])) as Tensor).toArray()).toEqual([0])
+  })
+
   it('setTrace puts a breakpoint that stays until the next recompile', () => {
     const gm = symbolicTrace((x: Tensor) => torch.relu(x))
     expect(setTrace(gm).code).toContain('  debugger\n')

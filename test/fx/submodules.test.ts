@@ -203,6 +203,26 @@ describe('what the graph refers to', () => {
     expect(() => new GraphModule(3 as never, new Graph())).toThrow('Unsupported type number passed for root!')
   })
 
+  it('has no names that modules need for themselves', () => {
+    const of = (path: string): (() => GraphModule) => {
+      const graph = new Graph()
+      graph.output(graph.createNode('call_module', path, [graph.placeholder('x')]))
+      return () => new GraphModule({ [path]: new nn.ReLU() }, graph)
+    }
+    for (const name of ['graph', 'code', 'meta', 'className', 'training', 'forward', 'constructor'])
+      expect(of(name)).toThrow(`GraphModule: the attribute '${name}' cannot be called '${name}', which is a name of a GraphModule's own; rename it.`)
+    expect(of('a.forward')).toThrow("cannot be called 'forward', which is a name of a Module's own")
+    expect((of('a.graph')().call(torch.tensor([-1])) as Tensor).toArray()).toEqual([0])
+    expect(() => symbolicTrace((x: Tensor) => x).addSubmodule('code', new nn.ReLU())).toThrow("addSubmodule: the attribute 'code'")
+  })
+
+  it('printReadable shows the code of GraphModules inside, also below other modules', () => {
+    const inner = symbolicTrace((t: Tensor) => t.add(1))
+    const graph = new Graph()
+    graph.output(graph.createNode('call_module', 'a.b', [graph.placeholder('x')]))
+    expect(new GraphModule({ 'a.b': inner }, graph).printReadable({ print: false })).toMatch(/\/\/ child 'a\.b':\n[^]*t\d*\.add\(1\)/)
+  })
+
   it('test_fx_stateless: may be replaced for one call, and gradients go to what stood in', () => {
     class Mock extends nn.Module {
       readonly l1 = new nn.Linear(1, 1)
