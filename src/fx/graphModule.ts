@@ -190,6 +190,11 @@ export class GraphModule extends Module {
     return capturedConstants(this.#graph)
   }
 
+  /** Puts a value at a dotted path; modules that are missing on the way are made. A tensor that is no parameter becomes a buffer. */
+  assignAttribute(path: string, value: unknown): void {
+    this.#assign(path, value, null)
+  }
+
   /** Adds a submodule, with its parents. Returns false when something on the way is no module. Throws ArgumentError for what is no module, and an empty name. */
   addSubmodule(path: string, module: Module): boolean {
     if (!(module instanceof Module)) throw new ArgumentError(`addSubmodule: '${path}' must be a Module.`)

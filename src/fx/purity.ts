@@ -1,7 +1,8 @@
 // What nodes do besides computing their value: which of them stay though nobody uses them, and which must not be merged, folded or moved.
 import { ArgumentError } from '../errors/index.ts'
-import { declareEffects, effectsOf, targetInfo } from '../protocol/index.ts'
+import { declareEffects, effectsOf, lookupTarget, targetInfo } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
+import { snakeCase } from './namespace.ts'
 import type { Node } from './node.ts'
 
 /**
@@ -27,12 +28,18 @@ export function nodeEffects(node: Node): Effects {
     }
     case 'call_method':
       // In-place methods end in an underscore (x.add_(1)); PyTorch deletes those when unused.
-      return /[^_]_$/.test(node.target as string) || node.target === 'backward' ? 'mutates' : 'pure'
+      return /[^_]_$/.test(node.target as string) || node.target === 'backward' ? 'mutates' : methodEffects(node.target as string)
     case 'call_module':
       return node.graph.owningModule?.isImpureModule(node.target as string) === true ? 'io' : 'pure'
     default:
       return 'pure'
   }
+}
+
+/** A method does what the operator of its name does: `x.bernoulli()` draws, as torch.bernoulli. */
+function methodEffects(name: string): Effects {
+  const operator = lookupTarget(`torch.${snakeCase(name)}`) ?? lookupTarget(`torch.Tensor.${snakeCase(name)}`)
+  return operator === undefined ? 'pure' : effectsOf(operator)
 }
 
 /** `F.relu(x, { inplace: true })`. */

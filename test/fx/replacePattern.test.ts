@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { GraphModule, Node, replacePattern, replacePatternWithFilters, symbolicTrace } from 'tensorfx/fx'
-import type { Graph, InternalMatch } from 'tensorfx/fx'
+import { Graph, GraphModule, Node, replacePattern, replacePatternWithFilters, symbolicTrace } from 'tensorfx/fx'
+import type { InternalMatch } from 'tensorfx/fx'
 import { expectGraph, readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 
@@ -401,6 +401,36 @@ describe('replacePattern', () => {
     expect(() => replacePattern(gm, add, (_a: Tensor, _b: Tensor) => 3)).toThrow('must return values that it computes')
     expect(() => replacePattern(((a: Tensor) => a) as unknown as GraphModule, add, add)).toThrow('the first argument must be a GraphModule')
     expect(String(gm.graph)).toBe(before)
+  })
+
+  it('changes nothing when the replacement refers to what it does not have', () => {
+    const gm = symbolicTrace((a: Tensor) => torch.relu(a))
+    const before = [String(gm.graph), gm.code]
+    const broken = new Graph()
+    broken.output(broken.callModule('missing', [broken.placeholder('a')]))
+    expect(() => replacePattern(gm, (a: Tensor) => torch.relu(a), broken)).toThrow(
+      'Attempted to create a "call_module" node during subgraph rewriting with target missing, but the referenced attribute does not exist',
+    )
+    expect([String(gm.graph), gm.code]).toEqual(before)
+    expect(Object.keys(Object.fromEntries(gm.namedBuffers()))).toEqual([])
+  })
+
+  it('a replacement may use values from outside: they keep apart from those of the program', () => {
+    const [two, ten] = [torch.tensor([2]), torch.tensor([10])]
+    const gm = symbolicTrace((a: Tensor) => torch.relu(a.mul(two)))
+    replacePattern(
+      gm,
+      (a: Tensor) => torch.relu(a),
+      (a: Tensor) => a.add(ten),
+    )
+    expect(gm.call(torch.tensor([1])).toArray()).toEqual([12])
+    replacePattern(
+      gm,
+      (a: Tensor, b: Tensor) => a.add(b),
+      (a: Tensor, b: Tensor) => a.add(b).mul(two),
+    )
+    expect(gm.call(torch.tensor([1])).toArray()).toEqual([24])
+    expect([...gm.namedBuffers()].map(([name]) => name)).toHaveLength(2)
   })
 
   it('replaces 5,000 matches in a chain of 10,000 nodes', () => {

@@ -72,7 +72,7 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
   if (replacement === null && replacementCallback === undefined)
     throw new ArgumentError(`${name}: Must provide either a replacement GraphModule or a replacement callback`)
   const from = graphOf(pattern)
-  const common = replacement === null || replacementCallback !== undefined ? null : graphOf(replacement)
+  const common = replacement === null || replacementCallback !== undefined ? null : replacementGraph(gm, replacement)
   const matches = new SubgraphMatcher(from, { ignoreLiterals })
     .match(gm.graph)
     .filter((match) => matchFilters.every((filter) => filter(match, gm.graph, from)))
@@ -81,16 +81,47 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
     match,
     to: common ?? (replacementCallback as NonNullable<typeof replacementCallback>)(match, gm.graph, from),
   }))
-  for (const to of new Set(common === null ? plans.map((p) => p.to) : [common])) checkReplacement(name, from, to)
+  const replacements = new Set(common === null ? plans.map((p) => p.to) : [common])
+  for (const to of replacements) checkReplacement(name, gm, from, to)
+  if (plans.length > 0) for (const to of replacements) adoptAttributes(gm, to)
   const replaced = new Map<Node, Node>()
   const done = plans.map(({ match, to }) => replaceOne(gm.graph, match, from, to, replaced))
-  if (replacement instanceof Module) adoptAttributes(gm, replacement)
+  if (replacement instanceof Module) gm.deleteAllUnusedSubmodules()
   gm.graph.lint()
   gm.recompile()
   return done
 }
 
-function checkReplacement(name: string, from: Graph, to: Graph): void {
+/** The graph of a replacement. What a function uses from outside gets names that `gm` has no other use for. */
+function replacementGraph(gm: GraphModule, replacement: Pattern): Graph {
+  const graph = graphOf(replacement)
+  if (typeof replacement !== 'function') return graph
+  const module = graph.owningModule as GraphModule
+  const renamed = new Map<string, string>()
+  for (const node of referring(graph)) {
+    const path = node.target as string
+    const value = module.attribute(path)
+    if (!renamed.has(path)) {
+      let fresh = path
+      for (let i = 1; gm.attribute(fresh) !== undefined && gm.attribute(fresh) !== value; i++) fresh = `${path}_${i}`
+      renamed.set(path, fresh)
+      if (fresh !== path) module.assignAttribute(fresh, value)
+    }
+    node.target = renamed.get(path) as string
+  }
+  return graph
+}
+
+/** Nodes that refer to an attribute of the module. */
+const referring = (graph: Graph): Node[] => [...graph.findNodes({ op: 'get_attr' }), ...graph.findNodes({ op: 'call_module' })]
+
+function checkReplacement(name: string, gm: GraphModule, from: Graph, to: Graph): void {
+  for (const node of referring(to)) {
+    if (gm.attribute(node.target as string) === undefined && to.owningModule?.attribute(node.target as string) === undefined)
+      throw new GraphError(
+        `${name}: Attempted to create a "${node.op}" node during subgraph rewriting with target ${node.target as string}, but the referenced attribute does not exist in the replacement GraphModule`,
+      )
+  }
   const count = (graph: Graph): number => graph.findNodes({ op: 'placeholder' }).length
   if (count(from) !== count(to))
     throw new ArgumentError(`${name}: the pattern has ${count(from)} parameters but the replacement has ${count(to)}; give both the same.`)
@@ -156,20 +187,10 @@ function originOf(match: InternalMatch): Record<string, unknown> {
   return Object.fromEntries(['stack_trace', 'nn_module_stack'].flatMap((key) => (anchor.meta[key] === undefined ? [] : [[key, anchor.meta[key]]])))
 }
 
-/** Attributes of a replacement module that the target lacks. */
-function adoptAttributes(gm: GraphModule, replacement: Module): void {
-  const source = replacement instanceof GraphModule ? replacement : symbolicTrace(replacement)
-  for (const node of gm.graph.nodes) {
-    if (node.op !== 'call_module' && node.op !== 'get_attr') continue
+/** Attributes that the replacement refers to and the module lacks come along. */
+function adoptAttributes(gm: GraphModule, to: Graph): void {
+  for (const node of referring(to)) {
     const path = node.target as string
-    if (gm.attribute(path) !== undefined) continue
-    const value = source.attribute(path)
-    if (value === undefined)
-      throw new GraphError(
-        `Attempted to create a "${node.op}" node during subgraph rewriting with target ${path}, but the referenced attribute does not exist in the replacement GraphModule`,
-      )
-    if (value instanceof Module) gm.addSubmodule(path, value)
-    else (gm as unknown as Record<string, unknown>)[path] = value
+    if (gm.attribute(path) === undefined) gm.assignAttribute(path, to.owningModule?.attribute(path))
   }
-  gm.deleteAllUnusedSubmodules()
 }

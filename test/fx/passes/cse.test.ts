@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { symbolicTrace } from 'tensorfx/fx'
+import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { CSEPass } from 'tensorfx/fx/passes'
 
 function check(program: (x: Tensor) => unknown, removed: number, pass: CSEPass = new CSEPass(), compare = true): void {
@@ -43,6 +43,12 @@ describe('CSEPass', () => {
   })
   it('test_rand_like: random operators are left alone', () =>
     check((x) => torch.nn.functional.dropout(x).add(torch.nn.functional.dropout(x)), 0, new CSEPass(), false))
+  it('test_rand_n: draws are draws, of functions and of methods', () => {
+    const graph = new Graph()
+    graph.output([graph.callFunction(torch.randn, [[2, 3]]), graph.callFunction(torch.randn, [[2, 3]])])
+    expect(new CSEPass().run(new GraphModule({}, graph)).modified).toBe(false)
+    check((x) => [x.abs().clamp(0, 1).bernoulli(), x.abs().clamp(0, 1).bernoulli()], 2, new CSEPass(), false)
+  })
   it('keeps apart what was computed before and after a write', () =>
     check((x) => {
       const y = x.mul(1)
