@@ -9,6 +9,8 @@ import { symbolicTrace } from '../symbolicTrace.ts'
 /** The operations on tensors that folding takes. */
 interface Foldable {
   readonly shape: readonly number[]
+  readonly dtype: string
+  to(dtype: string): Foldable
   add(other: Foldable | number): Foldable
   sub(other: Foldable): Foldable
   mul(other: Foldable): Foldable
@@ -80,7 +82,7 @@ function folded(layer: Layer, norm: BatchNorm): Layer {
   const shape = [weight.shape[0] as number, ...weight.shape.slice(1).map(() => 1)]
   const centred = layer.bias === null ? mean.sub(mean).sub(mean) : layer.bias.detach().sub(mean)
   const bias = norm.bias === null ? centred.mul(gain) : centred.mul(gain).add(norm.bias.detach())
-  copy.weight = weight.mul(gain.reshape(shape)).asParameter(true)
-  copy.bias = bias.asParameter(true)
+  copy.weight = weight.mul(gain.reshape(shape)).to(weight.dtype).asParameter(true)
+  copy.bias = bias.to(weight.dtype).asParameter(true)
   return copy
 }
