@@ -49,6 +49,8 @@ export interface GraphDrawerOptions {
   readonly parseStackTrace?: boolean
   /** Graphviz' shape of nodes. Default 'record'. */
   readonly dotGraphShape?: string
+  /** Fill colour of a node, a name of Graphviz. Default: by what the node does, as PyTorch has it. */
+  readonly colorOf?: (node: Node) => string
 }
 
 /**
@@ -68,6 +70,7 @@ export class FxGraphDrawer {
       skipNodeNamesInArgs: true,
       parseStackTrace: false,
       dotGraphShape: 'record',
+      colorOf: usualColor,
       ...options,
     }
     this.#graphs.set(name, this.#draw(gm, name))
@@ -103,7 +106,7 @@ export class FxGraphDrawer {
   }
 
   #draw(gm: GraphModule, name: string): string {
-    const { ignoreGetattr, ignoreParametersAndBuffers, dotGraphShape } = this.#options
+    const { ignoreGetattr, ignoreParametersAndBuffers, dotGraphShape, colorOf } = this.#options
     const dot = new DotGraph(name)
     const nodes = [...gm.graph.nodes].filter((node) => !(ignoreGetattr && node.op === 'get_attr'))
     const drawn = new Set(nodes)
@@ -203,7 +206,7 @@ function metaLabel(meta: unknown): string {
 }
 
 /** The same colour for the same target, in every graph and in PyTorch. */
-function colorOf(node: Node): string {
+function usualColor(node: Node): string {
   const known = COLORS[node.op]
   if (known !== undefined) return known
   const name = typeof node.target === 'function' ? (targetInfo(node.target)?.name ?? nodeTargetText(node)) : nodeTargetText(node)
