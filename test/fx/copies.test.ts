@@ -49,7 +49,11 @@ describe('deep copies', () => {
     }
     const before = values(gm.call(x))
     expect(values(copy.call(x))).toEqual(before)
-    torch.noGrad(() => (copy.getParameter('sub.weight') as unknown as Tensor).mul_(0))
+    torch.noGrad(() => {
+      ;(copy.getParameter('sub.weight') as unknown as Tensor).mul_(0)
+      ;(copy.getBuffer('buf') as unknown as Tensor).mul_(0)
+    })
+    expect(values(gm.getParameter('sub.weight'))).toEqual([1, 2])
     expect(values(gm.call(x))).toEqual(before)
     expect(values(copy.call(x))).not.toEqual(before)
   })
