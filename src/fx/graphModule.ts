@@ -12,12 +12,16 @@ import { GraphError } from './errors.ts'
 import { claimError, explainError, failedLine, markLine } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
+import type { Scope } from './graph.ts'
 import { Interpreter } from './interpreter.ts'
 import type { Meta, Node } from './node.ts'
 import { sourceMapComment } from './sourceMap.ts'
 
 export type ReplaceHook = (old: Node, name: string, user: Node) => void
 export type NodeHook = (node: Node) => void
+
+/** Unregisters a hook when it is called, or disposed: `using _ = gm.registerReplaceNodeHook(hook)`. */
+export type HookHandle = (() => void) & Scope
 
 let generated = 0
 
@@ -238,25 +242,22 @@ export class GraphModule extends Module {
     }
   }
 
-  /** Called when a node takes another's place in a user, and when a node is renamed. Returns a function that unregisters. */
-  registerReplaceNodeHook(hook: ReplaceHook): () => void {
+  /** Called when a node takes another's place in a user, and when a node is renamed. Returns what unregisters it. */
+  registerReplaceNodeHook(hook: ReplaceHook): HookHandle {
     checkHook('registerReplaceNodeHook', hook)
-    this.#replaceHooks.add(hook)
-    return () => void this.#replaceHooks.delete(hook)
+    return register(this.#replaceHooks, hook)
   }
 
-  /** Called after a node was added to the graph. Returns a function that unregisters. */
-  registerCreateNodeHook(hook: NodeHook): () => void {
+  /** Called after a node was added to the graph. Returns what unregisters it. */
+  registerCreateNodeHook(hook: NodeHook): HookHandle {
     checkHook('registerCreateNodeHook', hook)
-    this.#createHooks.add(hook)
-    return () => void this.#createHooks.delete(hook)
+    return register(this.#createHooks, hook)
   }
 
-  /** Called before a node is erased. Returns a function that unregisters. */
-  registerEraseNodeHook(hook: NodeHook): () => void {
+  /** Called before a node is erased. Returns what unregisters it. */
+  registerEraseNodeHook(hook: NodeHook): HookHandle {
     checkHook('registerEraseNodeHook', hook)
-    this.#eraseHooks.add(hook)
-    return () => void this.#eraseHooks.delete(hook)
+    return register(this.#eraseHooks, hook)
   }
 
   fireReplaceHooks(old: Node, name: string, user: Node): void {
@@ -371,6 +372,12 @@ function checkFree(where: string, path: string): void {
 }
 
 const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
+
+function register<H>(hooks: Set<H>, hook: H): HookHandle {
+  hooks.add(hook)
+  const remove = (): void => void hooks.delete(hook)
+  return Object.assign(remove, { [Symbol.dispose]: remove })
+}
 
 function checkHook(where: string, hook: unknown): void {
   if (typeof hook !== 'function') throw new ArgumentError(`${where}: hook must be a function, got ${hook === null ? 'null' : typeof hook}.`)

@@ -134,7 +134,7 @@ export class TracedHandler implements ProxyHandler<ProxyTarget> {
   set(_target: ProxyTarget, key: PropertyKey): boolean {
     throw new TraceError(
       `assigning ${keyText(key)} of a traced value cannot be recorded`,
-      'Graphs have no assignment. Compute a new value: x.indexPut(…), torch.where, torch.cat, or an in-place operator such as x.copy_(y).',
+      'Write operator.setitem(x, index, value), which is recorded; or compute a new value: torch.where, torch.cat, or an in-place operator such as x.copy_(y).',
     )
   }
 

@@ -259,8 +259,13 @@ describe('a graph by hand', () => {
     again.name = 'other'
     expect(heard.splice(0)).toEqual(['2 a_2>other in linear'])
     for (const remove of second) remove()
-    edit(again)
+    const last = edit(again)
     expect(heard).toEqual([])
+    {
+      using _ = gm.registerEraseNodeHook((node) => heard.push(`scoped -${node.name}`))
+      edit(edit(last))
+    }
+    expect(heard.splice(0)).toEqual(['scoped -other', 'scoped -other_1'])
     expect(() => gm.registerCreateNodeHook('no' as never)).toThrow('registerCreateNodeHook: hook must be a function, got string')
   })
 
