@@ -4,7 +4,7 @@ import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { CodeGen, Graph, GraphModule, PH, Slice, symbolicTrace, tuple, wrap } from 'tensorfx/fx'
 import { ShapeProp } from 'tensorfx/fx/passes'
-import { setTrace } from '../../src/fx/experimental/index.ts'
+import { setTrace } from 'tensorfx/fx/experimental'
 import { expectGraph, readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 
