@@ -103,7 +103,8 @@ class Writer {
     if (style === undefined) return null
     const output = this.#order.at(-1)
     const parameters = this.#order.filter((node) => node.op === 'placeholder').map(parameterType)
-    return { style, parameters, returns: output?.op === 'output' ? valueType(output) : null }
+    const usesThis = this.#order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
+    return { style, parameters, returns: output?.op === 'output' ? valueType(output) : null, usesThis }
   }
 
   /** The body becomes what the transformer makes of it. */

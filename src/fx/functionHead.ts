@@ -9,6 +9,8 @@ export interface HeadTypes {
   /** One for each parameter, as TypeScript writes it; null when unknown. */
   readonly parameters: readonly (string | null)[]
   readonly returns: string | null
+  /** The body reads attributes of the module, whose class is not known here. */
+  readonly usesThis: boolean
 }
 
 /** `function forward(x: Tensor, y: number = 2): Tensor {`. Parameters are texts: `x`, `y = 2`, `...rest`, `{ a, b = 1 } = {}`; a comment may stand behind a name. */
@@ -16,6 +18,7 @@ export function writeHead(name: string, parameters: readonly string[], types: He
   if (types === null) return `function ${name}(${parameters.join(', ')}) {`
   if (types.style === 'jsdoc') return `${docComment(parameters, types)}function ${name}(${parameters.join(', ')}) {`
   const typed = parameters.map((text, i) => typedParameter(text, types.parameters[i] ?? 'any'))
+  if (types.usesThis) typed.unshift('this: any')
   return `function ${name}(${typed.join(', ')})${types.returns === null ? '' : `: ${types.returns}`} {`
 }
 

@@ -138,16 +138,16 @@ export class Graph {
 
   /** New nodes go before `node` (null: to the front), while `fn` runs, or until the returned scope is disposed. */
   insertingBefore<T>(node: Node | null, fn: () => T): T
-  insertingBefore(node: Node | null): Scope
-  insertingBefore<T>(node: Node | null, fn?: () => T): T | Scope {
+  insertingBefore(node?: Node | null): Scope
+  insertingBefore<T>(node: Node | null = null, fn?: () => T): T | Scope {
     this.#check(node, 'before')
     return this.#inserting(node ?? this.first, fn)
   }
 
   /** New nodes go after `node` (null: to the end) in the order in which they are made, while `fn` runs, or until the returned scope is disposed. */
   insertingAfter<T>(node: Node | null, fn: () => T): T
-  insertingAfter(node: Node | null): Scope
-  insertingAfter<T>(node: Node | null, fn?: () => T): T | Scope {
+  insertingAfter(node?: Node | null): Scope
+  insertingAfter<T>(node: Node | null = null, fn?: () => T): T | Scope {
     this.#check(node, 'after')
     return this.#inserting(node === null ? null : node.next, fn)
   }

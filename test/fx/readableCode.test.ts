@@ -30,8 +30,8 @@ function complaints(code: string): string {
 }
 
 const DECLARATIONS = `
-interface Tensor { add(other: Tensor | number): Tensor; clamp(options: { min: number }): Tensor; shape: number[] }
-declare const torch: { relu(x: Tensor): Tensor; cat(xs: Tensor[]): Tensor }
+interface Tensor { neg(): Tensor; add(other: Tensor | number): Tensor; clamp(options: { min: number }): Tensor; shape: number[] }
+declare const torch: { relu(x: Tensor): Tensor; sigmoid(x: Tensor): Tensor; cat(xs: Tensor[]): Tensor }
 declare const pytree: any, inSpec: any, outSpec: any
 `
 
@@ -106,7 +106,8 @@ describe('types', () => {
 
   it('follow from the notes on values, and do not stand in code that runs', () => {
     const gm = noted()
-    expect(readable(gm, { types: 'typescript' })).toMatch(/forward\(\w+: Tensor \/\* f32\[2, 3\] \*\/\): Tensor \{/)
+    expect(readable(gm, { types: 'typescript' })).toMatch(/forward\(this: any, \w+: Tensor \/\* f32\[2, 3\] \*\/\): Tensor \{/)
+    expect(complaints(DECLARATIONS + gm.graph.generateCode({ types: 'typescript' }).source)).toBe('')
     expect(gm.code).not.toContain('Tensor')
     expect(symbolicTrace((a: unknown, ...b: unknown[]) => [a, b[0]]).graph.generateCode({ types: 'typescript' }).source).toContain(
       '(a: any, ..._b: any[])',
