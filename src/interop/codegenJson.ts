@@ -38,10 +38,10 @@ function specToJson(spec: TreeSpec): SpecJson {
   const children = spec.children.map(specToJson)
   if (spec.kind === 'array') return { array: children }
   if (spec.kind === 'registered')
-    throw new ArgumentError(`saveGraphModule: an input or output is a ${treeSpecToString(spec)}, which a file cannot hold; flatten it before.`)
+    throw new ArgumentError(`an input or output of the graph is a ${treeSpecToString(spec)}, which a file cannot hold; flatten it before.`)
   const entries = spec.keys.map((key, i) => {
     if (key !== null && typeof key === 'object')
-      throw new ArgumentError('saveGraphModule: an input or output is a Map with objects as keys, which a file cannot hold.')
+      throw new ArgumentError('an input or output of the graph is a Map with objects as keys, which a file cannot hold.')
     return [key as string, children[i] as SpecJson] as const
   })
   return spec.kind === 'object' ? { object: entries } : { map: entries }

@@ -7,8 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { GraphModule, symbolicTrace } from 'tensorfx/fx'
+import * as tensorfx from 'tensorfx'
+import { GraphModule, PH, symbolicTrace, wrap } from 'tensorfx/fx'
+import type { Node } from 'tensorfx/fx'
+import * as interop from 'tensorfx/interop'
 import { folderFiles, readSafetensors, toFolder, writeSafetensors } from 'tensorfx/interop'
+import * as pytree from 'tensorfx/pytree'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-folder-'))
@@ -74,8 +78,52 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     expect(folderFiles(gm)['module.mjs']).toContain('this.inner = new (class extends nn.Module {')
   })
 
+  it('keeps options and nested values, and functions in namespaces, also where graphs inside use the same names', async () => {
+    const sum = wrap((x: Tensor, y: Tensor) => x.add(y), { name: 'test.toFolder.sum' })
+    const twice = wrap((x: Tensor) => x.mul(2), { name: 'test.toFolder.twice' })
+    const inner = symbolicTrace((x: Tensor, { by = 3 } = {}) => twice(x).mul(by))
+    const outer = symbolicTrace((d: { a: Tensor; b: Tensor }, { scale = 2 } = {}) => ({ out: sum(d.a, d.b).mul(scale) }), {
+      concreteArgs: { d: { a: PH, b: PH } },
+    })
+    outer.addSubmodule('inner', inner)
+    const add = outer.graph.findNodes({ op: 'call_function', target: sum })[0] as Node
+    const call = outer.graph.insertingAfter(add, () => outer.graph.callModule('inner', [add], { by: 5 }))
+    add.replaceAllUsesWith(call, (user) => user !== call)
+    outer.recompile()
+    const [a, b] = [torch.tensor([1]), torch.tensor([2])]
+    const want = (outer.call({ a, b }, { scale: 7 }) as { out: Tensor }).out.toArray()
+    expect(want).toEqual([210])
+    const { 'module.mjs': code } = folderFiles(outer, 'Nested')
+    // The functions are found by their names in the process that imports the file: here that is this one.
+    const file = join(folder, 'nested.mjs')
+    const room = (name: string): string => `globalThis.toFolderTest['${name}']`
+    Object.assign(globalThis, { toFolderTest: { tensorfx, interop, pytree } })
+    writeFileSync(
+      file,
+      code
+        .replace("import { fx, nn, operator, torch } from 'tensorfx'", `const { fx, nn, operator, torch } = ${room('tensorfx')}`)
+        .replace(
+          "import { Attributes, loadState, registered } from 'tensorfx/interop'",
+          `const { Attributes, loadState, registered } = ${room('interop')}`,
+        )
+        .replace("import * as pytree from 'tensorfx/pytree'", `const pytree = ${room('pytree')}`),
+    )
+    const { Nested } = (await import(/* @vite-ignore */ file)) as { Nested: new () => nn.Module }
+    const run = new Nested().call as unknown as (...inputs: readonly unknown[]) => { out: Tensor }
+    expect(run.call(new Nested(), { a, b }, { scale: 7 }).out.toArray()).toEqual(want)
+    expect(code.match(/^const test = /gm)).toHaveLength(1)
+  })
+
   it('refuses what code cannot say', () => {
     const gm = symbolicTrace(new Net())
+    const named = wrap((x: Tensor) => x, { name: 'nn' })
+    const taken = symbolicTrace((x: Tensor) => named(x))
+    for (const node of taken.graph.findNodes({ op: 'call_function', target: named })) node.rename('other')
+    taken.recompile()
+    expect(() => folderFiles(taken)).toThrow("the code calls a function 'nn', which is a name of the file's own")
+    const plain = symbolicTrace((x: Tensor) => x)
+    plain.graph.outputNode().args = [plain.graph.insertingBefore(plain.graph.outputNode(), () => plain.graph.callFunction(() => 1, []))]
+    expect(() => folderFiles(plain)).toThrow('anonymous function')
     expect(() => folderFiles(gm, 'no name')).toThrow("'no name' is no name for a class")
     expect(() => folderFiles({} as GraphModule)).toThrow('the first argument must be a GraphModule')
   })
