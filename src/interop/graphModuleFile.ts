@@ -10,6 +10,7 @@ import { isParameter } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenFromJson, codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
+import { attributePaths } from './attributePaths.ts'
 import { moduleFromSpec, moduleSpec, unknownModule } from './moduleSpec.ts'
 import type { ModuleSpec } from './moduleSpec.ts'
 import { readSafetensors, writeSafetensors } from './safetensors.ts'
@@ -102,24 +103,6 @@ function describe(gm: GraphModule, prefix: string, keep: (name: string, tensor: 
     tensors,
     ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
     ...(Object.keys(meta).length === 0 ? {} : { meta }),
-  }
-}
-
-/** Modules and tensors of a GraphModule: what its graph refers to, then what else it holds. */
-function* attributePaths(gm: GraphModule): Generator<string> {
-  const read = new Set<string>()
-  for (const { op, target } of gm.graph.nodes) {
-    if ((op !== 'call_module' && op !== 'get_attr') || read.has(target as string)) continue
-    read.add(target as string)
-    yield target as string
-  }
-  yield* heldPaths(gm, '')
-}
-
-function* heldPaths(owner: Module, prefix: string): Generator<string> {
-  for (const [name, value] of Object.entries(owner)) {
-    if (value instanceof Container) yield* heldPaths(value, `${prefix}${name}.`)
-    else if (value instanceof Module || value instanceof Tensor) yield prefix + name
   }
 }
 

@@ -5,6 +5,7 @@ import { Module } from '../module/index.ts'
 import { isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { attributePaths } from './attributePaths.ts'
 import { codegenToJson } from './codegenJson.ts'
 import { moduleSpec, unknownModule } from './moduleSpec.ts'
 import { readSafetensors, writeSafetensors } from './safetensors.ts'
@@ -43,7 +44,10 @@ export async function toFolder(gm: GraphModule, directory: string, name = 'FxMod
 export class Attributes extends Module {
   constructor(values: Readonly<Record<string, unknown>>) {
     super()
-    Object.assign(this, values)
+    for (const [name, value] of Object.entries(values)) {
+      if (value instanceof Tensor && !isParameter(value)) this.registerBuffer(name, value)
+      else (this as unknown as Record<string, unknown>)[name] = value
+    }
   }
 
   override forward(): never {
@@ -112,17 +116,8 @@ class FolderWriter {
   /** One line for each attribute at the top of a graph; deeper ones stand inside. */
   #attributes(gm: GraphModule, indent: string, line: (field: string, value: string) => string): string[] {
     const tree: Tree = new Map()
-    for (const { op, target } of gm.graph.nodes) {
-      if (op !== 'call_module' && op !== 'get_attr') continue
-      const parts = (target as string).split('.')
-      let at = tree
-      for (const part of parts.slice(0, -1)) {
-        const next = at.get(part)
-        const inner: Tree = next instanceof Map ? next : new Map()
-        at.set(part, inner)
-        at = inner
-      }
-      at.set(parts.at(-1) as string, gm.attribute(target as string))
+    for (const path of attributePaths(gm)) {
+      plant(tree, path.split('.'), gm.attribute(path))
     }
     return [...tree].map(([field, value]) => {
       const text = this.#value(value, field, indent)
@@ -232,6 +227,17 @@ function constantText(name: string, value: unknown): string {
 
 type Tree = Map<string, unknown>
 
+/** Puts a value at its place, unless it is inside a module that stands there already. */
+function plant(tree: Tree, [first = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    tree.set(first, value)
+    return
+  }
+  const inner = tree.get(first) ?? new Map()
+  tree.set(first, inner)
+  if (inner instanceof Map) plant(inner as Tree, rest, value)
+}
+
 const access = (field: string): string => (/^[A-Za-z_$][\w$]*$/.test(field) ? `.${field}` : `[${JSON.stringify(field)}]`)
 
 function literal(value: unknown): string {
@@ -242,5 +248,14 @@ function literal(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** Parameters and buffers of what the graph uses, by path. */
-const stateOf = (gm: GraphModule): Iterable<readonly [string, Tensor]> => gm.stateDict() as unknown as Map<string, Tensor>
+/** The tensors that the written code makes room for, by path. */
+function stateOf(gm: GraphModule, prefix = '', state: Map<string, Tensor> = new Map()): Map<string, Tensor> {
+  for (const path of attributePaths(gm)) {
+    const value = gm.attribute(path)
+    if (value instanceof Tensor) state.set(prefix + path, value)
+    else if (value instanceof GraphModule) stateOf(value, `${prefix}${path}.`, state)
+    else if (value instanceof Module)
+      for (const [name, tensor] of value.stateDict()) state.set(`${prefix}${path}.${name}`, tensor as unknown as Tensor)
+  }
+  return state
+}

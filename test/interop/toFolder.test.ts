@@ -38,6 +38,13 @@ describe('toFolder', () => {
     if (!existsSync(join(root, 'dist/interop/index.js'))) execFileSync('npm', ['run', 'build'], { cwd: root })
     const gm = symbolicTrace(new Net())
     gm.eval()
+    // What the graph does not refer to comes along.
+    gm.addSubmodule('unused.linear', new nn.Linear(2, 2))
+    gm.getSubmodule('unused').registerBuffer('buffer', torch.tensor([1, 2]))
+    gm.registerBuffer('passing', torch.tensor([3]), { persistent: false })
+    // A layer, and one of its parameters.
+    gm.graph.insertingBefore(gm.graph.outputNode(), () => gm.graph.getAttr('inner.conv.bias'))
+    gm.recompile()
     await toFolder(gm, folder, 'Net')
     const x = torch.randn([2, 1, 5, 5])
     writeFileSync(join(folder, 'input.safetensors'), writeSafetensors([['x', x]]))
@@ -49,6 +56,7 @@ import { Net, load } from './module.mjs'
 const here = (name) => new URL(name, import.meta.url)
 const net = await load()
 if (!(net instanceof Net) || net.training) process.exit(3)
+if (net.unused.buffer.toArray()[1] !== 2 || net.passing.item() !== 3 || net.unused.linear.weight.shape[0] !== 2) process.exit(4)
 const { tensors } = readSafetensors(readFileSync(here('input.safetensors')))
 writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tensors.get('x'))]]))
 `,
