@@ -42,6 +42,7 @@ export class GeneratedCode {
     return this.#known().globals
   }
 
+  /** Lines of `source`. */
   get lineCount(): number {
     return this.#known().nodes.length
   }

@@ -16,9 +16,13 @@ import { warnMissing } from './references.ts'
 
 /** What a graph needs of the module that owns it. GraphModule implements it. */
 export interface OwningModule {
+  /** Tells hooks that `user` is about to use a node called `name` in the place of `old`. */
   fireReplaceHooks(old: Node, name: string, user: Node): void
+  /** Tells hooks of a new node. */
   fireCreateHooks(node: Node): void
+  /** Tells hooks that a node is about to be erased. */
   fireEraseHooks(node: Node): void
+  /** Whether calling the module at a dotted path has effects. */
   isImpureModule(path: string): boolean
   /** The attribute at a dotted path; undefined when there is none. */
   attribute(path: string): unknown
@@ -37,6 +41,7 @@ export class NodeList implements Iterable<Node> {
     this.#graph = graph
   }
 
+  /** How many there are. */
   get length(): number {
     return this.#graph.size
   }
@@ -58,14 +63,17 @@ let graphs = 0
 export class Graph {
   /** For messages. */
   readonly label: string
+  /** The GraphModule whose attributes the nodes refer to; null for none. */
   owningModule: OwningModule | null
   /** The Tracer class that made it, for re-tracing. */
   tracerClass: unknown
   /** Where the traced program stands, `model.ts:12 in Net.forward`; generated code is named after it. null when unknown. */
   sourceHint: string | null = null
+  /** Ends of the list, and its length; `nodes` is the way to walk it. */
   first: Node | null = null
   last: Node | null = null
   size = 0
+  /** The nodes in order; PyTorch's `graph.nodes`. */
   readonly nodes: NodeList
   #names = new Namespace()
   /** Nodes by op, and by function called; made by the first findNodes, and kept up to date since. */
@@ -122,14 +130,17 @@ export class Graph {
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 
+  /** Calls a method of the first of `args`. */
   callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     return this.createNode('call_method', name, args, kwargs, null, type)
   }
 
+  /** Calls a function. It is printed, saved and found again by its registered name (`fx.wrap`), if it has one. */
   callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     return this.createNode('call_function', fn, args, kwargs, null, type)
   }
 
+  /** What the graph returns: a node, or any structure of nodes and constants. */
   output(value: Argument, type: string | null = null): Node {
     return this.createNode('output', 'output', [value], {}, null, type)
   }
@@ -418,6 +429,7 @@ export class Graph {
     return text
   }
 
+  /** The nodes, one to a line, as PyTorch prints them. */
   toString(): string {
     return formatGraph(this)
   }

@@ -35,7 +35,9 @@ type Forward = (this: GraphModule, ...args: readonly unknown[]) => unknown
 
 /** A module made of a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place call `recompile()`. */
 export class GraphModule extends Module {
+  /** The name that it prints under: that of the traced class or function. */
   readonly className: string
+  /** Free notes; copies keep them. */
   meta: Meta = {}
   #graph: Graph
   #forward: Forward | null = null
@@ -92,6 +94,7 @@ export class GraphModule extends Module {
     else (owner as unknown as Record<string, unknown>)[name] = value
   }
 
+  /** The graph. After an edit in place call `recompile()`; setting another one recompiles. */
   get graph(): Graph {
     return this.#graph
   }
@@ -260,14 +263,17 @@ export class GraphModule extends Module {
     return register(this.#eraseHooks, hook)
   }
 
+  /** For the graph: tells the hooks. */
   fireReplaceHooks(old: Node, name: string, user: Node): void {
     for (const hook of this.#replaceHooks) hook(old, name, user)
   }
 
+  /** For the graph: tells the hooks. */
   fireCreateHooks(node: Node): void {
     for (const hook of this.#createHooks) hook(node)
   }
 
+  /** For the graph: tells the hooks. */
   fireEraseHooks(node: Node): void {
     for (const hook of this.#eraseHooks) hook(node)
   }

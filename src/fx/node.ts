@@ -37,6 +37,7 @@ const NO_KWARGS: Kwargs = Object.freeze({})
 
 /** One operation; PyTorch's torch.fx.Node. Make nodes with the Graph's builder methods. */
 export class Node {
+  /** The graph that it belongs to, for good. */
   readonly graph: Graph
   #name: string
   #op: Opcode
@@ -50,12 +51,14 @@ export class Node {
   /** Type of the value, as text; for `output` that of the returned value. */
   type: string | null
   #meta: Meta | null = null
-  /** List links and order; the Graph's business. */
+  /** Neighbours in the list, null at its ends; an erased node keeps those that it had. The Graph's business. */
   prev: Node | null = null
   next: Node | null = null
+  /** Grows along the list; the Graph's business. `a < b` and `isBefore` compare it. */
   sortKey = 0
   /** Place in the list as of the last `graph.numberNodes()`. */
   position = 0
+  /** It was taken out of its graph. */
   erased = false
 
   constructor(graph: Graph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
@@ -68,11 +71,11 @@ export class Node {
     this.#setArgs(args, kwargs)
   }
 
+  /** Unique in the graph. Setting it renames: hooks of the owning module hear of it once per user. `rename` finds a name that is free. */
   get name(): string {
     return this.#name
   }
 
-  /** Renames; hooks of the owning module hear of it once per user. */
   set name(name: string) {
     const module = this.graph.owningModule
     if (module !== null) for (const user of this.users) module.fireReplaceHooks(this, name, user)
@@ -84,6 +87,7 @@ export class Node {
     this.graph.rename(this, candidate)
   }
 
+  /** What kind of operation it is. */
   get op(): Opcode {
     return this.#op
   }
@@ -92,6 +96,7 @@ export class Node {
     this.graph.relist(this, () => (this.#op = op))
   }
 
+  /** What is called or read: a function for call_function, the name of a method or a parameter, a dotted path of the owning module. */
   get target(): Target {
     return this.#target
   }
@@ -100,6 +105,7 @@ export class Node {
     this.graph.relist(this, () => (this.#target = target))
   }
 
+  /** Positional arguments, frozen: assign new ones to change them, and the users of all nodes follow. */
   get args(): readonly Argument[] {
     return this.#args
   }
@@ -108,6 +114,7 @@ export class Node {
     this.#setArgs(args, this.#kwargs)
   }
 
+  /** Keyword arguments, frozen as `args` are. */
   get kwargs(): Kwargs {
     return this.#kwargs
   }
@@ -263,6 +270,7 @@ export class Node {
     return formatNode(this)
   }
 
+  /** Its name. */
   toString(): string {
     return this.#name
   }
