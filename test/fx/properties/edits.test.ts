@@ -1,10 +1,14 @@
 // Random edits: a graph that is checked after each one never loses an invariant, and an edit that fails leaves it as it was. TENSORFX_FUZZ=2000 runs that many.
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import { Graph } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import { graphOf, programs } from './programs.ts'
+
+// Edits that have no effect say so.
+const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+afterAll(() => warn.mockRestore())
 
 const numRuns = Number(process.env['TENSORFX_FUZZ'] ?? 40)
 
@@ -13,7 +17,7 @@ interface Edit {
   readonly a: number
   readonly b: number
 }
-const edits = fc.array(fc.record({ kind: fc.nat(12), a: fc.nat(1000), b: fc.nat(1000) }), { minLength: 1, maxLength: 30 })
+const edits = fc.array(fc.record({ kind: fc.nat(16), a: fc.nat(1000), b: fc.nat(1000) }), { minLength: 1, maxLength: 30 })
 
 /** What must hold at all times; use before definition is the caller's business, as in PyTorch, and checked apart. */
 function checkInvariants(graph: Graph): void {
@@ -35,12 +39,14 @@ function checkInvariants(graph: Graph): void {
   })
 }
 
-function apply(graph: Graph, { kind, a, b }: Edit, foreign: Node): void {
+function apply(graph: Graph, { kind, a, b }: Edit, foreign: Node, erased: Node[] = []): void {
   const nodes = [...graph.nodes].filter((n) => n.op !== 'output')
   const [x, y] = [nodes[a % nodes.length] as Node, nodes[b % nodes.length] as Node]
   switch (kind) {
     case 0:
-      return graph.eraseNode(x)
+      graph.eraseNode(x)
+      erased.push(x)
+      return
     case 1:
       return void graph.insertingAfter(x, () => graph.callFunction(torch.neg, [x]))
     case 2:
@@ -65,6 +71,28 @@ function apply(graph: Graph, { kind, a, b }: Edit, foreign: Node): void {
       return graph.eraseNode(foreign)
     case 11:
       return x.prepend(foreign)
+    case 12: {
+      // A node that was erased is no place; but it may come back.
+      const gone = erased[b % erased.length]
+      if (gone === undefined || !gone.erased) return
+      return b % 2 === 0 ? x.append(gone) : gone.prepend(x)
+    }
+    case 13: {
+      const gone = erased[b % erased.length]
+      if (gone !== undefined) graph.insertingBefore(gone, () => graph.callFunction(torch.neg, [x]))
+      return
+    }
+    case 14:
+      // The node at the insert point goes away.
+      if (x === y || x.users.size > 0) return
+      return void graph.insertingBefore(x, () => {
+        graph.insertingAfter(y, () => graph.callFunction(torch.relu, [y]))
+        graph.insertingBefore(y, () => graph.eraseNode(x))
+        erased.push(x)
+        graph.placeholder('late')
+      })
+    case 15:
+      return void graph.eliminateDeadCode()
     default:
       return void graph.createNode('call_function', 'not a function' as never, [x])
   }
@@ -76,11 +104,12 @@ describe('random edits', () => {
       fc.property(programs, edits, (steps, list) => {
         const { graph } = graphOf(steps)
         const foreign = new Graph().placeholder('elsewhere')
+        const erased: Node[] = []
         let failed = 0
         for (const edit of list) {
           const before = String(graph)
           try {
-            apply(graph, edit, foreign)
+            apply(graph, edit, foreign, erased)
           } catch {
             failed++
             expect(String(graph)).toBe(before)
