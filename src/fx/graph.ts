@@ -1,5 +1,5 @@
 // Graph: an ordered list of nodes, the body of one function. A doubly linked list, so that edits cost the same wherever they happen.
-import { targetInfo } from '../protocol/index.ts'
+import { inspectAs, targetInfo } from '../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import type { WriteOptions } from './codeWriter.ts'
 import { CodeGen } from './codegen.ts'
@@ -434,6 +434,9 @@ export class Graph {
     return formatGraph(this)
   }
 }
+
+inspectAs(Graph.prototype, String)
+inspectAs(NodeList.prototype, (nodes) => `[${[...nodes].join(', ')}]`)
 
 function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
   for (const user of users) if (!nodes.has(user)) return false

@@ -1,4 +1,5 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps everybody's `users` right.
+import { inspectAs } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { CapturedStack } from '../provenance/index.ts'
 import { GraphError } from './errors.ts'
@@ -275,6 +276,8 @@ export class Node {
     return this.#name
   }
 }
+
+inspectAs(Node.prototype, String)
 
 const NO_NODES: readonly Node[] = Object.freeze([])
 

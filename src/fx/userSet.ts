@@ -1,4 +1,5 @@
 // The users of a node, in the order in which they began to use it. Most nodes have one: a Set of its own would be half of a node's memory.
+import { inspectAs } from '../protocol/index.ts'
 import type { Node } from './node.ts'
 
 /** A set of nodes as `node.users` shows it; the graph keeps it up to date. */
@@ -47,3 +48,5 @@ export class UserSet {
     return this.values()
   }
 }
+
+inspectAs(UserSet.prototype, (users) => `{${[...users].join(', ')}}`)

@@ -1,7 +1,7 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule
 // can be one and fx stays a leaf. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
 import { ArgumentError } from '../errors/index.ts'
-import { STANDS_FOR, isParameter, isTensorLike } from '../protocol/index.ts'
+import { STANDS_FOR, inspectAs, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { collectState, loadState } from './stateDict.ts'
 
@@ -264,6 +264,8 @@ export abstract class Module {
     return `${name}(\n  ${[...(extra === '' ? [] : [extra]), ...children].join('\n  ')}\n)`
   }
 }
+
+inspectAs(Module.prototype, String)
 
 function checkName(where: string, name: string): void {
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)

@@ -1,8 +1,10 @@
 // What graphs, nodes and modules print.
+import { inspect } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import { allOps, nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, Slice, symbolicTrace } from 'tensorfx/fx'
+import type { Node } from 'tensorfx/fx'
 
 class Model extends nn.Module {
   readonly param = new nn.Parameter(torch.rand([3, 4]))
@@ -80,6 +82,14 @@ function forward(x, y = 2) {
     expect(log).not.toHaveBeenCalled()
     log.mockRestore()
     expect(table.split('\n')[0]?.split(/ {2,}/)).toEqual(['opcode', 'name', 'target', 'args', 'kwargs', 'users'])
+  })
+
+  it('console.log shows nodes, graphs and modules as their text', () => {
+    const gm = symbolicTrace((first: Tensor) => torch.relu(first).neg())
+    const relu = gm.graph.findNodes({ op: 'call_function', target: torch.relu })[0] as Node
+    expect([inspect(relu), inspect([relu.args, { k: relu }])]).toEqual(['relu', '[ [ first ], { k: relu } ]'])
+    expect([inspect(gm.graph), inspect(gm), inspect(new nn.ReLU())]).toEqual([String(gm.graph), String(gm), 'ReLU()'])
+    expect([inspect(gm.graph.nodes), inspect(relu.users)]).toEqual(['[first, relu, neg, output]', '{neg}'])
   })
 
   it('test_torch_op_overloads: every operator of the table stands in a graph under its own name, prints it, and is called by the code', () => {
