@@ -23,6 +23,8 @@ export type { AttachOptions, BackwardFn, BackwardOptions, FunctionContext, GradH
 export { dtypeInfo, isDType } from './kernels/index.ts'
 export type { DType } from './kernels/index.ts'
 export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError } from './errors/index.ts'
+export { cond, map, scan, whileLoop } from './controlFlow/index.ts'
+export type { ScanOptions } from './controlFlow/index.ts'
 export * as fx from './fx/index.ts'
 export * as nn from './nn/index.ts'
 export * as optim from './optim/index.ts'

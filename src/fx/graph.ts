@@ -24,6 +24,8 @@ export interface OwningModule {
   fireEraseHooks(node: Node): void
   /** Whether calling the module at a dotted path has effects. */
   isImpureModule(path: string): boolean
+  /** Whether a graph that control flow may run, at this path, has effects. */
+  isImpureBody(path: string): boolean
   /** The attribute at a dotted path; undefined when there is none. */
   attribute(path: string): unknown
 }

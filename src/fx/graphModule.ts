@@ -192,6 +192,13 @@ export class GraphModule extends Module {
     return module?.isImpure === true || module?.inplace === true
   }
 
+  /** Whether the GraphModule at `path` has operations with effects: a body of control flow does what they do. */
+  isImpureBody(path: string): boolean {
+    const module = this.attribute(path)
+    if (!(module instanceof GraphModule)) return false
+    return [...module.graph.nodes].some((n) => n.op !== 'placeholder' && n.op !== 'output' && n.isImpure())
+  }
+
   /** What the traced program used from outside and the graph now holds, with sizes; largest first. */
   capturedConstants(): CapturedConstant[] {
     return capturedConstants(this.#graph)

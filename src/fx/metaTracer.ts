@@ -59,6 +59,11 @@ export class MetaTracer extends Tracer {
     return node
   }
 
+  protected override bodyInput(input: Node, outer: Node): void {
+    const known = this.#values.get(outer)
+    if (known !== undefined) this.#values.set(input, known)
+  }
+
   override proxy(node: Node): Proxied {
     const value = this.#values.get(node)?.value
     return isKnowable(value) ? knownProxy(node, this, value) : super.proxy(node)

@@ -24,7 +24,8 @@ export function nodeEffects(node: Node): Effects {
     case 'call_function': {
       const fn = node.target as TargetFunction
       const effects = effectsOf(fn)
-      return effects === 'pure' && worksInPlace(node, fn) ? 'mutates' : effects
+      if (effects !== 'pure') return effects
+      return worksInPlace(node, fn) ? 'mutates' : bodyEffects(node)
     }
     case 'call_method':
       // In-place methods end in an underscore (x.add_(1)); PyTorch deletes those when unused.
@@ -34,6 +35,13 @@ export function nodeEffects(node: Node): Effects {
     default:
       return 'pure'
   }
+}
+
+/** Control flow does what its bodies do: modules that it gets as arguments. */
+function bodyEffects(node: Node): Effects {
+  const module = node.graph.owningModule
+  const isBody = (input: Node): boolean => input.op === 'get_attr' && module?.isImpureBody(input.target as string) === true
+  return module !== null && node.allInputNodes.some(isBody) ? 'io' : 'pure'
 }
 
 /** A method does what the operator of its name does: `x.bernoulli()` draws, as torch.bernoulli. */

@@ -4,7 +4,7 @@ import { captureStack, codeFrame } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 
 const HELP = `What to do:
-  - a branch on a value: write both sides as data (torch.where), or make the condition an argument and trace with concreteArgs
+  - a branch on a value: write both sides as data (torch.where, torch.cond), or make the condition an argument and trace with concreteArgs
   - a part that cannot be traced: put it into a module and make it a leaf (Tracer.isLeafModule), or wrap the function with fx.wrap
   - if the program only has to run fast: use compile(), which runs your code and handles such reads as graph breaks`
 

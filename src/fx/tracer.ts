@@ -5,10 +5,13 @@ import { LEAF_MODULE, isParameter, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { patchObjects } from './autowrap.ts'
 import type { AutowrapModules } from './autowrap.ts'
+import { BodyStack } from './bodies.ts'
+import type { BodySource, RecordedBodies } from './bodies.ts'
 import { describeConstant } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Graph } from './graph.ts'
 import { GraphModule } from './graphModule.ts'
+import { makeGraphModule } from './lazyGraphModule.ts'
 import { isProxyableInstance } from './instances.ts'
 import { interceptTensors } from './moduleAccess.ts'
 import { refuseMutation } from './mutation.ts'
@@ -85,6 +88,9 @@ export class Tracer extends TracerBase {
   #calls = new Map<string, number>()
   #moduleStack: ReadonlyMap<string, readonly [string, string]> = new Map()
   #freshNames = new Map<string, number>()
+  /** Paths of the child modules that this trace has made. */
+  #children: string[] = []
+  readonly #bodies: BodyStack = new BodyStack((input, outer) => this.bodyInput(input, outer))
   #paused = false
 
   constructor(options: TracerOptions = {}) {
@@ -128,7 +134,7 @@ export class Tracer extends TracerBase {
   getattr(path: string, value: TensorLike, cache: Map<string, Proxied>): unknown {
     let proxy = cache.get(path)
     if (proxy === undefined) {
-      proxy = this.createProxy('get_attr', path, [], {})
+      proxy = this.#outsideOfBodies(() => this.createProxy('get_attr', path, [], {}))
       if (this.#options.paramShapesConstant !== false) proxy = knownProxy(nodeOf(proxy), this, value)
       cache.set(path, proxy)
     }
@@ -179,6 +185,64 @@ export class Tracer extends TracerBase {
     return node
   }
 
+  protected override foreignNode(node: Node): Node | null {
+    return this.#bodies.capture(node)
+  }
+
+  /** Hears of an input of a control flow body that stands for the value of `outer`, a node around the body. For tracers that know more than nodes. */
+  protected bodyInput(_input: Node, _outer: Node): void {}
+
+  /**
+   * Records functions as child graphs of the root, for control flow. Values of the program around that they use, parameters among them, become inputs;
+   * modules that they call are shared with the root. Where PyTorch captures the branches of torch.cond.
+   */
+  traceBodies(sources: readonly BodySource[]): RecordedBodies {
+    const around = this.graph
+    const names = this.nodeNameToScope
+    const frames = sources.map((source) => {
+      this.graph = new Graph()
+      this.nodeNameToScope = new Map()
+      try {
+        return this.#bodies.within(this.graph, around, () => this.#recordBody(source))
+      } finally {
+        this.graph = around
+        this.nodeNameToScope = names
+      }
+    })
+    const captured = this.#bodies.align(frames)
+    const modules = frames.map(({ graph }, i) => {
+      const path = this.getFreshQualname((sources[i] as BodySource).prefix)
+      // Not to be seen in the traced module itself, which is not this trace's to change; the GraphModule gets it as an ordinary child.
+      this.#children.push(path)
+      Object.defineProperty(this.root, path, { value: makeGraphModule(this.root, graph, path), configurable: true, writable: true })
+      return this.createNode('get_attr', path, [], {})
+    })
+    return { modules, captured }
+  }
+
+  #recordBody({ inputs, run }: BodySource): void {
+    const { graph } = this
+    const values = inputs.map(({ name, outer }) => {
+      const input = graph.placeholder(name)
+      if (outer !== null) this.bodyInput(input, outer)
+      return this.proxy(input)
+    })
+    const results = run(values)
+    this.createNode('output', 'output', [results.map((value) => this.createArg(value))], {})
+    checkConditions(graph, this.#options.unusedConditions ?? 'warn')
+  }
+
+  /** Parameters are read by the program around the bodies, once, and handed to them. */
+  #outsideOfBodies<T>(fn: () => T): T {
+    const { graph } = this
+    this.graph = this.#bodies.outermost ?? graph
+    try {
+      return fn()
+    } finally {
+      this.graph = graph
+    }
+  }
+
   /** A name that the root does not use yet. PyTorch's get_fresh_qualname. */
   getFreshQualname(prefix: string): string {
     let number = this.#freshNames.get(prefix) ?? 0
@@ -207,7 +271,7 @@ export class Tracer extends TracerBase {
       this.createNode('output', 'output', [this.createArg(result)], {})
       checkConditions(this.graph, this.#options.unusedConditions ?? 'warn')
     } catch (error) {
-      for (const { path } of this.constants) delete (this.root as unknown as Record<string, unknown>)[path]
+      for (const path of [...this.constants.map((c) => c.path), ...this.#children]) delete (this.root as unknown as Record<string, unknown>)[path]
       throw error
     } finally {
       tracing--
@@ -240,6 +304,7 @@ export class Tracer extends TracerBase {
     this.#freshNames = new Map()
     this.nodeNameToScope = new Map()
     this.constants = []
+    this.#children = []
     for (const [path, module] of this.root.namedModules()) {
       for (const [name, value] of Object.entries(module))
         if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, path === '' ? name : `${path}.${name}`)

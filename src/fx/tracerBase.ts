@@ -84,9 +84,16 @@ export abstract class TracerBase implements ProxyTracer {
     )
   }
 
+  /** What stands in this graph for a node of another one; null (the default) when nothing does. For tracers of graphs inside of graphs. */
+  protected foreignNode(_node: Node): Node | null {
+    return null
+  }
+
   #nodeArg(value: Proxied): Node {
     const node = nodeOf(value)
     if (node.graph === this.graph) return node
+    const here = this.foreignNode(node)
+    if (here !== null) return here
     const operation = this.#recording === null ? '' : ` while trying to trace operations ${nameOf(this.#recording)}`
     throw new TraceError(
       `Found multiple different tracers [${tracerOf(value).constructor.name}, ${this.constructor.name}]${operation}: a value of another trace was used here`,

@@ -19,7 +19,7 @@ const CONDITIONS = new Set(
 )
 
 const HELP = `If the code there asks whether it is true (if, ?:, &&, ||, !, while), the trace has taken one side for good. What to do:
-  - write both sides as data: torch.where(condition, a, b)
+  - write both sides as data: torch.where(condition, a, b), or torch.cond(condition, f, g, [x])
   - trace one side on purpose: make the condition an argument, and fix it with concreteArgs
   - keep such a place from tracing: fx.bool(condition) throws while tracing, and the lint rule no-tensor-condition finds it in the source
   - if the program only has to run fast: use compile(), with condition.item()
