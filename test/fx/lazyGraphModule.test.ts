@@ -4,6 +4,7 @@ import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
 import { Graph, GraphModule, LazyGraphModule, Transformer, makeGraphModule, symbolicTrace, useLazyGraphModule } from 'tensorfx/fx'
+import { setTrace } from 'tensorfx/fx/experimental'
 import { loadGraphModule, saveGraphModule } from 'tensorfx/interop'
 
 const x = torch.tensor([0.5, -1, 2])
@@ -132,6 +133,13 @@ describe('a lazy GraphModule', () => {
     seen.push(make(), symbolicTrace(f) instanceof LazyGraphModule)
     expect(seen).toEqual([false, true, false, true, true, false, false])
     expect(makeGraphModule({}, new Graph(), 'Name').className).toBe('Name')
+  })
+
+  it('setTrace reaches it', () => {
+    const gm = lazily()
+    expect(setTrace(gm).code).toContain('  debugger\n')
+    gm.recompile()
+    expect(gm.code).not.toContain('debugger')
   })
 
   it('is made of a plain one, and copies are lazy as well', () => {

@@ -8,7 +8,8 @@ import type { GraphModule } from '../graphModule.ts'
 export function setTrace(gm: GraphModule): GraphModule {
   const scope = gm.graph.onGenerateCode((current) => (body) => ['debugger', ...(current === null ? body : current(body))])
   try {
-    gm.recompile()
+    // Read at once: a lazy module would write its code when the transformer is gone.
+    void gm.recompile().source
   } finally {
     scope[Symbol.dispose]()
   }
