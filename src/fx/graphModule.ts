@@ -4,18 +4,18 @@ import { Module, cloneModule } from '../module/index.ts'
 import { isParameter, isTensorLike } from '../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../provenance/index.ts'
 import type { WriteOptions } from './codeWriter.ts'
+import { compileCode } from './compileCode.ts'
+import type { Forward } from './compileCode.ts'
 import { capturedConstants } from './constants.ts'
 import type { CapturedConstant } from './constants.ts'
 import { Container } from './container.ts'
 import { copyTensor } from './copyTensor.ts'
-import { GraphError } from './errors.ts'
 import { claimError, explainError, failedLine, markLine } from './explain.ts'
 import type { GeneratedCode } from './generatedCode.ts'
 import { Graph } from './graph.ts'
 import type { Scope } from './graph.ts'
 import { Interpreter } from './interpreter.ts'
 import type { Meta, Node } from './node.ts'
-import { sourceMapComment } from './sourceMap.ts'
 
 export type ReplaceHook = (old: Node, name: string, user: Node) => void
 export type NodeHook = (node: Node) => void
@@ -23,15 +23,11 @@ export type NodeHook = (node: Node) => void
 /** Unregisters a hook when it is called, or disposed: `using _ = gm.registerReplaceNodeHook(hook)`. */
 export type HookHandle = (() => void) & Scope
 
-let generated = 0
-
 /**
  * Beyond this many nodes a graph is interpreted: each value of a compiled function has a slot on the stack, and a graph of a hundred thousand nodes
  * would overflow it.
  */
 const MAX_COMPILED = 20_000
-
-type Forward = (this: GraphModule, ...args: readonly unknown[]) => unknown
 
 /** A module made of a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place call `recompile()`. */
 export class GraphModule extends Module {
@@ -102,9 +98,16 @@ export class GraphModule extends Module {
   /** Takes another graph and recompiles. */
   set graph(graph: Graph) {
     if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule.graph: expected a Graph.')
+    const [before, owner] = [this.#graph, graph.owningModule]
     this.#graph = graph
     graph.owningModule = this
-    this.recompile()
+    try {
+      this.recompile()
+    } catch (error) {
+      this.#graph = before
+      graph.owningModule = owner
+      throw error
+    }
   }
 
   /** The generated source. */
@@ -133,10 +136,11 @@ export class GraphModule extends Module {
     this.#generated = null
   }
 
-  /** Generates the code again after the graph was edited. Compilation happens at the first call. */
+  /** Generates the code again after the graph was edited. Compilation happens at the first call. Throws GraphError for a graph that no code can say; then the old code stays. */
   recompile(): GeneratedCode {
-    this.forgetCode()
-    return this.generatedCode
+    const code = this.#graph.generateCode()
+    this.#forward = null
+    return (this.#generated = code)
   }
 
   #compile(): Forward {
@@ -145,11 +149,7 @@ export class GraphModule extends Module {
       const interpreter = new Interpreter(this)
       return (this.#forward = (...args) => interpreter.run(...args))
     }
-    this.#file = fileName(this.className, this.#graph.sourceHint)
-    // In parentheses the engine compiles the function at once, instead of skimming it now and compiling it at the first call.
-    const prefix = `(function (${[...code.globals.keys()].join(', ')}) { return (${code.source}\n)})`
-    const make = evaluate(`${prefix}\n//# sourceURL=${this.#file}${sourceMapComment(code)}`, code, this.className)
-    this.#forward = make(...code.globals.values())
+    ;({ forward: this.#forward, file: this.#file } = compileCode(code, this.className, this.#graph.sourceHint))
     return this.#forward
   }
 
@@ -345,25 +345,6 @@ export class GraphModule extends Module {
   override toString(): string {
     return `${super.toString()}\n\n${this.code}\n\n// To see more debug info, please use \`graphModule.printReadable()\``
   }
-}
-
-/** The value of generated source. Throws GraphError with the code where that is no JavaScript: a transformer or code generator of the user's may have written it. */
-function evaluate(text: string, code: GeneratedCode, className: string): (...values: readonly unknown[]) => Forward {
-  try {
-    // Indirect eval: generated code sees its own globals only, and its lines keep their numbers.
-    // oxlint-disable-next-line no-eval -- this is what a code generator is for
-    return (0, eval)(text) as (...values: readonly unknown[]) => Forward
-  } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause
-    throw new GraphError(`the generated code of ${className} is no JavaScript: ${cause.message}\n${code.source}`, { cause })
-  }
-}
-
-/** The name under which engines and debuggers know a compiled forward: it says where the traced program stands. */
-function fileName(className: string, sourceHint: string | null): string {
-  const plain = (text: string): string => text.replace(/[^\w.$-]/g, '_')
-  const place = sourceHint === null ? '' : `${plain(sourceHint.replace(/ in .*$/, '').replace(/^.*[\\/]/, ''))}/`
-  return `tensorfx-generated/${place}${plain(className)}_${generated++}.js`
 }
 
 /** The nearest GraphModules below a module, with their paths. */

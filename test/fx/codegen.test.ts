@@ -204,6 +204,20 @@ describe('changing the code', () => {
     expect((gm.call(torch.tensor([-1])) as Tensor).toArray()).toEqual([0])
   })
 
+  it('a graph that no code can say leaves the module as it was', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.relu(x))
+    const [code, { graph }] = [gm.code, gm]
+    const other = new Graph()
+    other.output(other.callFunction(() => 1, [other.placeholder('x')]))
+    expect(() => (gm.graph = other)).toThrow('Unable to represent an anonymous function')
+    expect([gm.graph === graph, other.owningModule, graph.owningModule === gm]).toEqual([true, null, true])
+    const output = graph.outputNode()
+    output.args = [graph.insertingBefore(output, () => graph.callFunction(() => 1, []))]
+    expect(() => gm.recompile()).toThrow('Unable to represent an anonymous function')
+    expect(gm.code).toBe(code)
+    expect((gm.call(torch.tensor([-1])) as Tensor).toArray()).toEqual([0])
+  })
+
   it('setTrace puts a breakpoint that stays until the next recompile', () => {
     const gm = symbolicTrace((x: Tensor) => torch.relu(x))
     expect(setTrace(gm).code).toContain('  debugger\n')
