@@ -2,6 +2,7 @@
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
+import { opOf } from '../ops/index.ts'
 import { isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -178,7 +179,7 @@ class FolderWriter {
     // Refuses structures that cannot be written.
     codegenToJson(codegen)
     const { source, globals } = gm.graph.generateCode()
-    const lines = source
+    const lines = withRegistered(source, globals.get('torch'))
       .replace(/^function /, '')
       .split('\n')
       .map((text) => `${indent}${text}`)
@@ -199,6 +200,20 @@ class FolderWriter {
     }
     return { lines, constants }
   }
+}
+
+/** Calls of functions under `torch` that are no operators are calls of registered functions: `torch` itself does not have all of them. */
+function withRegistered(source: string, torch: unknown): string {
+  let text = source
+  for (const [path, fn] of functionsIn(torch, 'torch'))
+    if (opOf(fn) === undefined && !path.startsWith('torch.ops.higher_order.'))
+      text = text.replaceAll(`${path}(`, () => `registered(${JSON.stringify(targetInfo(fn)?.name)})(`)
+  return text
+}
+
+function* functionsIn(holder: unknown, path: string): Generator<[string, TargetFunction]> {
+  if (typeof holder === 'function') yield [path, holder as TargetFunction]
+  else for (const [key, inner] of Object.entries(holder ?? {})) yield* functionsIn(inner, `${path}.${key}`)
 }
 
 /** Something that generated code refers to, and how it is written. */

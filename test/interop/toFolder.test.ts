@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as tensorfx from 'tensorfx'
-import { GraphModule, PH, symbolicTrace, wrap } from 'tensorfx/fx'
+import { GraphModule, PH, _assert, symbolicTrace, wrap } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import * as interop from 'tensorfx/interop'
 import { folderFiles, readSafetensors, toFolder, writeSafetensors } from 'tensorfx/interop'
@@ -120,6 +120,21 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     const run = new Nested().call as unknown as (...inputs: readonly unknown[]) => { out: Tensor }
     expect(run.call(new Nested(), { a, b }, { scale: 7 }).out.toArray()).toEqual(want)
     expect(code.match(/^const test = /gm)).toHaveLength(1)
+  })
+
+  it('calls functions under torch that torch itself does not have by their registered names', () => {
+    const custom = wrap((x: Tensor) => x, { name: 'torch.ops.test_to_folder.custom' })
+    const gm = symbolicTrace(
+      (x: Tensor, flag = true) => {
+        _assert(flag, 'flag')
+        return custom(torch.relu(x))
+      },
+      { concreteArgs: { flag: true } },
+    )
+    const { 'module.mjs': code } = folderFiles(gm)
+    expect(code).toContain('registered("torch.ops.test_to_folder.custom")(relu)')
+    expect(code).toContain('registered("torch._assert")(')
+    expect(code).toContain('torch.relu(')
   })
 
   it('refuses what code cannot say', () => {
