@@ -111,7 +111,12 @@ export class Graph {
     node.name = this.#names.create(wish)
     this.#link(node, this.#insertBefore)
     this.#list(node)
-    this.owningModule?.fireCreateHooks(node)
+    try {
+      this.owningModule?.fireCreateHooks(node)
+    } catch (error) {
+      this.#remove(node)
+      throw error
+    }
     return node
   }
 
@@ -269,6 +274,10 @@ export class Graph {
       return
     }
     this.owningModule?.fireEraseHooks(node)
+    this.#remove(node)
+  }
+
+  #remove(node: Node): void {
     this.#unlist(node)
     if (this.#insertBefore === node) this.#insertBefore = node.next
     this.#unlink(node)

@@ -227,17 +227,11 @@ export class Node {
    * replacement that has none. Returns the changed users.
    */
   replaceAllUsesWith(replacement: Node, filter: (user: Node) => boolean = () => true, options: { readonly propagateMeta?: boolean } = {}): Node[] {
-    if (options.propagateMeta === true) {
-      if (Object.keys(replacement.meta).length > 0)
-        throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
-      Object.assign(replacement.meta, this.meta)
-    }
-    const changed: Node[] = []
-    for (const user of [...this.users]) {
-      if (!filter(user)) continue
-      user.replaceInputWith(this, replacement)
-      changed.push(user)
-    }
+    if (options.propagateMeta === true && Object.keys(replacement.meta).length > 0)
+      throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
+    const changed = [...this.users].filter((user) => filter(user))
+    if (options.propagateMeta === true) Object.assign(replacement.meta, this.meta)
+    for (const user of changed) user.replaceInputWith(this, replacement)
     return changed
   }
 

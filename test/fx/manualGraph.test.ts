@@ -177,6 +177,44 @@ describe('a graph by hand', () => {
     expect([x.users.size, g.callFunction(torch.relu, [x]).name]).toEqual([0, 'relu'])
   })
 
+  it('a hook or a filter that throws leaves the graph as it was', () => {
+    const { g, a, b, x } = build()
+    const gm = new GraphModule({}, g)
+    const before = String(g)
+    {
+      const no = (): never => {
+        throw new Error('no')
+      }
+      using _create = gm.registerCreateNodeHook(no)
+      using _erase = gm.registerEraseNodeHook(no)
+      expect(() => g.insertingBefore(a, () => g.callFunction(torch.relu, [x]))).toThrow('no')
+      expect(String(g)).toBe(before)
+      const dead = g.insertingBefore(a, () => {
+        _create()
+        return g.callFunction(torch.neg, [x])
+      })
+      const withDead = String(g)
+      expect(() => g.eraseNode(dead)).toThrow('no')
+      expect(String(g)).toBe(withDead)
+      _erase()
+      g.eraseNode(dead)
+    }
+    let calls = 0
+    const failing = (): boolean => {
+      if (++calls === 2) throw new Error('second')
+      return true
+    }
+    expect(() => b.replaceAllUsesWith(x, failing, { propagateMeta: true })).toThrow('second')
+    expect([String(g), x.meta]).toEqual([before, {}])
+    expect(g.findNodes({ op: 'call_function', target: torch.relu })).toEqual([])
+    b.meta['k'] = 1
+    b.replaceAllUsesWith(x, undefined, { propagateMeta: true })
+    expect(x.meta).toEqual({ k: 1 })
+    expect(() => b.replaceAllUsesWith(x, undefined, { propagateMeta: true })).toThrow(
+      "propagateMeta needs a replacement without meta, but 'x' has some",
+    )
+  })
+
   it('test_find_uses, find_nodes: by op and target, in order; kept right when a target changes', () => {
     const gm = symbolicTrace((x) => torch.relu(torch.neg(torch.relu(x as Tensor))))
     const found = gm.graph.findNodes({ op: 'call_function', target: torch.relu })
