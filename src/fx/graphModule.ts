@@ -303,18 +303,18 @@ export class GraphModule extends Module {
    * A copy with a graph, submodules, parameters and buffers of its own; with `shareTensors` the tensors are the same ones. Attributes, hooks and meta are kept.
    * PyTorch's copy.deepcopy.
    */
-  deepCopy(options: { readonly shareTensors?: boolean } = {}): GraphModule {
-    return cloneModule<GraphModule>(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
+  deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
+    return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }
 
   /** Another module over the same graph, tensors and submodules: the graph now belongs to it. PyTorch's copy.copy. */
-  shallowCopy(): GraphModule {
+  shallowCopy(): this {
     const copy = this.makeLike(this.#graph)
     copy.meta = this.meta
-    return copy
+    return copy as this
   }
 
-  /** A module of the same kind with this module's attributes over another graph. */
+  /** A module of the same kind with this module's attributes over another graph. A subclass with a constructor of its own overrides it, and `makeEmpty`. */
   protected makeLike(graph: Graph): GraphModule {
     return new GraphModule(this, graph, this.className)
   }

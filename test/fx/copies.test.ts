@@ -94,6 +94,12 @@ describe('deep copies', () => {
     expect(copy.meta['self']).toBe(gm.meta)
   })
 
+  it('copies are called as the original is', () => {
+    const gm = symbolicTrace((t: Tensor, by = 2) => t.mul(by))
+    const results: Tensor[] = [gm.deepCopy().call(x), gm.shallowCopy().call(x, 3)]
+    expect(results.map(values)).toEqual([[[6, -8]], [[9, -12]]])
+  })
+
   it('hooks come along', () => {
     const gm = symbolicTrace((t: Tensor) => torch.relu(t))
     const heard: string[] = []
