@@ -205,13 +205,7 @@ export function inlineModule(gm: GraphModule, call: Node): Node[] {
   const inputs = new Set(values.values())
   const result = gm.graph.insertingBefore(call, () => gm.graph.graphCopy(child.graph, values))
   for (const node of [...values.values()])
-    if (
-      !inputs.has(node) &&
-      isNodeOf(node, gm) &&
-      (node.op === 'call_module' || node.op === 'get_attr') &&
-      gm.attribute(node.target as string) === undefined
-    )
-      adopt(gm, child, node.target as string)
+    if (!inputs.has(node) && isNodeOf(node, gm) && (node.op === 'call_module' || node.op === 'get_attr')) adopt(gm, child, node)
   if (Array.isArray(result)) {
     for (const user of call.users) {
       const item = user.target === operator.getitem ? (result as readonly Argument[])[user.args[1] as number] : undefined
@@ -228,8 +222,12 @@ export function inlineModule(gm: GraphModule, call: Node): Node[] {
 const isNodeOf = (value: Argument, gm: GraphModule): value is Node =>
   typeof value === 'object' && value !== null && 'graph' in value && (value as Node).graph === gm.graph
 
-function adopt(gm: GraphModule, child: GraphModule, path: string): void {
+/** What an inlined node refers to comes along; under another name where the module has something else of that name. */
+function adopt(gm: GraphModule, child: GraphModule, node: Node): void {
+  const path = node.target as string
   const value = child.attribute(path)
-  if (value instanceof Module) gm.addSubmodule(path, value)
-  else (gm as unknown as Record<string, unknown>)[path] = value
+  let free = path
+  for (let i = 1; gm.attribute(free) !== undefined && gm.attribute(free) !== value; i++) free = `${path}_${i}`
+  if (gm.attribute(free) === undefined) gm.assignAttribute(free, value)
+  if (free !== path) node.target = free
 }
