@@ -1,0 +1,174 @@
+// CapabilityBasedPartitioner: the largest groups of supported nodes that can each become one. PyTorch's torch.fx.passes.infra.partitioner.
+import { ArgumentError } from '../../errors/index.ts'
+import { targetText } from '../format.ts'
+import { GraphModule } from '../graphModule.ts'
+import type { Node } from '../node.ts'
+import { fuseByPartitions } from './fuserUtils.ts'
+import type { OperatorSupportBase } from './operatorSupport.ts'
+
+/** A group of nodes, in the order in which they joined. */
+export interface Partition {
+  readonly id: number
+  readonly nodes: ReadonlySet<Node>
+}
+
+/** Options of {@link CapabilityBasedPartitioner}. */
+export interface PartitionerOptions {
+  /** Keep groups with a single node that computes. Default false. */
+  readonly allowsSingleNodePartition?: boolean
+  /** Qualified names of functions that compute nothing (views): they do not count, and {@link CapabilityBasedPartitioner.removeBookendNonComputeOps} cuts them off. */
+  readonly nonComputeOps?: readonly string[]
+  /** Qualified names of functions that may stay alone. */
+  readonly allowedSingleNodePartitionOps?: readonly string[]
+}
+
+const NON_COMPUTE: readonly string[] = ['torch.Tensor.view', 'operator.getitem']
+
+interface Group {
+  readonly id: number
+  readonly nodes: Set<Node>
+}
+
+/**
+ * Finds groups of supported nodes, as large as possible, so that each can be replaced by one call; siblings that share nothing are grouped, too. Deterministic.
+ * PyTorch's CapabilityBasedPartitioner.
+ *
+ *     const partitioner = new CapabilityBasedPartitioner(gm, createOpSupport((_, node) => node.target === torch.add))
+ *     partitioner.partitionAndFuse()
+ */
+export class CapabilityBasedPartitioner {
+  readonly #gm: GraphModule
+  readonly #support: OperatorSupportBase
+  readonly #options: PartitionerOptions
+  readonly #nonCompute: ReadonlySet<string>
+
+  constructor(gm: GraphModule, operatorSupport: OperatorSupportBase, options: PartitionerOptions = {}) {
+    if (!(gm instanceof GraphModule)) throw new ArgumentError('CapabilityBasedPartitioner: the first argument must be a GraphModule.')
+    this.#gm = gm
+    this.#support = operatorSupport
+    this.#options = options
+    this.#nonCompute = new Set(options.nonComputeOps)
+  }
+
+  /** The groups; the graph is not changed. */
+  proposePartitions(): Partition[] {
+    return new Grouping(this.#gm, (node) => this.#support.isNodeSupported(this.#gm, node)).groups((group) => this.#isWorthwhile(group))
+  }
+
+  #isWorthwhile(group: Group): boolean {
+    if (this.#options.allowsSingleNodePartition === true) return true
+    const free = new Set([...NON_COMPUTE, ...this.#nonCompute])
+    const alone = new Set(this.#options.allowedSingleNodePartitionOps)
+    let count = 0
+    for (const node of group.nodes) {
+      if (node.op !== 'call_function') continue
+      const name = targetText(node.target)
+      if (!free.has(name)) count++
+      if (alone.has(name)) count++
+    }
+    return count > 1
+  }
+
+  /** The groups without `nonComputeOps` at their ends: a group should not begin or end with a view. */
+  removeBookendNonComputeOps(partitions: readonly Partition[]): Partition[] {
+    return partitions.map((partition) => {
+      const removed = new Set<Node>()
+      const outside = (node: Node): boolean => node.op === 'placeholder' || !partition.nodes.has(node) || removed.has(node)
+      const isFree = (node: Node): boolean => node.op === 'call_function' && this.#nonCompute.has(targetText(node.target))
+      const reach = (node: Node, next: (n: Node) => Iterable<Node>): boolean =>
+        outside(node) || (isFree(node) && [...next(node)].every((n) => reach(n, next)))
+      for (const node of partition.nodes) if (isFree(node) && (reach(node, (n) => n.allInputNodes) || reach(node, (n) => n.users))) removed.add(node)
+      return { id: partition.id, nodes: new Set([...partition.nodes].filter((n) => !removed.has(n))) }
+    })
+  }
+
+  /** Makes each group a submodule `fused_0`, `fused_1`, …; changes and returns the module. */
+  fusePartitions(partitions: readonly Partition[], prefix: string = 'fused_'): GraphModule {
+    return fuseByPartitions(
+      this.#gm,
+      partitions.map((p) => p.nodes),
+      prefix,
+    )
+  }
+
+  /** Finds the groups and fuses them. */
+  partitionAndFuse(prefix: string = 'fused_'): GraphModule {
+    return this.fusePartitions(this.proposePartitions(), prefix)
+  }
+}
+
+class Grouping {
+  readonly #order: readonly Node[]
+  readonly #isSupported: (node: Node) => boolean
+  readonly #groups = new Map<number, Group>()
+  readonly #groupOf = new Map<Node, Group>()
+
+  constructor(gm: GraphModule, isSupported: (node: Node) => boolean) {
+    this.#order = gm.graph.numberNodes()
+    this.#isSupported = isSupported
+  }
+
+  groups(isWorthwhile: (group: Group) => boolean): Group[] {
+    let count = 0
+    for (const node of this.#order.toReversed()) {
+      if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) continue
+      const group: Group = { id: count++, nodes: new Set([node]) }
+      // Into the newest group that takes it, if any: fewer and larger groups. The group of the node itself is the youngest.
+      this.#groups.set(group.id, group)
+      this.#groupOf.set(node, group)
+      for (const other of [...this.#groups.values()]) if (other !== group) this.#merge(group, other)
+    }
+    this.#takeItems()
+    return [...this.#groups.values()].filter((group) => group.nodes.size > 0 && isWorthwhile(group))
+  }
+
+  /** Merges two groups, unless a value would leave the merged one and come back, by way of other nodes or groups. */
+  #merge(into: Group, from: Group): void {
+    const merged = new Set([...into.nodes, ...from.nodes])
+    if (this.#comesBack(merged)) return
+    for (const node of from.nodes) {
+      into.nodes.add(node)
+      this.#groupOf.set(node, into)
+    }
+    this.#groups.delete(from.id)
+  }
+
+  #comesBack(inside: ReadonlySet<Node>): boolean {
+    const seen = new Set<Node>()
+    const stack: Node[] = []
+    const visit = (node: Node): void => {
+      // A group is one node: who reaches one of its nodes reaches what all of them give.
+      for (const member of this.#groupOf.get(node)?.nodes ?? [node]) {
+        if (seen.has(member)) continue
+        seen.add(member)
+        stack.push(member)
+      }
+    }
+    for (const node of inside) for (const user of node.users) if (!inside.has(user)) visit(user)
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      for (const user of node.users) {
+        if (inside.has(user)) return true
+        visit(user)
+      }
+    }
+    return false
+  }
+
+  /** The items of a tuple belong to where the tuple is made. */
+  #takeItems(): void {
+    for (const node of this.#order) {
+      const items = [...node.users]
+      if (items.length === 0 || !items.every((user) => user.op === 'call_function' && targetText(user.target) === 'operator.getitem')) continue
+      const home = this.#groupOf.get(node)
+      for (const item of items) {
+        if (this.#groupOf.get(item) === home) continue
+        this.#groupOf.get(item)?.nodes.delete(item)
+        if (home === undefined) this.#groupOf.delete(item)
+        else {
+          home.nodes.add(item)
+          this.#groupOf.set(item, home)
+        }
+      }
+    }
+  }
+}
