@@ -1,6 +1,5 @@
 // splitModule: a graph cut into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module } from '../../module/index.ts'
 import { GraphError } from '../errors.ts'
 import { Graph } from '../graph.ts'
 import { GraphModule } from '../graphModule.ts'
