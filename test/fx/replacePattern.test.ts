@@ -390,6 +390,19 @@ describe('replacePattern', () => {
     }
   })
 
+  it('test_subgraph_rewriter_annotations_int: types of what is not replaced stay', () => {
+    const gm = symbolicTrace((x: Tensor) => torch.add(x, torch.neg(x)))
+    for (const node of gm.graph.nodes) if (node.op !== 'output') node.type = 'int'
+    const types = (m: GraphModule): (string | null)[] => [...m.graph.nodes].filter((n) => n.name !== 'relu').map((n) => n.type)
+    expect(types(gm.deepCopy())).toEqual(['int', 'int', 'int', null])
+    replacePattern(
+      gm,
+      (x: Tensor) => torch.neg(x),
+      (x: Tensor) => torch.relu(x),
+    )
+    expect(types(gm)).toEqual(['int', 'int', null])
+  })
+
   it('changes nothing when the replacement does not fit', () => {
     const gm = symbolicTrace((a, b) => (a as Tensor).add(b as Tensor))
     const before = String(gm.graph)

@@ -1,0 +1,130 @@
+// reinplace and FakeTensorProp: PyTorch's test_fx_reinplace_pass as far as graphs are free of scatters, and shapes without data.
+import { describe, expect, it } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { FakeTensorProp, makeFx, reinplace } from 'tensorfx/aot'
+import { symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
+
+const values = (value: unknown): number[] =>
+  Array.isArray(value) ? (value as unknown[]).flatMap(values) : Array.from((value as Tensor).contiguous().toTypedArray(), Number)
+
+/** The graph of a function after reinplace; it still computes what the function does, and leaves its inputs alone. */
+function inPlace(fn: (...xs: Tensor[]) => unknown, ...inputs: Tensor[]): string[] {
+  const before = values(inputs)
+  const want = values(fn(...inputs))
+  const gm = reinplace(makeFx(fn)(...inputs) as GraphModule, ...inputs)
+  for (let run = 0; run < 2; run++) expect(values(gm.call(...inputs))).toEqual(want)
+  expect(values(inputs)).toEqual(before)
+  return [...gm.graph.nodes]
+    .filter((n) => n.op === 'call_function')
+    .map((n) => n.formatNode().replace(/.*target=([\w.]+).*args = (.*), kwargs.*/, '$1 $2'))
+}
+
+describe('reinplace', () => {
+  it('test_reinplace_basic', () => {
+    expect(inPlace((x) => x.clone().add(1), torch.ones([2]))).toEqual(['torch.clone (%x_1,)', 'torch.Tensor.add_ (%clone, 1)'])
+  })
+
+  it('test_reinplace_with_view: a value whose view is used later stays', () => {
+    const calls = inPlace(
+      (x) => {
+        const a = x.clone()
+        const view = a.view([-1])
+        a.add(1)
+        return view.add(1)
+      },
+      torch.ones([2]),
+    )
+    expect(calls.filter((c) => c.includes('add'))).toEqual(['torch.add (%clone, 1)', 'torch.Tensor.add_ (%view, 1)'])
+  })
+
+  it('test_reinplace_different_metadata: another dtype, and another shape, need memory of their own', () => {
+    expect(inPlace((x) => x.clone().add(1).ge(0.5), torch.ones([2])).at(-1)).toContain('ge (')
+    expect(inPlace((x, y) => x.clone().add(y), torch.ones([2, 1]), torch.ones([1, 2])).at(-1)).toContain('torch.add (')
+  })
+
+  it('test_reinplace_overlapping_memory: elements that share memory are not written', () => {
+    expect(inPlace((x) => x.clone().expand([4, 4]).add(1), torch.ones([1])).at(-1)).toContain('torch.add (')
+  })
+
+  it('test_out_node_updated: what is returned is the value that was written', () => {
+    const gm = reinplace(makeFx((x: Tensor) => [x.clone().mul(2), x.neg()])(torch.ones([2])) as GraphModule, torch.ones([2]))
+    expect(String(gm.graph)).toContain('return [clone, neg]')
+    expect(values(gm.call(torch.tensor([1, 2])))).toEqual([2, 4, -1, -2])
+  })
+
+  it('inputs, parameters and values that stand twice among the arguments are not written', () => {
+    expect(inPlace((x) => x.add(1), torch.ones([2]))).toEqual(['torch.add (%x_1, 1)'])
+    expect(
+      inPlace(
+        (x) => {
+          const a = x.clone()
+          return a.mul(a)
+        },
+        torch.tensor([2, 3]),
+      ).at(-1),
+    ).toContain('torch.mul (')
+    const gm = symbolicTrace(
+      new (class extends nn.Module {
+        w = new nn.Parameter(torch.ones([2]), { requiresGrad: false })
+        override forward(x: Tensor): Tensor {
+          return torch.add(this.w, x)
+        }
+      })(),
+    )
+    reinplace(gm, torch.ones([2]))
+    expect(String(gm.graph)).toContain('torch.add]')
+  })
+
+  it('whole chains work in one memory', () => {
+    expect(inPlace((x) => torch.relu(x.add(1).mul(2).sub(3)).sqrt(), torch.tensor([1, 2, 3])).map((c) => c.split(' ')[0])).toEqual([
+      'torch.add',
+      'torch.Tensor.mul_',
+      'torch.Tensor.sub_',
+      'torch.relu_',
+      'torch.Tensor.sqrt_',
+    ])
+  })
+
+  it('wants a GraphModule', () => {
+    expect(() => reinplace((() => 1) as never)).toThrow('capture the function with makeFx first')
+  })
+})
+
+describe('FakeTensorProp', () => {
+  it('notes shapes, dtypes and strides without computing', () => {
+    const model = new nn.Sequential(new nn.Linear(4, 3), new nn.ReLU())
+    const gm = symbolicTrace(model)
+    const out = new FakeTensorProp(gm).propagate(torch.ones([2, 4])) as Tensor
+    expect(out.isFake).toBe(true)
+    const val = [...gm.graph.nodes].map((n) => n.meta['val'] as { shape: number[]; dtype: string; strides: number[] } | undefined)
+    expect(val.map((v) => v?.shape)).toEqual([
+      [2, 4],
+      [2, 3],
+      [2, 3],
+      [2, 3],
+    ])
+    expect(val[1]).toEqual({ shape: [2, 3], dtype: 'float32', strides: [3, 1], requiresGrad: true })
+    expect(gm.printReadable({ print: false })).toContain('f32[2, 3]')
+  })
+
+  it('costs nothing for shapes that would not fit into memory', () => {
+    const gm = symbolicTrace((x: Tensor) => x.expand([1_000_000, 1_000_000]).add(1).sum())
+    expect((new FakeTensorProp(gm).propagate(torch.ones([1, 1])) as Tensor).shape).toEqual([])
+  })
+
+  it('shapes that do not fit, and results that depend on values, are errors at the node', () => {
+    const bad = symbolicTrace((x: Tensor, y: Tensor) => x.matmul(y))
+    expect(() => new FakeTensorProp(bad).propagate(torch.ones([2, 3]), torch.ones([2, 3]))).toThrow(/While executing %matmul/)
+    const reads = symbolicTrace(
+      (x: Tensor) =>
+        torch.cond(
+          x.sum().gt(0),
+          () => 1,
+          () => 2,
+        ) as unknown,
+    )
+    expect(new FakeTensorProp(reads).propagate(torch.ones([2]))).toBe(1)
+  })
+})
