@@ -108,7 +108,7 @@ describe('NormalizeOperators and AnnotateTypesWithSchema', () => {
     expect(lines(new NormalizeOperators(gm).transform()).map((line) => line.replace(' : torch.Tensor ', ' : '))).toEqual(lines(gm))
   })
 
-  it('types: from schemas and attributes; known ones stay', () => {
+  it('test_annotate_returns_with_schema: types from schemas and attributes; known ones stay', () => {
     class Scaled extends Module {
       linear: Linear = new Linear(4, 4)
       override forward(a: Tensor): unknown {

@@ -86,6 +86,7 @@ class TagSplitter {
       output[0].type,
     )
     result.copyMeta(output[0])
+    this.#main.setCodegen(graph.codegen.clone())
     return { graphModule: new GraphModule(this.#attributes, this.#main, this.#gm.className), qualnames: this.#qualnames }
   }
 

@@ -95,6 +95,8 @@ class Splitter {
       const output = this.#base.output(mapArg(node.args[0] as Argument, (n) => this.#values.get(n) as Node))
       output.meta = { ...node.meta }
     }
+    // Nested inputs and options stay what they were.
+    this.#base.setCodegen(this.#gm.graph.codegen.clone())
     return new GraphModule(this.#attributes, this.#base)
   }
 

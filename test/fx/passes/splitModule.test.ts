@@ -41,7 +41,7 @@ const seq = (x: Tensor): Tensor[] => {
 const parts: Readonly<Record<string, number>> = { relu: 0, neg: 0, add: 1, mul: 2 }
 
 describe('splitModule', () => {
-  it('cuts PyTorch’s example into the same parts', () => {
+  it('test_subgraph_creation: cuts PyTorch’s example into the same parts', () => {
     const model = new MyModule()
     const gm = symbolicTrace(model)
     expectGraph(gm, golden.docs_example.before as GoldenGraph)
@@ -62,7 +62,7 @@ describe('splitModule', () => {
     ;(split.call(x) as Tensor[]).forEach((value, n) => expect(torch.allclose(value, seq(x)[n] as Tensor)).toBe(true))
   })
 
-  it('maps new paths to old ones', () => {
+  it('test_split_qualname_mapping: maps new paths to old ones', () => {
     const gm = symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU(), new nn.Linear(2, 2)))
     const qualnameMap = new Map<string, string>()
     let i = 0
@@ -118,5 +118,67 @@ describe('splitModule', () => {
   it('called as in PyTorch, with a root module, says what is different', () => {
     const gm = symbolicTrace(seq)
     expect(() => splitModule(gm, gm as never)).toThrow(/second argument must be a function .* splitModule\(m, callback\)/)
+  })
+
+  /** Every n-th node goes into part n modulo 3. */
+  const modulo = (n: number): (() => number) => {
+    let count = 0
+    return () => count++ % n
+  }
+
+  it('test_split_module_dead_code: parts that nobody needs compute nothing that is asked for', () => {
+    const gm = symbolicTrace((x: Tensor) => {
+      const output = x.mul(2)
+      x.add(1)
+      return output
+    })
+    const split = splitModule(gm, (node) => (node.name === 'mul' ? 1 : 2))
+    const x = torch.randn([2])
+    expect(torch.allclose(split.call(x), gm.call(x))).toBe(true)
+  })
+
+  it('test_split_module_return_node: a value that a part gives and another one takes and returns', () => {
+    const gm = symbolicTrace((x: Tensor) => {
+      const y = x.add(1)
+      return [y, y.mul(2)]
+    })
+    const split = splitModule(gm, (node) => (node.name === 'add' ? 0 : 1))
+    const x = torch.randn([2])
+    ;(split.call(x) as Tensor[]).forEach((value, i) => expect(torch.allclose(value, gm.call(x)[i] as Tensor)).toBe(true))
+  })
+
+  it('test_split_module_default_arg, test_split_module_kwargs_expansion: defaults and options stay', () => {
+    const gm = symbolicTrace((x: Tensor, y: Tensor | number = 3, { z = 2 } = {}) => x.add(y).mul(z))
+    const split = splitModule(gm, modulo(2))
+    const x = torch.tensor([1, 2])
+    for (const args of [[x], [x, 5], [x, 5, { z: 7 }]]) {
+      const want = (gm.call as (...a: unknown[]) => Tensor)(...args)
+      expect(torch.allclose((split.call as (...a: unknown[]) => Tensor)(...args), want)).toBe(true)
+    }
+  })
+
+  it('test_split_module_keep_original_order_and_noop_graph: a graph without calls', () => {
+    const gm = symbolicTrace((x: Tensor) => x)
+    const split = splitModule(gm, () => 0, { keepOriginalOrder: true })
+    expect([...split.graph.nodes].map((n) => n.op)).toEqual(['placeholder', 'output'])
+  })
+
+  it('test_subgraph_uniquename, test_subgraph_trivial_resnet: a model in many parts and in one', () => {
+    class Model extends nn.Module {
+      layers = new nn.Sequential(new nn.Linear(4, 4), new nn.ReLU(), new nn.Linear(4, 4), new nn.ReLU())
+      override forward(a: Tensor, b: Tensor): Tensor {
+        const c = this.layers.call(a)
+        return this.layers.call(b).add(c).add(a)
+      }
+    }
+    const model = new Model()
+    const gm = symbolicTrace(model)
+    const [a, b] = [torch.randn([2, 4]), torch.randn([2, 4])]
+    for (const partition of [(node: { name: string }): number => (node.name.startsWith('add') ? 1 : 0), (): number => 0]) {
+      const split = splitModule(gm, partition)
+      split.graph.lint()
+      for (const [, child] of split.namedChildren()) if (child instanceof GraphModule) child.graph.lint()
+      expect(torch.allclose(split.call(a, b), model.call(a, b))).toBe(true)
+    }
   })
 })
