@@ -3,7 +3,17 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Interpreter, SubgraphMatcher, Transformer, compareGraphs, graphFromJson, graphToJson, replacePattern } from 'tensorfx/fx'
 import type { GraphJson, GraphModule } from 'tensorfx/fx'
-import { CSEPass, ShapeProp, inlineModule, splitModule } from 'tensorfx/fx/passes'
+import {
+  CSEPass,
+  CapabilityBasedPartitioner,
+  ShapeProp,
+  createOpSupport,
+  inlineModule,
+  legalizeGraph,
+  splitByTags,
+  splitModule,
+} from 'tensorfx/fx/passes'
+import { FakeTensorProp } from 'tensorfx/aot'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule as Gm } from 'tensorfx/fx'
@@ -73,6 +83,26 @@ describe('random graphs keep their meaning', () => {
       return split
     })
   })
+  it('split by tags', () =>
+    keepsMeaning((gm) => {
+      const calls = [...gm.graph.nodes].filter((n) => n.op.startsWith('call'))
+      calls.forEach((node, n) => (node.meta['tag'] = n < calls.length / 2 ? 'first' : 'second'))
+      return splitByTags(gm, ['first', 'second']).graphModule
+    }))
+  it('with everything that can be fused in as few modules as possible', () =>
+    keepsMeaning((gm) =>
+      new CapabilityBasedPartitioner(
+        gm,
+        createOpSupport((_gm, node) => node.op === 'call_method'),
+        { allowsSingleNodePartition: true },
+      ).partitionAndFuse(),
+    ))
+  it('put in order', () => keepsMeaning((gm) => legalizeGraph(gm)))
+  it('with shapes of values that nobody computed', () =>
+    keepsMeaning((gm) => {
+      new FakeTensorProp(gm).propagate(...inputs())
+      return gm
+    }))
   it('with a pattern replaced by what equals it', () =>
     keepsMeaning((gm) => {
       replacePattern(
