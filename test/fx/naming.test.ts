@@ -11,6 +11,8 @@ const golden = readExtra<{
   create_name: readonly (readonly [string, string])[]
   node_names: readonly (readonly [Opcode, string, string, string, string])[]
   snake_case: readonly (readonly [string, string])[]
+  /** Python's keywords and builtins, and what PyTorch's code refers to. */
+  reserved: readonly string[]
 }>('naming')
 
 /** Words of JavaScript that PyTorch may use as names. */
@@ -87,5 +89,10 @@ describe('names', () => {
     const x = graph.placeholder('x')
     graph.eraseNode(graph.callFunction(torch.relu, [x]))
     expect(graph.callFunction(torch.relu, [x]).name).toBe('relu_1')
+  })
+
+  it('no node takes a word that PyTorch reserves; it gives away `None`', () => {
+    const taken = golden.reserved.filter((word) => word !== 'None' && new Graph().createNode('placeholder', 'x', [], {}, word).name !== `${word}_1`)
+    expect(taken).toEqual([])
   })
 })

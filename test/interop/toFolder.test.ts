@@ -34,7 +34,7 @@ class Net extends nn.Module {
 }
 
 describe('toFolder', () => {
-  it('test_to_folder: writes a module that runs by itself and computes the same', async () => {
+  it('test_to_folder: writes a module that runs by itself and computes the same (difference: folder-of-code)', async () => {
     if (!existsSync(join(root, 'dist/interop/index.js'))) execFileSync('npm', ['run', 'build'], { cwd: root })
     const gm = symbolicTrace(new Net())
     gm.eval()
