@@ -8,8 +8,8 @@ import { Tensor } from '../tensor/index.ts'
 import { FakeTensorProp } from './fakeTensorProp.ts'
 
 /**
- * Turns `b = torch.add(a, 1)` into `a.add_(1)` where that is not seen: `a` was computed in the graph (inputs and attributes are never written), has the shape, dtype and a memory of its
- * own for every element, stands once among the arguments, and neither it nor a view of it is used later. Later uses of `b` become uses of `a`. For functional graphs, as makeFx captures
+ * Turns `b = torch.add(a, 1)` into `a.add_(1)` where that is not seen: `a` was computed in the graph (inputs and attributes are never written), has the shape, dtype and strides of
+ * the result, stands once among the arguments, and neither it nor a view of it is used later. Later uses of `b` become uses of `a`. For functional graphs, as makeFx captures
  * them; `sampleArgs` are inputs of the graph (their shapes matter, not their data). Changes and returns `gm`. PyTorch's reinplace.
  */
 export function reinplace(gm: GraphModule, ...sampleArgs: readonly unknown[]): GraphModule {
@@ -61,17 +61,22 @@ class Memory {
     const [from, to] = [this.#values.get(self), this.#values.get(node)]
     if (!(from instanceof Tensor) || !(to instanceof Tensor)) return false
     if (from.dtype !== to.dtype || from.shape.length !== to.shape.length || from.shape.some((size, i) => size !== to.shape[i])) return false
-    if (from.shape.some((size, i) => size > 1 && from.strides[i] === 0)) return false
-    const memory = from.viewBase ?? from
-    if (this.#notOurs.has(memory)) return false
+    // The result is new memory, one place for each element: equal strides mean that the input's elements do not overlap either, and that views of the result stay possible.
+    if (from.shape.some((size, i) => size > 1 && from.strides[i] !== to.strides[i])) return false
+    const [memory] = this.#memories.get(self) ?? []
+    if (memory === undefined || this.#notOurs.has(memory)) return false
     const others = treeLeaves([node.args.slice(1), node.kwargs])
     if (others.some((other) => this.#shares(other, memory))) return false
     return !this.#usedAfter(memory, node)
   }
 
-  /** From now on the value of `node` is that of `self`. */
+  /** From now on the value of `node` is that of `self`, and the views of `node` are views of it. */
   join(node: Node, self: Node): void {
-    this.#memories.set(node, this.#memories.get(self) ?? new Set())
+    const [gone] = this.#memories.get(node) as ReadonlySet<Tensor>
+    const [kept] = this.#memories.get(self) as ReadonlySet<Tensor>
+    for (const [alias, memories] of this.#memories)
+      if (memories.has(gone as Tensor))
+        this.#memories.set(alias, new Set([...memories].map((memory) => (memory === gone ? (kept as Tensor) : memory))))
   }
 
   #shares(value: unknown, memory: Tensor): boolean {
