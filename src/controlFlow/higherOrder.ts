@@ -37,11 +37,11 @@ export function isUnknown(op: string, condition: unknown): boolean {
   return true
 }
 
-/** Throws ArgumentError unless both lists have the same shapes and dtypes. */
+/** Throws ArgumentError unless both lists have the same shapes and dtypes; what is no tensor must be equal. */
 export function checkSame(op: string, first: readonly unknown[], firstName: string, second: readonly unknown[], secondName: string): void {
   if (first.length !== second.length)
     throw new ArgumentError(`${op}: ${firstName} and ${secondName} must have the same number of values, got ${first.length} and ${second.length}.`)
-  const specOf = (value: unknown): string => (isTensorLike(value) ? `${value.dtype}[${value.shape.join(', ')}]` : typeof value)
+  const specOf = (value: unknown): string => (isTensorLike(value) ? `${value.dtype}[${value.shape.join(', ')}]` : `${typeof value} ${String(value)}`)
   const differs = first.findIndex((value, i) => specOf(value) !== specOf(second[i]))
   if (differs >= 0)
     throw new ArgumentError(

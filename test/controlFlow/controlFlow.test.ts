@@ -395,6 +395,14 @@ describe('cond', () => {
     )
     const fakes = new FakeTensorMode()
     expect(() => withMode(fakes, () => gm.call(fakeLike(v(1, 2))))).toThrow(/must have the same shapes and dtypes/)
+    const constants = symbolicTrace((x: Tensor) =>
+      cond<[], unknown>(
+        x.sum().gt(0),
+        () => 1,
+        () => 2,
+      ),
+    )
+    expect(() => withMode(fakes, () => constants.call(fakeLike(v(1, 2))))).toThrow(/value 0 is number 1 in the first and number 2 in the second/)
     const agree = symbolicTrace((x: Tensor) =>
       cond(
         x.sum().gt(0),
