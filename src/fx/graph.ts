@@ -72,10 +72,14 @@ export class Graph {
   /** Where the traced program stands, `model.ts:12 in Net.forward`; generated code is named after it. null when unknown. */
   sourceHint: string | null = null
   /** Ends of the list, and its length; `nodes` is the way to walk it. */
+  /** The first node, null in an empty graph. */
   first: Node | null = null
+  /** The last node, null in an empty graph. */
   last: Node | null = null
+  /** How many nodes there are. */
   size = 0
   /** The nodes in order; PyTorch's `graph.nodes`. */
+  /** The nodes in order, live. */
   readonly nodes: NodeList
   #names = new Namespace()
   /** Nodes by op, and by function called; made by the first findNodes, and kept up to date since. */
@@ -132,21 +136,25 @@ export class Graph {
   }
 
   /** Calls a submodule of the owning module. Warns when the module has none there. */
+  /** Calls the submodule at a dotted path of the owning module. PyTorch's call_module. */
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 
   /** Calls a method of the first of `args`. */
+  /** Calls the method of `args[0]`. PyTorch's call_method. */
   callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     return this.createNode('call_method', name, args, kwargs, null, type)
   }
 
   /** Calls a function. It is printed, saved and found again by its registered name (`fx.wrap`), if it has one. */
+  /** Calls a function with these arguments. PyTorch's call_function. */
   callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
     return this.createNode('call_function', fn, args, kwargs, null, type)
   }
 
+  /** What the graph returns: a node, or any structure of nodes and constants. */
   /** What the graph returns: a node, or any structure of nodes and constants. */
   output(value: Argument, type: string | null = null): Node {
     return this.createNode('output', 'output', [value], {}, null, type)

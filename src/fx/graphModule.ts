@@ -17,7 +17,9 @@ import type { Scope } from './graph.ts'
 import { Interpreter } from './interpreter.ts'
 import type { Meta, Node } from './node.ts'
 
+/** Hears that `user` gets the node named `name` in place of `old`. */
 export type ReplaceHook = (old: Node, name: string, user: Node) => void
+/** Hears of a node that was made, or is about to be erased. */
 export type NodeHook = (node: Node) => void
 
 /** Unregisters a hook when it is called, or disposed: `using _ = gm.registerReplaceNodeHook(hook)`. */
@@ -32,8 +34,10 @@ const MAX_COMPILED = 20_000
 /** A module made of a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place call `recompile()`. */
 export class GraphModule extends Module {
   /** The name that it prints under: that of the traced class or function. */
+  /** The class that it stands for, in printouts. */
   readonly className: string
   /** Free notes; copies keep them. */
+  /** Free notes on the module. */
   meta: Meta = {}
   #graph: Graph
   #forward: Forward | null = null
@@ -91,6 +95,7 @@ export class GraphModule extends Module {
   }
 
   /** The graph. After an edit in place call `recompile()`; setting another one recompiles. */
+  /** The graph. After editing it in place call `recompile()`; assigning another one recompiles. */
   get graph(): Graph {
     return this.#graph
   }

@@ -12,6 +12,7 @@ import { Slice } from './slice.ts'
 import { isTuple, markTuple } from './tuple.ts'
 import { UserSet } from './userSet.ts'
 
+/** What a node does; PyTorch's opcodes. */
 export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module' | 'call_method' | 'output'
 export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
 
@@ -27,7 +28,9 @@ export type Argument =
   | readonly Argument[]
   | { readonly [key: string]: Argument }
   | object
+/** What a node calls or reads: a function for call_function, otherwise a name or a dotted path. */
 export type Target = TargetFunction | string
+/** Arguments by name. */
 export type Kwargs = Readonly<Record<string, Argument>>
 
 /** Free notes on a node; passes agree on keys such as `val`, `tensor_meta`, `nn_module_stack`, `stack_trace`. */
@@ -39,6 +42,7 @@ const NO_KWARGS: Kwargs = Object.freeze({})
 /** One operation; PyTorch's torch.fx.Node. Make nodes with the Graph's builder methods. */
 export class Node {
   /** The graph that it belongs to, for good. */
+  /** The graph that the node was made in. */
   readonly graph: Graph
   #name: string
   #op: Opcode
@@ -60,6 +64,7 @@ export class Node {
   /** Place in the list as of the last `graph.numberNodes()`. */
   position = 0
   /** It was taken out of its graph. */
+  /** Whether the node was taken out of its graph. */
   erased = false
 
   constructor(graph: Graph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
@@ -73,6 +78,7 @@ export class Node {
   }
 
   /** Unique in the graph. Setting it renames: hooks of the owning module hear of it once per user. `rename` finds a name that is free. */
+  /** Unique in the graph; the variable in generated code. Setting it renames, and hooks of the owning module hear of it. */
   get name(): string {
     return this.#name
   }
@@ -89,6 +95,7 @@ export class Node {
   }
 
   /** What kind of operation it is. */
+  /** What the node does. */
   get op(): Opcode {
     return this.#op
   }
@@ -98,6 +105,7 @@ export class Node {
   }
 
   /** What is called or read: a function for call_function, the name of a method or a parameter, a dotted path of the owning module. */
+  /** What it calls or reads. */
   get target(): Target {
     return this.#target
   }
@@ -107,6 +115,7 @@ export class Node {
   }
 
   /** Positional arguments, frozen: assign new ones to change them, and the users of all nodes follow. */
+  /** Positional arguments, frozen: assign a new array, and the users of all inputs follow. */
   get args(): readonly Argument[] {
     return this.#args
   }
@@ -116,6 +125,7 @@ export class Node {
   }
 
   /** Keyword arguments, frozen as `args` are. */
+  /** Arguments by name, frozen: assign a new object. */
   get kwargs(): Kwargs {
     return this.#kwargs
   }
