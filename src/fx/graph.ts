@@ -155,7 +155,6 @@ export class Graph {
   }
 
   /** What the graph returns: a node, or any structure of nodes and constants. */
-  /** What the graph returns: a node, or any structure of nodes and constants. */
   output(value: Argument, type: string | null = null): Node {
     return this.createNode('output', 'output', [value], {}, null, type)
   }
