@@ -1,22 +1,29 @@
-// Tests import the package by its public names. They run on the sources; with TENSORFX_TEST_BUILT=1 the same suite runs on dist/.
+// Tests import the package by its public names, and internals by their path in src (`../../src/kernels/loopIr.ts`). They run on the sources; with
+// TENSORFX_TEST_BUILT=1 both kinds of import lead to dist/, never one to each: a class must not exist twice.
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { generate as generateOps } from './scripts/generateOps.mjs'
+import { generate as generatePasses } from './scripts/generatePasses.mjs'
+import { PortedReporter } from './test/helpers/portedReporter.ts'
+
+generateOps()
+generatePasses()
 
 const built = process.env.TENSORFX_TEST_BUILT === '1'
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-const entry = (room: string): string => at(built ? `dist/${room}index.js` : `src/${room}index.ts`)
+const file = (name: string): string => at(built ? `dist/${name}.js` : `src/${name}.ts`)
+const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: file('$1') }] : []
 
 export default defineConfig({
   resolve: {
-    alias: [
-      { find: /^tensorfx$/, replacement: entry('') },
-      { find: /^tensorfx\/compile$/, replacement: entry('dynamo/') },
-      { find: /^tensorfx\/(.+)$/, replacement: at(built ? 'dist/' : 'src/') + '$1/' + (built ? 'index.js' : 'index.ts') },
-    ],
+    alias: [{ find: /^tensorfx$/, replacement: file('index') }, { find: /^tensorfx\/(.+)$/, replacement: file('entries/$1') }, ...internals],
   },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     pool: 'forks',
+    // Passes and the stages of compilations are verified.
+    env: { TENSORFX_VERIFY: '1' },
+    reporters: ['default', new PortedReporter()],
   },
 })

@@ -1,4 +1,4 @@
-// npm run bench:fx: what graphs cost. Chains of torch.add and torch.relu, beside PyTorch's own times (bench/data/pytorch-fx.json), then how cost grows.
+// npm run bench:fx: the cost of graph operations on chains of torch.add and torch.relu, next to PyTorch's times (bench/data/pytorch-fx.json), and how it grows.
 // With --large also a million nodes.
 import { readFile } from 'node:fs/promises'
 import { fx, torch } from 'tensorfx'
@@ -21,7 +21,7 @@ function build(n) {
   return graph
 }
 
-/** A graph whose n operators nobody needs. */
+/** A graph with n operators whose results are not used. */
 function dead(n) {
   const graph = build(n)
   const output = graph.outputNode()

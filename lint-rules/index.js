@@ -1,4 +1,4 @@
-// eslint-plugin-tensorfx: rules for ESLint and oxlint that find what JavaScript does with tensors behind a tracer's back. No dependencies, no types.
+// eslint-plugin-tensorfx: rules for ESLint and oxlint that find operations on tensors that no tracer can notice. No dependencies, no types.
 import { findings } from './findings.js'
 
 const URL_BASE = 'https://www.npmjs.com/package/eslint-plugin-tensorfx'
@@ -27,7 +27,7 @@ function rule(name, kind, description, advice, sizeAdvice) {
 }
 
 const SIZE_ADVICE =
-  'symbolicTrace knows no sizes: fix the argument with concreteArgs, ask a parameter (this.weight.shape is known), or use compile().'
+  'symbolicTrace does not know sizes: fix the argument with concreteArgs, read the size of a parameter (this.weight.shape is known), or use compile().'
 
 const plugin = {
   meta: { name: 'eslint-plugin-tensorfx', version: '0.1.0' },
@@ -36,7 +36,7 @@ const plugin = {
       'no-tensor-condition',
       'condition',
       'Tensors as conditions: if, while, ?:, !, &&, ||, Boolean()',
-      'Write both sides as data, torch.where(condition, a, b), or ask for the value: condition.item() (a graph break in compile, an error in symbolicTrace).',
+      'Compute both sides and select, torch.where(condition, a, b), or read the value: condition.item() (a graph break in compile, an error in symbolicTrace).',
       SIZE_ADVICE,
     ),
     'no-tensor-equality': rule(
@@ -56,8 +56,8 @@ const plugin = {
     'no-tensor-typeof': rule(
       'no-tensor-typeof',
       'typeof',
-      'Asking what kind of value a tensor is: typeof, instanceof, Array.isArray',
-      'Decide by something else: a setting of the module, or an argument that concreteArgs fixes.',
+      'Type tests of tensors: typeof, instanceof, Array.isArray',
+      'Use another condition: a setting of the module, or an argument that concreteArgs fixes.',
       SIZE_ADVICE,
     ),
   },

@@ -11,7 +11,7 @@ export function* children(node) {
   }
 }
 
-export const isNode = (value) => typeof value === 'object' && value !== null && typeof value.type === 'string'
+const isNode = (value) => typeof value === 'object' && value !== null && typeof value.type === 'string'
 
 export const isFunction = (node) =>
   node.type === 'FunctionDeclaration' || node.type === 'FunctionExpression' || node.type === 'ArrowFunctionExpression'

@@ -1,10 +1,10 @@
 // Drives the HTML page of a graph, and that of a difference, in a browser: layout, search, modules, the panel, the code. Part of npm run test:browser.
 import { writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { fx, nn, torch } from '../dist/index.js'
-import { fuse } from '../dist/fx/experimental/index.js'
-import { ShapeProp } from '../dist/fx/passes/index.js'
-import { graphPage } from '../dist/fx/viewer/index.js'
+import { fx, nn, torch } from 'tensorfx'
+import { fuse } from 'tensorfx/fx/experimental'
+import { ShapeProp } from 'tensorfx/fx/passes'
+import { graphPage } from 'tensorfx/fx/viewer'
 
 class Block extends nn.Module {
   constructor(channels) {

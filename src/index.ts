@@ -1,40 +1,19 @@
-// tensorfx: tensors with autograd, graph capture and rewriting, compilation and its debugger. Rooms with a world of their own are also subpaths:
-// tensorfx/nn, tensorfx/optim, tensorfx/fx, tensorfx/compile, tensorfx/debug, …
+// tensorfx, the front door: what most programs need. The rest has subpaths: tensorfx/nn, tensorfx/optim, tensorfx/fx, tensorfx/compile, tensorfx/debug,
+// tensorfx/ops (the operator table), tensorfx/dispatch (modes), … Operators are members of `torch`, as in PyTorch.
 export { torch } from './torch.ts'
 export type { Torch } from './torch.ts'
-export * from './ops/index.ts'
-export { FakeTensorMode, RecordMode, dispatch, dispatchBelowAutograd, fakeLike, withMode, withoutModes } from './dispatch/index.ts'
-export type { Arg, DispatchMode, OpDef, RecordedCall, Result } from './dispatch/index.ts'
-export { Generator, Tensor, defaultGenerator, getRngState, manualSeed, setRngState } from './tensor/index.ts'
-export type { GeneratorState, NestedArray, TensorSpec, TypedArray } from './tensor/index.ts'
-export {
-  AutogradError,
-  Function,
-  attachGradNode,
-  backward,
-  enableGrad,
-  grad,
-  inferenceMode,
-  isGradEnabled,
-  noGrad,
-  setGradEnabled,
-} from './autograd/index.ts'
-export type { AttachOptions, BackwardFn, BackwardOptions, FunctionContext, GradHook, GradNode, RemovableHandle } from './autograd/index.ts'
-export { dtypeInfo, isDType } from './kernels/index.ts'
+export { Tensor } from './tensor/index.ts'
+export type { GeneratorState, NestedArray, TypedArray } from './tensor/index.ts'
+export type { CreationOptions, TensorData } from './ops/index.ts'
 export type { DType } from './kernels/index.ts'
-export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError } from './errors/index.ts'
-export { cond, map, scan, whileLoop } from './controlFlow/index.ts'
+export * as fx from './entries/fx.ts'
+export * as nn from './entries/nn.ts'
+export * as optim from './entries/optim.ts'
+export { compile, config } from './entries/compile.ts'
+export { operator } from './entries/fx.ts'
+export { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
+export type { BackwardOptions, FunctionContext, GradHook, GradNode, RemovableHandle } from './autograd/index.ts'
 export type { ScanOptions } from './controlFlow/index.ts'
-export * as fx from './fx/index.ts'
-export * as nn from './nn/index.ts'
-export * as optim from './optim/index.ts'
-export { compile, config } from './dynamo/index.ts'
-export { operator } from './fx/index.ts'
+export { AutogradError } from './autograd/index.ts'
+export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError } from './errors/index.ts'
 export { VERSION } from './version.ts'
-import { registerBackend } from './dynamo/index.ts'
-import { compileFx } from './inductor/index.ts'
-import { installDebug } from './debug/index.ts'
-
-// The default backend, and the debugger around all of them: dynamo knows neither.
-registerBackend('inductor', compileFx as Parameters<typeof registerBackend>[1])
-installDebug()

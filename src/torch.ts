@@ -1,22 +1,27 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
-import { Generator, getRngState, manualSeed, setRngState } from './tensor/index.ts'
-import { Tensor } from './tensor/index.ts'
-import { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
+import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
-import * as core from './ops/core.ts'
+import { installTensors } from './install/tensors.ts'
 import * as nn from './nn/index.ts'
+import * as internal from './ops/generated/internal.ts'
+import * as operators from './ops/generated/torch.ts'
+import { allclose, equal, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { variance } from './ops/reduction/mean.ts'
-import { allOps } from './ops/index.ts'
-import type { TargetFunction } from './protocol/index.ts'
+import { Generator, Tensor, getRngState, manualSeed, setRngState } from './tensor/index.ts'
+
+installTensors()
 
 /** The type of {@link torch}. */
-export type Torch = typeof core & {
-  readonly var: typeof variance
+export type Torch = typeof operators & {
+  readonly tensor: typeof tensor
+  readonly allclose: typeof allclose
+  readonly equal: typeof equal
   readonly nn: typeof nn
   readonly optim: typeof optim
+  /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
+  readonly autograd: { readonly Function: typeof Function; readonly grad: typeof grad; readonly backward: typeof backward }
   /** Internal primitives, as they appear in captured graphs. */
-  readonly ops: { readonly tensorfx: Readonly<Record<string, TargetFunction>>; readonly higher_order: typeof higherOrder }
+  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder }
   readonly cond: typeof cond
   readonly whileLoop: typeof whileLoop
   readonly scan: typeof scan
@@ -37,10 +42,7 @@ export type Torch = typeof core & {
   readonly bool: 'bool'
 }
 
-const internal: Record<string, TargetFunction> = {}
-for (const op of allOps()) if (op.qualname.startsWith('torch.ops.tensorfx.')) internal[op.fn.name] = op.fn
-
-/** Control flow as it stands in graphs. */
+/** The operators of control flow, as graphs name them. */
 const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: typeof scanOp; mapImpl: typeof mapOp } = {
   cond: condOp,
   whileLoop: whileLoopOp,
@@ -50,10 +52,13 @@ const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: t
 
 /** PyTorch's `torch` module. */
 export const torch: Torch = {
-  ...core,
-  var: variance,
+  ...operators,
+  tensor,
+  allclose,
+  equal,
   nn,
   optim,
+  autograd: { Function, grad, backward },
   ops: { tensorfx: internal, higher_order: higherOrder },
   cond,
   whileLoop,

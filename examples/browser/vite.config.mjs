@@ -6,7 +6,7 @@ import { defineConfig } from 'vite'
 
 const dist = (path) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url))
 
-/** The digits as text: servers disagree on whether a .gz file is to be unpacked on the way. */
+/** The digits as text, because some servers unpack .gz files and others do not. */
 const digits = {
   name: 'digits',
   resolveId: (id) => (id === 'virtual:digits' ? id : null),
@@ -23,8 +23,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^tensorfx$/, replacement: dist('index.js') },
-      { find: /^tensorfx\/compile$/, replacement: dist('dynamo/index.js') },
-      { find: /^tensorfx\/(.+)$/, replacement: `${dist('')}$1/index.js` },
+      { find: /^tensorfx\/(.+)$/, replacement: `${dist('entries')}/$1.js` },
     ],
   },
   // Printed modules show their class names.

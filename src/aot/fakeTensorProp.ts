@@ -11,8 +11,8 @@ const specOf = (value: unknown): unknown =>
   value instanceof Tensor ? { shape: value.shape, dtype: value.dtype, strides: value.strides, requiresGrad: value.requiresGrad } : value
 
 /**
- * Runs a graph on fake tensors and notes in `node.meta.val` what each value is: shape, dtype, strides and requiresGrad (of each tensor, where a value has several). No data is read
- * or made, so it costs the same for any size. Throws what the operators' shape checks throw, and for operators whose result depends on values. PyTorch's FakeTensorProp.
+ * Runs a graph on fake tensors and stores in `node.meta.val` the shape, dtype, strides and requiresGrad of each value (of each tensor, if a value holds several). No data is read or
+ * allocated, so it costs the same for any size. Throws what the operators' shape checks throw, and for operators whose result depends on data. PyTorch's FakeTensorProp.
  *
  *     new FakeTensorProp(gm).propagate(torch.ones([8, 3, 224, 224]))
  */
@@ -25,17 +25,17 @@ export class FakeTensorProp extends Interpreter {
     this.#mode = mode
   }
 
-  /** Runs on fake copies of these inputs (which may be fake themselves), and returns the fake result. */
+  /** Runs on fake copies of the inputs (which may be fake themselves) and returns the fake result. */
   propagate(...inputs: readonly unknown[]): unknown {
     return this.propagateDontConvertInputs(...inputs.map((input) => treeMap(input, asFake)))
   }
 
-  /** Runs on these inputs, which must be fake. */
+  /** Runs on the inputs, which must be fake. */
   propagateDontConvertInputs(...inputs: readonly unknown[]): unknown {
     return withMode(this.#mode, () => this.run(...inputs))
   }
 
-  /** As `propagate`, and `env` keeps the fake value of every node. */
+  /** Like `propagate`; `env` keeps the fake value of every node. */
   propagateAll(...inputs: readonly unknown[]): unknown {
     const fakes = inputs.map((input) => treeMap(input, asFake))
     return withMode(this.#mode, () => this.runWith(fakes, { keep: 'all' }))

@@ -1,19 +1,16 @@
-// Backward outside of the compiled function: a joint graph of the forward and its gradient is split into a forward graph that also returns what the
-// backward needs, and a backward graph, each compiled by the backend (the backward when it first runs).
+// A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
+// what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
 import { AutogradError, attachGradNode, grad, isGradEnabled } from '../autograd/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
-import { UnsupportedError } from '../errors/index.ts'
-import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
-import type { Argument, Node } from '../fx/index.ts'
+import { UnsupportedError, present } from '../errors/index.ts'
+import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { clone, opOf, zeros } from '../ops/index.ts'
-import { Tensor, sameShape } from '../tensor/index.ts'
+import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
+import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { backwardClosure, minCutPartition } from './partition.ts'
 import type { JointGraph, Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
-
-/** Compiles one graph; inputs may be fake. */
-export type CompileGraph = (gm: GraphModule, exampleInputs: readonly unknown[]) => (...inputs: readonly unknown[]) => readonly unknown[]
 
 /** How a joint graph is split and compiled. */
 export interface JointOptions {
@@ -32,15 +29,21 @@ export interface Differentiable {
   readonly forwardGraph: GraphModule
   readonly backwardGraph: GraphModule
   /** What fwCompiler returned. */
-  readonly compiledForward: ReturnType<CompileGraph>
+  readonly compiledForward: CompiledCode
 }
 
 /** Splits a functional graph whose outputs at `heads` will be differentiated, and compiles both parts. All inputs must be tensors. */
 export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[], heads: readonly number[], options: JointOptions): Differentiable {
   const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.name)
-  const joint = traceJoint((...fakes) => new Interpreter(gm).run(...fakes) as readonly Tensor[], inputs as readonly Tensor[], { names, heads })
-  const writeBacks = gm.meta['writeBacks'] as ReadonlyMap<number, number> | undefined
-  return compileJoint({ ...joint, writeBacks: writeBacks ?? joint.writeBacks }, inputs, gm.className, options)
+  const results = (...fakes: readonly Tensor[]): readonly Tensor[] => asTensors(new Interpreter(gm).run(...fakes), 'the outputs of the graph')
+  const joint = traceJoint(results, asTensors(inputs, 'the inputs'), { names, heads })
+  return compileJoint({ ...joint, writeBacks: writeBacksOf(gm) ?? joint.writeBacks }, inputs, gm.className, options)
+}
+
+/** What a captured graph writes to its inputs: from positions of outputs to positions of inputs. */
+function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> | undefined {
+  const given = gm.meta['writeBacks']
+  return given instanceof Map ? given : undefined
 }
 
 /** Splits and compiles a joint graph. `inputs` are examples. */
@@ -49,9 +52,8 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
   const forward = options.fwCompiler(forwardGraph, inputs)
-  let backward: ReturnType<CompileGraph> | null = null
-  const compileBackward = (args: readonly unknown[]): ReturnType<CompileGraph> =>
-    (backward ??= (options.bwCompiler ?? options.fwCompiler)(backwardGraph, args))
+  let backward: CompiledCode | null = null
+  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= (options.bwCompiler ?? options.fwCompiler)(backwardGraph, args))
   const run = (...values: readonly unknown[]): readonly unknown[] => {
     const results = forward(...values)
     const outputs = results.slice(0, joint.outputs.length)
@@ -61,24 +63,31 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
 }
 
-/** Gives the heads among `outputs` (of one call) a history; `kept` is what was saved. */
+/** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
 function attach(
   joint: JointGraph,
   inputs: readonly unknown[],
   outputs: unknown[],
   kept: readonly unknown[],
-  compileBackward: (args: readonly unknown[]) => ReturnType<CompileGraph>,
+  compileBackward: (args: readonly unknown[]) => CompiledCode,
 ): void {
-  // Each head is a tensor object of its own, also where the backend returned one for two outputs or an input itself.
+  // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
   const heads = joint.heads.map((position) => {
-    const { shape, dtype, storage, strides, offset } = outputs[position] as Tensor
-    return (outputs[position] = new Tensor(shape, dtype, storage, strides, offset)) as Tensor
+    const { shape, dtype, storage, strides, offset } = asTensor(outputs[position], 'a differentiable output')
+    const head = new Tensor(shape, dtype, storage, strides, offset)
+    outputs[position] = head
+    return head
   })
-  const shapes = heads.map(({ shape, dtype }) => ({ shape, dtype }))
+  // Not the heads themselves: the tape would keep their memory alive.
+  const emptyTangents = heads.map(
+    ({ shape, dtype }) =>
+      (): Tensor =>
+        zeros(shape, { dtype }),
+  )
   const versions = kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
   attachGradNode(
     heads,
-    joint.gradInputs.map((i) => inputs[i] as Tensor),
+    joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
     (grads) => {
       if (isGradEnabled())
         throw new UnsupportedError(
@@ -90,18 +99,21 @@ function attach(
           `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
         )
       })
-      const tangents = grads.map((g, i) => {
-        const { shape, dtype } = shapes[i] as (typeof shapes)[number]
-        return g === null ? zeros(shape, { dtype }) : g.contiguousLayout ? g : clone(g)
+      const tangents = emptyTangents.map((empty, i) => {
+        const given = grads[i]
+        if (given === null || given === undefined) return empty()
+        return given.contiguousLayout ? given : clone(given)
       })
       const args = [...kept, ...tangents]
-      return withOwnMemory(compileBackward(args)(...args) as readonly (Tensor | null)[], kept, tangents)
+      return withOwnMemory(compileBackward(args)(...args).map(asGradient), kept, tangents)
     },
     { name: 'CompiledFunctionBackward' },
   )
 }
 
-/** Gradients that are an incoming gradient are that very tensor (the engine knows how to share it); other memory is not shared. */
+const asGradient = (value: unknown): Tensor | null => (value === null ? null : asTensor(value, 'a gradient'))
+
+/** A gradient that is an incoming gradient becomes that very tensor, which the engine can share; any other gradient gets memory of its own. */
 function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown[], tangents: readonly Tensor[]): readonly (Tensor | null)[] {
   const taken = new Set<Storage | null>()
   for (const value of kept) if (value instanceof Tensor) taken.add(value.storage)
@@ -118,32 +130,59 @@ function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown
   })
 }
 
-/** The tensor that a chain of views looks at. */
+/** The node at the start of a chain of views. */
 function viewRoot(node: Node): Node {
   let root = node
-  while (root.op === 'call_function' && opOf(root.target)?.tags.has('view') === true) root = root.args[0] as Node
-  return root
+  for (;;) {
+    const [base] = root.args
+    if (root.op !== 'call_function' || opOf(root.target)?.tags.has('view') !== true || !(base instanceof Node)) return root
+    root = base
+  }
+}
+
+/** Nodes of the joint graph and what stands for them in another graph. */
+class Copies {
+  readonly #graph: Graph
+  readonly #nodes = new Map<Node, Node>()
+
+  constructor(graph: Graph) {
+    this.#graph = graph
+  }
+
+  has(node: Node): boolean {
+    return this.#nodes.has(node)
+  }
+
+  set(node: Node, copy: Node): void {
+    this.#nodes.set(node, copy)
+  }
+
+  add(node: Node): void {
+    this.set(
+      node,
+      this.#graph.nodeCopy(node, (input) => this.of(input)),
+    )
+  }
+
+  of(node: Node): Node {
+    return present(this.#nodes.get(node), `the copy of ${node.name}`)
+  }
 }
 
 function forwardModule(joint: JointGraph, saved: readonly Node[], name: string): GraphModule {
   const graph = new Graph()
-  const copies = new Map<Node, Node>()
-  for (const node of joint.graph.nodes)
-    if (joint.forwardNodes.has(node))
-      copies.set(
-        node,
-        graph.nodeCopy(node, (n) => copies.get(n) as Node),
-      )
+  const copies = new Copies(graph)
+  for (const node of joint.graph.nodes) if (joint.forwardNodes.has(node)) copies.add(node)
   const overwritten = new Set([...joint.writeBacks.values()].map((i) => joint.inputs[i]))
   const kept = saved.map((node) => {
-    const copy = copies.get(node) as Node
+    const copy = copies.of(node)
     if (!overwritten.has(viewRoot(node))) return copy
-    // An input that the function overwrites is saved as it was.
+    // The backward needs an input as it was before the function overwrote it.
     const was = graph.callFunction(clone, [copy])
     was.meta['val'] = node.meta['val']
     return was
   })
-  graph.output([...joint.outputs.map((n) => copies.get(n) as Node), ...kept])
+  graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
   graph.eliminateDeadCode((n) => n.op === 'placeholder' || n.op === 'output')
   const gm = new GraphModule({}, graph, name)
   gm.meta['writeBacks'] = joint.writeBacks
@@ -152,7 +191,7 @@ function forwardModule(joint: JointGraph, saved: readonly Node[], name: string):
 
 function backwardModule(joint: JointGraph, saved: readonly Node[], name: string): GraphModule {
   const graph = new Graph()
-  const copies = new Map<Node, Node>()
+  const copies = new Copies(graph)
   const isSaved = new Set(saved)
   for (const node of [...saved, ...joint.tangents]) {
     const placeholder = graph.placeholder(node.name)
@@ -160,19 +199,14 @@ function backwardModule(joint: JointGraph, saved: readonly Node[], name: string)
     copies.set(node, placeholder)
   }
   const live = backwardClosure(joint, (node) => isSaved.has(node))
-  for (const node of joint.graph.nodes)
-    if (live.has(node) && !copies.has(node))
-      copies.set(
-        node,
-        graph.nodeCopy(node, (n) => copies.get(n) as Node),
-      )
-  graph.output(joint.grads.map((g): Argument => (g === null ? null : (copies.get(g) as Node))))
+  for (const node of joint.graph.nodes) if (live.has(node) && !copies.has(node)) copies.add(node)
+  graph.output(joint.grads.map((g) => (g === null ? null : copies.of(g))))
   return new GraphModule({}, graph, name)
 }
 
 /**
- * The joint graph of a function of tensors, by running it on fake tensors and differentiating what autograd recorded. `heads`: which outputs to start
- * from; default all that require grad. What the function wrote to its inputs comes as further outputs, which `writeBacks` lists.
+ * The joint graph of a function of tensors, which runs it on fake tensors and differentiates what autograd recorded. `heads`: the outputs to differentiate;
+ * default all that require grad. What the function wrote to its inputs becomes further outputs, which `writeBacks` lists.
  */
 export function traceJoint(
   fn: (...fakes: readonly Tensor[]) => readonly Tensor[],
@@ -196,22 +230,15 @@ export function traceJoint(
     const now = mode.nodeOf(fake)
     if (now !== placeholders[i]) writeBacks.set(outputs.push(now) - 1, i)
   }
-  const heads = results.flatMap((r, i) => (r.requiresGrad && (options.heads?.includes(i) ?? true) ? [i] : []))
-  const gradInputs = fakes.flatMap((f, i) => (f.requiresGrad ? [i] : []))
-  const backward = traceBackward(
-    mode,
-    heads.map((p) => results[p] as Tensor),
-    (tangents, roots) =>
-      grad(
-        roots,
-        gradInputs.map((i) => fakes[i] as Tensor),
-        { gradOutputs: tangents, allowUnused: true },
-      ),
-  )
+  const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
+  const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
+  const gradInputs = [...fakes.keys()].filter((i) => fakes[i]?.requiresGrad === true)
+  const leaves = fakes.filter((fake) => fake.requiresGrad)
+  const backward = traceBackward(mode, results.filter(isHead), (tangents, roots) => grad(roots, leaves, { gradOutputs: tangents, allowUnused: true }))
   return { graph: mode.graph, inputs: placeholders, outputs, heads, gradInputs, writeBacks, ...backward }
 }
 
-/** The backward half: placeholders for the gradients of `roots`, and what `differentiate` records. */
+/** The backward half of a joint graph: placeholders for the gradients of `roots`, and what `differentiate` records. */
 export function traceBackward(
   mode: ProxyTensorMode,
   roots: readonly Tensor[],

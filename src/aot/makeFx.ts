@@ -1,9 +1,9 @@
-// makeFx: the operators that a function really runs, gradients inside included, as a GraphModule.
+// makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { makeGraphModule, signatureOf } from '../fx/index.ts'
-import type { GraphModule } from '../fx/index.ts'
-import type { Argument } from '../fx/index.ts'
+import { makeGraphModule } from '../fx/index.ts'
+import type { Argument, GraphModule } from '../fx/index.ts'
+import { signatureOf } from '../fx/trace/parameters.ts'
 import { Module } from '../module/index.ts'
 import { treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -11,8 +11,8 @@ import { ProxyTensorMode } from './proxyMode.ts'
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
- * decompositions). Numbers are specialised. In-place operators are recorded as functional ones; what they wrote to arguments, parameters and buffers
- * is copied there at the end of the graph. PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
+ * decompositions). Numbers become constants. In-place operators are recorded as functional ones; what they wrote to arguments, parameters and buffers
+ * is copied back at the end of the graph. PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
  *     const gm = makeFx((x) => { const y = x.sin().sum(); return grad(y, x)[0] })(torch.ones([3], { requiresGrad: true }))
  */
@@ -21,7 +21,8 @@ export function makeFx(
   options: { readonly decompose?: boolean } = {},
 ): (...args: readonly unknown[]) => GraphModule {
   for (const key of Object.keys(options)) if (key !== 'decompose') throw new ArgumentError(`makeFx: unknown option '${key}'; known is decompose.`)
-  const run = fn instanceof Module ? (fn.call as (...args: never[]) => unknown).bind(fn) : fn
+  // Arguments have the types that `fn` takes, or its own checks fail.
+  const run = (fn instanceof Module ? fn.call.bind(fn) : fn) as (...args: readonly unknown[]) => unknown
   return (...args) => {
     const mode = new ProxyTensorMode(options)
     const names = argumentNames(fn, args.length)
@@ -30,10 +31,10 @@ export function makeFx(
       return treeMap(arg, (leaf) => {
         if (!(leaf instanceof Tensor)) return leaf
         const fake = fakeLike(leaf)
-        mode.placeholder(`${names[i] as string}_${++leaves}`, fake)
+        mode.placeholder(`${names[i] ?? `arg${i}`}_${++leaves}`, fake)
         return fake
       })
-    }) as never[]
+    })
     const result = withMode(mode, () => run(...fakes))
     const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
     mode.writeBack()
@@ -43,9 +44,9 @@ export function makeFx(
   }
 }
 
-/** The names of a function's parameters; arg0, arg1, … where it has none, and for a module. */
+/** The names of a function's parameters; arg0, arg1, … for a module, and if they have no names. */
 function argumentNames(fn: Module | ((...args: never[]) => unknown), count: number): string[] {
   const parameters = fn instanceof Module ? [] : signatureOf(fn).parameters
   const named = parameters.length >= count && !parameters.some((p) => p.rest || p.properties !== null)
-  return Array.from({ length: count }, (_, i) => (named ? (parameters[i]?.name as string) : `arg${i}`))
+  return Array.from({ length: count }, (_, i) => (named ? parameters[i]?.name : undefined) ?? `arg${i}`)
 }

@@ -1,79 +1,106 @@
-// Maximum flow and minimum cut (Dinic's algorithm) on a directed graph with integer nodes.
+// Maximum flow and minimum cut (Dinic's algorithm) on a directed graph.
+import { present } from '../errors/index.ts'
 
-/** A flow network. Capacities may be Infinity. */
+interface Vertex {
+  readonly id: number
+  readonly edges: Edge[]
+  /** Distance from the source along edges with room; -1 if it is unreachable. */
+  level: number
+  /** Index of the first edge that may still carry flow in this phase. */
+  next: number
+}
+
+class Edge {
+  readonly from: Vertex
+  readonly to: Vertex
+  /** Capacity that is left. */
+  room: number
+  /** The edge in the other direction; its room is the flow on this one. */
+  readonly back: Edge
+
+  constructor(from: Vertex, to: Vertex, room: number, back?: Edge) {
+    this.from = from
+    this.to = to
+    this.room = room
+    this.back = back ?? new Edge(to, from, 0, this)
+    from.edges.push(this)
+  }
+}
+
+/** A flow network on the nodes 0, 1, …. Capacities may be Infinity. */
 export class FlowNetwork {
-  readonly #heads: number[] = []
-  readonly #capacities: number[] = []
-  readonly #edges: number[][]
+  readonly #vertices: readonly Vertex[]
 
   constructor(nodes: number) {
-    this.#edges = Array.from({ length: nodes }, () => [])
+    this.#vertices = Array.from({ length: nodes }, (_, id) => ({ id, edges: [], level: -1, next: 0 }))
   }
 
-  /** Adds an edge; its reverse, of capacity 0, stands next to it. */
   addEdge(from: number, to: number, capacity: number): void {
-    this.#edges[from]?.push(this.#heads.push(to) - 1)
-    this.#capacities.push(capacity)
-    this.#edges[to]?.push(this.#heads.push(from) - 1)
-    this.#capacities.push(0)
+    void new Edge(this.#vertex(from), this.#vertex(to), capacity)
   }
 
-  /** The nodes on the source's side of a minimum cut; null when the two are joined by edges that cannot be cut. */
+  /** The nodes on the source's side of a minimum cut; null if source and sink are joined by edges that cannot be cut. */
   minCut(source: number, sink: number): Set<number> | null {
+    const [from, to] = [this.#vertex(source), this.#vertex(sink)]
     for (;;) {
-      const levels = this.#levels(source)
-      if (levels[sink] === -1) return new Set(levels.flatMap((level, node) => (level >= 0 ? [node] : [])))
-      const next = new Array<number>(levels.length).fill(0)
-      for (let pushed = this.#push(source, sink, levels, next); pushed > 0; pushed = this.#push(source, sink, levels, next)) {
-        if (pushed === Infinity) return null
-      }
+      this.#level(from)
+      if (to.level === -1) return new Set(this.#vertices.filter((vertex) => vertex.level >= 0).map((vertex) => vertex.id))
+      for (let pushed = push(from, to); pushed > 0; pushed = push(from, to)) if (pushed === Infinity) return null
     }
   }
 
-  /** Distance of each node from the source along edges with room; -1 for unreachable ones. */
-  #levels(source: number): number[] {
-    const levels = new Array<number>(this.#edges.length).fill(-1)
-    levels[source] = 0
+  #vertex(id: number): Vertex {
+    return present(this.#vertices[id], `node ${id} of the flow network`)
+  }
+
+  /** Starts a phase: the distance of each node from the source along edges with room. */
+  #level(source: Vertex): void {
+    for (const vertex of this.#vertices) {
+      vertex.level = -1
+      vertex.next = 0
+    }
+    source.level = 0
     const queue = [source]
-    for (let i = 0; i < queue.length; i++) {
-      const node = queue[i] as number
-      for (const edge of this.#edges[node] as number[]) {
-        const to = this.#heads[edge] as number
-        if (levels[to] !== -1 || (this.#capacities[edge] as number) <= 0) continue
-        levels[to] = (levels[node] as number) + 1
+    for (const vertex of queue) {
+      for (const { to, room } of vertex.edges) {
+        if (to.level !== -1 || room <= 0) continue
+        to.level = vertex.level + 1
         queue.push(to)
       }
     }
-    return levels
   }
+}
 
-  /** Pushes flow along one path, without recursion: graphs are deep. Returns how much; 0 when there is no path left. */
-  #push(source: number, sink: number, levels: readonly number[], next: number[]): number {
-    const path: number[] = []
-    let node = source
-    while (node !== sink) {
-      const edges = this.#edges[node] as number[]
-      let advanced = false
-      for (; (next[node] as number) < edges.length; (next[node] as number)++) {
-        const edge = edges[next[node] as number] as number
-        const to = this.#heads[edge] as number
-        if ((this.#capacities[edge] as number) <= 0 || levels[to] !== (levels[node] as number) + 1) continue
-        path.push(edge)
-        node = to
-        advanced = true
-        break
-      }
-      if (advanced) continue
-      const back = path.pop()
-      if (back === undefined) return 0
-      node = this.#heads[back ^ 1] as number
-      ;(next[node] as number)++
-    }
-    const amount = Math.min(...path.map((edge) => this.#capacities[edge] as number))
-    for (const edge of path) {
-      ;(this.#capacities[edge] as number) -= amount
-      ;(this.#capacities[edge ^ 1] as number) += amount
-    }
-    return amount
+/** The next edge from a node on which flow gets closer to the sink. */
+function openEdge(vertex: Vertex): Edge | undefined {
+  while (vertex.next < vertex.edges.length) {
+    const edge = vertex.edges[vertex.next]
+    if (edge !== undefined && edge.room > 0 && edge.to.level === vertex.level + 1) return edge
+    vertex.next++
   }
+  return undefined
+}
+
+/** Pushes flow along one path, without recursion because graphs are deep. Returns how much; 0 if there is no path left. */
+function push(source: Vertex, sink: Vertex): number {
+  const path: Edge[] = []
+  let vertex = source
+  while (vertex !== sink) {
+    const edge = openEdge(vertex)
+    if (edge !== undefined) {
+      path.push(edge)
+      vertex = edge.to
+      continue
+    }
+    const last = path.pop()
+    if (last === undefined) return 0
+    vertex = last.from
+    vertex.next++
+  }
+  const amount = path.reduce((least, edge) => Math.min(least, edge.room), Infinity)
+  for (const edge of path) {
+    edge.room -= amount
+    edge.back.room += amount
+  }
+  return amount
 }

@@ -1,11 +1,12 @@
-// Splitting a joint graph: which values of the forward are saved for the backward, and which it computes again.
+// Splitting a joint graph: which values of the forward are saved for the backward, and which the backward recomputes.
 import { opOf } from '../ops/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { dtypeInfo, isCostly } from '../kernels/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
-import type { TensorSpec } from '../tensor/index.ts'
+import { present } from '../errors/index.ts'
 import { FlowNetwork } from './maxFlow.ts'
+import { valueSpec } from './valueSpec.ts'
 
 /** A forward computation and its gradient in one graph, without output node. */
 export interface JointGraph {
@@ -32,7 +33,7 @@ export type Partition = (joint: JointGraph) => readonly Node[]
 /** Nodes that the gradients depend on, themselves included, down to `stop`. */
 export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean): Set<Node> {
   const seen = new Set<Node>()
-  const stack = joint.grads.filter((g): g is Node => g !== null)
+  const stack = joint.grads.filter((g) => g !== null)
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (seen.has(node)) continue
     seen.add(node)
@@ -41,20 +42,20 @@ export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean
   return seen
 }
 
-/** Saves whatever the backward reads of the forward; nothing is computed twice. PyTorch's default_partition. */
+/** Saves every value of the forward that the backward reads; nothing is recomputed. PyTorch's default_partition. */
 export const defaultPartition: Partition = (joint) => {
   const saved = backwardClosure(joint, (node) => joint.forwardNodes.has(node))
   return [...saved].filter((node) => joint.forwardNodes.has(node))
 }
 
 /**
- * Saves the fewest bytes from which the backward can be computed without repeating anything expensive: a minimum cut between what exists anyway (inputs,
- * results of matrix products, reductions, random numbers, exponentials, …) and what the backward reads. PyTorch's min_cut_rematerialization_partition.
+ * Saves the fewest bytes from which the backward can be computed without recomputing anything expensive: a minimum cut between what is never recomputed
+ * (inputs, results of matrix products, reductions, random numbers, exponentials, …) and what the backward reads. PyTorch's min_cut_rematerialization_partition.
  */
 export const minCutPartition: Partition = (joint) => {
   const wanted = defaultPartition(joint)
   if (wanted.length === 0) return []
-  // Everything of the forward on which those depend takes part.
+  // All nodes of the forward on which those depend take part.
   const nodes = new Set<Node>(wanted)
   const stack = [...wanted]
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -76,23 +77,23 @@ export const minCutPartition: Partition = (joint) => {
       if (to !== undefined) network.addEdge(out, to, Infinity)
     }
   }
-  for (const node of wanted) network.addEdge((ids.get(node) as number) + 1, sink, Infinity)
+  for (const node of wanted) network.addEdge(present(ids.get(node), `the number of ${node.name}`) + 1, sink, Infinity)
   const reachable = network.minCut(source, sink)
   if (reachable === null) return wanted
   return [...ids].filter(([, into]) => reachable.has(into) && !reachable.has(into + 1)).map(([node]) => node)
 }
 
-/** Bytes of a value; what exists anyway (an input) costs nothing to keep but counts a little, so that a smaller set wins. */
+/** Bytes of a value. Keeping an input costs nothing, but it counts half, so that the smaller of two sets wins. */
 function costOf(node: Node): number {
-  const spec = node.meta['val'] as TensorSpec | readonly TensorSpec[] | undefined
+  const spec = valueSpec(node)
   if (spec === undefined) return 1
-  if (Array.isArray(spec)) return Infinity
-  const { shape, dtype } = spec as TensorSpec
+  if (!('shape' in spec)) return Infinity
+  const { shape, dtype } = spec
   const bytes = Math.max(1, numelOf(shape) * dtypeInfo[dtype].size)
   return node.op === 'placeholder' ? bytes / 2 : bytes
 }
 
-/** Whether computing the node again costs about as little as reading it. */
+/** Whether the node costs about as little to recompute as to read. */
 function isCheap(node: Node): boolean {
   if (node.op !== 'call_function') return false
   const op = opOf(node.target)
@@ -101,8 +102,6 @@ function isCheap(node: Node): boolean {
   return op.pointwise !== null && !isExpensive(op.pointwise)
 }
 
-/** Functions of one number that cost more than loading it. */
-const EXPENSIVE = new Set(['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tanh', 'erf', 'sigmoid', 'pow'])
 const known = new WeakMap<object, boolean>()
 
 function isExpensive(rule: { readonly compute: (...args: never[]) => Expr }): boolean {
@@ -110,7 +109,7 @@ function isExpensive(rule: { readonly compute: (...args: never[]) => Expr }): bo
   if (answer === undefined) {
     const operand: Expr = { kind: 'const', dtype: 'float32', value: 0 }
     try {
-      answer = calls(rule.compute(...(Array.from({ length: Math.max(rule.compute.length, 4) }, () => operand) as never[])))
+      answer = isCostly(rule.compute(...(Array.from({ length: Math.max(rule.compute.length, 4) }, () => operand) as never[])))
     } catch {
       // The rule looks at the value of an argument.
       answer = true
@@ -118,9 +117,4 @@ function isExpensive(rule: { readonly compute: (...args: never[]) => Expr }): bo
     known.set(rule, answer)
   }
   return answer
-}
-
-function calls(expr: Expr): boolean {
-  if (expr.kind === 'call') return EXPENSIVE.has(expr.op) || expr.args.some(calls)
-  return expr.kind === 'cast' && calls(expr.value)
 }

@@ -6,7 +6,7 @@ import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { copy_ } from '../ops/index.ts'
 import { spell } from './spell.ts'
@@ -15,11 +15,11 @@ const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, str
 
 /** Settings of {@link ProxyTensorMode}. */
 export interface ProxyTensorModeOptions {
-  /** Replace operators that have a decomposition (and no kernel template or fusible rule) by it. Default false. */
+  /** Decompose operators that have a decomposition and neither a template nor a rule that fuses. Default false. */
   readonly decompose?: boolean
   /** Record at the end of this graph. Default: a new one. */
   readonly graph?: Graph
-  /** Finds the node of a tensor that the mode did not make. With it, a real tensor that it does not know is an UnsupportedError and no constant. */
+  /** Finds the node of a tensor that the mode did not make. If given, a real tensor without a node is an UnsupportedError, not a constant. */
   readonly resolve?: (tensor: Tensor) => Node | undefined
 }
 
@@ -27,11 +27,11 @@ export interface ProxyTensorModeOptions {
 export class ProxyTensorMode implements DispatchMode {
   readonly name = 'ProxyTensorMode'
   readonly graph: Graph
-  /** Replace operators that have a decomposition by it. */
+  /** See {@link ProxyTensorModeOptions.decompose}. */
   readonly decompose: boolean
-  /** Real tensors that were met: constants of the program, by attribute name. */
+  /** Real tensors that the program used: its constants, by attribute name. */
   readonly constants = new Map<string, Tensor>()
-  /** Tensors from outside that an in-place operator wrote to, with the node of what they were before. */
+  /** Tensors from outside that an in-place operator wrote to, with the node of their value before. */
   readonly #written = new Map<Tensor, Node>()
   #parameters = 0
   readonly #nodes = new Map<Tensor, Node>()
@@ -60,7 +60,7 @@ export class ProxyTensorMode implements DispatchMode {
   nodeOf(tensor: Tensor): Node {
     const known = this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
     if (known !== undefined) return known
-    // A pending tensor that nobody knows: computed, or an error that says why it cannot be.
+    // A pending tensor without a node is computed here, which may throw.
     if (tensor.storage === null && tensor.pending !== null) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     if (tensor.isFake)
@@ -75,7 +75,7 @@ export class ProxyTensorMode implements DispatchMode {
 
   handle(op: OpDef, args: readonly Arg[]): Result {
     if (op.functional !== null) return this.#inPlace(op.functional, args)
-    if (this.decompose && op.decompose !== null && op.template === null && op.pointwise === null && op.reduction === null) {
+    if (this.decompose && op.decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null) {
       return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
     }
     const node = this.#record(op, args)
@@ -115,18 +115,18 @@ export class ProxyTensorMode implements DispatchMode {
     return node
   }
 
-  /** Copies what in-place operators wrote to tensors from outside to where they are; at the end of the graph, before its output. */
+  /** Records copies of what in-place operators wrote to tensors from outside. Call it at the end of the graph, before its output. */
   writeBack(): void {
     for (const [tensor, before] of this.#written) this.graph.callFunction(copy_ as TargetFunction, [before, this.nodeOf(tensor)])
   }
 
-  /** Functionalization: the tensor stands for the new value from now on. */
+  /** Functionalization: from here on the tensor stands for the new value. */
   #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
-    const self = args[0] as Tensor
+    const self = asTensor(args[0], `the first argument of ${functional.qualname}`)
     if (self.viewBase !== null)
       throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
     const before = this.nodeOf(self)
-    const result = this.handle(functional, args) as Tensor
+    const result = asTensor(this.handle(functional, args), `the result of ${functional.qualname}`)
     this.#nodes.set(self, this.nodeOf(result))
     if ((before.op === 'placeholder' || before.op === 'get_attr') && !this.#written.has(self)) this.#written.set(self, before)
     return self

@@ -1,5 +1,5 @@
-// The engine: walks the tape from the newest node to the oldest, adding up gradients, and delivers them to leaves or to the asked-for inputs.
-// It is iterative (graphs of any depth) and never reads data, so it runs on fake and pending tensors as well.
+// The engine: walks the tape from the newest node to the oldest, adds up gradients, and delivers them to leaves or to the inputs asked for.
+// It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
@@ -7,13 +7,14 @@ import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { applyHooks, leafHooksOf } from './hooks.ts'
-import { GradNode } from './node.ts'
+import { GradNode, producerOf } from './node.ts'
+import type { Edge } from './node.ts'
 
 /** Options of a backward pass. */
 export interface BackwardOptions {
-  /** Keep what the nodes saved, so that the graph can be walked again. Default: the value of createGraph. */
+  /** Whether to keep what the nodes saved, so that the graph can be walked again. Default: the value of createGraph. */
   readonly retainGraph?: boolean
-  /** Record the backward pass itself, for derivatives of derivatives. */
+  /** Whether to record the backward pass itself, for derivatives of derivatives. Default false. */
   readonly createGraph?: boolean
 }
 
@@ -27,8 +28,8 @@ class NodeQueue {
     heap.push(node)
     while (i > 0) {
       const parent = (i - 1) >> 1
-      const above = heap[parent] as GradNode
-      if (above.seq >= node.seq) break
+      const above = heap[parent]
+      if (above === undefined || above.seq >= node.seq) break
       heap[i] = above
       i = parent
     }
@@ -43,10 +44,13 @@ class NodeQueue {
     let i = 0
     for (;;) {
       let child = 2 * i + 1
-      if (child >= heap.length) break
-      if (child + 1 < heap.length && (heap[child + 1] as GradNode).seq > (heap[child] as GradNode).seq) child++
-      const below = heap[child] as GradNode
-      if (below.seq <= last.seq) break
+      let below = heap[child]
+      const sibling = heap[child + 1]
+      if (below !== undefined && sibling !== undefined && sibling.seq > below.seq) {
+        child++
+        below = sibling
+      }
+      if (below === undefined || below.seq <= last.seq) break
       heap[i] = below
       i = child
     }
@@ -55,13 +59,13 @@ class NodeQueue {
   }
 }
 
-/** What the caller wants gradients of: null = all leaves. */
+/** The tensors whose gradients the caller wants. */
 interface Wanted {
   readonly leaves: ReadonlySet<Tensor>
   readonly outputs: ReadonlyMap<GradNode, ReadonlyMap<number, Tensor>>
-  /** Nodes from which a wanted tensor can be reached: the others are not run. */
+  /** The nodes from which a wanted tensor can be reached. The others are not run. */
   readonly useful: ReadonlySet<GradNode>
-  /** Do not go past what produced the wanted tensors, and leave their hooks to whoever goes on from there. */
+  /** Whether to stop at the nodes that produced the wanted tensors, and leave their hooks to the caller. */
   readonly stopThere?: boolean
 }
 
@@ -69,7 +73,7 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
   const leaves = new Set<Tensor>()
   const outputs = new Map<GradNode, Map<number, Tensor>>()
   for (const input of inputs) {
-    const node = input.gradFn as GradNode | null
+    const node = producerOf(input)
     if (node === null) leaves.add(input)
     else {
       const known = outputs.get(node) ?? new Map<number, Tensor>()
@@ -77,14 +81,13 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
       outputs.set(node, known)
     }
   }
-  // Sorting all reachable nodes by age puts every target before its users, so one sweep from the oldest suffices.
+  // Sorting all reachable nodes by age puts every target before its users, so that one sweep from the oldest suffices.
   const seen = new Set<GradNode>()
-  const stack: GradNode[] = []
-  for (const root of roots) if (root.gradFn !== null) stack.push(root.gradFn as GradNode)
+  const stack: Edge[] = roots.map(producerOf)
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (seen.has(node)) continue
+    if (!(node instanceof GradNode) || seen.has(node)) continue
     seen.add(node)
-    for (const target of node.targets) if (target instanceof GradNode && !seen.has(target)) stack.push(target)
+    for (const target of node.targets) stack.push(target)
   }
   const useful = new Set<GradNode>()
   for (const node of [...seen].sort((a, b) => a.seq - b.seq)) {
@@ -94,14 +97,14 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
   return { leaves, outputs, useful }
 }
 
-/** One backward pass. `sink` receives the gradient of each leaf (all of them), or of each wanted tensor. */
-function run(
-  roots: readonly Tensor[],
-  rootGrads: readonly Tensor[],
-  wanted: Wanted | null,
-  keep: boolean,
-  sink: (tensor: Tensor, grad: Tensor) => void,
-): void {
+/** A tensor to start from, and its gradient. */
+interface Root {
+  readonly tensor: Tensor
+  readonly grad: Tensor
+}
+
+/** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
+function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
@@ -124,12 +127,9 @@ function run(
     buffer[outputNr] = known === null ? grad : add(known, grad)
   }
 
-  for (let i = 0; i < roots.length; i++) {
-    const root = roots[i] as Tensor
-    deliver((root.gradFn as GradNode | null) ?? root, root.outputNr, rootGrads[i] as Tensor)
-  }
+  for (const { tensor, grad } of roots) deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
-    const grads = buffers.get(node) as (Tensor | null)[]
+    const grads = buffers.get(node) ?? []
     buffers.delete(node)
     for (let i = 0; i < grads.length; i++) {
       const grad = grads[i] ?? null
@@ -159,7 +159,8 @@ function run(
     const results = node.apply(grads, needs)
     for (let i = 0; i < targets.length; i++) {
       const result = results[i] ?? null
-      if (result !== null && needs[i] === true) deliver(targets[i] as GradNode | Tensor, node.outputNrs?.[i] ?? 0, result)
+      const target = targets[i] ?? null
+      if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
     }
     if (!keep) node.release()
   }
@@ -202,26 +203,26 @@ function withGrad<T>(enabled: boolean, fn: () => T): T {
   }
 }
 
-/** Adds a gradient to `leaf.grad`. `shared` are tensors that something else holds: the leaf gets its own copy of those. */
+/** Adds a gradient to `leaf.grad`. Of the tensors in `shared`, which others hold too, the leaf gets a copy. */
 function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): void {
   const known = leaf.grad
   if (createGraph) {
     leaf.grad = known === null ? grad : add(known, grad)
   } else if (known === null) {
-    const owned = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
-    leaf.grad = owned ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
+    const needsCopy = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
+    leaf.grad = needsCopy ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
     shared.add(grad)
   } else if (known.requiresGrad || known.viewBase !== null || !known.contiguousLayout) {
     leaf.grad = add(known, grad)
   } else {
-    // In place, as PyTorch does: whoever holds `leaf.grad` sees the sum.
+    // In place, as PyTorch does: a program that holds `leaf.grad` sees the sum.
     known.add_(grad)
   }
 }
 
 /**
- * Computes gradients of `tensors` and adds them to `.grad` of the leaves (of `inputs` only, when given). PyTorch's `torch.autograd.backward`.
- * `gradTensors[i]` is the gradient of `tensors[i]`; it may be left out for one element. Throws AutogradError when nothing requires grad.
+ * Computes the gradients of `tensors` and adds them to `.grad` of the leaves, or of `inputs` only, if given. PyTorch's `torch.autograd.backward`.
+ * `gradTensors[i]` is the gradient of `tensors[i]`; it may be left out for a tensor of one element. Throws AutogradError if a tensor does not require grad.
  */
 export function backward(
   tensors: Tensor | readonly Tensor[],
@@ -236,16 +237,16 @@ export function backward(
   roots.forEach((root, i) => checkRoot('backward', root, i))
   const inputs = options.inputs === undefined ? null : options.inputs instanceof Tensor ? [options.inputs] : options.inputs
   withGrad(createGraph, () => {
-    const grads = roots.map((root, i) => rootGradient('backward', root, given[i]))
+    const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('backward', tensor, given[i]) }))
     const shared = new Set<Tensor>(given.filter((g) => g !== null))
     const wanted = inputs === null ? null : reachability(roots, inputs)
-    run(roots, grads, wanted, keep, (tensor, grad) => accumulate(tensor, grad, createGraph, shared))
+    run(starts, wanted, keep, (tensor, grad) => accumulate(tensor, grad, createGraph, shared))
   })
 }
 
 /**
- * Gradients of the sum of `outputs` with respect to `inputs`, returned and not stored in `.grad`. PyTorch's `torch.autograd.grad`.
- * An input that the outputs do not depend on is an AutogradError, or null with `allowUnused`.
+ * Returns the gradients of the sum of `outputs` with respect to `inputs`, and leaves `.grad` alone. PyTorch's `torch.autograd.grad`.
+ * Throws AutogradError for an input that the outputs do not depend on, or returns null for it with `allowUnused`.
  */
 export function grad(
   outputs: Tensor | readonly Tensor[],
@@ -267,8 +268,8 @@ export function grad(
   })
   const results = new Map<Tensor, Tensor>()
   withGrad(createGraph, () => {
-    const grads = roots.map((root, i) => rootGradient('grad', root, given[i]))
-    run(roots, grads, reachability(roots, wantedTensors), keep, (tensor, value) => {
+    const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('grad', tensor, given[i]) }))
+    run(starts, reachability(roots, wantedTensors), keep, (tensor, value) => {
       results.set(tensor, value)
     })
   })
@@ -281,7 +282,7 @@ export function grad(
   })
 }
 
-/** Two tensor objects may stand for one output of one node; the walk reports one of them. */
+/** The gradient of `input`. Two tensor objects may stand for one output of one node, and the walk reports one of them. */
 function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor | null {
   const direct = results.get(input)
   if (direct !== undefined || input.gradFn === null) return direct ?? null
@@ -290,13 +291,17 @@ function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor
 }
 
 /**
- * Gradients of what was computed between `inputs` and `outputs`, and of nothing before: the walk ends at the inputs, whose hooks do not run, and the
- * tape is kept. Null for inputs that were not used. For those who attach a backward of their own to that part (compile does).
+ * The gradients of what was computed between `inputs` and `outputs`: the walk ends at the inputs, whose hooks do not run, and the tape is kept. Null for
+ * inputs that were not used. compile calls it to attach a backward of its own to that part.
  */
 export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
   const results = new Map<Tensor, Tensor>()
   const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
-  withGrad(false, () => run(outputs, gradOutputs, wanted, true, (tensor, value) => results.set(tensor, value)))
+  const starts = outputs.flatMap((tensor, i) => {
+    const grad = gradOutputs[i]
+    return grad === undefined ? [] : [{ tensor, grad }]
+  })
+  withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

@@ -1,7 +1,7 @@
 // The errors of the autograd room.
 import { TensorfxError } from '../errors/index.ts'
 
-/** A user error in the use of gradients: a leaf modified in place, a graph walked twice, a saved tensor overwritten, … PyTorch raises RuntimeError there. */
+/** A user error in the use of gradients: a leaf modified in place, a graph walked twice, a saved tensor overwritten. PyTorch raises RuntimeError. */
 export class AutogradError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_AUTOGRAD', message, options)

@@ -1,19 +1,18 @@
-// User-defined differentiable functions, and the low-level way to give tensors a backward (used by compiled graphs).
+// User-defined differentiable functions, and the low-level way to give tensors a backward, which compiled graphs use.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { zerosLike } from '../ops/index.ts'
-import { detach } from '../ops/index.ts'
+import { detach, zerosLike } from '../ops/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode, pushEdge, setGradFn } from './node.ts'
 import type { EdgeList } from './node.ts'
 import { versionOf } from './versions.ts'
 
-/** Gradients of the inputs from those of the outputs; null = none. */
+/** Computes the gradients of the inputs from those of the outputs; null where there is none. */
 export type BackwardFn = (grads: readonly (Tensor | null)[], needs: readonly boolean[]) => readonly (Tensor | null)[]
 
-/** A node whose backward is a function: compiled graphs, custom functions. */
+/** A node whose backward is a function: of a compiled graph, or a custom one. */
 export class FunctionNode extends GradNode {
   readonly name: string
   released = false
@@ -25,7 +24,7 @@ export class FunctionNode extends GradNode {
     super(edges, numOutputs)
     this.name = name
     this.#backward = backward
-    // Shapes only: holding the inputs would keep their memory alive.
+    // Only shapes and dtypes, as holding the inputs would keep their memory alive.
     this.#inputs = inputs.map(({ shape, dtype }) => ({ shape, dtype }))
     this.#onRelease = onRelease
   }
@@ -40,16 +39,15 @@ export class FunctionNode extends GradNode {
         `${this.name}: its backward must return ${this.#inputs.length} gradients (null where there is none), one per tensor input, got ${Array.isArray(results) ? String(results.length) : typeof results}.`,
       )
     }
-    for (let i = 0; i < results.length; i++) {
-      const result = results[i] as Tensor | null
-      const input = this.#inputs[i] as { shape: readonly number[] }
-      if (result !== null && result !== undefined && !sameShape(result.shape, input.shape)) {
+    return this.#inputs.map(({ shape }, i) => {
+      const result = results[i] ?? null
+      if (result !== null && !sameShape(result.shape, shape)) {
         throw new ShapeError(
-          `${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(input.shape)}.`,
+          `${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(shape)}.`,
         )
       }
-    }
-    return results
+      return result
+    })
   }
 
   release(): void {
@@ -61,7 +59,7 @@ export class FunctionNode extends GradNode {
 
 /** Options of {@link attachGradNode}. */
 export interface AttachOptions {
-  /** What `gradFn.name` says; default 'CompiledFunctionBackward'. */
+  /** The value of `gradFn.name`; default 'CompiledFunctionBackward'. */
   readonly name?: string
   /** Called when the saved tensors are freed (after a backward without retainGraph). */
   readonly onRelease?: () => void
@@ -69,7 +67,7 @@ export interface AttachOptions {
 
 /**
  * Gives tensors a history: `outputs` were computed from `inputs`, and `backward` computes the gradients of all inputs from those of all outputs.
- * Inputs that do not require grad get none. Integer outputs are left alone. Returns the node, or null when no input requires grad.
+ * Inputs that do not require grad get none. Integer outputs are left alone. Returns the node, or null if no input requires grad.
  */
 export function attachGradNode(
   outputs: readonly Tensor[],
@@ -81,16 +79,15 @@ export function attachGradNode(
   const edges: EdgeList = { targets: [], outputNrs: null }
   for (const input of inputs) pushEdge(edges, input)
   const node = new FunctionNode(options.name ?? 'CompiledFunctionBackward', inputs, edges, outputs.length, backward, options.onRelease ?? null)
-  for (let i = 0; i < outputs.length; i++) {
-    const output = outputs[i] as Tensor
+  outputs.forEach((output, i) => {
     if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
-  }
+  })
   return node
 }
 
-/** What forward and backward of a custom function share. PyTorch's `ctx`. */
+/** What the forward and the backward of a custom function share. PyTorch's `ctx`. */
 export class FunctionContext {
-  /** Anything else that forward wants to hand to backward. */
+  /** Anything else that forward passes to backward. */
   [key: string]: unknown
   #saved: readonly Tensor[] = []
   #versions: readonly number[] = []
@@ -105,7 +102,7 @@ export class FunctionContext {
     this.#versions = tensors.map(versionOf)
   }
 
-  /** Says that these results have no gradient. */
+  /** Declares that these results have no gradient. */
   markNonDifferentiable(...tensors: Tensor[]): void {
     for (const tensor of tensors) this.#nonDifferentiable.add(tensor)
   }
@@ -115,7 +112,7 @@ export class FunctionContext {
     return this.#nonDifferentiable.has(tensor)
   }
 
-  /** The tensors given to saveForBackward. Throws AutogradError when one was modified in place since, or freed. */
+  /** The tensors given to saveForBackward. Throws AutogradError if they were freed, or one was modified in place since. */
   get savedTensors(): readonly Tensor[] {
     if (this.#freed) throw new AutogradError('ctx.savedTensors: freed by an earlier backward; pass { retainGraph: true } to that one.')
     this.#saved.forEach((tensor, i) => {
@@ -136,11 +133,11 @@ export class FunctionContext {
 
 /**
  * A custom differentiable function; PyTorch's `torch.autograd.Function`. Subclass it with static `forward(ctx, ...args)` and `backward(ctx, ...grads)`,
- * and call `YourClass.apply(...args)`. `backward` returns one gradient per argument of forward (null for those that are no tensors).
+ * and call `YourClass.apply(...args)`. `backward` returns one gradient per argument of forward (null for arguments that are not tensors).
  */
 // eslint-disable-next-line typescript/no-extraneous-class -- PyTorch's API: a namespace of two static methods that users override
 export class Function {
-  /** Computes the result from the arguments; nothing in it is recorded. */
+  /** Computes the result from the arguments. Operators in it are not recorded. */
   static forward(_ctx: FunctionContext, ..._args: never[]): Tensor | readonly Tensor[] {
     throw new ArgumentError(`${this.name}: define a static method forward(ctx, ...args).`)
   }
@@ -163,26 +160,25 @@ export class Function {
       dispatchState.gradEnabled = recording
     }
     if (!recording || !ctx.needsInputGrad.includes(true)) return result
-    const single = result instanceof Tensor
     // An argument that forward returns as it is must not become its own parent.
     const outputs = (result instanceof Tensor ? [result] : result).map((t) => (args.includes(t) ? detach(t) : t))
     const tensors = args.filter((arg) => arg instanceof Tensor)
     const positions = args.flatMap((arg, i) => (arg instanceof Tensor ? [i] : []))
     const backward = (grads: readonly (Tensor | null)[]): readonly (Tensor | null)[] => {
-      const full = grads.map((g, i) => g ?? zerosLike(outputs[i] as Tensor))
+      const full = outputs.map((output, i) => grads[i] ?? zerosLike(output))
       const returned = this.backward(ctx, ...(full as never[]))
       const list = returned instanceof Tensor || returned === null ? [returned] : returned
       return positions.map((i) => list[i] ?? null)
     }
-    const differentiable = outputs.map((t) => (ctx.isNonDifferentiable(t) ? null : t))
     const node = attachGradNode(outputs, tensors, backward, { name: `${this.name}Backward`, onRelease: () => ctx.free() })
     if (node !== null) {
-      outputs.forEach((t, i) => {
-        if (differentiable[i] !== null) return
-        t.requiresGrad = false
-        t.gradFn = null
-      })
+      for (const output of outputs) {
+        if (!ctx.isNonDifferentiable(output)) continue
+        output.requiresGrad = false
+        output.gradFn = null
+      }
     }
-    return single ? (outputs[0] as Tensor) : outputs
+    const [only] = outputs
+    return result instanceof Tensor && only !== undefined ? only : outputs
   }
 }

@@ -1,4 +1,4 @@
-// Grad mode: whether operators on tensors that require gradients are recorded.
+// Grad mode: whether operators on tensors that require grad are recorded.
 import { dispatchState } from '../dispatch/index.ts'
 
 /** Restores the previous grad mode when disposed: `using _ = noGrad()`. */
@@ -39,26 +39,26 @@ export function noGrad<T>(fn?: () => T): T | Disposable {
   return withGradMode(false, fn)
 }
 
-/** Records gradients inside {@link noGrad}. PyTorch's `torch.enable_grad`. */
+/** Records gradients, also inside {@link noGrad}. PyTorch's `torch.enable_grad`. */
 export function enableGrad(): Disposable
 export function enableGrad<T>(fn: () => T): T
 export function enableGrad<T>(fn?: () => T): T | Disposable {
   return withGradMode(true, fn)
 }
 
-/** As {@link noGrad}; PyTorch's `torch.inference_mode`. */
+/** The same as {@link noGrad}; PyTorch's `torch.inference_mode`. */
 export function inferenceMode(): Disposable
 export function inferenceMode<T>(fn: () => T): T
 export function inferenceMode<T>(fn?: () => T): T | Disposable {
   return withGradMode(false, fn)
 }
 
-/** Turns recording on or off from here on; dispose the result to go back. PyTorch's `torch.set_grad_enabled`. */
+/** Turns recording on or off from now on; disposing the result restores the previous mode. PyTorch's `torch.set_grad_enabled`. */
 export function setGradEnabled(enabled: boolean): Disposable {
   return new GradModeGuard(enabled)
 }
 
-/** Whether operators are recorded now. PyTorch's `torch.is_grad_enabled`. */
+/** Whether operators are recorded at the moment. PyTorch's `torch.is_grad_enabled`. */
 export function isGradEnabled(): boolean {
   return dispatchState.gradEnabled
 }

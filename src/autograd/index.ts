@@ -1,6 +1,5 @@
-// autograd: the tape, the engine, grad modes, custom functions. Importing it switches recording on.
+// autograd: the tape, the engine, grad modes, custom functions.
 export { AutogradError } from './errors.ts'
-export { autogradHandler } from './record.ts'
 export { backward, grad, gradBetween } from './engine.ts'
 export type { BackwardOptions } from './engine.ts'
 export { attachGradNode, Function, FunctionContext, FunctionNode } from './function.ts'
@@ -12,4 +11,5 @@ export { GradNode } from './node.ts'
 export type { Edge, GradHook } from './node.ts'
 export { OpNode } from './opNode.ts'
 export { versionOf } from './versions.ts'
-import './methods.ts'
+export { autogradMethods } from './methods.ts'
+export { installAutograd } from './record.ts'

@@ -10,55 +10,60 @@ import type { GradHook } from './node.ts'
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
-    /** Computes gradients and adds them to `.grad` of the leaves; `gradient` may be left out for one element. PyTorch's `Tensor.backward`. */
+    /** Computes gradients and adds them to `.grad` of the leaves; `gradient` may be left out for a tensor of one element. PyTorch's `Tensor.backward`. */
     backward(gradient?: Tensor | null, options?: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor }): void
     backward(options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor; readonly gradient?: Tensor | null }): void
     /** Starts (or stops) recording operators on this leaf; returns it. PyTorch's `requires_grad_`. */
     requiresGrad_(requiresGrad?: boolean): this
     /** Cuts this tensor from its history, in place. PyTorch's `detach_`. */
     detach_(): this
-    /** Keeps the gradient of a tensor that is no leaf in its `.grad`. */
+    /** Keeps the gradient of a tensor that is not a leaf in its `.grad`. */
     retainGrad(): void
-    /** Calls `hook` with the gradient in every backward pass; what it returns replaces the gradient. */
+    /** Calls `hook` with the gradient in every backward pass; a tensor that it returns replaces the gradient. */
     registerHook(hook: GradHook): RemovableHandle
   }
 }
 
 type TensorBackwardOptions = BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor; readonly gradient?: Tensor | null }
 
-Tensor.prototype.backward = function (this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
-  const options = second ?? (first === null || first === undefined || first instanceof Tensor ? {} : first)
-  checkOptions('Tensor.backward', options, ['gradient', 'retainGraph', 'createGraph', 'inputs'])
-  const { gradient, ...rest } = options
-  const grad = first instanceof Tensor ? first : (gradient ?? null)
-  backward([this], [grad], rest)
-}
+/** Methods that compute and control gradients. */
+export const autogradMethods = {
+  backward(this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
+    const options = second ?? (first === null || first === undefined || first instanceof Tensor ? {} : first)
+    checkOptions('Tensor.backward', options, ['gradient', 'retainGraph', 'createGraph', 'inputs'])
+    const { gradient, ...rest } = options
+    const grad = first instanceof Tensor ? first : (gradient ?? null)
+    backward([this], [grad], rest)
+  },
 
-Tensor.prototype.requiresGrad_ = function <T extends Tensor>(this: T, requiresGrad = true): T {
-  if (typeof requiresGrad !== 'boolean') throw new ArgumentError(`requiresGrad_: expected a boolean, got ${typeof requiresGrad}.`)
-  if (requiresGrad && !isDifferentiable(this)) {
-    throw new AutogradError(
-      `requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,
-    )
-  }
-  if (!requiresGrad && this.gradFn !== null) {
-    throw new AutogradError('requiresGrad_(false): this tensor is not a leaf, its history decides. Use detach() to cut it off.')
-  }
-  this.requiresGrad = requiresGrad
-  return this
-}
+  requiresGrad_<T extends Tensor>(this: T, requiresGrad = true): T {
+    if (typeof requiresGrad !== 'boolean') throw new ArgumentError(`requiresGrad_: expected a boolean, got ${typeof requiresGrad}.`)
+    if (requiresGrad && !isDifferentiable(this)) {
+      throw new AutogradError(
+        `requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,
+      )
+    }
+    if (!requiresGrad && this.gradFn !== null) {
+      throw new AutogradError(
+        'requiresGrad_(false): this tensor is not a leaf: whether it requires grad follows from its history. Use detach() to drop that.',
+      )
+    }
+    this.requiresGrad = requiresGrad
+    return this
+  },
 
-Tensor.prototype.detach_ = function <T extends Tensor>(this: T): T {
-  this.gradFn = null
-  this.outputNr = 0
-  this.requiresGrad = false
-  return this
-}
+  detach_<T extends Tensor>(this: T): T {
+    this.gradFn = null
+    this.outputNr = 0
+    this.requiresGrad = false
+    return this
+  },
 
-Tensor.prototype.retainGrad = function (this: Tensor): void {
-  retainGrad(this)
-}
+  retainGrad(this: Tensor): void {
+    retainGrad(this)
+  },
 
-Tensor.prototype.registerHook = function (this: Tensor, hook: GradHook): RemovableHandle {
-  return registerHook(this, hook)
+  registerHook(this: Tensor, hook: GradHook): RemovableHandle {
+    return registerHook(this, hook)
+  },
 }

@@ -1,6 +1,7 @@
-// The tape node of one operator call: keeps the call's arguments and results, and asks the operator's derivative for gradients.
+// The tape node of one operator call: keeps the arguments and results of the call, and asks the operator's derivative for gradients.
+import { anyTensor, isArgList } from '../dispatch/index.ts'
+import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
-import type { Arg, OpDef } from '../dispatch/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
@@ -11,7 +12,7 @@ import { versionOf } from './versions.ts'
 const NO_ARGS: readonly Arg[] = []
 const NO_TENSORS: readonly Tensor[] = []
 
-/** A stand-in for a saved tensor that was overwritten: its shape may be read, its data may not. Many derivatives need only the shape. */
+/** A stand-in for a saved tensor that was overwritten. Its shape may be read, its data may not: many derivatives need only the shape. */
 function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
   const stand = new Tensor(tensor.shape, tensor.dtype, null, tensor.strides, tensor.offset)
   stand.pending = {
@@ -28,12 +29,12 @@ function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
 export class OpNode extends GradNode {
   readonly op: OpDef
   args: readonly Arg[]
-  result: Tensor | readonly Tensor[]
-  /** Versions of the tensors among args, then of the results; null = all were 0 (an allocation less per operator). */
+  result: Result
+  /** Versions of the tensors among args, then of the results; null if all were 0 (that saves an allocation per operator). */
   readonly versions: readonly number[] | null
   released = false
 
-  constructor(op: OpDef, args: readonly Arg[], result: Tensor | readonly Tensor[], edges: EdgeList, versions: readonly number[] | null) {
+  constructor(op: OpDef, args: readonly Arg[], result: Result, edges: EdgeList, versions: readonly number[] | null) {
     super(edges, result instanceof Tensor ? 1 : result.length)
     this.op = op
     this.args = args
@@ -64,80 +65,63 @@ export class OpNode extends GradNode {
         `backward of ${op.qualname}: this operator has no derivative. Call detach() on its result if no gradient should flow through it.`,
       )
     }
-    const saved = this.checked()
-    const argNeeds = new Array<boolean>(args.length)
-    let slot = 0
-    for (let i = 0; i < args.length; i++) {
-      const arg = args[i] as Arg
-      if (arg instanceof Tensor) argNeeds[i] = needs[slot++] === true
-      else if (isTensorList(arg)) {
-        let any = false
-        for (const item of arg) if (item instanceof Tensor && needs[slot++] === true) any = true
-        argNeeds[i] = any
-      } else argNeeds[i] = false
-    }
-    const results = op.derivative(grads, { args: saved.args, outputs: saved.outputs, needs: argNeeds })
+    const results = op.derivative(grads, this.#context(needs))
+    // One gradient per edge: lists are flattened.
     const flat: (Tensor | null)[] = []
+    const add = (grad: Tensor | null, arg: Tensor): void => {
+      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, arg) : null)
+    }
     for (let i = 0; i < args.length; i++) {
-      const arg = args[i] as Arg
+      const arg = args[i]
       const result = results[i] ?? null
-      if (arg instanceof Tensor) flat.push(needs[flat.length] === true ? this.fit(result as Tensor | null, arg) : null)
-      else if (isTensorList(arg)) {
+      if (arg instanceof Tensor) add(result instanceof Tensor ? result : null, arg)
+      else if (isArgList(arg)) {
+        const list = result === null || result instanceof Tensor ? NO_TENSORS : result
         for (let j = 0; j < arg.length; j++) {
           const item = arg[j]
-          if (!(item instanceof Tensor)) continue
-          const grad = (result as readonly (Tensor | null)[] | null)?.[j] ?? null
-          flat.push(needs[flat.length] === true ? this.fit(grad, item) : null)
+          if (item instanceof Tensor) add(list[j] ?? null, item)
         }
       }
     }
     return flat
   }
 
-  /** Undoes broadcasting and promotion: the gradient has the argument's shape and dtype. */
-  private fit(grad: Tensor | null, arg: Tensor): Tensor | null {
-    if (grad === null) return null
-    let fitted = grad
-    if (!sameShape(fitted.shape, arg.shape)) fitted = sumToSize(fitted, arg.shape)
-    if (fitted.dtype !== arg.dtype) fitted = to(fitted, arg.dtype)
-    return fitted
-  }
-
-  /** Arguments and results as saved; those overwritten since then are replaced by stand-ins without data. */
-  private checked(): { args: readonly Arg[]; outputs: readonly Tensor[] } {
+  /** The call as its derivative sees it: tensors that were overwritten since then are replaced by stand-ins without data. `needs` is per edge. */
+  #context(needs: readonly boolean[]): DerivativeContext {
     const { op, versions } = this
-    const results = this.outputs
-    let { args } = this
-    let outputs = results
     let slot = 0
-    const check = (tensor: Tensor, what: string): Tensor => (versionOf(tensor) === (versions?.[slot++] ?? 0) ? tensor : overwritten(tensor, what, op))
-    for (let i = 0; i < args.length; i++) {
-      const arg = args[i] as Arg
-      const argName = op.schema.args[i]?.name ?? `#${i}`
-      let fresh: Arg = arg
-      if (arg instanceof Tensor) fresh = check(arg, `argument '${argName}'`)
-      else if (isTensorList(arg)) {
-        const items = arg.map((item, j) => (item instanceof Tensor ? check(item, `argument '${argName}[${j}]'`) : item))
-        fresh = items.some((item, j) => item !== arg[j]) ? items : arg
-      }
-      if (fresh !== arg) {
-        if (args === this.args) args = args.slice()
-        ;(args as Arg[])[i] = fresh
-      }
+    const check = (tensor: Tensor, what: () => string): Tensor => {
+      const saved = versions?.[slot++] ?? 0
+      return versionOf(tensor) === saved ? tensor : overwritten(tensor, what(), op)
     }
-    for (let i = 0; i < outputs.length; i++) {
-      const output = outputs[i] as Tensor
-      const fresh = check(output, `result ${i}`)
-      if (fresh !== output) {
-        if (outputs === results) outputs = outputs.slice()
-        ;(outputs as Tensor[])[i] = fresh
-      }
+    const nameOf = (i: number): string => op.schema.args[i]?.name ?? `#${i}`
+    const args: Arg[] = []
+    const argNeeds: boolean[] = []
+    let edge = 0
+    for (let i = 0; i < this.args.length; i++) {
+      const arg = this.args[i] ?? null
+      const first = edge
+      if (arg instanceof Tensor) {
+        edge++
+        args.push(check(arg, () => `argument '${nameOf(i)}'`))
+      } else if (isArgList(arg) && anyTensor(arg)) {
+        const checked = arg.map((item, j) => {
+          if (!(item instanceof Tensor)) return item
+          edge++
+          return check(item, () => `argument '${nameOf(i)}[${j}]'`)
+        })
+        args.push(checked)
+      } else args.push(arg)
+      let wanted = false
+      for (let e = first; e < edge; e++) wanted ||= needs[e] === true
+      argNeeds.push(wanted)
     }
-    return { args, outputs }
+    return { args, outputs: this.outputs.map((output, i) => check(output, () => `result ${i}`)), needs: argNeeds }
   }
 }
 
-/** A list argument that may hold tensors (Tensor[], Tensor?[]), not one of sizes. */
-export function isTensorList(arg: Arg): arg is readonly Arg[] {
-  return Array.isArray(arg) && arg.some((item) => item instanceof Tensor)
+/** Undoes broadcasting and promotion: the gradient gets the shape and dtype of the argument. */
+function fit(grad: Tensor, arg: Tensor): Tensor {
+  const summed = sameShape(grad.shape, arg.shape) ? grad : sumToSize(grad, arg.shape)
+  return summed.dtype === arg.dtype ? summed : to(summed, arg.dtype)
 }

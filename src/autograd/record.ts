@@ -1,5 +1,5 @@
-// Recording: what happens above the modes when an operator is called on tensors that require gradients. Registers itself with the dispatcher.
-import { dispatchBelowAutograd, dispatchState } from '../dispatch/index.ts'
+// Recording: what happens above the modes when an operator is called on tensors that require grad.
+import { anyRequiresGrad, dispatchBelowAutograd, dispatchState, isArgList, tensorAt } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -9,14 +9,16 @@ import type { EdgeList } from './node.ts'
 import { OpNode } from './opNode.ts'
 import { raiseVersion, versionOf } from './versions.ts'
 
-/** Operators without a derivative whose results do not depend differentiably on their arguments; any other one fails in backward, not silently. */
+/** Whether an operator without derivative has results that do not depend differentiably on its arguments. Any other one fails in backward, not silently. */
 function cutsGradient(op: OpDef): boolean {
   return op.derivative === null && (op.tags.has('creation') || op.tags.has('random') || op.name === 'detach')
 }
 
-// A view of a tensor that was rebased by an in-place operator after the view was made has a stale history: its data changed, its gradFn does not know.
+/**
+ * Throws AutogradError if an in-place operator changed the base of a view after the view was made: its data is new then, but its history is not.
+ */
 function checkViewIsFresh(op: OpDef, view: Tensor): void {
-  let base = view.viewBase as Tensor
+  let base = view
   while (base.viewBase !== null) base = base.viewBase
   const { gradFn } = base
   let node: unknown = view.gradFn
@@ -33,17 +35,17 @@ function pushEdges(op: OpDef, args: readonly Arg[], edges: EdgeList): void {
     if (arg instanceof Tensor) {
       pushEdge(edges, arg)
       if (arg.viewBase !== null && arg.gradFn !== null) checkViewIsFresh(op, arg)
-    } else if (Array.isArray(arg)) pushEdges(op, arg as readonly Arg[], edges)
+    } else if (isArgList(arg)) pushEdges(op, arg, edges)
   }
 }
 
-/** Whether every tensor is as it was created. */
+/** Whether no tensor has been written to since it was created. */
 function allUntouched(args: readonly Arg[]): boolean {
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (arg instanceof Tensor) {
       if (versionOf(arg) !== 0) return false
-    } else if (Array.isArray(arg) && !allUntouched(arg as readonly Arg[])) return false
+    } else if (isArgList(arg) && !allUntouched(arg)) return false
   }
   return true
 }
@@ -51,14 +53,14 @@ function allUntouched(args: readonly Arg[]): boolean {
 function pushVersions(args: readonly Arg[], versions: number[]): number[] {
   for (const arg of args) {
     if (arg instanceof Tensor) versions.push(versionOf(arg))
-    else if (Array.isArray(arg)) pushVersions(arg as readonly Arg[], versions)
+    else if (isArgList(arg)) pushVersions(arg, versions)
   }
   return versions
 }
 
 const argVersions = (args: readonly Arg[]): number[] | null => (allUntouched(args) ? null : pushVersions(args, []))
 
-/** Versions of the arguments and then of the results; null when all are 0. */
+/** Versions of the arguments and then of the results; null if all are 0. */
 function withResults(before: number[] | null, args: readonly Arg[], result: Result): readonly number[] | null {
   const results = result instanceof Tensor ? [result] : result
   if (before === null && (result instanceof Tensor ? versionOf(result) === 0 : allUntouched(result))) return null
@@ -67,7 +69,7 @@ function withResults(before: number[] | null, args: readonly Arg[], result: Resu
 }
 
 function below(op: OpDef, args: readonly Arg[], recording: boolean): Result {
-  // A kernel written with operators must not record a second tape inside.
+  // A kernel that is written with operators must not record a second tape.
   const outer = dispatchState.gradEnabled
   const outerRecording = dispatchState.recording
   dispatchState.gradEnabled = false
@@ -87,7 +89,7 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   const before = argVersions(args)
   const result = below(op, args, true)
   if (result instanceof Tensor) {
-    // `contiguous` and the like may return their argument itself: it has its history already.
+    // An operator such as `contiguous` may return its argument itself, which has its history already.
     if (dtypeInfo[result.dtype].floating && !args.includes(result))
       setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
     return result
@@ -95,20 +97,15 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   const outputs = result
   if (!outputs.some((t) => dtypeInfo[t.dtype].floating)) return outputs
   const node = new OpNode(op, args, outputs, edges, withResults(before, args, outputs))
-  for (let i = 0; i < outputs.length; i++) {
-    const output = outputs[i] as Tensor
+  outputs.forEach((output, i) => {
     if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
-  }
+  })
   return outputs
 }
 
-function needsGrad(args: readonly Arg[]): boolean {
-  return args.some((arg) => (arg instanceof Tensor ? arg.requiresGrad : Array.isArray(arg) && needsGrad(arg as readonly Arg[])))
-}
-
 function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
-  const self = args[0] as Tensor
-  if (!(dispatchState.gradEnabled && needsGrad(args))) return write(op, args, self, false)
+  const self = tensorAt(args, 0)
+  if (!(dispatchState.gradEnabled && anyRequiresGrad(args))) return write(op, args, self, false)
   if (self.requiresGrad && self.gradFn === null) {
     throw new AutogradError(
       `${op.qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
@@ -137,14 +134,17 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
 function write(op: OpDef, args: readonly Arg[], self: Tensor, recording: boolean): Result {
   const before = versionOf(self)
   const result = below(op, args, recording)
-  // A mode has recorded the write and will perform it later; what was saved of self is stale from now on all the same.
+  // If a mode has recorded the write to perform it later, what was saved of self is stale from now on all the same.
   if (versionOf(self) === before) raiseVersion(self)
   return result
 }
 
 /** Autograd's part of `dispatch`. */
-export function autogradHandler(op: OpDef, args: readonly Arg[]): Result {
+function autogradHandler(op: OpDef, args: readonly Arg[]): Result {
   return op.functional === null ? record(op, args) : recordInPlace(op, op.functional, args)
 }
 
-dispatchState.autograd = autogradHandler
+/** Makes the dispatcher record operators on the tape. */
+export function installAutograd(): void {
+  dispatchState.autograd = autogradHandler
+}

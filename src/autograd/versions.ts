@@ -1,5 +1,5 @@
-// Versions of tensors: how autograd notices that a saved tensor was overwritten between forward and backward.
-// A storage counts its own writes. Tensors without storage (fake, or pending in a capture) have their writes counted here, by their base.
+// Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
+// A storage counts its own writes. Writes to tensors without storage (fake, or pending in a capture) are counted here, per base.
 import type { Tensor } from '../tensor/index.ts'
 
 const writesWithoutStorage = new WeakMap<Tensor, number>()
@@ -11,14 +11,14 @@ const baseOf = (tensor: Tensor): Tensor => {
   return base
 }
 
-/** Number of in-place writes that the tensor's memory has seen. */
+/** The number of in-place writes to the tensor's memory. */
 export function versionOf(tensor: Tensor): number {
   const stored = tensor.storage === null ? 0 : tensor.storage.version
-  // Counted before the data was computed: the storage that a pending tensor gets later starts at 0.
+  // Writes that were recorded before the data was computed: the storage that a pending tensor gets later starts at 0.
   return anyWriteWithoutStorage ? stored + (writesWithoutStorage.get(baseOf(tensor)) ?? 0) : stored
 }
 
-/** Counts one write that a mode has recorded and not performed. A mode that performs it later must not raise the version again. */
+/** Counts a write that a mode has recorded but not performed. A mode that performs it later must not raise the version again. */
 export function raiseVersion(tensor: Tensor): void {
   if (tensor.storage !== null) {
     tensor.storage.version++

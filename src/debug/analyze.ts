@@ -1,6 +1,6 @@
-// Where do the numbers go wrong first? Compiles every prefix of a graph and compares each intermediate value with eager and float64.
-// PyTorch's repro `analyze`; the quickest accuracy tool, no minification needed.
-import { lookupBackend, withConfig } from '../dynamo/index.ts'
+// Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
+// PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
+import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -8,19 +8,17 @@ import { config } from '../dynamo/index.ts'
 import { same } from './same.ts'
 import { castToFp64, cloneInput } from './twoModels.ts'
 
-/** Reports, one line per intermediate whose compiled value diverges: `DIVERGED at name: reason`; and nondeterminism. "No divergence found" if none. */
+/** A report with a line for each intermediate value that diverges (`DIVERGED at name: reason`) or differs between two runs; "No divergence found" if none does. */
 export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string): string {
   return withConfig({ reproAfter: null }, () => {
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)
-    const compiled = lookupBackend(backend)(exposed.deepCopy({ shareTensors: true }), inputs.map(cloneInput)) as (
-      ...i: readonly unknown[]
-    ) => readonly unknown[]
-    const values = compiled(...inputs.map(cloneInput))
-    const again = compiled(...inputs.map(cloneInput))
-    const eager = new Interpreter(exposed).run(...inputs.map(cloneInput)) as readonly unknown[]
+    const compiled = runnable(lookupBackend(backend)(exposed.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
+    const values = listOf(compiled(...inputs.map(cloneInput)))
+    const again = listOf(compiled(...inputs.map(cloneInput)))
+    const eager = listOf(new Interpreter(exposed).run(...inputs.map(cloneInput)))
     const wide = castToFp64(exposed, inputs)
-    const fp64 = new Interpreter(wide.gm).run(...wide.inputs) as readonly unknown[]
+    const fp64 = listOf(new Interpreter(wide.gm).run(...wide.inputs))
     const lines: string[] = []
     names.forEach((name, i) => {
       if (!(eager[i] instanceof Tensor)) return
@@ -32,6 +30,9 @@ export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: st
     return lines.length === 0 ? `No divergence found in ${names.length} intermediate values.` : lines.join('\n')
   })
 }
+
+/** The outputs of a graph that returns a list. */
+const listOf = (outputs: unknown): readonly unknown[] => (Array.isArray(outputs) ? outputs : [outputs])
 
 const intermediates = (graph: Graph): Node[] =>
   [...graph.nodes].filter((n) => n.op === 'call_function' || n.op === 'call_method' || n.op === 'call_module')

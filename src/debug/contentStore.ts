@@ -1,5 +1,5 @@
 // Inputs of a repro on disk, addressed by content: one file per storage, named by the SHA-1 of its bytes, written once.
-// A repro script rebuilds its inputs from them with `reader.storage(hash, nbytes)` and `reader.tensor(buf, shape, …)`.
+// A repro script rebuilds its inputs with `reader.storage(hash, nbytes)` and `reader.tensor(buf, shape, …)`.
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -12,8 +12,8 @@ import { log } from './log.ts'
 import { nodeModule } from './node.ts'
 import { toPlain, windowNumel } from './values.ts'
 
-/** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash where there is no crypto module. */
-export function contentHash(bytes: Uint8Array): string {
+/** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash if there is no crypto module. */
+function contentHash(bytes: Uint8Array): string {
   const crypto = nodeModule('node:crypto')
   if (crypto !== null) return crypto.createHash('sha1').update(bytes).digest('hex')
   let low = 0x811c9dc5
@@ -38,7 +38,7 @@ export class InputWriter {
     this.#dir = dir
   }
 
-  /** Adds one input. Throws ArgumentError for a value that is neither a tensor nor a number: at dump time, not at load time. */
+  /** Adds one input. Throws ArgumentError, when the repro is written, for a value that is neither a tensor nor a number. */
   add(name: string, value: unknown): void {
     this.#lines.push(`${this.expression(name, value)} // ${name}`)
   }
@@ -69,7 +69,7 @@ export class InputWriter {
   }
 }
 
-/** A storage that was loaded, or that will be random because its file is missing. */
+/** A storage that was loaded; `bytes` is null, and the data random, if its file is missing. */
 export interface LoadedStorage {
   readonly bytes: Uint8Array | null
   readonly nbytes: number

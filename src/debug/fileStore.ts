@@ -1,4 +1,5 @@
 // Where dumps go: the file system in Node, memory in a browser (the page offers the files for download).
+import { hostProcess } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
 export interface FileStore {
@@ -63,7 +64,7 @@ export function setFileStore(store: FileStore): FileStore {
 export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/\/+/g, '/')
 
 /** The working directory; '' in a browser. */
-export const workingDirectory = (): string => (globalThis as { process?: { cwd?: () => string } }).process?.cwd?.() ?? ''
+export const workingDirectory = (): string => hostProcess()?.cwd?.() ?? ''
 
 let runDirectory: string | null = null
 
@@ -74,7 +75,7 @@ export function debugDirectory(root: string | null): string {
       .toISOString()
       .replace(/[-:T.]/g, '_')
       .replace('Z', '')
-    const pid = (globalThis as { process?: { pid?: number } }).process?.pid ?? 0
+    const pid = hostProcess()?.pid ?? 0
     runDirectory = `run_${stamp}-pid_${pid}`
   }
   return joinPath(root ?? joinPath(workingDirectory(), 'tensorfx_compile_debug'), runDirectory)

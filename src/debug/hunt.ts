@@ -1,4 +1,4 @@
-// From a failure to its smallest form: the minifier, its candidates judged in isolation where that is possible, every step kept as a script.
+// From a failure to its smallest form: the minifier, with candidates judged in isolation if possible, and every step kept as a script.
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { backendImports } from '../dynamo/index.ts'
@@ -22,16 +22,16 @@ export interface HuntOptions {
   readonly accuracy?: FailureSpec['accuracy']
   /** Only errors whose text contains this. */
   readonly checkStr?: string | null
-  /** The error that is hunted (`signatureOf`); default any. */
+  /** Which error counts (`signatureOf`); default any. */
   readonly signature?: string | null
   readonly onlyFwd?: boolean
-  /** Judge candidates outside this process. Default true where there is a way: child processes in Node, `startHelper` in browsers. */
+  /** Judge candidates outside this process. Default true if possible: with child processes in Node, with `startHelper` in browsers. */
   readonly isolate?: boolean
   /** How to start an isolated helper; default a child process in Node. */
   readonly startHelper?: StartHelper
   /** Milliseconds before a candidate counts as hanging. Default 30,000. */
   readonly timeoutMs?: number
-  /** A death or hang of the isolated process is the failure that is hunted. Default false. */
+  /** A death or hang of the isolated process counts as the failure. Default false. */
   readonly deathFails?: boolean
   readonly maxGranularity?: number
   readonly skipSanity?: boolean
@@ -120,7 +120,7 @@ function whyNotIsolated(
   imports: readonly string[] | null,
 ): string | null {
   if (options.isolate === false) return 'isolate is false'
-  if (start === null) return 'there are no child processes here (pass startHelper)'
+  if (start === null) return 'there are no child processes here; pass startHelper'
   if (imports === null) return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
   return whyNotShippable(gm, inputs)
 }
@@ -146,7 +146,7 @@ export function dumpCheckpoint(
     writeRepro(store, copy, saveDir, gm, inputs, options)
     return copy
   } catch (error) {
-    log.warning(`No write permissions for ${copy} (${(error as Error).message})`)
+    log.warning(`No write permissions for ${copy} (${error instanceof Error ? error.message : String(error)})`)
     return script
   }
 }

@@ -1,6 +1,6 @@
-// The predicate of the debugger: does this graph, compiled by this backend, still fail in the way that is being hunted?
-// The minifier asks it about every candidate, in this process or in an isolated one.
-import { lookupBackend, withConfig } from '../dynamo/index.ts'
+// The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
+// isolated one.
+import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
@@ -14,22 +14,22 @@ export interface FailureSpec {
   readonly accuracy: 'none' | 'accuracy' | 'strict_accuracy'
   /** Only errors whose text contains this count. */
   readonly checkStr: string | null
-  /** The error being hunted, from {@link signatureOf}; null accepts any error. */
+  /** Which error counts, from {@link signatureOf}; null: any. */
   readonly signature: string | null
   /** Skip the backward. */
   readonly onlyFwd: boolean
 }
 
-/** What happened. `unrelated` is a failure of another kind: it must not steer the minifier. */
+/** What happened. `unrelated` is a failure of another kind, which must not mislead the minifier. */
 export interface Outcome {
   readonly status: 'fails' | 'passes' | 'unrelated'
   readonly message: string
 }
 
 /** A backend's compiled call as a function of the inputs. */
-export function compileWith(backend: string | Backend, gm: GraphModule, inputs: readonly unknown[]): (...inputs: readonly unknown[]) => unknown {
+function compileWith(backend: string | Backend, gm: GraphModule, inputs: readonly unknown[]): (...inputs: readonly unknown[]) => unknown {
   const fn = typeof backend === 'string' ? lookupBackend(backend) : backend
-  return fn(gm, inputs) as (...inputs: readonly unknown[]) => unknown
+  return runnable(fn(gm, inputs))
 }
 
 /** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
@@ -54,7 +54,7 @@ function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureS
     if (spec.checkStr !== null && !message.includes(spec.checkStr))
       return { status: 'unrelated', message: `the error does not contain '${spec.checkStr}': ${message}` }
     if (spec.checkStr === null && spec.signature !== null && signatureOf(error) !== spec.signature)
-      return { status: 'unrelated', message: `another error than the one hunted: ${message}` }
+      return { status: 'unrelated', message: `a different error: ${message}` }
     return { status: 'fails', message }
   }
   return { status: 'passes', message: 'compiled and ran' }
@@ -81,8 +81,8 @@ export function describe(error: unknown): string {
 }
 
 /**
- * What makes two errors the same bug: the class and code of the innermost cause, and its first line with numbers, names and quoted parts masked.
- * (PyTorch compares texts by similarity above 0.5, which lets unrelated errors derail the search.)
+ * Two errors with the same signature count as the same bug: class and code of the innermost cause, and its first line with numbers, names and quoted parts
+ * masked. (PyTorch compares texts by similarity above 0.5, so that unrelated errors can mislead the search.)
  */
 export function signatureOf(error: unknown): string {
   let inner = error

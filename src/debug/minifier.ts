@@ -1,5 +1,5 @@
-// The minifier: shrinks a failing graph, and its inputs, to a small one that still fails. Six strategies, tried from coarse to fine until none
-// makes progress. It takes any predicate; what "fails" means is the caller's business. PyTorch's functorch.compile.minifier.
+// The minifier: shrinks a failing graph, and its inputs, to a small one that still fails, with six strategies from coarse to fine until none makes
+// progress. The caller's predicate says what "fails" means. PyTorch's functorch.compile.minifier.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Graph } from '../fx/index.ts'
@@ -7,11 +7,11 @@ import { captureValues } from './concreteValues.ts'
 import { strategies } from './strategies.ts'
 import type { ReproState, Strategy, Tester } from './strategies.ts'
 
-/** Whether the candidate still fails in the way that is being hunted. */
+/** Whether the candidate still fails in the same way. */
 export type ModuleFails = (gm: GraphModule, inputs: readonly unknown[]) => boolean | Promise<boolean>
 
 export interface MinifierOptions {
-  /** Called with every state that was reached, first the original. */
+  /** Called with every state that is reached, the original first. */
   readonly dumpState?: (gm: GraphModule, inputs: readonly unknown[]) => void
   /** Receives PyTorch's progress lines ("Strategy: Truncate suffix (G: 8) (13 nodes, 1 inputs)"). */
   readonly print?: (line: string) => void
@@ -33,7 +33,7 @@ export interface MinifierStep {
 export interface MinifierResult {
   readonly gm: GraphModule
   readonly inputs: readonly unknown[]
-  /** How often the predicate ran; a candidate that was already judged is not judged again. */
+  /** How often the predicate ran; no candidate is judged twice. */
   readonly queries: number
   /** The path from the original (first entry) to the result. */
   readonly steps: readonly MinifierStep[]
@@ -50,7 +50,7 @@ const OPTIONS = new Set(['dumpState', 'print', 'skipSanity', 'maxGranularity'])
 
 /**
  * Shrinks `failing` while `moduleFails` stays true. One input per placeholder. Neither the module nor the inputs are changed.
- * Throws MinifierError when the original does not fail, ArgumentError for bad options.
+ * Throws MinifierError if the original does not fail, ArgumentError for bad options.
  */
 export async function minifier(
   failing: GraphModule,
@@ -111,7 +111,7 @@ class Minifier {
     return { gm, inputs: state.inputs, queries: this.#queries, steps: this.#steps }
   }
 
-  /** One round: the first strategy that makes progress, from the coarsest granularity down. Null when none does. */
+  /** One round: the first strategy that makes progress, from the coarsest granularity down. Null if none does. */
   async #step(state: ReproState): Promise<ReproState | null> {
     const coarsest = Math.min(2 ** Math.floor(Math.log2(state.graph.nodes.length)), this.#maxGranularity)
     for (let granularity = coarsest; granularity >= 1; granularity /= 2) {
@@ -178,7 +178,7 @@ class Minifier {
 }
 
 /** How many values the graph returns. */
-export function outputCount(graph: Graph): number {
+function outputCount(graph: Graph): number {
   const value = graph.outputNode().args[0]
   return Array.isArray(value) ? value.length : 1
 }

@@ -1,4 +1,5 @@
-// Node's built-in modules, where there are any: the debugger writes files and starts processes there, and does neither in a browser.
+// Node's built-in modules. The debugger writes files and starts processes in Node, and does neither in a browser.
+import { hostProcess } from '../protocol/index.ts'
 
 interface BuiltinModules {
   'node:fs': typeof import('node:fs')
@@ -11,6 +12,5 @@ interface BuiltinModules {
 
 /** A built-in module, or null in a browser. */
 export function nodeModule<K extends keyof BuiltinModules>(name: K): BuiltinModules[K] | null {
-  const host = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } }
-  return (host.process?.getBuiltinModule?.(name) as BuiltinModules[K] | undefined) ?? null
+  return (hostProcess()?.getBuiltinModule?.(name) as BuiltinModules[K] | undefined) ?? null
 }

@@ -1,8 +1,8 @@
 // The repro script: a graph as a readable program that runs by itself, with the code that loads its inputs.
 import { VERSION } from '../version.ts'
 import type { GraphModule } from '../fx/index.ts'
-import { targetInfo } from '../protocol/index.ts'
-import { config, configDifferences } from '../dynamo/index.ts'
+import { hostProcess, targetInfo } from '../protocol/index.ts'
+import { configDifferences } from '../dynamo/index.ts'
 import { InputWriter } from './contentStore.ts'
 import { joinPath } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
@@ -28,7 +28,7 @@ export function writeRepro(
   options: ReproOptions,
 ): string {
   const writer = new InputWriter(store, saveDir)
-  const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target as string)
+  const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
   inputs.forEach((value, i) => writer.add(names[i] ?? `arg${i}`, value))
   const text = reproText(gm, writer, path, saveDir, store, options)
   store.write(path, text)
@@ -38,8 +38,7 @@ export function writeRepro(
 function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: string, store: FileStore, options: ReproOptions): string {
   const attributes = new InputWriter(store, saveDir)
   const members = attributePaths(gm).map(
-    (name) =>
-      `this.registerBuffer('${name}', ${attributes.expression(name, (gm as unknown as Record<string, unknown>)[name]).replace('reader.tensor', 'reader.load')})`,
+    (name) => `this.registerBuffer('${name}', ${attributes.expression(name, gm.attribute(name)).replace('reader.tensor', 'reader.load')})`,
   )
   const constructor =
     members.length === 0
@@ -88,27 +87,28 @@ function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: 
 
 function configLines(): string[] {
   const entries = Object.entries(configDifferences()).filter(([key]) => key !== 'reproAfter' && key !== 'reproLevel')
-  void config
   return entries.length === 0 ? [] : [`Object.assign(config, ${JSON.stringify(Object.fromEntries(entries))})`, '']
 }
 
 const usesOperator = (gm: GraphModule): boolean =>
   [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
 
-const attributePaths = (gm: GraphModule): string[] => [...new Set(gm.graph.findNodes({ op: 'get_attr' }).map((n) => n.target as string))]
+const attributePaths = (gm: GraphModule): string[] => [
+  ...new Set(gm.graph.findNodes({ op: 'get_attr' }).flatMap((n) => (n.op === 'get_attr' ? [n.target] : []))),
+]
 
 const runtimeVersion = (): string => {
-  const version = (globalThis as { process?: { version?: string } }).process?.version
+  const version = hostProcess()?.version
   return version === undefined ? '' : ` on Node ${version}`
 }
 
-/** `tensorfx` where that resolves from the script's folder, else the address of this very package. */
+/** `tensorfx` if that resolves from the script's folder, otherwise the address of this package. */
 function packageSpecifier(entry: string, scriptPath: string): string {
   const specifier = entry === '' ? 'tensorfx' : `tensorfx/${entry}`
   const modules = nodeModule('node:module')
   const urls = nodeModule('node:url')
   if (modules === null || urls === null) return specifier
-  const here = new URL(entry === '' ? '../index.js' : `../${entry}/index.js`, import.meta.url).href.replace('/src/', '/dist/')
+  const here = new URL(entry === '' ? '../index.js' : `../entries/${entry}.js`, import.meta.url).href.replace('/src/', '/dist/')
   try {
     const found = modules.createRequire(urls.pathToFileURL(scriptPath)).resolve(specifier)
     if (urls.pathToFileURL(found).href === here) return specifier
@@ -125,7 +125,7 @@ function relativePath(from: string, to: string): string {
   return `${relative.startsWith('.') ? relative : `./${relative}`}/`
 }
 
-/** Where the script and its storages of one dump lie. */
+/** Where the script and the storages of a dump are. */
 export interface DumpPaths {
   readonly script: string
   readonly saveDir: string

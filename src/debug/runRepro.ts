@@ -1,9 +1,10 @@
-// What a repro script calls: rebuilds the graph and its inputs, and runs, minifies or analyzes it. PyTorch's torch._dynamo.repro.*.run_repro.
+// The function that a repro script calls: it rebuilds the graph and its inputs, and runs, minifies or analyzes it. PyTorch's torch._dynamo.repro.*.run_repro.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { symbolicTrace } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
-import { lookupBackend } from '../dynamo/index.ts'
+import { hostProcess } from '../protocol/index.ts'
+import { lookupBackend, runnable } from '../dynamo/index.ts'
 import { analyze } from './analyze.ts'
 import { InputReader } from './contentStore.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
@@ -12,9 +13,9 @@ import type { FailureSpec } from './judge.ts'
 import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
 import { nodeModule } from './node.ts'
 
-/** The compiled model computes something else than the graph. */
+/** The compiled model does not compute what the graph computes. */
 export class AccuracyError extends TensorfxError {
-  /** The minifier's script, when one was written. */
+  /** The path of the minifier's script, if one was written. */
   minifierPath: string | null = null
 
   constructor(message: string) {
@@ -44,16 +45,16 @@ const USAGE = `usage: node repro.mjs [run | minify | analyze] [options]
   run              compile and run once; fails as the original did (default in repro scripts)
   minify           shrink the graph (default in minifier launchers)
   analyze          compare every intermediate value with eager and float64
-  --accuracy       hunt accuracy, judged against float64      --strict-accuracy  any difference counts
-  --no-accuracy    hunt errors                                --check-str S      only errors that contain S
+  --accuracy       wrong numbers count, judged by float64     --strict-accuracy  any difference counts
+  --no-accuracy    errors count                               --check-str S      only errors that contain S
   --isolate        judge candidates in a child process (default)   --no-isolate  in this process
   --max-granularity N   largest step, a power of two          --timeout-ms N     per candidate
-  --save-dir DIR   where the inputs lie                       --no-save-dir      random inputs
+  --save-dir DIR   where the inputs are                       --no-save-dir      random inputs
   --backend NAME   another backend                            --only-fwd         no backward`
 
 /** Runs a repro script's module as its command line says. Throws what the failure throws. */
 export async function runRepro(Root: new (reader: InputReader) => Module, loadArgs: LoadArgs, options: RunReproOptions): Promise<void> {
-  const argv = (globalThis as { process?: { argv?: readonly string[] } }).process?.argv?.slice(2) ?? []
+  const argv = hostProcess()?.argv?.slice(2) ?? []
   const chosen = parseCommandLine(argv, options)
   if (chosen === null) {
     console.log(USAGE)
@@ -62,7 +63,7 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   if ((loadArgs.version ?? 0) > 0)
     throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
   const reader = new InputReader(chosen.saveDir === null ? null : fileStore(), chosen.saveDir)
-  const gm = symbolicTrace(new Root(reader)) as GraphModule
+  const gm = symbolicTrace(new Root(reader))
   loadArgs(reader)
   const inputs: readonly unknown[] = reader.args
   if (chosen.command === 'analyze') {
@@ -106,7 +107,7 @@ interface CommandLine {
 function parseCommandLine(argv: readonly string[], options: RunReproOptions): CommandLine | null {
   const line: CommandLine = { ...options, saveDir: pathOf(options.saveDir), isolate: true, maxGranularity: null, timeoutMs: 30_000 }
   for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] as string
+    const word = argv[i] ?? ''
     const value = (): string => {
       const next = argv[++i]
       if (next === undefined) throw new ArgumentError(`${word} needs a value.\n${USAGE}`)
@@ -137,7 +138,7 @@ function pathOf(dir: URL | string | null): string | null {
 }
 
 function runOnce(gm: GraphModule, inputs: readonly unknown[], line: CommandLine): void {
-  const compiled = lookupBackend(line.backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)) as (...i: readonly unknown[]) => unknown
+  const compiled = runnable(lookupBackend(line.backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
   if (line.accuracy === 'none') {
     runFwdMaybeBwd(compiled, inputs, { onlyFwd: line.onlyFwd })
     console.log('The repro ran without an error.')
@@ -146,5 +147,5 @@ function runOnce(gm: GraphModule, inputs: readonly unknown[], line: CommandLine)
   const strict = line.accuracy === 'strict_accuracy'
   if (!sameTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict }))
     throw new AccuracyError('Bad accuracy detected')
-  console.log('The repro ran; its numbers are right.')
+  console.log('The repro ran, and its numbers are right.')
 }

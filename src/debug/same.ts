@@ -14,7 +14,7 @@ export interface SameOptions {
   readonly exactDtype?: boolean
   /** Differences in integers and booleans do not count. Default false. */
   readonly ignoreNonFp?: boolean
-  /** Compare the direction only: cosine similarity of at least 0.99. Default false. */
+  /** Compare only the direction: a cosine similarity of at least 0.99 passes. Default false. */
   readonly cosSimilarity?: boolean
   /** Where reasons for a difference go; default the debug log. */
   readonly logError?: (message: string) => void
@@ -23,9 +23,8 @@ export interface SameOptions {
 const KNOWN = new Set(['tol', 'equalNan', 'exactDtype', 'ignoreNonFp', 'cosSimilarity', 'logError'])
 
 /**
- * Whether `res` equals `ref` within tolerance. Nested arrays, plain objects, Maps, tensors and numbers; anything else by `Object.is`.
- * With `fp64Ref` (the same computation in float64) a result that differs from `ref` still passes when it is about as near to the truth as
- * `ref` is: `rmse(fp64, res) <= multiplier * rmse(fp64, ref) + tol / 10`. Throws ArgumentError for an unknown option.
+ * Whether `res` equals `ref` within tolerance: nested arrays, plain objects, Maps, tensors and numbers; other values are compared by `Object.is`.
+ * With `fp64Ref` (the same computation in float64) a result that differs from `ref` still passes if it is about as close to float64 as `ref` is: `rmse(fp64, res) <= multiplier * rmse(fp64, ref) + tol / 10`. Throws ArgumentError for an unknown option.
  */
 export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, options: SameOptions = {}): boolean {
   for (const key of Object.keys(options)) {
@@ -41,19 +40,18 @@ export function rmse(ref: Tensor, res: Tensor): number {
 
 type Numbers = ArrayLike<number>
 
+/** NaN if there is no such element, so that a comparison fails. */
+const at = (numbers: Numbers, i: number): number => numbers[i] ?? Number.NaN
+
 function rmseOf(a: Numbers, b: Numbers): number {
   let sum = 0
-  for (let i = 0; i < a.length; i++) {
-    const d = (a[i] as number) - (b[i] as number)
-    sum += d * d
-  }
+  for (let i = 0; i < a.length; i++) sum += (at(a, i) - at(b, i)) ** 2
   return Math.sqrt(sum / a.length)
 }
 
 function allClose(a: Numbers, b: Numbers, tol: number, equalNan: boolean): boolean {
   for (let i = 0; i < a.length; i++) {
-    const x = a[i] as number
-    const y = b[i] as number
+    const [x, y] = [at(a, i), at(b, i)]
     if (x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y))) continue
     if (!(Math.abs(x - y) <= tol + tol * Math.abs(x))) return false
   }
@@ -127,7 +125,7 @@ class Comparison {
     if (allClose(ref, res, tol, equalNan)) return true
     if (fp64Tensor === null) return this.#fail(`Accuracy failed: allclose not within tol=${tol}`)
     const fp64 = fp64Tensor.toTypedArray()
-    // A reference that has lost its way (NaN) does not accuse a result that agrees with float64.
+    // If the reference has NaNs, a result that agrees with float64 is right.
     if (hasNaN(ref) && !hasNaN(res) && allClose(fp64, res, 0.04, false)) return true
     const refError = rmseOf(fp64, ref)
     const resError = rmseOf(fp64, res)
@@ -146,16 +144,17 @@ class Comparison {
     let a = 0
     let b = 0
     for (let i = 0; i < ref.length; i++) {
-      dot += (ref[i] as number) * (res[i] as number)
-      a += (ref[i] as number) ** 2
-      b += (res[i] as number) ** 2
+      const [x, y] = [at(ref, i), at(res, i)]
+      dot += x * y
+      a += x ** 2
+      b += y ** 2
     }
     const score = dot / Math.max(Math.sqrt(a) * Math.sqrt(b), 1e-8)
     return score >= 0.99 || this.#fail(`Similarity score=${score}`)
   }
 }
 
-/** Gradients of 1x1 convolutions sum few products and scatter more. */
+/** Gradients of 1x1 convolutions sum few products, so their errors vary more. */
 const isPointwiseKernel = (t: Tensor): boolean => t.ndim === 4 && t.shape[2] === t.shape[3] && (t.shape[2] === 1 || t.shape[2] === 3)
 
 function hasNaN(values: Numbers): boolean {

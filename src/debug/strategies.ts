@@ -1,5 +1,6 @@
-// The minifier's six strategies. Each takes a state (a graph and one input per placeholder), tries smaller variants, and returns the first that
-// still fails, or null. The state that it is given is its own to change.
+// The minifier's six strategies. Each takes a state (a graph and one input per placeholder), tries smaller variants, and returns the first one that
+// still fails, or null. It may change the state that it gets.
+import { present } from '../errors/index.ts'
 import { Graph } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 
@@ -16,7 +17,7 @@ export interface Strategy {
   readonly run: (state: ReproState, granularity: number, fails: Tester) => Promise<ReproState | null>
 }
 
-/** Key in `node.meta` under which the value that a node had in the failing run is kept. */
+/** Key in `node.meta` of the value that a node had in the failing run. */
 export const CONCRETE_VALUE = 'concrete_value'
 
 /** Drops consecutive chunks of the returned values. */
@@ -27,9 +28,8 @@ const removeOutputs: Strategy = {
     const output = graph.outputNode()
     const values = output.args[0]
     if (!Array.isArray(values) || values.length <= 1) return null
-    const all = values as readonly Argument[]
-    for (let at = 0; at < all.length; at += step) {
-      const rest = [...all.slice(0, at), ...all.slice(at + step)]
+    for (let at = 0; at < values.length; at += step) {
+      const rest: readonly Argument[] = [...values.slice(0, at), ...values.slice(at + step)]
       if (rest.length === 0) continue
       output.args = [rest]
       if (await fails(graph, inputs)) return { graph, inputs }
@@ -76,9 +76,8 @@ const truncateSuffix: Strategy = {
     for (const node of graph.nodes) {
       const at = index++
       if (node.op === 'output') break
-      const copy = prefix.nodeCopy(node, (n) => copies.get(n) as Node)
-      copies.set(node, copy)
-      // A multiple of 2 * granularity was tried at the coarser granularity already.
+      const copy = copyInto(prefix, node, copies)
+      // Multiples of 2 * granularity were tried at the coarser granularity.
       if (node.op === 'placeholder' || at % granularity !== 0 || at % (2 * granularity) === 0) continue
       const output = prefix.output([copy])
       if (prefix.nodes.length < graph.nodes.length && (await fails(prefix, inputs))) return { graph: prefix, inputs }
@@ -88,7 +87,7 @@ const truncateSuffix: Strategy = {
   },
 }
 
-/** Replaces runs of nodes by inputs that carry the values they had. */
+/** Replaces runs of nodes by inputs with the values that the nodes had. */
 const deltaDebugging: Strategy = {
   name: 'Delta Debugging',
   async run(state, granularity, fails) {
@@ -120,7 +119,7 @@ export const strategies: Readonly<
   deltaDebugging,
 }
 
-/** Whether the node became an input. A node that returns several values is left, and the values taken from it become inputs. */
+/** Replaces a node by an input and returns whether it did. A node with several values stays, and the values taken from it become inputs. */
 function replaceByInput(graph: Graph, node: Node, inputs: unknown[]): boolean {
   if (node.erased || node.op === 'output' || node.op === 'placeholder') return false
   const value = node.meta[CONCRETE_VALUE]
@@ -148,26 +147,28 @@ function toPlaceholder(graph: Graph, node: Node, inputs: unknown[]): boolean {
   return true
 }
 
-/** Placeholders in front, in the order of the inputs; everything else as it was. */
+/** Copies a node, whose inputs `copies` has, to the end of a graph. */
+function copyInto(graph: Graph, node: Node, copies: Map<Node, Node>): Node {
+  const copy = graph.nodeCopy(node, (input) => present(copies.get(input), `the copy of ${input.name}`))
+  copies.set(node, copy)
+  return copy
+}
+
+/** The same graph with its placeholders in front, in the order of the inputs. */
 function placeholdersFirst({ graph, inputs }: ReproState): ReproState {
   const ordered = new Graph()
   const copies = new Map<Node, Node>()
-  for (const node of graph.nodes) if (node.op === 'placeholder') copies.set(node, ordered.nodeCopy(node))
-  for (const node of graph.nodes)
-    if (node.op !== 'placeholder')
-      copies.set(
-        node,
-        ordered.nodeCopy(node, (n) => copies.get(n) as Node),
-      )
+  for (const node of graph.nodes) if (node.op === 'placeholder') copyInto(ordered, node, copies)
+  for (const node of graph.nodes) if (node.op !== 'placeholder') copyInto(ordered, node, copies)
   return { graph: ordered, inputs }
 }
 
-/** Null when every input is used. */
+/** The state without the inputs that are not used; null if all are used. */
 function withoutUnusedInputs({ graph, inputs }: ReproState): ReproState | null {
-  const placeholders = graph.findNodes({ op: 'placeholder' })
+  const placeholders: readonly Node[] = graph.findNodes({ op: 'placeholder' })
   const unused = placeholders.filter((n) => n.users.size === 0)
   if (unused.length === 0) return null
-  const kept = inputs.filter((_, i) => !unused.includes(placeholders[i] as Node))
+  const kept = inputs.filter((_, i) => placeholders[i]?.users.size !== 0)
   for (const node of unused) graph.eraseNode(node)
   return { graph, inputs: kept }
 }

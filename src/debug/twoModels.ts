@@ -1,4 +1,4 @@
-// Runs a model and its compiled twin on the same inputs and compares everything that both produce: outputs, loss, gradients, parameters, buffers.
+// Runs a model and its compiled form on the same inputs and compares what both produce: outputs, loss, gradients, parameters, buffers.
 // PyTorch's torch._dynamo.debug_utils: run_fwd_maybe_bwd, reduce_to_scalar_loss, cast_to_fp64, same_two_models.
 import { noGrad } from '../autograd/index.ts'
 import { config } from '../dynamo/index.ts'
@@ -9,22 +9,23 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { add, clone, div, sum, to } from '../ops/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import { log } from './log.ts'
 import { same } from './same.ts'
 
 /** Something to run: a module, or a function that takes the inputs one by one. */
 export type Runnable = Module | ((...inputs: never[]) => unknown)
 
-const callOf = (model: Runnable, inputs: readonly unknown[]): unknown =>
-  model instanceof Module
-    ? (model.call as (...i: readonly unknown[]) => unknown).apply(model, [...inputs])
-    : (model as (...i: readonly unknown[]) => unknown)(...inputs)
+function callOf(model: Runnable, inputs: readonly unknown[]): unknown {
+  // The inputs are those of the graph, which the caller has checked.
+  const call = (model instanceof Module ? model.call : model) as (...i: readonly unknown[]) => unknown
+  return call.apply(model instanceof Module ? model : undefined, [...inputs])
+}
 
-/** A copy of an input that is a leaf of its own and requires grad as the original does; numbers as they are. */
+/** A copy of an input: a leaf of its own that requires grad if the original does. Numbers are returned as they are. */
 export function cloneInput(input: unknown): unknown {
   if (!(input instanceof Tensor)) return input
-  const copy = noGrad(() => clone(input)) as Tensor
+  const copy = noGrad(() => clone(input))
   copy.requiresGrad = input.requiresGrad
   return copy
 }
@@ -32,12 +33,12 @@ export function cloneInput(input: unknown): unknown {
 export interface RunOptions {
   /** Forward only. Default false. */
   readonly onlyFwd?: boolean
-  /** Run on the given inputs themselves. Default false: on clones. */
+  /** Run on the inputs themselves, not on clones. Default false. */
   readonly disableClone?: boolean
 }
 
 /**
- * Runs a model forward and, when some output requires grad, backward from a scalar loss. Returns the output alone for forward only, else
+ * Runs a model forward and, if an output requires grad, backward from a scalar loss. Returns the output alone with `onlyFwd`, otherwise
  * [output, loss, parameter gradients, parameters, buffers, input gradients].
  */
 export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
@@ -60,18 +61,19 @@ function collectResults(model: Runnable, out: unknown, loss: Tensor | null, args
   const buffers: Record<string, Tensor> = {}
   if (model instanceof Module) {
     for (const [name, param] of model.namedParameters()) {
-      params[name] = (param as Tensor).detach()
-      grads[name] = (param as Tensor).grad
+      if (!(param instanceof Tensor)) continue
+      params[name] = param.detach()
+      grads[name] = param.grad
     }
-    for (const [name, buffer] of model.namedBuffers()) buffers[name] = buffer as Tensor
+    for (const [name, buffer] of model.namedBuffers()) if (buffer instanceof Tensor) buffers[name] = buffer
   }
   return [out, loss, grads, params, buffers, args.map((a) => (a instanceof Tensor ? a.grad : null))]
 }
 
-/** One scalar tensor from any output: the mean of a tensor, the average over arrays and objects. Throws ArgumentError where there is no tensor. */
+/** One scalar tensor from any output: the mean of a tensor, the average over arrays and objects. Throws ArgumentError if there is no tensor. */
 export function reduceToScalarLoss(out: unknown): Tensor {
   if (out instanceof Tensor) return div(sum(out), out.numel)
-  const parts = Array.isArray(out) ? (out as unknown[]) : typeof out === 'object' && out !== null ? Object.values(out) : []
+  const parts: readonly unknown[] = typeof out === 'object' && out !== null ? Object.values(out) : []
   const losses = parts.filter((p) => p !== null && typeof p === 'object').map(reduceToScalarLoss)
   const [first, ...rest] = losses
   if (first === undefined)
@@ -86,19 +88,20 @@ export function reduceToScalarLoss(out: unknown): Tensor {
 
 /** The model and its inputs in float64; dtype arguments of the graph that name a smaller float become float64 too. The originals are not changed. */
 export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: GraphModule; inputs: unknown[] } {
-  const cast = (t: Tensor): Tensor => noGrad(() => (dtypeInfo[t.dtype].floating ? to(t, 'float64') : clone(t))) as Tensor
+  const cast = (t: Tensor): Tensor => noGrad(() => (dtypeInfo[t.dtype].floating ? to(t, 'float64') : clone(t)))
   const copy = cloneModule(gm, (t) => {
-    const wide = cast(t as Tensor)
-    wide.requiresGrad = (t as Tensor).requiresGrad
-    wide.isParameter = (t as Tensor).isParameter
+    const tensor = asTensor(t, 'a tensor of the module')
+    const wide = cast(tensor)
+    wide.requiresGrad = tensor.requiresGrad
+    wide.isParameter = tensor.isParameter
     return wide
-  }) as GraphModule
+  })
   const widen = (arg: Argument): Argument => (arg === 'float32' ? 'float64' : arg)
   for (const node of copy.graph.nodes) {
     if (node.op !== 'call_function' && node.op !== 'call_method') continue
     if (node.args.some((a) => a === 'float32')) node.args = node.args.map(widen)
     if (Object.values(node.kwargs).some((a) => a === 'float32'))
-      node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v as Argument)]))
+      node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v)]))
   }
   copy.graph.lint()
   copy.recompile()
@@ -115,7 +118,7 @@ export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: G
 
 export interface TwoModelsOptions {
   readonly onlyFwd?: boolean
-  /** A float64 reference must be available. Default false: without one the plain comparison decides, with a warning. */
+  /** Throw if no float64 reference can be computed. Default false: then the plain comparison decides, with a warning. */
   readonly requireFp64?: boolean
   /** Differences in integers and booleans do not count. Default false. */
   readonly ignoreNonFp?: boolean
@@ -123,7 +126,7 @@ export interface TwoModelsOptions {
 
 /**
  * Whether the compiled model computes what the graph computes, judged against a float64 run of the graph.
- * A run-time error of the compiled model is another bug than the one hunted: it is logged, and counts as the same.
+ * A run-time error of the compiled model is a different bug: it is logged, and the models count as the same.
  */
 export function sameTwoModels(gm: GraphModule, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): boolean {
   const onlyFwd = options.onlyFwd ?? false

@@ -1,4 +1,4 @@
-// Tensors as plain data that survives `postMessage` and process boundaries: a spec and the bytes of the storage, strides kept.
+// Tensors as plain data that can be sent with `postMessage` and between processes: shape, strides, dtype and the bytes of the storage.
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -16,7 +16,7 @@ export type PlainValue =
     }
   | { readonly kind: 'number'; readonly value: number }
 
-/** The value as data. Throws ArgumentError for anything but tensors and numbers, at dump time rather than when the repro is loaded. */
+/** The value as data. Throws ArgumentError for anything but tensors and numbers, so that a repro fails when it is written, not when it is loaded. */
 export function toPlain(value: unknown, name: string): PlainValue {
   if (typeof value === 'number') return { kind: 'number', value }
   if (!(value instanceof Tensor))
@@ -33,7 +33,7 @@ export function toPlain(value: unknown, name: string): PlainValue {
   }
 }
 
-/** A fresh value from data. */
+/** A new value from data. */
 export function fromPlain(plain: PlainValue): Tensor | number {
   if (plain.kind === 'number') return plain.value
   if (!isDType(plain.dtype)) throw new ArgumentError(`fromPlain: unknown dtype '${String(plain.dtype)}'.`)
@@ -42,10 +42,10 @@ export function fromPlain(plain: PlainValue): Tensor | number {
   return tensor
 }
 
-/** Elements from the tensor's first to its last, gaps included: what its strides can reach. */
+/** Number of elements from the tensor's first to its last, gaps included. */
 export function windowNumel(shape: readonly number[], strides: readonly number[]): number {
   if (shape.includes(0)) return 0
-  return shape.reduce((last, size, i) => last + (size - 1) * (strides[i] as number), 1)
+  return shape.reduce((last, size, i) => last + (size - 1) * (strides[i] ?? 0), 1)
 }
 
 function windowBytes(tensor: Tensor): Uint8Array {

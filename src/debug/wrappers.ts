@@ -1,8 +1,8 @@
-// The debugger around backends: watches each compile (after dynamo) or each forward and backward graph (after aot), and when one fails, crashes or
-// computes wrong numbers, dumps a script. `config.reproAfter` and `config.reproLevel` say where and how much.
+// The debugger around backends: watches each compile (after dynamo), or each forward and backward graph (after aot), and writes a script if one fails,
+// crashes or computes wrong numbers. `config.reproAfter` and `config.reproLevel` say where and how much.
 //   level 1: on failure write the graph as repro.mjs        level 3: write the launcher before every run (for crashes that kill the process)
-//   level 2: on failure write minifier_launcher.mjs          level 4: also compare the numbers, and write the launcher when they differ
-import { config, setAotCompilerWrapper, setBackendWrapper, withConfig, backendImports } from '../dynamo/index.ts'
+//   level 2: on failure write minifier_launcher.mjs          level 4: also compare the numbers, and write the launcher if they differ
+import { config, setAotCompilerWrapper, setBackendWrapper, withConfig, backendImports, runnable } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -18,7 +18,7 @@ import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
 type Compiled = (...inputs: readonly unknown[]) => unknown
 type Where = 'dynamo' | 'aot'
 
-/** Installs the debugger in the compiler. tensorfx does it when it is imported. */
+/** Installs the debugger around the compiler; the composition root calls it. */
 export function installDebug(): void {
   setBackendWrapper((backend, name) => wrapBackendDebug(backend, name))
   setAotCompilerWrapper((compiler, name) => wrapCompilerDebug(compiler, name))
@@ -35,20 +35,20 @@ export function wrapCompilerDebug(compiler: Backend, name: string): Backend {
 }
 
 function watch(backend: Backend, name: string, where: Where): Backend {
-  const watched = (gm: GraphModule, exampleInputs: readonly unknown[]): Compiled => {
-    if (config.reproAfter !== where) return backend(gm, exampleInputs) as Compiled
-    // The compiled function may change the graph: what is dumped is this copy.
+  const watched: Backend = (gm, exampleInputs) => {
+    if (config.reproAfter !== where) return backend(gm, exampleInputs)
+    // Scripts are written from a copy, since the backend may change the graph.
     const original = gm.deepCopy({ shareTensors: true })
     const level = config.reproLevel
     const dump = new Dump(original, name, where)
     if (level >= 3 && realInputs(exampleInputs)) dump.launcher(exampleInputs, 'none', null)
     let compiled: Compiled
     try {
-      compiled = withConfig({ reproAfter: null }, () => backend(gm, exampleInputs)) as Compiled
+      compiled = runnable(withConfig({ reproAfter: null }, () => backend(gm, exampleInputs)))
     } catch (error) {
       throw dump.failure(error, exampleInputs, 'Compiled Fx GraphModule failed. Creating script to minify the error.')
     }
-    return (...inputs) => {
+    return (...inputs: readonly unknown[]) => {
       const saved = inputs.map(cloneInput)
       if (level === 3) dump.launcher(saved, 'none', null)
       if (level === 4) dump.checkAccuracy(compiled, saved)

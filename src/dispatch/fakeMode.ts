@@ -13,23 +13,23 @@ export function fakeLike(tensor: Tensor): Tensor {
   return fake
 }
 
-/** Under this mode every operator returns fake tensors. Arguments may be real: their data is not read. Throws what the operator's shape checks throw. */
+/** Under this mode every operator returns fake tensors. Arguments may be real; their data is not read. Throws what the operators' own checks throw. */
 export class FakeTensorMode implements DispatchMode {
   readonly name = 'FakeTensorMode'
 
   handle(op: OpDef, args: readonly Arg[]): Result {
-    const spec = (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args)
+    const spec = op.meta(...args)
     const [self] = args
     if (op.tags.has('mutates') && self instanceof Tensor) return self
     const isView = op.tags.has('view')
     const one = (s: TensorSpec): Tensor => {
       const out = Tensor.fake(s)
       if (isView) {
-        if (!(self instanceof Tensor)) throw new InternalError(`view operator ${op.qualname} got no tensor`)
+        if (!(self instanceof Tensor)) throw new InternalError(`view operator ${op.qualname} was called without a tensor`)
         out.viewBase = self.viewBase ?? self
       }
       return out
     }
-    return Array.isArray(spec) ? (spec as readonly TensorSpec[]).map(one) : one(spec as TensorSpec)
+    return 'shape' in spec ? one(spec) : spec.map(one)
   }
 }

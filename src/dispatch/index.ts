@@ -1,6 +1,21 @@
+// dispatch/: the dispatcher, and modes that see every operator call.
+export { anyRequiresGrad, anyTensor, isArgList, tensorAt } from './args.ts'
 export { dispatch, dispatchBelowAutograd, dispatchState, runKernel, withMode, withoutModes } from './dispatch.ts'
 export type { AutogradHandler, DispatchMode } from './dispatch.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
-export type { Arg, Derivative, DerivativeContext, OpDef, OpTag, PointwiseRule, PromotionRule, ReductionRule, Result } from './op.ts'
+export type {
+  Arg,
+  Derivative,
+  DerivativeContext,
+  Gradients,
+  OpDef,
+  OpTag,
+  PointwiseArg,
+  PointwiseRule,
+  PromotionRule,
+  ReductionRule,
+  Result,
+  ResultSpec,
+} from './op.ts'

@@ -1,4 +1,4 @@
-// An operator as the dispatcher knows it: one object with all facts. ops/defineOp.ts makes it from a declaration.
+// An operator as the dispatcher sees it: one object with everything that is known about it. ops/defineOp.ts builds it from a declaration.
 import type { Combine, DType, Expr } from '../kernels/index.ts'
 import type { FunctionSchema, TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
@@ -6,26 +6,44 @@ import type { Tensor, TensorSpec } from '../tensor/index.ts'
 /** An argument after normalization: one per schema argument, in schema order, defaults filled in. Dtypes are strings. */
 export type Arg = Tensor | number | boolean | string | null | readonly Arg[]
 
-/** What an operator returns: a tensor, or several (PyTorch's tuple). */
+/** What an operator returns: a tensor, or several (a tuple in PyTorch). */
 export type Result = Tensor | readonly Tensor[]
 
-export type OpTag = 'pointwise' | 'reduction' | 'view' | 'mutates' | 'random' | 'creation' | 'template'
+/** What an operator's `meta` returns: one spec per result. */
+export type ResultSpec = TensorSpec | readonly TensorSpec[]
 
-/** A derivative: the vector-Jacobian product, written with operators so that it can itself be traced. */
+export type OpTag =
+  | 'pointwise'
+  | 'reduction'
+  | 'view'
+  | 'mutates'
+  | 'random'
+  | 'creation'
+  /** Creates a tensor with one value, `fill_value`, everywhere. */
+  | 'fill'
+  /** Creates `start + i * step` at each position i. */
+  | 'range'
+  /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
+  | 'template'
+
+/** The call whose derivative is wanted. */
 export interface DerivativeContext {
   /** The call's arguments, in schema order. */
   readonly args: readonly Arg[]
   /** The call's results. */
   readonly outputs: readonly Tensor[]
-  /** For each argument position, whether a gradient is wanted (false for non-tensors; for a Tensor[] argument, whether any is). */
+  /** For each argument, whether its gradient is wanted (false for anything but tensors; for a list of tensors, whether any of them wants one). */
   readonly needs: readonly boolean[]
 }
 
+/** Gradients of the arguments: null where there is none, an array for a list of tensors. */
+export type Gradients = readonly (Tensor | null | readonly (Tensor | null)[])[]
+
 /**
- * Gradients for each argument position (null where none; an array for a Tensor[] argument).
- * `grads[i]` is the gradient of output i, or null when that output does not contribute.
+ * The vector-Jacobian product of an operator, written with operators so that it can itself be traced.
+ * `grads[i]` is the gradient of output i, or null if the loss does not depend on that output.
  */
-export type Derivative = (grads: readonly (Tensor | null)[], ctx: DerivativeContext) => readonly (Tensor | null | readonly (Tensor | null)[])[]
+export type Derivative = (grads: readonly (Tensor | null)[], ctx: DerivativeContext) => Gradients
 
 /** How a pointwise operator chooses the dtype it computes in and returns. */
 export type PromotionRule =
@@ -36,15 +54,16 @@ export type PromotionRule =
   | 'first' // the dtype of argument 0 (what in-place copies and fills compute)
   | 'to' // computes as promote, returns the dtype that an argument names
 
+/** What `compute` gets for an argument: an Expr for a tensor or a number, the value itself for anything else. */
+export type PointwiseArg = Expr | Arg
+
 export interface PointwiseRule {
   readonly promotion: PromotionRule
-  /** Computes one element. `args` follow the schema: an Expr for tensors and scalars, the raw value for anything else. */
-  readonly compute: (...args: readonly PointwiseArg[]) => Expr
-  /** Names of scalar arguments that are baked into the kernel as constants, because `compute` looks at their value. */
+  /** Names of numeric arguments that `compute` gets as numbers instead of Exprs, because it looks at their values. */
   readonly baked?: readonly string[]
+  /** Computes one element; the parameters follow the schema. (A method, so that a rule may name the narrower types that its schema guarantees.) */
+  compute(...args: readonly PointwiseArg[]): Expr
 }
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- `compute` functions name their own parameter types
-export type PointwiseArg = any
 
 /** A reduction over the argument `dim` (null or [] = all dimensions), with `keepdim`. */
 export interface ReductionRule {
@@ -60,7 +79,7 @@ export interface ReductionRule {
 export interface OpDef {
   /** Small dense integer, unique per process. */
   readonly id: number
-  /** 'relu'; the overload name is not part of it unless two overloads exist ('sum.dim_IntList'). */
+  /** The schema's name without namespace and overload: 'relu', 'sum'. */
   readonly name: string
   /** Qualified name of the public function, e.g. 'torch.relu'. */
   readonly qualname: string
@@ -68,19 +87,19 @@ export interface OpDef {
   readonly tags: ReadonlySet<OpTag>
   /** The public function, torch.relu; call_function targets in graphs are these. */
   readonly fn: TargetFunction
-  /** Output specs from the arguments, without data. Throws ShapeError/DTypeError on bad arguments: it is the argument check of every mode. */
-  readonly meta: (...args: never[]) => TensorSpec | readonly TensorSpec[]
-  /** Eager implementation on real tensors; arguments are already checked by nobody: call meta (or launch helpers that do). */
-  readonly kernel: ((...args: never[]) => Result) | null
-  /** In terms of other operators. Without `derivative` the operator is composite: it is decomposed above autograd and the modes never see it. */
-  readonly decompose: ((...args: never[]) => Result) | null
+  /** Whether Tensor has it as a method too. */
+  readonly method: boolean
+  /** Shapes and dtypes of the results, without reading data. Throws ShapeError or DTypeError for bad arguments: every mode relies on this check. */
+  readonly meta: (...args: readonly Arg[]) => ResultSpec
+  /** Eager implementation on real tensors. The arguments are unchecked: a kernel calls its `meta`, or a launch helper that does. */
+  readonly kernel: ((...args: readonly Arg[]) => Result) | null
+  /** In terms of other operators. Without `derivative` the operator is composite: it is decomposed above autograd, and modes never see it. */
+  readonly decompose: ((...args: readonly Arg[]) => Result) | null
   readonly derivative: Derivative | null
   readonly pointwise: PointwiseRule | null
   readonly reduction: ReductionRule | null
-  /** For in-place operators: the functional operator with the same arguments; the result is written to argument 0. */
+  /** For in-place operators: the functional operator with the same arguments, whose result is written to argument 0. */
   readonly functional: OpDef | null
-  /** Scalar argument names that differ from call to call by design (random offsets): capture makes them inputs at once. */
+  /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
-  /** Kernel template that inductor uses, e.g. 'matmul', 'convolution'. */
-  readonly template: string | null
 }

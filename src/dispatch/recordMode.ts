@@ -1,4 +1,4 @@
-// RecordMode: runs every operator as usual and keeps the list of calls, for tests, operator counts and the profiler.
+// RecordMode: runs every operator as usual and keeps a list of the calls, for tests, operator counts and the profiler.
 import { dispatchBelowAutograd } from './dispatch.ts'
 import type { DispatchMode } from './dispatch.ts'
 import type { Arg, OpDef, Result } from './op.ts'
@@ -10,7 +10,7 @@ export interface RecordedCall {
   readonly result: Result
 }
 
-/** Records the operator calls made under it; they run in the modes outside, or on real data. */
+/** Records the operator calls made under it. They run in the modes outside it, or on real data. */
 export class RecordMode implements DispatchMode {
   readonly name = 'RecordMode'
   readonly calls: RecordedCall[] = []

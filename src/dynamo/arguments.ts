@@ -16,36 +16,38 @@ export function isScalarArgument(op: OpDef, position: number): boolean {
   )
 }
 
-/** Equality of constants: numbers as Object.is has it, arrays element by element. */
-export function sameConstant(a: Arg, b: Arg): boolean {
+/** Equality of constants: Object.is, and arrays element by element. */
+export function sameConstant(a: Arg | undefined, b: Arg | undefined): boolean {
   if (Object.is(a, b)) return true
-  return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((v, i) => sameConstant(v as Arg, b[i] as Arg))
+  return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((v, i) => sameConstant(v, b[i]))
 }
 
-/** Whether the argument differs from the recorded one at most in a number. */
-export function sameButForNumbers(r: ArgStep, arg: Arg): boolean {
+/** Whether the argument differs from the recorded one in a number at most. */
+export function sameButForNumbers(r: ArgStep, arg: Arg | undefined): boolean {
   if (r.kind === 'slot' || r.kind === 'input') return arg instanceof Tensor
   if (r.kind === 'list') return Array.isArray(arg) && arg.length === r.items.length
   return typeof arg === 'number' ? r.kind === 'scalar' || typeof r.value === 'number' : r.kind === 'const' && sameConstant(r.value, arg)
 }
 
-/** Why a new path is recorded, in words. */
+/** Why a new path is recorded, as text. */
 export function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): string {
   if (other.op !== op) return `expected ${other.op?.qualname ?? 'nothing'}, got ${op.qualname}`
   if (other.recording !== dispatchState.recording)
     return `${op.qualname} was called with${other.recording ? '' : 'out'} gradients, is now called with${other.recording ? 'out' : ''}`
-  const at = other.args.findIndex((r, i) => r.kind === 'const' && !sameConstant(r.value, args[i] as Arg))
   const name = (i: number): string => `argument '${op.schema.args[i]?.name ?? i}' of ${op.qualname}`
-  if (at >= 0)
-    return `${name(at)} was ${JSON.stringify((other.args[at] as { value: Arg }).value)}, is now ${args[at] instanceof Tensor ? 'a tensor' : JSON.stringify(args[at])}`
+  for (const [i, r] of other.args.entries()) {
+    const arg = args[i]
+    if (r.kind === 'const' && !sameConstant(r.value, arg))
+      return `${name(i)} was ${JSON.stringify(r.value)}, is now ${arg instanceof Tensor ? 'a tensor' : JSON.stringify(arg)}`
+  }
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
     if (r.kind !== 'input' || !(arg instanceof Tensor)) continue
-    if (arg.dtype !== r.spec.dtype) return `${name(i)} had dtype ${r.spec.dtype}, has now ${arg.dtype}`
-    if (arg.shape.join() !== r.spec.shape.join()) return `${name(i)} had shape [${r.spec.shape.join(', ')}], has now [${arg.shape.join(', ')}]`
+    if (arg.dtype !== r.spec.dtype) return `${name(i)} had dtype ${r.spec.dtype}, now has ${arg.dtype}`
+    if (arg.shape.join() !== r.spec.shape.join()) return `${name(i)} had shape [${r.spec.shape.join(', ')}], now has [${arg.shape.join(', ')}]`
     if (arg.strides.join() !== r.spec.strides.join())
-      return `${name(i)} had strides [${r.spec.strides.join(', ')}], has now [${arg.strides.join(', ')}]`
-    if (arg.requiresGrad !== r.spec.requiresGrad) return `${name(i)} ${arg.requiresGrad ? 'requires grad now' : 'does not require grad any more'}`
+      return `${name(i)} had strides [${r.spec.strides.join(', ')}], now has [${arg.strides.join(', ')}]`
+    if (arg.requiresGrad !== r.spec.requiresGrad) return `${name(i)} ${arg.requiresGrad ? 'now requires grad' : 'no longer requires grad'}`
   }
   return `other operands of ${op.qualname}`
 }

@@ -1,5 +1,6 @@
 // Backends by name: functions that turn a captured graph into something callable.
 import { decomposeGraph } from '../aot/index.ts'
+import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
@@ -7,9 +8,14 @@ import { nameTarget } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
-/** Compiles a graph: called with it and example inputs (one per placeholder: tensors, or numbers), returns what runs it. */
+/** What a backend returns: a function of one value per placeholder. inductor's also carries reports. */
+export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace'> {
+  (...inputs: never[]): unknown
+}
+
+/** Compiles a graph: takes it and example inputs (one per placeholder: tensors, or numbers), and returns a function that computes it. */
 export interface Backend {
-  (gm: GraphModule, exampleInputs: readonly unknown[]): (...inputs: never[]) => unknown
+  (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
 }
 
 export interface BackendOptions {
@@ -19,7 +25,15 @@ export interface BackendOptions {
   readonly tags?: readonly string[]
 }
 
-interface Entry {
+/** What a backend returned, as a function of any inputs. Throws ArgumentError if it is not a function. */
+export function runnable(compiled: BackendCode): (...inputs: readonly unknown[]) => unknown {
+  if (typeof compiled !== 'function') throw new ArgumentError('compiler_fn did not return callable')
+  // The types that a backend declares for its inputs are its own affair: it gets one value per placeholder.
+  return compiled as (...inputs: readonly unknown[]) => unknown
+}
+
+/** A registered backend. */
+export interface Entry {
   readonly backend: Backend
   readonly options: BackendOptions
 }
@@ -43,7 +57,7 @@ export function lookupBackend(name: string): Backend {
 /** Names of the backends, without those for debugging. */
 export const listBackends = (): string[] => [...registry].filter(([, e]) => !(e.options.tags ?? []).includes('debug')).map(([name]) => name)
 
-/** Modules that an isolated process must import to have the backend. */
+/** Modules that an isolated process must import so that it has the backend. */
 export function backendImports(name: string): readonly string[] {
   const module = registry.get(name)?.options.module
   return module === undefined ? [] : [module]
@@ -82,7 +96,7 @@ const run =
   (...inputs) =>
     gm.forward(...inputs)
 
-/** Throws whatever it is given; stands for a kernel that faults. */
+/** Always throws; stands for a kernel that fails at run time. */
 const reluRuntimeError = nameTarget(
   function reluRuntimeError(_x: Tensor): Tensor {
     throw new TensorfxError('TFX_RELU_RUNTIME', 'ReluRuntimeError')
@@ -90,7 +104,7 @@ const reluRuntimeError = nameTarget(
   { name: 'torch.ops.testing.relu_runtime_error' },
 )
 
-/** relu with an error of 1. */
+/** relu with a result that is wrong by 1. */
 const reluAccuracyError = nameTarget(
   function reluAccuracyError(x: Tensor): Tensor {
     return add(relu(x), 1)
@@ -111,16 +125,18 @@ function withRelu(replacement: (x: Tensor) => Tensor): Backend {
   }
 }
 
-registerBackend('eager', (gm) => run(gm))
-// Forward and backward graphs in primitive operators, on eager kernels: a failure that stays with it is not in the code generator.
-registerBackend('aot_eager', (gm) => run(decomposeGraph(gm)))
-registerBackend(
-  'relu_compile_error_TESTING_ONLY',
-  (gm) => {
-    for (const node of gm.graph.nodes) if (isRelu(node)) throw new ReluCompileError()
-    return run(gm)
+/** The backends that need no code generator, and the test backends that fail on purpose. */
+export const defaultBackends: Readonly<Record<string, Entry>> = {
+  eager: { backend: run, options: {} },
+  // Forward and backward graphs in primitive operators, on eager kernels: a failure that occurs here too is not in the code generator.
+  aot_eager: { backend: (gm) => run(decomposeGraph(gm)), options: {} },
+  relu_compile_error_TESTING_ONLY: {
+    backend: (gm) => {
+      for (const node of gm.graph.nodes) if (isRelu(node)) throw new ReluCompileError()
+      return run(gm)
+    },
+    options: { tags: ['debug'] },
   },
-  { tags: ['debug'] },
-)
-registerBackend('relu_runtime_error_TESTING_ONLY', withRelu(reluRuntimeError), { tags: ['debug'] })
-registerBackend('relu_accuracy_error_TESTING_ONLY', withRelu(reluAccuracyError), { tags: ['debug'] })
+  relu_runtime_error_TESTING_ONLY: { backend: withRelu(reluRuntimeError), options: { tags: ['debug'] } },
+  relu_accuracy_error_TESTING_ONLY: { backend: withRelu(reluAccuracyError), options: { tags: ['debug'] } },
+}

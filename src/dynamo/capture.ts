@@ -1,10 +1,10 @@
 // One call of a compiled function: the mode under which it runs. Operators compute nothing; each is checked against the trace tree, or recorded in it.
-// A value that the program needs ends the segment: it is compiled (once), run, and the code goes on with the real value.
+// If the program needs a value, the segment ends: it is compiled (once) and run, and the program continues with the value.
 import { isGradEnabled } from '../autograd/index.ts'
 import { dispatchBelowAutograd, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import { EndedSegment, computeAll, endSegment } from './ending.ts'
 import type { CompileSegment, Demand } from './ending.ts'
 import { FullGraphError } from './errors.ts'
@@ -13,13 +13,13 @@ import { EndFirst, Segment } from './segment.ts'
 import type { SegmentHost } from './segment.ts'
 import { Step } from './traceTree.ts'
 
-/** What a capture asks of the compiled function that it belongs to. */
+/** What a capture needs of the compiled function that it belongs to. */
 export interface CaptureHost {
   readonly fullgraph: boolean
   readonly compileSegment: CompileSegment
   /** A name for an outside tensor. */
   nameOf(tensor: Tensor): string | null
-  /** A new path is about to be recorded next to others; `describe` says what differs. False: there are enough of them. */
+  /** Asked before a new path is recorded next to others; `describe` says what differs. False if the limit is reached. */
   mayBranch(describe: () => string): boolean
 }
 
@@ -30,7 +30,7 @@ export class Capture implements DispatchMode, SegmentHost {
   readonly #host: CaptureHost
   #segment: Segment
   readonly #ended: EndedSegment[] = []
-  /** No more paths may be recorded: the rest of this call runs operator by operator. */
+  /** The limit of paths is reached: the rest of this call runs operator by operator. */
   #eager = false
 
   constructor(host: CaptureHost, root: Step) {
@@ -61,12 +61,12 @@ export class Capture implements DispatchMode, SegmentHost {
     }
     this.breakGraph(tensorsOf(args), signal.message)
     if (signal.next === 'record') return this.#segment.call(op, args)
-    const { storage } = args[0] as Tensor
+    const { storage } = asTensor(args[0], `the first argument of ${op.qualname}`)
     for (const ended of this.#ended) if (ended.fresh) ended.keepInputs(storage)
     return withoutModes(() => dispatchBelowAutograd(op, args))
   }
 
-  /** Ends the running segment because a value is needed; the code goes on in a new one. With fullgraph: throws FullGraphError. */
+  /** Ends the current segment because a value is needed; the program continues in a new one. Throws FullGraphError with fullgraph. */
   breakGraph(needed: readonly Tensor[], reason: string): void {
     if (this.#eager) return
     const brk: BreakReason = { reason, userStack: captureStack() }
@@ -82,13 +82,13 @@ export class Capture implements DispatchMode, SegmentHost {
     this.#end(ended, { needed, gradients: false, keepTape: isGradEnabled() })
   }
 
-  /** Breaks the graph before code that compile does not see and that may write to anything. */
+  /** Breaks the graph before code that compile cannot see and that may write to any tensor. */
   breakForEagerCode(needed: readonly Tensor[], reason: string): void {
     this.breakGraph(needed, reason)
     for (const ended of this.#ended) if (ended.fresh) ended.keepInputs(null)
   }
 
-  /** The call is over: computes what is needed of its last segment. */
+  /** Ends the call: computes what is needed of its last segment. */
   finish(needed: readonly Tensor[], gradients: boolean, keepTape: boolean): void {
     if (this.#eager) return
     const ended = this.#push()
@@ -96,7 +96,7 @@ export class Capture implements DispatchMode, SegmentHost {
     this.#end(ended, { needed, gradients, keepTape })
   }
 
-  /** Forgets the running segment; what it recorded can still be computed on demand. */
+  /** Ends the current segment without computing it; what it recorded can still be computed on demand. */
   abandon(): void {
     if (this.#eager) return
     this.#push().segment.restoreStorages()
@@ -123,12 +123,12 @@ export class Capture implements DispatchMode, SegmentHost {
 
   read(segment: Segment, tensor: Tensor): void {
     if (segment === this.#segment && !this.#eager) this.breakGraph([tensor], 'the value of a tensor is read (item(), toArray(), printing)')
-    // A compile error, or a tensor that the segment ended without.
+    // There was a compile error, or the segment ended without computing this tensor.
     if (tensor.storage === null) this.#ended.find((e) => e.segment === segment)?.recompute(tensor)
   }
 }
 
 /** All tensors among arguments. */
-export function tensorsOf(args: readonly Arg[]): Tensor[] {
-  return args.flatMap((arg) => (arg instanceof Tensor ? [arg] : Array.isArray(arg) ? tensorsOf(arg as readonly Arg[]) : []))
+function tensorsOf(args: readonly Arg[]): Tensor[] {
+  return args.flatMap((arg) => (arg instanceof Tensor ? [arg] : Array.isArray(arg) ? tensorsOf(arg) : []))
 }

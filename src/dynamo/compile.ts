@@ -1,4 +1,4 @@
-// compile: a function that captures itself on the way and runs as compiled graphs.
+// compile: makes a function whose calls are captured while they run, and computed by compiled graphs.
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
@@ -10,7 +10,7 @@ import type { Backend } from './backends.ts'
 import { Capture } from './capture.ts'
 import { CompiledFunction } from './compiledFunction.ts'
 import type { Callable } from './compiledFunction.ts'
-import type { KernelSummary } from './compileSegment.ts'
+import type { KernelSummary } from '../aot/index.ts'
 import { ExplainOutput } from './explain.ts'
 
 export interface CompileOptions {
@@ -19,9 +19,9 @@ export interface CompileOptions {
   /** A graph break is an error. Default false. */
   readonly fullgraph?: boolean
   /**
-   * The caller's promise that the function is pure: its results and its writes to tensors depend on nothing but its arguments and the tensors that it
-   * met outside when it was recorded. On a hit the arguments are checked and the function is not run. Calls with graph breaks, random numbers, changing
-   * numbers, views among the results or gradients set inside are run as ever. Default false.
+   * The caller's promise that the function is pure: its results and its writes to tensors depend only on its arguments and on the outside tensors that it
+   * used when it was recorded. On a hit only the arguments are checked, and the function is not run. Calls with graph breaks, random numbers, changing
+   * numbers, views among the results or gradients set inside still run. Default false.
    */
   readonly skipReplay?: boolean
   /** Called with each graph before the backend gets it. */
@@ -31,15 +31,15 @@ export interface CompileOptions {
 /** A compiled function. */
 export interface Compiled<F extends (...args: never[]) => unknown> {
   (...args: Parameters<F>): ReturnType<F>
-  /** Kernels of the graphs compiled so far, when the backend reports them (inductor does). */
+  /** Kernels of the graphs compiled so far, if the backend reports them (inductor does). */
   kernels(): readonly KernelSummary[]
   /** Graphs compiled so far. */
   graphs(): readonly GraphModule[]
-  /** Why other paths than the first were recorded: what was expected and what came. */
+  /** Why paths after the first were recorded: what was expected and what came instead. */
   recompileReasons(): readonly string[]
 }
 
-/** A compiled module: call it directly or, as the module itself, with `call`. PyTorch's OptimizedModule. */
+/** A compiled module: call it directly, or with `call` like a module. PyTorch's OptimizedModule. */
 export interface CompiledModule<M extends Module> extends Compiled<CallOf<M>> {
   call(...args: Parameters<M['forward']>): ReturnType<M['forward']>
   /** The module; its parameters, state dict and mode are the compiled module's. */
@@ -50,13 +50,13 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 
 const OPTIONS = new Set(['backend', 'fullgraph', 'skipReplay', 'onGraph'])
 
-/** Functions and modules that were compiled; `reset` forgets their trees. */
+/** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
 
 /**
  * Compiles a function or module; PyTorch's torch.compile. Your code runs at every call: its operators are recorded, or checked against what
  * was recorded, and run as fused kernels when the function returns or needs a value. Throws ArgumentError for an unknown option, InvalidBackend for an
- * unknown backend; a call throws BackendCompilerFailed when the backend does.
+ * unknown backend; a call throws BackendCompilerFailed if the backend fails.
  *
  *     const fast = compile((x) => torch.relu(x.mul(2)).sum())
  */
@@ -97,7 +97,7 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
   })
 }
 
-/** Forgets everything that was compiled. PyTorch's torch._dynamo.reset. */
+/** Drops everything that was compiled. PyTorch's torch._dynamo.reset. */
 export function reset(): void {
   for (const ref of compiledFunctions) {
     const compiled = ref.deref()
@@ -106,11 +106,11 @@ export function reset(): void {
   }
 }
 
-/** Runs `fn` eagerly also inside a compiled function (which breaks its graph). PyTorch's torch.compiler.disable. */
+/** Returns a function that runs `fn` eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
   return function (this: unknown, ...args: never[]): unknown {
-    // What the function does is not seen, and it may write to anything.
-    const tensors = treeLeaves(args).filter((leaf): leaf is Tensor => leaf instanceof Tensor)
+    // Capture does not see what the function does, and it may write to any tensor.
+    const tensors = treeLeaves(args).filter((leaf) => leaf instanceof Tensor)
     if (dispatchState.mode instanceof Capture)
       dispatchState.mode.breakForEagerCode(tensors, `call of a disabled function (${fn.name === '' ? 'anonymous' : fn.name})`)
     for (const tensor of tensors) if (!tensor.isFake) tensor.realize()
@@ -118,7 +118,7 @@ export function disable<F extends Callable>(fn: F): F {
   } as F
 }
 
-/** explain(fn)(...args) runs the function once from scratch and reports its graphs and breaks. PyTorch's torch._dynamo.explain. */
+/** explain(fn)(...args) captures the function once, from scratch, and reports its graphs and breaks. PyTorch's torch._dynamo.explain. */
 export function explain(fn: Callable | Module): (...args: readonly unknown[]) => ExplainOutput {
   return (...args) => {
     const compiled = newCompiled(fn, { backend: 'eager' })

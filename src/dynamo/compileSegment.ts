@@ -1,13 +1,13 @@
-// From a recorded segment to compiled code: its graph, the joint graph when a backward may follow, and the calls of the backend.
+// From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
 import { compileJoint, traceBackward, ProxyTensorMode } from '../aot/index.ts'
-import type { CompileGraph, JointGraph } from '../aot/index.ts'
+import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../aot/index.ts'
 import { AutogradError, gradBetween } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { UnsupportedError, present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { wrapAotCompiler, wrapBackend } from './backends.ts'
-import type { Backend } from './backends.ts'
+import { runnable, wrapAotCompiler, wrapBackend } from './backends.ts'
+import type { Backend, BackendCode } from './backends.ts'
 import { config } from './config.ts'
 import { numbersOnTape } from './ending.ts'
 import type { SegmentRequest } from './ending.ts'
@@ -15,28 +15,12 @@ import { BackendCompilerFailed } from './errors.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import type { CompiledSegment } from './traceTree.ts'
 
-/** A kernel of a compiled graph, as inductor reports it. */
-export interface KernelSummary {
-  readonly name: string
-  /** Operators in it, in order. */
-  readonly ops: readonly string[]
-  /** Its loops as text. */
-  readonly text: string
-  readonly kind: string
-}
-
 /** What was compiled, for reports. */
 export interface GraphRecord {
   readonly gm: GraphModule
   readonly kernels: readonly KernelSummary[]
   /** Time in the backend, in milliseconds. */
   readonly milliseconds: number
-}
-
-/** What compiled code may carry. */
-interface CompiledPart {
-  readonly kernels?: readonly KernelSummary[]
-  readonly writtenInPlace?: ReadonlySet<number>
 }
 
 /** The backend as the user gave it. */
@@ -49,7 +33,7 @@ export interface BackendChoice {
 
 let graphCount = 0
 
-/** Compiles a segment. Null when it has heads and no joint graph can be made. Restores the storages of written tensors. */
+/** Compiles a segment. Returns null if it has heads but no joint graph can be made. Restores the storages of written tensors. */
 export function compileSegment(
   request: SegmentRequest,
   choice: BackendChoice,
@@ -68,7 +52,7 @@ export function compileSegment(
   const run = withoutModes(() => callBackend(gm, inputs, joint, choice, kernels))
   const record: GraphRecord = { gm, kernels, milliseconds: performance.now() - start }
   return {
-    compiled: { gm, run, inputSlots, outputSlots: outputs, heads, writtenInPlace: (run as unknown as CompiledPart).writtenInPlace ?? new Set() },
+    compiled: { gm, run, inputSlots, outputSlots: outputs, heads, writtenInPlace: run.writtenInPlace ?? new Set() },
     record,
   }
 }
@@ -82,94 +66,93 @@ function placeholderNames({ segment }: SegmentRequest): (slot: number) => string
 }
 
 /**
- * The forward of a segment and its gradient, from the very tape that autograd recorded: what ran under noGrad, custom functions and detached values are
- * as the program had them. Null where that cannot be: the tape itself is kept then.
+ * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
+ * meaning. Returns null if that is impossible; then the tape itself is kept.
  */
 function jointGraph({ segment, outputs, writeBacks, heads }: SegmentRequest, names: (slot: number) => string | null): JointGraph | null {
   if (numbersOnTape(segment, heads)) return null
   const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names)
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
   const mode = new ProxyTensorMode({ graph, resolve })
-  const gradInputs = inputSlots.flatMap((slot, i) =>
-    segment.bound[slot] instanceof Tensor && (segment.bound[slot] as Tensor).requiresGrad ? [i] : [],
-  )
-  const wanted = gradInputs.map((i) => segment.bound[inputSlots[i] as number] as Tensor)
+  const gradInputs: number[] = []
+  const wanted: Tensor[] = []
+  for (const [i, slot] of inputSlots.entries()) {
+    const input = segment.bound[slot]
+    if (!(input instanceof Tensor) || !input.requiresGrad) continue
+    gradInputs.push(i)
+    wanted.push(input)
+  }
+  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
   try {
     const backward = traceBackward(
       mode,
-      heads.map((slot) => segment.lazies[slot] as Tensor),
+      heads.map((slot) => segment.lazyAt(slot)),
       (tangents, roots) => gradBetween(roots, wanted, tangents),
     )
     return {
       graph,
-      inputs: inputSlots.map((slot) => nodes.get(slot) as Node),
-      outputs: outputs.map((slot) => nodes.get(slot) as Node),
+      inputs: inputSlots.map(nodeOf),
+      outputs: outputs.map(nodeOf),
       heads: heads.map((slot) => outputs.indexOf(slot)),
       gradInputs,
       writeBacks: writeBackPositions(writeBacks, inputSlots),
       ...backward,
     }
   } catch (error) {
-    // No derivative, an overwritten value, a tensor from elsewhere: eager code learns of it in backward, if there is one.
+    // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.
     if (error instanceof AutogradError || error instanceof UnsupportedError) return null
     throw error
   }
 }
 
-/** Calls the backend under the debugger's eyes: around the whole (reproAfter 'dynamo'), and around the forward and the backward graph ('aot'). */
+/** Calls the backend, wrapped by the debugger: as a whole (reproAfter 'dynamo'), and for the forward and the backward graph each ('aot'). */
 function callBackend(
   gm: GraphModule,
   inputs: readonly unknown[],
   joint: JointGraph | null,
   choice: BackendChoice,
   kernels: KernelSummary[],
-): ReturnType<CompileGraph> {
+): CompiledCode {
   const { backend, label } = choice
   const inner = wrapAotCompiler(backend, label)
   const part: CompileGraph = (graph, examples) => {
     const compiled = asFunction(inner(graph, examples))
-    kernels.push(...((compiled as unknown as CompiledPart).kernels ?? []))
+    kernels.push(...(compiled.kernels ?? []))
     return compiled
   }
   const whole: Backend = (graph, examples) => {
     if (joint === null) return part(graph, examples)
     const guarded: CompileGraph = (g, e) => orEager(label, g, () => part(g, e))
     const { run, compiledForward } = compileJoint(joint, examples, graph.className, { fwCompiler: part, bwCompiler: guarded })
-    return Object.assign(run, { writtenInPlace: (compiledForward as unknown as CompiledPart).writtenInPlace ?? new Set<number>() })
+    return Object.assign(run, { writtenInPlace: compiledForward.writtenInPlace ?? new Set<number>() })
   }
-  const eagerly = (): ReturnType<CompileGraph> => {
-    const plain: CompileGraph =
-      (g) =>
-      (...values) =>
-        g.forward(...values) as readonly unknown[]
-    return joint === null ? plain(gm, inputs) : compileJoint(joint, inputs, gm.className, { fwCompiler: plain }).run
+  const eagerly = (): CompiledCode => {
+    return joint === null ? uncompiled(gm) : compileJoint(joint, inputs, gm.className, { fwCompiler: uncompiled }).run
   }
   return orEager(label, gm, () => asFunction(wrapBackend(whole, label)(gm, inputs)), eagerly)
 }
 
-/** A failure is a BackendCompilerFailed, or, with suppressErrors, a warning and eager kernels. */
-function orEager(
-  label: string,
-  gm: GraphModule,
-  compile: () => ReturnType<CompileGraph>,
-  eagerly?: () => ReturnType<CompileGraph>,
-): ReturnType<CompileGraph> {
+/** Runs `compile`. A failure throws BackendCompilerFailed or, with suppressErrors, is a warning, and the graph runs on eager kernels. */
+function orEager(label: string, gm: GraphModule, compile: () => CompiledCode, eagerly?: () => CompiledCode): CompiledCode {
   try {
     return compile()
   } catch (error) {
     if (!config.suppressErrors) throw error instanceof BackendCompilerFailed ? error : new BackendCompilerFailed(label, error)
     console.warn(`compile: backend '${label}' failed and config.suppressErrors is set: running eagerly. ${String(error)}`)
-    return eagerly?.() ?? ((...values) => gm.forward(...values) as readonly unknown[])
+    return eagerly?.() ?? uncompiled(gm)
   }
 }
 
+/** The graph itself, run by eager kernels. */
+const uncompiled = (gm: GraphModule): CompiledCode => asFunction((...values: readonly unknown[]) => gm.forward(...values))
+
 /** What a backend returned, checked; its result as an array. */
-function asFunction(compiled: unknown): ReturnType<CompileGraph> {
-  if (typeof compiled !== 'function') throw new ArgumentError('compiler_fn did not return callable')
+function asFunction(compiled: BackendCode): CompiledCode {
+  const run = runnable(compiled)
   const call = (...values: readonly unknown[]): readonly unknown[] => {
-    const out = (compiled as (...v: readonly unknown[]) => unknown)(...values)
-    return Array.isArray(out) ? (out as readonly unknown[]) : [out]
+    const out = run(...values)
+    return Array.isArray(out) ? out : [out]
   }
-  const { kernels, writtenInPlace } = compiled as unknown as CompiledPart
+  const { kernels, writtenInPlace } = compiled
   return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
 }

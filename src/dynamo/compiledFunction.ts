@@ -1,7 +1,7 @@
-// What compile() makes of a function or module: its trace trees by kinds of arguments, and how one call goes.
+// A compiled function or module: its trace trees by kinds of arguments, and what one call does.
 import { hookState, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState, withMode } from '../dispatch/index.ts'
-import { UnsupportedError } from '../errors/index.ts'
+import { UnsupportedError, present } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves } from '../pytree/index.ts'
@@ -22,35 +22,39 @@ import type { CompiledSegment } from './traceTree.ts'
 /** Anything that can be compiled. */
 export type Callable = (...args: never[]) => unknown
 
-/** What {@link CompiledFunction} is told. */
+/** Options of {@link CompiledFunction}. */
 export interface CompiledFunctionOptions extends BackendChoice {
   readonly fullgraph: boolean
   readonly skipReplay: boolean
 }
 
-/** The paths that calls with one kind of arguments took. */
+/** The paths taken by calls with arguments of one kind. */
 class Tree {
   readonly root: Step = Step.root()
-  /** Paths that were recorded next to others. */
+  /** How many paths were recorded after the first. */
   branches = 0
-  /** Calls that need not run the function, newest first; skipReplay only. */
+  /** Calls that can be answered without running the function, newest first; only with skipReplay. */
   shortcuts: Shortcut[] = []
 }
 
 export class CompiledFunction implements CaptureHost {
   readonly #target: Callable | Module
+  readonly #run: (self: unknown, args: readonly unknown[]) => unknown
   readonly #options: CompiledFunctionOptions
   readonly #trees = new Map<string, Tree>()
   readonly records: GraphRecord[] = []
   readonly reasons: string[] = []
   #warned = false
-  /** Arguments of the running call, and names of the outside tensors once somebody asks. */
+  /** Arguments of the running call, and the names of outside tensors once they are needed. */
   #args: readonly unknown[] = []
   #names: Map<Tensor, string> | null = null
   #tree: Tree | null = null
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
+    // `compile` promises that callers give the arguments that the target takes.
+    const run = (target instanceof Module ? target.call : target) as (...args: readonly unknown[]) => unknown
+    this.#run = (self, args) => run.apply(target instanceof Module ? target : self, [...args])
     this.#options = options
   }
 
@@ -65,21 +69,14 @@ export class CompiledFunction implements CaptureHost {
     this.#warned = false
   }
 
-  #runTarget(self: unknown, args: readonly unknown[]): unknown {
-    const target = this.#target
-    return target instanceof Module
-      ? (target.call as (...a: readonly unknown[]) => unknown).apply(target, [...args])
-      : (target as (...a: readonly unknown[]) => unknown).apply(self, [...args])
-  }
-
-  /** One call. `self` is its `this`. */
+  /** Runs one call. `self` is its `this`. */
   call(self: unknown, args: readonly unknown[]): unknown {
-    // Inside another capture the code is part of that graph; under any other mode, or on proxies, it is not ours to capture.
-    if (dispatchState.mode !== null) return this.#runTarget(self, args)
+    // Inside another capture the code becomes part of that graph; under any other mode, and with proxies, it is not captured.
+    if (dispatchState.mode !== null) return this.#run(self, args)
     const { leaves, spec } = treeFlatten(args)
-    if (findOverride(leaves) !== null) return this.#runTarget(self, args)
+    if (findOverride(leaves) !== null) return this.#run(self, args)
     const tree = this.#treeFor(leaves, spec, args.length)
-    if (tree === null) return this.#runTarget(self, args)
+    if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts) {
       const hit = shortcut.take(leaves)
       if (hit !== null) return hit.result
@@ -96,8 +93,8 @@ export class CompiledFunction implements CaptureHost {
     const capture = new Capture(this, tree.root)
     try {
       const result = this.#runCaptured(capture, self, args)
-      const outputs = treeLeaves(result).filter((leaf): leaf is Tensor => leaf instanceof Tensor)
-      // Hooks on inner gradients are code: then the tape stays, and they run as they would.
+      const outputs = treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
+      // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
       capture.finish(outputs, isGradEnabled(), hookState.inner !== hooks)
       for (const tensor of outputs) if (tensor.storage === null && !tensor.isFake) tensor.realize()
       if (this.#options.skipReplay) {
@@ -115,9 +112,9 @@ export class CompiledFunction implements CaptureHost {
   #runCaptured(capture: Capture, self: unknown, args: readonly unknown[]): unknown {
     let result: unknown
     try {
-      result = withMode(capture, () => this.#runTarget(self, args))
+      result = withMode(capture, () => this.#run(self, args))
     } catch (error) {
-      // What the program wrote before it failed must stand, as it would eagerly.
+      // Writes that happened before the failure must take effect, as in eager mode.
       try {
         capture.finish([], false, false)
       } catch {
@@ -127,14 +124,14 @@ export class CompiledFunction implements CaptureHost {
     }
     if (!(result instanceof Promise)) return result
     capture.abandon()
-    // Its outcome is of no use any more.
+    // Nobody will await it; an unhandled rejection would end the process.
     result.catch(() => undefined)
     throw new UnsupportedError(
       'compile: the function returned a Promise. Compile the synchronous part that computes with tensors, and await around it.',
     )
   }
 
-  /** The tree for calls with arguments of this structure; null when there are enough of them. */
+  /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec, count: number): Tree | null {
     let key = `${isGradEnabled() ? 'g' : ''}|${leaves.length === count ? '' : JSON.stringify(spec)}`
     if (this.#options.skipReplay && this.#target instanceof Module) key += this.#target.training ? 't' : 'e'
@@ -167,7 +164,7 @@ export class CompiledFunction implements CaptureHost {
   }
 
   mayBranch(describe: () => string): boolean {
-    const tree = this.#tree as Tree
+    const tree = present(this.#tree, 'the tree of the running call')
     const why = describe()
     if (tree.branches >= config.recompileLimit) {
       this.#warnOnce(why)
@@ -183,8 +180,8 @@ export class CompiledFunction implements CaptureHost {
     this.#warned = true
     const { name } = this.#target instanceof Module ? this.#target.constructor : this.#target
     console.warn(
-      `compile: config.recompileLimit (${config.recompileLimit}) reached for '${name === '' ? 'anonymous' : name}'. Calls that go another way than those recorded run eagerly from now on. Last reason: ${why}. ` +
-        'All reasons: compiled.recompileReasons(). Raise config.recompileLimit, or keep what changes out of the compiled function.',
+      `compile: config.recompileLimit (${config.recompileLimit}) reached for '${name === '' ? 'anonymous' : name}'. Calls that take a path that is not recorded run eagerly from now on. Last reason: ${why}. ` +
+        'compiled.recompileReasons() lists all reasons. Raise config.recompileLimit, or move what changes out of the compiled function.',
     )
   }
 
@@ -195,7 +192,7 @@ export class CompiledFunction implements CaptureHost {
     return done.compiled
   }
 
-  /** Every graph break met so far. */
+  /** All graph breaks so far. */
   breaks(): BreakReason[] {
     const found: BreakReason[] = []
     const stack = [...this.#trees.values()].map((t) => t.root).reverse()

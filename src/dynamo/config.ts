@@ -1,5 +1,6 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
+import { environmentVariable, snakeCase } from '../protocol/index.ts'
 
 export interface Config {
   /** Where the debugger watches: 'dynamo' (the captured graph), 'aot' (forward and backward graphs), or null. */
@@ -34,26 +35,39 @@ const defaults: Readonly<Config> = {
   recompileLimit: 8,
 }
 
-function fromEnvironment(): Config {
-  const env = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {}
-  const config: Record<string, unknown> = { ...defaults }
-  for (const [key, value] of Object.entries(defaults)) {
-    const name = `TENSORFX_${key.replace(/[A-Z]/g, (c) => `_${c}`).toUpperCase()}`
-    const text = env[name]
-    if (text === undefined) continue
-    if (typeof value === 'boolean') config[key] = text !== '0' && text !== 'false' && text !== ''
-    else if (typeof value === 'number') config[key] = Number(text)
-    else config[key] = text === '' ? null : text
-  }
-  return config as unknown as Config
+/** The variable of the environment that sets an option. */
+const variableOf = (key: string): string => `TENSORFX_${snakeCase(key).toUpperCase()}`
+
+/** The value that a variable's text means; `usual` is the option's default, and has its type. */
+function parsed(text: string, usual: unknown): unknown {
+  if (typeof usual === 'boolean') return text !== '0' && text !== 'false' && text !== ''
+  if (typeof usual === 'number') return Number(text)
+  return text === '' ? null : text
 }
 
-function check(key: string, value: unknown): void {
-  if (!Object.hasOwn(defaults, key)) throw new ArgumentError(`config: unknown option '${key}'; known are ${Object.keys(defaults).join(', ')}.`)
+/** The defaults, with what the environment says. */
+function fromEnvironment(): Config {
+  const config: Config = { ...defaults }
+  for (const [key, usual] of Object.entries(defaults)) {
+    const text = environmentVariable(variableOf(key))
+    if (text === undefined) continue
+    const value = parsed(text, usual)
+    check(key, value, `${variableOf(key)}=${text}: `)
+    Object.assign(config, { [key]: value })
+  }
+  return config
+}
+
+/** Throws ArgumentError if there is no such option or it cannot have that value. `from` says where the value comes from. */
+function check(key: string, value: unknown, from = ''): void {
+  if (!Object.hasOwn(defaults, key))
+    throw new ArgumentError(`${from}config has no option '${key}'. The options are ${Object.keys(defaults).join(', ')}.`)
   if (key === 'reproAfter' && value !== null && value !== 'dynamo' && value !== 'aot')
-    throw new ArgumentError(`config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
-  if (key === 'reproLevel' && ![1, 2, 3, 4].includes(value as number))
-    throw new ArgumentError(`config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
+    throw new ArgumentError(`${from}config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
+  if (key === 'reproLevel' && value !== 1 && value !== 2 && value !== 3 && value !== 4)
+    throw new ArgumentError(`${from}config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
+  if ((key === 'reproTolerance' || key === 'recompileLimit') && !(typeof value === 'number' && value >= 0))
+    throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${String(value)}.`)
 }
 
 /** The settings. Assigning an unknown one is an error. */
@@ -77,7 +91,7 @@ export function withConfig<T>(patch: Partial<Config>, fn: () => T): T {
 }
 
 /** Settings that differ from the defaults; a repro script sets them again. */
-export const configDifferences = (): Partial<Config> =>
-  Object.fromEntries(
-    Object.entries(config).filter(([key, value]) => (defaults as unknown as Record<string, unknown>)[key] !== value),
-  ) as Partial<Config>
+export function configDifferences(): Partial<Config> {
+  const usual = new Map<string, unknown>(Object.entries(defaults))
+  return Object.fromEntries(Object.entries(config).filter(([key, value]) => usual.get(key) !== value))
+}

@@ -1,10 +1,10 @@
-// The end of a segment: which values are needed, compiling and running it, and what its lazy tensors get afterwards.
-import { enableGrad, noGrad } from '../autograd/index.ts'
+// The end of a segment: which values are needed, compiling and running it, and the data that its lazy tensors get.
+import { GradNode, enableGrad, noGrad } from '../autograd/index.ts'
 import { runKernel, withoutModes, dispatch } from '../dispatch/index.ts'
-import type { OpDef } from '../dispatch/index.ts'
+import { present } from '../errors/index.ts'
 import { clone } from '../ops/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Tensor, isContiguous, sameShape } from '../tensor/index.ts'
+import { Tensor, asTensor, isContiguous, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { EscapedTensorError } from './errors.ts'
 import { argValue, evaluate } from './evaluate.ts'
@@ -12,13 +12,13 @@ import type { Segment, Write } from './segment.ts'
 import { neededSteps } from './traceTree.ts'
 import type { ArgStep, CompiledSegment, Step } from './traceTree.ts'
 
-/** What the end of a segment is asked for. */
+/** What is needed at the end of a segment. */
 export interface Demand {
-  /** Tensors whose data is needed; those of other segments are left alone. */
+  /** Tensors whose data is needed; those of other segments are ignored. */
   readonly needed: readonly Tensor[]
   /** Needed tensors that require grad get a compiled backward. */
   readonly gradients: boolean
-  /** The tape itself is kept (it goes on behind this segment, or has hooks): every value that it recorded is computed. */
+  /** The tape is kept (it continues after this segment, or has hooks): every value that it recorded is computed. */
   readonly keepTape: boolean
 }
 
@@ -31,20 +31,20 @@ export interface SegmentRequest {
   readonly heads: readonly number[]
 }
 
-/** Compiles a segment; null when the joint graph for its heads cannot be made. Calls `segment.restoreStorages()` once it has seen the tape. */
+/** Compiles a segment; returns null if no joint graph can be made for its heads. Calls `segment.restoreStorages()` once it has read the tape. */
 export type CompileSegment = (request: SegmentRequest) => CompiledSegment | null
 
-/** A segment that has ended: it computes on demand what nobody asked for in time. */
+/** A segment that has ended. It computes on demand the values that were not known to be needed. */
 export class EndedSegment {
   readonly segment: Segment
   readonly end: Step
-  /** What was run; null when nothing was needed. */
+  /** What was run; null if nothing was needed. */
   compiled: CompiledSegment | null = null
-  /** Something on this path was recorded or compiled for the first time: what it needs later is not known yet. */
+  /** Part of this path was recorded or compiled for the first time: what is needed later is not known yet. */
   fresh: boolean
   /** Versions of the inputs' storages when it ran, by slot. */
   readonly #versions: (number | undefined)[]
-  /** Inputs as they were, by slot, where somebody has overwritten them. */
+  /** Copies of inputs that were overwritten since, by slot. */
   readonly #kept = new Map<number, Tensor>()
 
   constructor(segment: Segment) {
@@ -56,12 +56,12 @@ export class EndedSegment {
     )
   }
 
-  /** Whether inputs were kept. */
+  /** Whether inputs were copied. */
   get kept(): boolean {
     return this.#kept.size > 0
   }
 
-  /** Copies the inputs over `storage` (all inputs without it) before they are overwritten. */
+  /** Copies the inputs on `storage` (null: all inputs) before they are overwritten. */
   keepInputs(storage: Storage | null): void {
     this.segment.bound.forEach((value, slot) => {
       if (!(value instanceof Tensor) || this.#kept.has(slot) || value.storage === null) return
@@ -73,13 +73,13 @@ export class EndedSegment {
     })
   }
 
-  /** Data for a tensor that left the segment unnoticed: computed again from the inputs, if they still are what they were. */
+  /** Computes a tensor that left the segment unnoticed, again from the inputs. Throws EscapedTensorError if they have been modified. */
   recompute(tensor: Tensor): void {
     const slot = tensor.captureSlot
     this.end.learned.add(slot)
     if (this.segment.views.has(slot)) return takeView(this.segment, tensor, false)
     const values = evaluate(this.end, [slot], (input) => this.#input(input, tensor))
-    adopt(tensor, values.get(slot) as Tensor)
+    adopt(tensor, asTensor(values.get(slot), 'a recomputed value'))
   }
 
   #input(slot: number, tensor: Tensor): unknown {
@@ -90,7 +90,7 @@ export class EndedSegment {
   }
 }
 
-/** Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier` are the call's segments before it. */
+/** Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. */
 export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], compile: CompileSegment): void {
   const { end, segment } = ended
   try {
@@ -122,23 +122,23 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
   }
 }
 
-/** Runs everything that the segment recorded with eager kernels, so that the program can go on without compile. */
+/** Runs everything that the segment recorded on eager kernels, so that the program can continue without compile. */
 export function computeAll(ended: EndedSegment): void {
   const { segment } = ended
   const slots = segment.lazies.flatMap((lazy, slot) => (lazy === undefined ? [] : [slot]))
   segment.restoreStorages()
   const values = evaluate(ended.end, slots, (slot) => segment.bound[slot])
-  // All values first: a write must not reach what is still to be read.
+  // All values come first, because a write must not change what is still to be read.
   for (const [tensor, { storage, slot }] of segment.writes) {
-    withoutModes(() => copyInto(values.get(slot) as Tensor, tensor))
+    withoutModes(() => copyInto(asTensor(values.get(slot), 'a written value'), tensor))
     storage.version++
   }
   for (const [slot, lazy] of segment.lazies.entries()) {
     if (lazy === undefined || lazy.storage !== null || lazy.captureSlot !== slot || segment.views.has(slot)) continue
-    adopt(lazy, values.get(slot) as Tensor)
+    adopt(lazy, asTensor(values.get(slot), 'a lazy value'))
   }
   for (const slot of segment.views.keys()) {
-    const lazy = segment.lazies[slot] as Tensor
+    const lazy = segment.lazyAt(slot)
     if (lazy.storage === null) takeView(segment, lazy, false)
   }
 }
@@ -147,7 +147,7 @@ interface Wanted {
   readonly outputs: readonly number[]
   readonly writeBacks: ReadonlyMap<number, number>
   readonly heads: readonly number[]
-  /** Lazy tensors to take as views of computed ones, bases first. */
+  /** Lazy tensors that become views of computed ones, bases first. */
   readonly views: readonly Tensor[]
 }
 
@@ -167,12 +167,13 @@ function collect(segment: Segment, demand: Demand, keepsTape: boolean): Wanted {
   const want = (tensor: Tensor, differentiable: boolean): void => {
     if (tensor.captureStamp !== segment.stamp || tensor.storage !== null || segment.writes.has(tensor)) return
     const slot = tensor.captureSlot
-    const node = tensor.gradFn as { readonly released?: boolean } | null
-    const head = differentiable && withGradients && tensor.requiresGrad && node !== null && node.released !== true
+    const node = tensor.gradFn
+    const released = node instanceof GradNode && node.released
+    const head = differentiable && withGradients && tensor.requiresGrad && node !== null && !released
     const view = segment.views.get(slot)
     if (view !== undefined) {
-      // It is taken from its base afterwards, so that they share memory as they would eagerly.
-      want(segment.sourceOf(view) as Tensor, head)
+      // The view is taken from its base afterwards, so that they share memory as in eager mode.
+      want(present(segment.sourceOf(view), 'the base of a view'), head)
       views.add(tensor)
       return
     }
@@ -185,7 +186,7 @@ function collect(segment: Segment, demand: Demand, keepsTape: boolean): Wanted {
   const tape = demand.keepTape || (demand.gradients && !withGradients)
   if (tape) for (const lazy of segment.lazies) if (lazy !== undefined && lazy.requiresGrad) want(lazy, false)
   for (const tensor of segment.mutatedLazies) want(tensor, false)
-  for (const slot of segment.cursor.learned) want(segment.lazies[slot] as Tensor, false)
+  for (const slot of segment.cursor.learned) want(segment.lazyAt(slot), false)
   for (const value of segment.bound) if (value instanceof Tensor && value.grad !== null) want(value.grad, false)
   return { outputs, writeBacks, heads: [...heads], views: [...views] }
 }
@@ -197,17 +198,17 @@ function findCompiled(end: Step, wanted: Wanted): CompiledSegment | undefined {
 function run(segment: Segment, compiled: CompiledSegment, writes: readonly (readonly [Tensor, Write])[]): void {
   withoutModes(() => {
     const inputs = compiled.inputSlots.map((slot) => segment.bound[slot])
-    const values = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...inputs)) as readonly Tensor[]
+    const values = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...inputs))
     const results = takeResults(
       compiled,
       values,
       inputs,
       writes.map(([target]) => target),
     )
-    results.forEach((value, i) => {
-      if (value === null) return
-      const slot = compiled.outputSlots[i] as number
-      const tensor = segment.lazies[slot] as Tensor
+    compiled.outputSlots.forEach((slot, i) => {
+      const value = results[i]
+      if (value === null || value === undefined) return
+      const tensor = segment.lazyAt(slot)
       adopt(tensor, value)
       if (!compiled.heads.includes(slot)) return
       tensor.gradFn = value.gradFn
@@ -217,35 +218,37 @@ function run(segment: Segment, compiled: CompiledSegment, writes: readonly (read
 }
 
 /**
- * Stores the first of the values into `targets` (their results are null), where the compiled code has not done so, and gives the others: what the program
- * made as a new tensor has memory of its own, also where the backend returned an input or one tensor twice.
+ * Copies the first values into `targets` (their results are null) unless the compiled code has done so, and returns the others. Every new tensor of the
+ * program gets memory of its own, even if the backend returned an input, or one tensor twice.
  */
 export function takeResults(
   compiled: CompiledSegment,
-  values: readonly Tensor[],
+  values: readonly unknown[],
   inputs: readonly unknown[],
   targets: readonly Tensor[],
 ): readonly (Tensor | null)[] {
   const taken = new Set<Storage>()
   for (const input of inputs) if (input instanceof Tensor && input.storage !== null) taken.add(input.storage)
   writeBack(compiled, values, targets, taken)
-  return values.map((value, i) => {
+  return values.map((output, i) => {
     if (i < targets.length) return null
+    const value = asTensor(output, 'an output of a compiled graph')
     const result = taken.has(value.realize()) ? ownCopy(value) : value
     taken.add(result.realize())
     return result
   })
 }
 
-function writeBack(compiled: CompiledSegment, values: readonly Tensor[], targets: readonly Tensor[], inputs: ReadonlySet<Storage>): void {
+function writeBack(compiled: CompiledSegment, values: readonly unknown[], targets: readonly Tensor[], inputs: ReadonlySet<Storage>): void {
   const sources = targets.map((target, i) => {
-    const value = values[i] as Tensor
-    // The new value of one tensor may be another's old memory, which is overwritten too.
+    const value = asTensor(values[i], 'the new value of a tensor')
+    // The new value of one tensor may lie in the old memory of another, which is overwritten too.
     return targets.length > 1 && value.storage !== target.storage && inputs.has(value.realize()) ? ownCopy(value) : value
   })
-  targets.forEach((target, i) => {
-    if (!compiled.writtenInPlace.has(i)) copyInto(sources[i] as Tensor, target)
-    ;(target.storage as Storage).version++
+  sources.forEach((source, i) => {
+    const target = present(targets[i], 'a tensor to write to')
+    if (!compiled.writtenInPlace.has(i)) copyInto(source, target)
+    present(target.storage, 'the storage of a written tensor').version++
   })
 }
 
@@ -258,43 +261,36 @@ function ownCopy(value: Tensor): Tensor {
   return copy
 }
 
-/** Makes a lazy view by looking at its base's memory, as the program said. `withHistory`: the base has got a new gradFn, so the view gets one too. */
+/** Gives a lazy view its data: the view that the program asked for, of its base. `withHistory`: the base got a new gradFn, so the view gets one too. */
 function takeView(segment: Segment, view: Tensor, withHistory: boolean): void {
-  const step = segment.views.get(view.captureSlot) as Step
-  const source = segment.sourceOf(step) as Tensor
+  const step = present(segment.views.get(view.captureSlot), 'the step of a view')
+  const source = present(segment.sourceOf(step), 'the base of a view')
   if (source.storage === null) {
     if (source.captureStamp === segment.stamp && segment.views.has(source.captureSlot)) takeView(segment, source, withHistory)
     else source.realize()
   }
   const args = step.args.map((arg: ArgStep, i) => (i === 0 ? source : argValue(arg, (slot) => segment.bound[slot])))
   const history = withHistory && view.requiresGrad
-  const results = withoutModes(() => (history ? enableGrad(() => dispatch(step.op as OpDef, args)) : noGrad(() => runKernel(step.op as OpDef, args))))
-  const value = results instanceof Tensor ? results : (results[view.captureSlot - step.firstSlot] as Tensor)
+  const results = withoutModes(() => (history ? enableGrad(() => dispatch(step.operator, args)) : noGrad(() => runKernel(step.operator, args))))
+  const value = asTensor(results instanceof Tensor ? results : results[view.captureSlot - step.firstSlot], 'a view')
   adopt(view, value)
   if (!history) return
   view.gradFn = value.gradFn
   view.outputNr = value.outputNr
 }
 
-interface Writable {
-  strides: readonly number[]
-  offset: number
-  contiguousLayout: boolean
-}
-
-/** The lazy tensor takes the data (and layout) of the computed one. */
+/** Gives a lazy tensor the data (and layout) of a computed one. */
 function adopt(tensor: Tensor, value: Tensor): void {
   tensor.storage = value.realize()
   tensor.pending = null
   tensor.captureStamp = 0
   if (sameShape(tensor.strides, value.strides) && tensor.offset === value.offset) return
-  const writable = tensor as unknown as Writable
-  writable.strides = value.strides
-  writable.offset = value.offset
-  writable.contiguousLayout = isContiguous(value.shape, value.strides)
+  // Only here does a tensor change its layout: nothing has seen it with the other one.
+  const { strides, offset } = value
+  Object.assign(tensor, { strides, offset, contiguousLayout: isContiguous(value.shape, strides) })
 }
 
-/** Slots of numbers whose values are on the tape of the heads: a compiled backward could not know them. */
+/** Whether the tape of the heads holds numbers that differ from call to call: a compiled backward cannot know them. */
 export function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
   return neededSteps(segment.cursor, heads).steps.some(
     (step) =>

@@ -2,6 +2,12 @@
 import { TensorfxError } from '../errors/index.ts'
 import type { BreakReason } from './explain.ts'
 
+/** The path that the debugger attached to an error, or null. */
+function pathOf(cause: unknown): string | null {
+  const path: unknown = cause instanceof Error ? Reflect.get(cause, 'minifierPath') : null
+  return typeof path === 'string' ? path : null
+}
+
 /** A backend threw while it compiled a graph; `cause` is what it threw. PyTorch's BackendCompilerFailed. */
 export class BackendCompilerFailed extends TensorfxError {
   /** The script that the debugger wrote, or null. */
@@ -9,10 +15,10 @@ export class BackendCompilerFailed extends TensorfxError {
 
   constructor(backend: string, cause: unknown) {
     const inner = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
-    const path = (cause as { minifierPath?: string } | null)?.minifierPath ?? null
+    const path = pathOf(cause)
     const dumped =
       path === null
-        ? '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to have a script written that reproduces this error.'
+        ? '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to get a script that reproduces this error.'
         : `\nMinifier script written to ${path}. Run this script to find the smallest traced graph which reproduces this error.`
     super(
       'TFX_BACKEND_COMPILER_FAILED',
@@ -40,12 +46,12 @@ export class FullGraphError extends TensorfxError {
   }
 }
 
-/** A tensor left a compiled function on a way that compile does not follow, and cannot be computed any more. */
+/** A tensor left a compiled function in a way that compile cannot see, and can no longer be computed. */
 export class EscapedTensorError extends TensorfxError {
   constructor(shape: readonly number[]) {
     super(
       'TFX_ESCAPED',
-      `a tensor of shape [${shape.join(', ')}] was made inside a compiled function and kept outside of it, and what it was computed from has been modified since; return it from the function. (From the next call on it is kept.)`,
+      `a tensor of shape [${shape.join(', ')}] was made inside a compiled function and kept outside of it, and the tensors that it was computed from have been modified since. Return it from the function. (From the next call on its value is kept.)`,
     )
   }
 }

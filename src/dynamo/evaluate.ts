@@ -1,19 +1,20 @@
-// Runs recorded steps one by one with the eager kernels: for values that nothing compiled gives.
+// Runs recorded steps one by one on eager kernels, for values that no compiled graph returns.
 import { noGrad } from '../autograd/index.ts'
 import { runKernel, withoutModes } from '../dispatch/index.ts'
 import type { Arg } from '../dispatch/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import { neededSteps } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
-/** The value of an argument, where `at` knows the slots. */
+/** The value of an argument; `at` gives the values of slots, tensors and numbers. */
 export function argValue(arg: ArgStep, at: (slot: number) => unknown): Arg {
   if (arg.kind === 'const') return arg.value
   if (arg.kind === 'list') return arg.items.map((item) => argValue(item, at))
-  return at(arg.slot) as Arg
+  const value = at(arg.slot)
+  return typeof value === 'number' ? value : asTensor(value, 'the value of a slot')
 }
 
-/** Computes `slots` of the segment that ends at `end` from the values of its inputs. Returns the values of all slots on the way. */
+/** Computes `slots` of the segment that ends at `end` from the values of its inputs. Returns the values of all slots that it computed. */
 export function evaluate(end: Step, slots: readonly number[], input: (slot: number) => unknown): ReadonlyMap<number, unknown> {
   const values = new Map<number, unknown>()
   const at = (slot: number): unknown => (values.has(slot) ? values.get(slot) : input(slot))
@@ -27,9 +28,9 @@ export function evaluate(end: Step, slots: readonly number[], input: (slot: numb
 }
 
 /** Runs one step; its results in order. */
-export function runStep(step: Step, at: (slot: number) => unknown): readonly Tensor[] {
+function runStep(step: Step, at: (slot: number) => unknown): readonly Tensor[] {
   const result = runKernel(
-    step.op as NonNullable<Step['op']>,
+    step.operator,
     step.args.map((arg) => argValue(arg, at)),
   )
   return result instanceof Tensor ? [result] : result

@@ -1,4 +1,4 @@
-// explain: what compile made of a function: graphs, breaks and their reasons.
+// The report of explain: the graphs of a function, its graph breaks and their reasons.
 import type { GraphModule } from '../fx/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 

@@ -1,17 +1,19 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
 export { compile, disable, explain, reset } from './compile.ts'
 export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
-export type { KernelSummary } from './compileSegment.ts'
+export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,
+  defaultBackends,
   listBackends,
   lookupBackend,
   registerBackend,
   ReluCompileError,
+  runnable,
   setAotCompilerWrapper,
   setBackendWrapper,
 } from './backends.ts'
-export type { Backend, BackendOptions } from './backends.ts'
+export type { Backend, BackendCode, BackendOptions } from './backends.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend } from './errors.ts'

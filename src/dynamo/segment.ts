@@ -1,9 +1,10 @@
-// A segment being walked: each operator call is checked against the trace tree, or recorded in it. Nothing is computed; ending.ts does that.
+// A walk through a segment: each operator call is checked against the trace tree, or recorded in it. Nothing is computed here; ending.ts does that.
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
+import { present } from '../errors/index.ts'
 import { opByName } from '../ops/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Pending, Storage, TensorSpec } from '../tensor/index.ts'
 import { describeDifference, isScalarArgument, sameButForNumbers, sameConstant } from './arguments.ts'
 import { Step, fitsSpec } from './traceTree.ts'
@@ -11,19 +12,19 @@ import type { ArgStep, InputSpec } from './traceTree.ts'
 
 let nextStamp = 1
 
-/** What a segment asks of its capture. */
+/** What a segment needs of its capture. */
 export interface SegmentHost {
   /** A name for an outside tensor. */
   nameOf(tensor: Tensor): string | null
-  /** A path next to recorded ones is about to be recorded. False: there are enough of them. */
+  /** Asked before another path is recorded next to others. False if the limit is reached. */
   mayBranch(describe: () => string): boolean
-  /** Somebody reads a lazy tensor of `segment`. */
+  /** Called when a lazy tensor of `segment` is read. */
   read(segment: Segment, tensor: Tensor): void
 }
 
-/** Thrown inside the mode: the segment must end before the call can be taken. */
+/** Thrown inside the mode: the segment must end before the call can run. */
 export class EndFirst extends Error {
-  /** How the call is taken then: in a new segment, on real memory, or (with everything after it) eagerly. */
+  /** How the call runs then: in a new segment, on real memory, or (with everything after it) eagerly. */
   readonly next: 'record' | 'compute' | 'eager'
 
   constructor(reason: string, next: EndFirst['next']) {
@@ -32,7 +33,7 @@ export class EndFirst extends Error {
   }
 }
 
-/** An outside tensor that was written to. Its storage is taken away until the segment ends, so that reads are noticed. */
+/** An outside tensor that was written to. It has no storage until the segment ends, so that reads are noticed. */
 export interface Write {
   readonly storage: Storage
   /** The slot of its new value. */
@@ -41,7 +42,7 @@ export interface Write {
   readonly input: number
 }
 
-/** The state of one walk; afterwards what its lazy tensors ask for their data. */
+/** The state of one walk. Afterwards its lazy tensors ask it for their data. */
 export class Segment implements Pending {
   readonly #host: SegmentHost
   readonly stamp: number
@@ -57,12 +58,12 @@ export class Segment implements Pending {
   readonly mutatedLazies = new Set<Tensor>()
   readonly #viewed = new Set<Tensor>()
   readonly #writtenStorages = new Set<Storage>()
-  /** Storages of outside tensors, and those that several of them share; from the first write on. */
+  /** Outside tensors by storage, and the storages that several of them share; kept from the first write on. */
   #storages: Map<Storage, Tensor> | null = null
   readonly #shared = new Set<Storage>()
-  /** A path next to the one being recorded: numbers that differ from it become inputs. */
+  /** An earlier path like the one being recorded: numbers that differ from it become inputs. */
   #shadow: Step | null = null
-  /** This walk recorded something. */
+  /** Whether this walk recorded a step. */
   fresh = false
 
   constructor(host: SegmentHost, root: Step) {
@@ -81,7 +82,7 @@ export class Segment implements Pending {
     this.#host.read(this, tensor)
   }
 
-  /** Gives written tensors their storages back; the values are still the old ones. */
+  /** Gives written tensors their storages back, which still hold the old values. */
   restoreStorages(): void {
     for (const [tensor, { storage }] of this.writes) {
       tensor.storage = storage
@@ -96,8 +97,9 @@ export class Segment implements Pending {
   #advance(op: OpDef, args: readonly Arg[], inPlace: OpDef | null): Step {
     const { children } = this.cursor
     for (let i = 0; i < children.length; i++) {
-      const child = children[i] as Step
-      if (child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args)) return (this.cursor = child)
+      const child = children[i]
+      if (child !== undefined && child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args))
+        return (this.cursor = child)
     }
     return this.#record(op, args, inPlace)
   }
@@ -105,16 +107,18 @@ export class Segment implements Pending {
   #agrees(step: Step, args: readonly Arg[]): boolean {
     const recorded = step.args
     for (let i = 0; i < recorded.length; i++) {
-      const r = recorded[i] as ArgStep
-      const arg = args[i] as Arg
-      // The usual arguments first.
-      let ok: boolean
-      if (r.kind === 'slot') ok = arg instanceof Tensor && arg.captureStamp === this.stamp && arg.captureSlot === r.slot
-      else if (r.kind === 'const' && typeof r.value !== 'object') ok = Object.is(r.value, arg)
-      else ok = this.#agreesSlowly(r, arg)
-      if (ok) continue
-      // Take back what was bound on the way.
-      for (let k = 0; k <= i; k++) this.#unbind(recorded[k] as ArgStep)
+      const r = recorded[i]
+      const arg = args[i]
+      if (r !== undefined && arg !== undefined) {
+        // The most frequent kinds come first.
+        let ok: boolean
+        if (r.kind === 'slot') ok = arg instanceof Tensor && arg.captureStamp === this.stamp && arg.captureSlot === r.slot
+        else if (r.kind === 'const' && typeof r.value !== 'object') ok = Object.is(r.value, arg)
+        else ok = this.#agreesSlowly(r, arg)
+        if (ok) continue
+      }
+      // Undo what this loop has bound.
+      for (const bound of recorded.slice(0, i + 1)) this.#unbind(bound)
       return false
     }
     return true
@@ -133,7 +137,7 @@ export class Segment implements Pending {
         this.bound[r.slot] = arg
         return true
       case 'list':
-        return Array.isArray(arg) && arg.length === r.items.length && r.items.every((item, i) => this.#agreesSlowly(item, arg[i] as Arg))
+        return Array.isArray(arg) && arg.length === r.items.length && r.items.every((item, i) => this.#agreesSlowly(item, arg[i]))
       default:
         return sameConstant(r.value, arg)
     }
@@ -148,16 +152,16 @@ export class Segment implements Pending {
   }
 
   #bind(tensor: Tensor, slot: number): void {
-    const storage = tensor.storage as Storage
-    // A view of something that was written to here would show the old value.
-    if (this.#writtenStorages.has(storage)) throw new EndFirst('another tensor over the same memory was written to', 'record')
-    if (this.#storages !== null) this.#see(tensor)
+    const storage = present(tensor.storage, 'the storage of an outside tensor')
+    // A view of a tensor that was written to in this segment would show the old value.
+    if (this.#writtenStorages.has(storage)) throw new EndFirst('another tensor on the same memory was written to', 'record')
+    if (this.#storages !== null) this.#see(this.#storages, tensor)
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     this.bound[slot] = tensor
   }
 
-  /** The slot of a tensor in this segment; -1 for one from outside that it has not met. Lazy tensors of earlier segments are computed. */
+  /** The slot of a tensor in this segment; -1 for an outside tensor that it has not met yet. Lazy tensors of earlier segments are computed. */
   #slotOf(tensor: Tensor): number {
     if (tensor.captureStamp === this.stamp) return tensor.captureSlot
     if (tensor.storage === null) withoutModes(() => tensor.realize())
@@ -168,16 +172,15 @@ export class Segment implements Pending {
 
   #record(op: OpDef, args: readonly Arg[], inPlace: OpDef | null): Step {
     const { cursor } = this
-    // First the checks of the arguments: after an error everything is as before.
+    // Arguments are checked first, so that an error changes nothing.
     const spec = withoutModes(() => {
       // An in-place operator also checks that the result fits.
       if (inPlace !== null) (inPlace.meta as (...a: readonly Arg[]) => unknown)(...args)
       return (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args)
     })
     const shadow = this.#shadowFor(op, args)
-    if (cursor.children.length > 0 && !this.#host.mayBranch(() => describeDifference(cursor.children.at(-1) as Step, op, args))) {
+    if (cursor.children.length > 0 && !this.#host.mayBranch(() => describeDifference(present(cursor.children.at(-1), 'the last path'), op, args)))
       throw new EndFirst('config.recompileLimit', 'eager')
-    }
     let slot = cursor.nextSlot
     const describe = (arg: Arg, position: number, like: ArgStep | undefined): ArgStep => {
       if (arg instanceof Tensor) {
@@ -197,7 +200,7 @@ export class Segment implements Pending {
         if (!arg.some((a) => a instanceof Tensor)) return { kind: 'const', value: arg }
         return {
           kind: 'list',
-          items: (arg as readonly Arg[]).map((a, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)),
+          items: arg.map((a: Arg, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)),
         }
       }
       const differs = like !== undefined && (like.kind === 'scalar' || (like.kind === 'const' && !Object.is(like.value, arg)))
@@ -217,10 +220,10 @@ export class Segment implements Pending {
     return step
   }
 
-  /** The recorded step that differs from this call in numbers only: walked along while the new path is recorded. */
+  /** The recorded step that differs from this call in numbers only; the shadow follows it while the new path is recorded. */
   #shadowFor(op: OpDef, args: readonly Arg[]): Step | null {
     const candidates = this.cursor.children.length > 0 ? this.cursor.children : (this.#shadow?.children ?? [])
-    this.#shadow = candidates.findLast((c) => c.op === op && c.args.every((r, i) => sameButForNumbers(r, args[i] as Arg))) ?? null
+    this.#shadow = candidates.findLast((c) => c.op === op && c.args.every((r, i) => sameButForNumbers(r, args[i]))) ?? null
     return this.#shadow
   }
 
@@ -229,7 +232,8 @@ export class Segment implements Pending {
   #results(step: Step, op: OpDef): Result {
     const { results } = step
     const isView = op.tags.has('view')
-    if (step.single) return this.#lazy(results[0] as Tensor, step.firstSlot, isView ? step : null)
+    const [result] = results
+    if (step.single && result !== undefined) return this.#lazy(result, step.firstSlot, isView ? step : null)
     return results.map((r, i) => this.#lazy(r, step.firstSlot + i, isView ? step : null))
   }
 
@@ -251,10 +255,11 @@ export class Segment implements Pending {
     this.views.set(slot, view)
   }
 
-  /** The tensor that a view operator looked at. */
+  /** The tensor of which a view operator makes a view; null if it is an item of a list. */
   sourceOf(view: Step): Tensor | null {
-    const source = view.args[0] as ArgStep
-    return source.kind === 'slot' || source.kind === 'input' ? (this.at(source.slot) as Tensor) : null
+    const [source] = view.args
+    if (source === undefined || (source.kind !== 'slot' && source.kind !== 'input')) return null
+    return asTensor(this.at(source.slot), 'the base of a view')
   }
 
   /** The tensor (or number) that stands for a slot. */
@@ -262,15 +267,20 @@ export class Segment implements Pending {
     return this.lazies[slot] ?? this.bound[slot]
   }
 
+  /** The lazy tensor at a slot. Throws InternalError if there is none. */
+  lazyAt(slot: number): Tensor {
+    return present(this.lazies[slot], 'a lazy tensor')
+  }
+
   // ---- writes ----
 
-  /** An in-place operator: the functional one, and the tensor stands for its result from now on. */
+  /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
   #writeTo(op: OpDef, functional: OpDef, args: readonly Arg[]): Tensor {
-    const self = args[0] as Tensor
+    const self = asTensor(args[0], 'the first argument of an in-place operator')
     if (self.viewBase !== null || this.#viewed.has(self) || this.#isShared(self))
       throw new EndFirst('in-place operator on a view, or on a tensor that has views', 'compute')
     let step = this.#advance(functional, args, op)
-    const result = step.results[0] as Tensor
+    const result = present(step.results[0], 'the result of an in-place operator')
     // The tensor keeps its dtype.
     if (result.dtype !== self.dtype) step = this.#advance(castOp(), [this.#lazy(result, step.firstSlot, null), self.dtype], null)
     const slot = step.firstSlot
@@ -290,19 +300,19 @@ export class Segment implements Pending {
     return self
   }
 
-  /** Whether another outside tensor of this segment lies over the same memory. */
+  /** Whether another outside tensor of this segment shares its memory. */
   #isShared(self: Tensor): boolean {
     if (self.storage === null) return false
     if (this.#storages === null) {
       this.#storages = new Map()
-      for (const value of this.bound) if (value instanceof Tensor) this.#see(value)
+      for (const value of this.bound) if (value instanceof Tensor) this.#see(this.#storages, value)
     }
     const other = this.#storages.get(self.storage)
     return this.#shared.has(self.storage) || (other !== undefined && other !== self)
   }
 
-  #see(tensor: Tensor): void {
-    const storages = this.#storages as Map<Storage, Tensor>
+  /** Notes the storage of an outside tensor in `storages`. */
+  #see(storages: Map<Storage, Tensor>, tensor: Tensor): void {
     const storage = tensor.storage ?? this.writes.get(tensor)?.storage
     if (storage === undefined) return
     const known = storages.get(storage)
@@ -311,4 +321,4 @@ export class Segment implements Pending {
   }
 }
 
-const castOp = (): OpDef => opByName('torch.ops.tensorfx.to_copy') as OpDef
+const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

@@ -1,5 +1,6 @@
 // The graph of a segment: from recorded steps to the GraphModule that a backend gets.
 import { spell } from '../aot/index.ts'
+import { present } from '../errors/index.ts'
 import { Graph, GraphModule, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
@@ -7,7 +8,7 @@ import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { neededSteps } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
-/** A graph without its output node: which node computes each slot. */
+/** A graph without its output node, and which node computes each slot. */
 export interface OpenGraph {
   readonly graph: Graph
   readonly nodes: ReadonlyMap<number, Node>
@@ -23,7 +24,7 @@ export interface SegmentGraph {
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
 
-/** The steps that `outputs` need as nodes: placeholders first, in the order in which the program met them. */
+/** The steps that `outputs` need, as nodes; placeholders come first, in the order in which the program met them. */
 export function openGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null): OpenGraph {
   const graph = new Graph()
   const nodes = new Map<number, Node>()
@@ -38,7 +39,7 @@ export function openGraph(end: Step, outputs: readonly number[], names: (slot: n
     nodes.set(arg.slot, node)
     inputSlots.push(arg.slot)
   }
-  // A tensor that a later step needs may have been met first by a step that nothing needs.
+  // A tensor that a later step needs may have been met first by a step that is not needed.
   for (const step of end.path()) step.args.forEach(placeholder)
   for (const step of needed.steps) emit(graph, step, nodes, needed.slots)
   return { graph, nodes, inputSlots }
@@ -56,32 +57,37 @@ export function buildGraph(
   className: string,
 ): SegmentGraph {
   const { graph, nodes, inputSlots } = openGraph(end, outputs, names)
-  graph.output(outputs.map((slot) => nodes.get(slot) as Node))
+  graph.output(outputs.map((slot) => nodeAt(nodes, slot)))
   const gm = new GraphModule({}, graph, className)
   gm.meta['writeBacks'] = writeBackPositions(writeBacks, inputSlots)
   return { gm, inputSlots }
 }
 
-/** From output positions and input slots to output and input positions; inputs whose old value is not read have no position. */
+/** From output positions and input slots to output and input positions; an input whose old value is not read has no position. */
 export function writeBackPositions(writeBacks: ReadonlyMap<number, number>, inputSlots: readonly number[]): ReadonlyMap<number, number> {
   return new Map([...writeBacks].map(([position, slot]): [number, number] => [position, inputSlots.indexOf(slot)]).filter(([, input]) => input >= 0))
 }
 
+const nodeAt = (nodes: ReadonlyMap<number, Node>, slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
+
+/** Appends the node of a step, and a getitem node for each needed result of several. */
 function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: ReadonlySet<number>): void {
-  const op = step.op as NonNullable<Step['op']>
   const value = (arg: ArgStep): Argument => {
-    if (arg.kind === 'const') return arg.value as Argument
+    if (arg.kind === 'const') return arg.value
     if (arg.kind === 'list') return arg.items.map(value)
-    return nodes.get(arg.slot) as Node
+    return nodeAt(nodes, arg.slot)
   }
-  const { args, kwargs } = spell(op.schema.args, step.args.map(value))
-  const node = graph.callFunction(op.fn, args, kwargs)
+  const { schema, fn } = step.operator
+  const { args, kwargs } = spell(schema.args, step.args.map(value))
+  const node = graph.callFunction(fn, args, kwargs)
   if (step.stack !== null) node.meta['stack_trace'] = step.stack
-  node.meta['val'] = step.single ? specOf(step.results[0] as Tensor) : step.results.map(specOf)
-  if (step.single) {
+  const [single] = step.results
+  if (step.single && single !== undefined) {
+    node.meta['val'] = specOf(single)
     nodes.set(step.firstSlot, node)
     return
   }
+  node.meta['val'] = step.results.map(specOf)
   step.results.forEach((result, i) => {
     if (!needed.has(step.firstSlot + i)) return
     const item = graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])

@@ -1,8 +1,8 @@
-// skipReplay: a call whose whole effect is known is answered by the compiled graph alone; the function is not run.
+// skipReplay: a call whose whole effect is known runs the compiled graph alone, not the function.
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import { takeResults } from './ending.ts'
@@ -10,12 +10,14 @@ import type { Segment } from './segment.ts'
 import { fitsSpec } from './traceTree.ts'
 import type { CompiledSegment, InputSpec } from './traceTree.ts'
 
-/** Where a value comes from: an argument leaf by position, or something that the recorded call met elsewhere. */
+/** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
 type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor; readonly spec: InputSpec }
 type Output =
   | { readonly kind: 'value'; readonly position: number }
   | { readonly kind: 'leaf'; readonly leaf: number }
   | { readonly kind: 'constant'; readonly value: unknown }
+
+type Leaf = { readonly kind: 'tensor'; readonly first: number } | { readonly kind: 'constant'; readonly value: unknown }
 
 interface Recipe {
   readonly compiled: CompiledSegment | null
@@ -24,13 +26,13 @@ interface Recipe {
   readonly written: readonly number[]
   readonly outputs: readonly Output[]
   readonly spec: TreeSpec
-  /** Leaves as they must be: tensors by the first leaf that is the same tensor, everything else by value. */
-  readonly leaves: readonly unknown[]
+  /** The leaves of the recorded call: for a tensor the first leaf that is the same tensor, otherwise the value. */
+  readonly leaves: readonly Leaf[]
 }
 
 /**
- * One recorded call in short. Made only of calls that are one graph, whose tensors come from the arguments or from outside (the same ones each time:
- * the caller's promise), that take no numbers as inputs, return no views, and leave nothing behind but their results and writes to existing tensors.
+ * A recorded call that can be answered without running the function: one graph, whose tensors come from the arguments or from outside (the same ones each
+ * time, by the caller's promise), without numbers as inputs, without views among the results, and with no effect but its results and writes to existing tensors.
  */
 export class Shortcut {
   readonly #recipe: Recipe
@@ -39,7 +41,7 @@ export class Shortcut {
     this.#recipe = recipe
   }
 
-  /** The shortcut of a call that has ended; null when it must run each time. */
+  /** The shortcut for a call that has ended; null if the function must run each time. */
   static from(capture: Capture, leaves: readonly unknown[], result: unknown): Shortcut | null {
     const [ended, ...more] = capture.ended
     if (ended === undefined || more.length > 0 || ended.kept || ended.end.learned.size > 0 || ended.end.keepsTape) return null
@@ -75,27 +77,25 @@ export class Shortcut {
       written,
       outputs,
       spec,
-      leaves: leaves.map((leaf) => (leaf instanceof Tensor ? { first: firstLeaf.get(leaf) } : leaf)),
+      leaves: leaves.map((leaf): Leaf =>
+        leaf instanceof Tensor ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1 } : { kind: 'constant', value: leaf },
+      ),
     })
   }
 
-  /** The result of a call with these leaves, or null when they are not what was recorded. Their shapes are the tree's. */
+  /** The result of a call with these leaves; null if they differ from the recorded ones. (The choice of the tree has checked their shapes.) */
   take(leaves: readonly unknown[]): { readonly result: unknown } | null {
     const { compiled, inputs, written, outputs, spec } = this.#recipe
     if (!this.#agrees(leaves)) return null
     let values: readonly (Tensor | null)[] = []
     if (compiled !== null) {
-      const tensors = inputs.map((input) => (input.kind === 'leaf' ? (leaves[input.leaf] as Tensor) : input.tensor))
+      const tensors = inputs.map((input) => (input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.tensor))
       const storages = new Set<Storage>(tensors.map((t) => t.realize()))
-      // Writes reach what shares their memory: then the function decides.
+      // A write would change other inputs on the same memory; only running the function is right then.
       if (written.length > 0 && storages.size < tensors.length) return null
-      const raw = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...tensors)) as readonly Tensor[]
-      values = takeResults(
-        compiled,
-        raw,
-        tensors,
-        written.map((i) => tensors[i] as Tensor),
-      )
+      const raw = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...tensors))
+      const targets = written.map((i) => asTensor(tensors[i], 'a written argument'))
+      values = takeResults(compiled, raw, tensors, targets)
     }
     const results = outputs.map((output) =>
       output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
@@ -105,12 +105,9 @@ export class Shortcut {
 
   #agrees(leaves: readonly unknown[]): boolean {
     const { leaves: recorded, inputs } = this.#recipe
-    for (const [i, leaf] of leaves.entries()) {
-      if (!(leaf instanceof Tensor)) {
-        if (!Object.is(leaf, recorded[i])) return false
-        continue
-      }
-      if ((recorded[i] as { first: number }).first !== leaves.indexOf(leaf)) return false
+    for (const [i, expected] of recorded.entries()) {
+      const leaf = leaves[i]
+      if (expected.kind === 'constant' ? !Object.is(leaf, expected.value) : expected.first !== leaves.indexOf(leaf)) return false
     }
     return inputs.every((input) => input.kind === 'leaf' || (input.tensor.storage !== null && fitsSpec(input.tensor, input.spec)))
   }

@@ -1,5 +1,6 @@
-// The trace tree: what a compiled function did so far, operator by operator. Each call walks it; the checks on the way are the guards.
+// The trace tree: what a compiled function has done so far, operator by operator. Each call walks along it; the checks of the walk are the guards.
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import { present } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { sameShape } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
@@ -8,7 +9,7 @@ import type { BreakReason } from './explain.ts'
 
 /** One argument of a recorded call. */
 export type ArgStep =
-  /** A value that the segment knows already. */
+  /** A value that the segment already knows. */
   | { readonly kind: 'slot'; readonly slot: number }
   /** A tensor from outside, met here for the first time. */
   | { readonly kind: 'input'; readonly slot: number; readonly spec: InputSpec }
@@ -17,23 +18,23 @@ export type ArgStep =
   | { readonly kind: 'const'; readonly value: Arg }
   | { readonly kind: 'list'; readonly items: readonly ArgStep[] }
 
-/** What must agree of an outside tensor. */
+/** What of an outside tensor must agree with the recorded one. */
 export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
   readonly requiresGrad: boolean
-  /** A name for the placeholder, when one is known. */
+  /** A name for the placeholder, if one is known. */
   readonly name: string | null
 }
 
 /** A compiled segment: which slots go in and come out. */
 export interface CompiledSegment {
   readonly gm: GraphModule
-  /** From the inputs' values to the outputs'; those at `heads` come with a history when an input requires grad. */
+  /** From the values of the inputs to those of the outputs; outputs at `heads` have a history if an input requires grad. */
   readonly run: (...inputs: readonly unknown[]) => readonly unknown[]
   readonly inputSlots: readonly number[]
   readonly outputSlots: readonly number[]
-  /** Outputs (slots) that a backward outside of the function may start from. */
+  /** Outputs (slots) from which a backward outside of the function may start. */
   readonly heads: readonly number[]
-  /** Output positions that the compiled function has written into their input already. */
+  /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
 }
 
@@ -41,7 +42,7 @@ export interface CompiledSegment {
 export class Step {
   readonly op: OpDef | null
   readonly args: readonly ArgStep[]
-  /** Stand-ins of the results: new lazy tensors copy their layout. */
+  /** Fake tensors like the results: new lazy tensors copy their layout. */
   readonly results: readonly Tensor[]
   readonly single: boolean
   readonly firstSlot: number
@@ -56,9 +57,9 @@ export class Step {
   readonly ends: CompiledSegment[] = []
   /** The joint graph could not be traced here (a number of each call is on the tape, …): the tape itself is kept. */
   keepsTape = false
-  /** Slots of segments ending here that turned out to be needed later. */
+  /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
-  /** Where the code goes on after a graph break here. */
+  /** The start of the segment after a graph break here. */
   after: Step | null = null
   breakReason: BreakReason | null = null
 
@@ -89,6 +90,11 @@ export class Step {
     return new Step(null, [], [], true, 0, 0, null, null, false)
   }
 
+  /** The operator that was called. Throws InternalError for the start of a segment. */
+  get operator(): OpDef {
+    return present(this.op, 'the operator of a step')
+  }
+
   /** Whether one of the results is among `slots`. */
   gives(slots: ReadonlySet<number>): boolean {
     for (let i = 0; i < this.results.length; i++) if (slots.has(this.firstSlot + i)) return true
@@ -104,7 +110,7 @@ export class Step {
 }
 
 /** Visits the slots that an argument refers to. */
-export function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
+function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
   if (arg.kind === 'list') for (const item of arg.items) visitSlots(item, see)
   else if (arg.kind !== 'const') see(arg.slot)
 }
@@ -121,7 +127,7 @@ export function neededSteps(end: Step, outputs: readonly number[]): { readonly s
   return { steps: steps.reverse(), slots }
 }
 
-/** Whether an outside tensor fits what was recorded. */
+/** Whether an outside tensor agrees with the recorded one. */
 export function fitsSpec(tensor: Tensor, spec: InputSpec): boolean {
   return (
     tensor.dtype === spec.dtype &&

@@ -1,7 +1,7 @@
-// Every error that tensorfx throws is one of these classes: a stable `code`, and a message that says what happened, where, and what to do.
-// Rooms add their own subclasses next to the code that throws them; this file holds the base and the classes that several rooms share.
+// The errors of tensorfx. Each has a stable `code`, and a message that says what happened, where, and what to do. Rooms define subclasses next to the code that throws
+// them; this file has the base class and the classes that several rooms share.
 
-/** Base class of every error thrown by tensorfx. `code` is stable across versions and safe to match on. */
+/** The base class of all errors that tensorfx throws. `code` does not change between versions, so programs can compare it. */
 export class TensorfxError extends Error {
   readonly code: string
 
@@ -12,37 +12,43 @@ export class TensorfxError extends Error {
   }
 }
 
-/** A user error: a bad argument. The message names the operator or function, the argument, what was wrong and what to do. */
+/** An invalid argument. The message names the function, the argument, its value and what to pass instead. */
 export class ArgumentError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_ARGUMENT', message, options)
   }
 }
 
-/** A user error: shapes that do not fit. The message names the operator, the argument and both shapes. */
+/** Shapes that do not match. The message names the operator, the argument and both shapes. */
 export class ShapeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_SHAPE', message)
   }
 }
 
-/** A user error: dtypes that do not fit. The message names the operator, the argument and both dtypes. */
+/** Dtypes that do not match. The message names the operator, the argument and both dtypes. */
 export class DTypeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_DTYPE', message)
   }
 }
 
-/** Something that tensorfx does not do, on purpose or not yet; the message says which and what to use instead. */
+/** Something that tensorfx does not support, by design or so far. The message says what to use instead. */
 export class UnsupportedError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_UNSUPPORTED', message, options)
   }
 }
 
-/** A bug in tensorfx: an invariant did not hold. */
+/** A bug in tensorfx: an invariant was violated. */
 export class InternalError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_INTERNAL', `${message} (this is a bug in tensorfx, please report it)`, options)
   }
+}
+
+/** A value that cannot be missing here. Throws InternalError, which says `what` was expected, if it is. */
+export function present<T>(value: T | null | undefined, what: string): T {
+  if (value === undefined || value === null) throw new InternalError(`${what} is missing`)
+  return value
 }

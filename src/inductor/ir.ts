@@ -1,7 +1,8 @@
-// Inductor's IR: what each operator of a graph computes, as loops over buffers, before fusion. `lowering.ts` makes it from a graph,
-// `scheduler.ts` groups it, `codegen.ts` and `templates.ts` turn the groups into kernels.
-import type { Arg, OpDef } from '../dispatch/index.ts'
-import type { Combine, DType, Expr, GemmSpec } from '../kernels/index.ts'
+// Inductor's IR: what each operator of a graph computes, as loops over buffers, before fusion. `lowering.ts` makes it from a graph, `verifyIr.ts` is its
+// specification and `print.ts` its text; `scheduler.ts` groups it, and `emit/` turns the groups into kernels.
+import type { OpDef } from '../dispatch/index.ts'
+import type { BufferParam, Combine, DType, Expr, LoopVar, Param, Stmt, TemplateKernel } from '../kernels/index.ts'
+import { isFlatIdentity } from './spaces.ts'
 
 /** A piece of memory of the compiled program: an input, or the contiguous result of one node. */
 export interface Buffer {
@@ -22,14 +23,21 @@ export interface Access {
   readonly offset: number
 }
 
-/** A scalar that arrives with each call (a learning rate, a random offset): the placeholder's position. */
+/** A strided window of a buffer: what a tensor of the graph becomes in the IR. */
+export interface BufferView extends Access {
+  readonly shape: readonly number[]
+  readonly dtype: DType
+}
+
+/** A scalar that is passed at each call (a learning rate, a random offset): the placeholder's position. */
 export interface ScalarInput {
   readonly placeholder: number
 }
 
 interface NodeBase {
-  /** Names of the graph nodes that it came from, and of the operator, for printing. */
+  /** The graph node that it came from. */
   readonly origin: string
+  /** Name of the operator. */
   readonly op: string
 }
 
@@ -40,8 +48,11 @@ export interface PointwiseNode extends NodeBase {
   readonly iter: readonly number[]
   readonly reads: readonly Access[]
   readonly scalars: readonly { readonly input: ScalarInput; readonly dtype: DType }[]
+  /** `indices` are the element's index in each dimension; empty unless `usesIndices`. */
   readonly compute: (reads: readonly Expr[], scalars: readonly Expr[], indices: readonly Expr[]) => Expr
-  /** Dear to compute twice (exp, tanh, …): stored rather than recomputed when a later loop of the same kernel needs it. */
+  /** Whether `compute` uses the indices, as ranges do. The dimensions then must not be merged. */
+  readonly usesIndices: boolean
+  /** Expensive to recompute (exp, tanh, …): stored and read back where a later loop of the same kernel needs it. */
   readonly expensive: boolean
 }
 
@@ -53,28 +64,40 @@ export interface ReductionNode extends NodeBase {
   readonly iter: readonly number[]
   readonly reduced: readonly boolean[]
   readonly reads: readonly [Access]
+  /** The dtype in which the elements are combined. */
   readonly dtype: DType
   readonly combine: Combine
   readonly map: (x: Expr) => Expr
   readonly finish: (acc: Expr) => Expr
 }
 
-/** A matrix product or convolution: a kernel template whose result can pass through fused pointwise nodes before it is stored. */
+/** A kernel template (a matrix product, a convolution, …), bound to one problem. */
 export interface TemplateNode extends NodeBase {
   readonly kind: 'template'
   readonly out: Buffer
-  /** The result as the template's loops walk it: batch loops, rows, columns. Its product is out.numel. */
+  /** The result as the template's loops walk it, outermost first; its product is out.numel. */
   readonly iter: readonly number[]
   readonly reads: readonly Access[]
-  /** The template without its epilogue; the parameters are the reads in order, then what the epilogue needs, then scratch. */
-  readonly build: (io: TemplateIo) => GemmSpec
-  readonly scratchBytes: number
+  /** Name of the template. */
+  readonly template: string
+  /** Whether pointwise nodes may be fused into it: they compute on each element of the result before it is stored. */
+  readonly fuses: boolean
+  readonly emit: (io: TemplateIo) => TemplateKernel
 }
 
-/** What a template gets when it is emitted. */
-export interface TemplateIo extends Pick<GemmSpec, 'batch' | 'rows' | 'cols' | 'epilogue' | 'params'> {
+/** What a template needs to make its kernel. */
+export interface TemplateIo {
+  /** The name of the kernel. */
   readonly name: string
-  readonly buffers: readonly import('../kernels/index.ts').BufferParam[]
+  /** The loops over `iter`, outermost first. */
+  readonly loops: readonly LoopVar[]
+  /** The parameters of what the template reads, in order. */
+  readonly buffers: readonly BufferParam[]
+  /** The statements for one element of the result: the fused nodes and the stores, at the current values of `loops`. */
+  readonly epilogue: (value: Expr) => readonly Stmt[]
+  /** The parameters of the kernel in call order. A template that needs scratch memory adds `scratch` at the end. */
+  readonly params: readonly Param[]
+  readonly scratch: BufferParam
 }
 
 /** An operator without a lowering: its eager kernel is called on views of the buffers. */
@@ -89,25 +112,25 @@ export interface ExternNode extends NodeBase {
 export type ExternArg =
   | { readonly kind: 'view'; readonly view: BufferView }
   | { readonly kind: 'scalarInput'; readonly input: ScalarInput }
-  | { readonly kind: 'value'; readonly value: Arg }
+  | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'list'; readonly items: readonly ExternArg[] }
 
-/** A strided window of a buffer: what a tensor of the graph is at this level. */
-export interface BufferView extends Access {
-  readonly shape: readonly number[]
-  readonly dtype: DType
-}
+/** The nodes that become loops which inductor itself emits. */
+export type LoopNode = PointwiseNode | ReductionNode
 
-export type IrNode = PointwiseNode | ReductionNode | TemplateNode | ExternNode
+export type IrNode = LoopNode | TemplateNode | ExternNode
 
 /** The whole program. */
 export interface IrGraph {
+  /** By placeholder position; null for a scalar. */
   readonly inputs: readonly (Buffer | null)[]
+  /** In an order in which they can be computed. */
   readonly nodes: readonly IrNode[]
-  /** One per graph output: a view, a scalar passed through, or a constant (null). */
+  /** One per graph output. */
   readonly outputs: readonly IrOutput[]
 }
 
+/** A view, a constant, or a scalar input passed through. */
 export type IrOutput =
   | { readonly kind: 'view'; readonly view: BufferView }
   | { readonly kind: 'value'; readonly value: unknown }
@@ -115,3 +138,21 @@ export type IrOutput =
 
 /** The buffers that a node writes. */
 export const outputsOf = (node: IrNode): readonly Buffer[] => (node.kind === 'extern' ? node.outs : [node.out])
+
+/** The buffers that the program returns, whole or in part. */
+export const returnedBuffers = (graph: IrGraph): readonly Buffer[] => graph.outputs.flatMap((o) => (o.kind === 'view' ? [o.view.buffer] : []))
+
+/** Whether a view covers its buffer row-major from the start. */
+export const coversBuffer = (view: BufferView): boolean => isFlatIdentity(view.shape, view.strides, view.offset, view.buffer.numel)
+
+/** The program without the nodes that no output needs. Those that write to their inputs stay. */
+export function withoutDeadNodes(graph: IrGraph): IrGraph {
+  const live = new Set<IrNode>()
+  const stack = returnedBuffers(graph).flatMap(({ producer }) => producer ?? [])
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (live.has(node)) continue
+    live.add(node)
+    for (const { buffer } of node.reads) if (buffer.producer !== null) stack.push(buffer.producer)
+  }
+  return { ...graph, nodes: graph.nodes.filter((node) => live.has(node) || (node.kind === 'extern' && node.def.tags.has('mutates'))) }
+}

@@ -1,32 +1,84 @@
-// The whole of inductor in order: lower, schedule, plan memory, emit, assemble. `compileFx` is the backend function that dynamo calls.
+// Inductor from start to end. `compileFx` is the backend function that dynamo calls.
 import type { GraphModule } from '../fx/index.ts'
-import { compileKernel, printKernel } from '../kernels/index.ts'
-import type { CompiledKernel } from '../kernels/index.ts'
+import { runPasses } from '../pipeline/index.ts'
+import type { Pass, PassRun } from '../pipeline/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { TensorSpec } from '../tensor/index.ts'
-import { emitLoops } from './codegen.ts'
+import { Compilation } from './compilation.ts'
+import { emitGroup, verifyEmitted } from './emit/kernels.ts'
+import type { KernelReport } from './emit/kernels.ts'
+import { withoutDeadNodes } from './ir.ts'
 import { lower } from './lowering.ts'
-import { planMemory } from './memoryPlan.ts'
+import { lifetimesOf, planMemory, verifyPlan } from './memoryPlan.ts'
 import type { Lifetime } from './memoryPlan.ts'
-import { outputsOf } from './ir.ts'
-import type { Buffer, IrGraph, IrNode } from './ir.ts'
+import { compileObservers } from './observers.ts'
+import { placeBuffers } from './placement.ts'
 import { buildProgram } from './program.ts'
-import type { Step } from './program.ts'
 import { schedule } from './scheduler.ts'
-import type { Group } from './scheduler.ts'
-import { emitTemplate } from './templates.ts'
-import { placeInPlace } from './writeBacks.ts'
+import { verifyGroups, verifyIr } from './verifyIr.ts'
 
-/** One kernel of a compiled graph, for people: what was fused, and its loops. */
-export interface KernelReport {
-  readonly name: string
-  readonly kind: Group['kind']
-  /** Operators in it, in order. */
-  readonly ops: readonly string[]
-  /** Graph nodes that it computes. */
-  readonly origins: readonly string[]
-  /** The loop IR as text; for an extern step the operator's name. */
-  readonly text: string
+const lifetimes = (c: Compilation): Lifetime[] => lifetimesOf(c.get('ir'), c.get('groups'), c.get('placement'))
+
+/** The stages of a compilation. Each makes one result from the results before it. */
+const stages: readonly Pass<Compilation>[] = [
+  {
+    name: 'lower',
+    run: (c) => c.set('ir', lower(c.graph, c.inputs)),
+    verifies: (c) => {
+      c.graph.graph.lint()
+      verifyIr(c.get('ir'))
+    },
+  },
+  {
+    name: 'removeDeadNodes',
+    requires: ['lower'],
+    run: (c) => {
+      const all = c.get('ir')
+      const live = withoutDeadNodes(all)
+      return c.set('ir', live) && live.nodes.length < all.nodes.length
+    },
+    verifies: (c) => verifyIr(c.get('ir')),
+  },
+  {
+    name: 'fuse',
+    requires: ['lower'],
+    run: (c) => c.set('groups', schedule(c.get('ir'))),
+    verifies: (c) => verifyGroups(c.get('ir'), c.get('groups')),
+  },
+  {
+    name: 'place',
+    requires: ['fuse'],
+    run: (c) => c.set('placement', placeBuffers(c.get('ir'), c.get('groups'), c.writeBacks, c.inputs)),
+  },
+  {
+    name: 'planMemory',
+    requires: ['place'],
+    run: (c) => c.set('plan', planMemory(lifetimes(c))),
+    verifies: (c) => verifyPlan(lifetimes(c), c.get('plan')),
+  },
+  {
+    name: 'emit',
+    requires: ['place'],
+    run: (c) =>
+      c.set(
+        'kernels',
+        c.get('groups').map((group, i) => emitGroup(`${c.name}_k${i}`, group, c.get('placement'))),
+      ),
+    verifies: (c) => verifyEmitted(c.get('kernels')),
+  },
+  {
+    name: 'assemble',
+    requires: ['planMemory', 'emit'],
+    run: (c) => c.set('program', buildProgram(c.name, c.get('ir'), c.get('kernels'), c.get('plan'), c.get('placement'))),
+  },
+]
+
+/** The valid entries of `gm.meta.writeBacks`. */
+function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> {
+  const given: unknown = gm.meta['writeBacks']
+  const writeBacks = new Map<number, number>()
+  if (given instanceof Map)
+    for (const [output, input] of given) if (typeof output === 'number' && typeof input === 'number') writeBacks.set(output, input)
+  return writeBacks
 }
 
 /** A compiled graph: call it with one value per placeholder; it returns the graph's outputs as an array. */
@@ -35,10 +87,12 @@ export interface CompiledGraph {
   readonly kernels: readonly KernelReport[]
   /** The generated JavaScript that calls the kernels. */
   readonly source: string
-  /** Bytes of the arena that its temporaries share. */
+  /** The size in bytes of the arena that its temporaries share. */
   readonly arenaBytes: number
-  /** Output positions that were written straight into their input's memory (see `meta.writeBacks` of the graph module). */
+  /** The positions of outputs that are written directly to the memory of their input (see `meta.writeBacks` of the graph module). */
   readonly writtenInPlace: ReadonlySet<number>
+  /** The stages that compiled it, with the time that each took. */
+  readonly stages: readonly PassRun[]
 }
 
 let compiledGraphs = 0
@@ -46,114 +100,20 @@ let compiledGraphs = 0
 /**
  * Compiles a functional graph to fused WebAssembly kernels; the backend 'inductor'.
  * `exampleInputs` give the specs of the placeholders (tensors, real or fake, or numbers); they are not read.
- * `gm.meta.writeBacks` (output position -> placeholder position) names outputs whose value the caller stores into an input: where no reader
- * can tell the difference they are written in place.
+ * `gm.meta.writeBacks` (output position -> placeholder position) lists outputs that the caller stores into an input. They are written in place where that
+ * makes no difference to any reader.
  */
 export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): CompiledGraph {
-  const specs = exampleInputs.map((input) => (input instanceof Tensor ? specOf(input) : null))
-  const graph = lower(gm, specs)
-  const groups = schedule(withoutDeadNodes(graph))
-  const inPlace = placeInPlace(graph, groups, (gm.meta as { writeBacks?: ReadonlyMap<number, number> }).writeBacks ?? new Map(), specs)
-  const stored = storedBuffers(graph, groups)
-  const plan = planMemory(lifetimesOf(graph, groups, stored, inPlace.buffers))
-  const name = `compiled_graph_${compiledGraphs++}`
-  const emitted = groups.map((group, i) => emitGroup(`${name}_k${i}`, group, stored, inPlace.buffers))
-  const program = buildProgram(
-    name,
-    graph,
-    emitted.map((e) => e.step),
-    plan,
-    inPlace,
-  )
+  const specs = exampleInputs.map((input) => (input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : null))
+  const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
+  const { runs } = runPasses(stages, compilation, { observers: compileObservers() })
+  const program = compilation.get('program')
   const call = (...inputs: unknown[]): unknown[] => program.run(inputs)
   return Object.assign(call, {
-    kernels: emitted.map((e) => e.report),
+    kernels: compilation.get('kernels').map((kernel) => kernel.report),
     source: program.source,
-    arenaBytes: plan.bytes,
-    writtenInPlace: inPlace.outputs,
+    arenaBytes: compilation.get('plan').bytes,
+    writtenInPlace: compilation.get('placement').outputsInPlace,
+    stages: runs,
   })
 }
-
-const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
-
-/** Nodes that some output needs. */
-function withoutDeadNodes(graph: IrGraph): IrGraph {
-  const live = new Set<IrNode>()
-  const stack = graph.outputs.flatMap((o) => (o.kind === 'view' && o.view.buffer.producer !== null ? [o.view.buffer.producer] : []))
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (live.has(node)) continue
-    live.add(node)
-    for (const { buffer } of node.reads) if (buffer.producer !== null) stack.push(buffer.producer)
-  }
-  return { ...graph, nodes: graph.nodes.filter((n) => live.has(n) || (n.kind === 'extern' && n.def.tags.has('mutates'))) }
-}
-
-/** Buffers that must exist in memory: returned, or read by another kernel than the one that computes them. */
-function storedBuffers(graph: IrGraph, groups: readonly Group[]): Set<Buffer> {
-  const stored = new Set<Buffer>()
-  for (const output of graph.outputs) if (output.kind === 'view') stored.add(output.view.buffer)
-  for (const group of groups) {
-    const mine = new Set(group.nodes.flatMap(outputsOf))
-    for (const node of group.nodes) for (const { buffer } of node.reads) if (!mine.has(buffer)) stored.add(buffer)
-  }
-  return stored
-}
-
-/** When each temporary is alive, in steps. Inputs, returned buffers and results of extern steps have memory of their own. */
-function lifetimesOf(graph: IrGraph, groups: readonly Group[], stored: ReadonlySet<Buffer>, inPlace: ReadonlyMap<Buffer, number>): Lifetime[] {
-  const returned = new Set(graph.outputs.flatMap((o) => (o.kind === 'view' ? [o.view.buffer] : [])))
-  const first = new Map<Buffer, number>()
-  const last = new Map<Buffer, number>()
-  groups.forEach((group, step) => {
-    for (const node of group.nodes) {
-      if (node.kind !== 'extern') {
-        // Every computed value may be stored: a value that a later phase of the same kernel reads back needs memory too.
-        first.set(node.out, step)
-        last.set(node.out, step)
-      }
-      for (const { buffer } of node.reads) last.set(buffer, step)
-    }
-  })
-  return [...first]
-    .filter(([buffer]) => !returned.has(buffer) && !inPlace.has(buffer) && (stored.has(buffer) || needsScratchRow(groups, buffer)))
-    .map(([buffer, start]) => ({ buffer, first: start, last: last.get(buffer) as number }))
-}
-
-/** Whether the kernel itself may store the value to read it back in a later loop: an inner value of a group with reductions. */
-function needsScratchRow(groups: readonly Group[], buffer: Buffer): boolean {
-  const node = buffer.producer
-  if (node === null || node.kind !== 'pointwise' || !node.expensive) return false
-  const group = groups.find((g) => g.levels.has(node))
-  return group?.levels.get(node) === 'inner'
-}
-
-function emitGroup(
-  name: string,
-  group: Group,
-  stored: ReadonlySet<Buffer>,
-  inPlace: ReadonlyMap<Buffer, number>,
-): { step: Step; report: KernelReport } {
-  const ops = group.nodes.map((n) => n.op)
-  const origins = [...new Set(group.nodes.map((n) => n.origin))]
-  const node = group.nodes[0] as IrNode
-  if (group.kind === 'extern' && node.kind === 'extern') {
-    return { step: { kind: 'extern', node }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname } }
-  }
-  let compiled: CompiledKernel
-  let text: string
-  if (group.kind === 'template') {
-    const template = emitTemplate(name, group, stored)
-    compiled = template.compiled
-    text = `${name}: ${ops[0]} template [${group.dims.join(' x ')}]${ops.length > 1 ? `, epilogue ${ops.slice(1).join(' -> ')}` : ''}`
-    return {
-      step: { kind: 'kernel', name: label(ops), compiled, operands: template.operands, scratchBytes: template.scratchBytes },
-      report: { name, kind: 'template', ops, origins, text },
-    }
-  }
-  const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, stored, inPlace)
-  compiled = compileKernel(kernel)
-  text = printKernel(kernel)
-  return { step: { kind: 'kernel', name: label(ops), compiled, operands, scratchBytes: 0 }, report: { name, kind: 'loops', ops, origins, text } }
-}
-
-const label = (ops: readonly string[]): string => (ops.length <= 8 ? ops.join(' ') : `${ops.slice(0, 7).join(' ')} … (${ops.length} operators)`)

@@ -1,6 +1,6 @@
 // Operators that compile better as other operators when their sizes are known: pooling as pointwise reads of the window, its gradient as a comparison,
-// the input gradient of a convolution as a convolution with the turned weight. Each rewrite is exact.
-import type { Arg, OpDef, Result } from '../dispatch/index.ts'
+// the input gradient of a convolution as a convolution with the rotated weight. Each rewrite is exact.
+import type { OpDef, Result } from '../dispatch/index.ts'
 import {
   add,
   arange,
@@ -12,6 +12,8 @@ import {
   expand,
   gt,
   logicalOr,
+  maxPool2dBackward,
+  maxPool2dWithIndices,
   maximum,
   mul,
   ne,
@@ -19,39 +21,44 @@ import {
   unsqueeze,
   where,
 } from '../ops/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { four } from './opCall.ts'
+import type { OpCall } from './opCall.ts'
 
 type Pair = readonly [number, number]
+type Rewrite = (call: OpCall) => (() => Result) | null
 
-const pair = (value: unknown): Pair =>
-  typeof value === 'number'
-    ? [value, value]
-    : [(value as readonly number[])[0] as number, (value as readonly number[])[1] ?? ((value as readonly number[])[0] as number)]
-const both = (value: unknown, wanted: number): boolean => pair(value).every((v) => v === wanted)
+const both = ([a, b]: Pair, wanted: number): boolean => a === wanted && b === wanted
 
-/** Finds rewrites; it remembers what earlier calls of the same graph were. */
+/** Windows with more elements would unroll into too much code. */
+const MAX_WINDOW = 16
+
+/** Finds rewrites. It remembers earlier calls of the same graph. */
 export class Rewrites {
   /** Indices of poolings whose windows tile the image, with the window. */
   readonly #tiled = new Map<Tensor, Pair>()
+  readonly #rules: ReadonlyMap<OpDef, Rewrite> = new Map<OpDef, Rewrite>([
+    [maxPool2dWithIndices.op, (call) => this.#maxPool(call)],
+    [maxPool2dBackward.op, (call) => this.#maxPoolBackward(call)],
+    [convolutionBackward.op, convolutionGradient],
+  ])
 
   /** What to compute instead of the call, or null. Run it under the lowering mode. */
-  find(op: OpDef, args: readonly Arg[]): (() => Result) | null {
-    if (op.name === 'max_pool2d_with_indices') return this.#maxPool(args)
-    if (op.name === 'max_pool2d_backward') return this.#maxPoolBackward(args)
-    if (op.name === 'convolution_backward') return convolutionGradient(args)
-    return null
+  find(call: OpCall): (() => Result) | null {
+    return call.hasSymbols ? null : (this.#rules.get(call.op)?.(call) ?? null)
   }
 
-  #maxPool(args: readonly Arg[]): (() => Result) | null {
-    const [input, kernel, stride, padding, dilation, ceilMode] = args as [Tensor, Arg, Arg, Arg, Arg, boolean]
-    if (input.ndim !== 4 || !both(padding, 0) || !both(dilation, 1) || input.dtype === 'bool') return null
-    const [kh, kw] = pair(kernel)
-    const [sh, sw] = stride === null || (Array.isArray(stride) && stride.length === 0) ? [kh, kw] : pair(stride)
-    const [n, c, h, w] = input.shape as [number, number, number, number]
-    if (ceilMode && ((h - kh) % sh !== 0 || (w - kw) % sw !== 0)) return null
-    if (kh * kw > 16 || h < kh || w < kw) return null
+  #maxPool(call: OpCall): (() => Result) | null {
+    const input = call.tensor('self')
+    if (input.ndim !== 4 || !both(call.pair('padding'), 0) || !both(call.pair('dilation'), 1) || input.dtype === 'bool') return null
+    const [kh, kw] = call.pair('kernelSize')
+    const given = call.value('stride')
+    const [sh, sw] = given === null || (Array.isArray(given) && given.length === 0) ? [kh, kw] : call.pair('stride')
+    const [n, c, h, w] = four(input.shape)
+    if (call.flag('ceilMode') && ((h - kh) % sh !== 0 || (w - kw) % sw !== 0)) return null
+    if (kh * kw > MAX_WINDOW || h < kh || w < kw) return null
     const [oh, ow] = [Math.floor((h - kh) / sh) + 1, Math.floor((w - kw) / sw) + 1]
-    const [s0, s1, s2, s3] = input.strides as [number, number, number, number]
+    const [s0, s1, s2, s3] = four(input.strides)
     const window = (y: number, x: number): Tensor => asStrided(input, [n, c, oh, ow], [s0, s1, s2 * sh, s3 * sw], input.offset + y * s2 + x * s3)
     return () => {
       // Position of each window's first element in its plane.
@@ -73,13 +80,14 @@ export class Rewrites {
     }
   }
 
-  /** Windows that tile the image: an element gets the gradient of its window if it was the greatest there. */
-  #maxPoolBackward(args: readonly Arg[]): (() => Result) | null {
-    const [grad, indices, height, width] = args as [Tensor, Tensor, number, number]
+  /** If windows tile the image, an element gets the gradient of its window if it was the greatest there. */
+  #maxPoolBackward(call: OpCall): (() => Result) | null {
+    const [grad, indices] = [call.tensor('grad'), call.tensor('indices')]
+    const [height, width] = [call.number('height'), call.number('width')]
     const window = this.#tiled.get(indices)
     if (window === undefined) return null
     const [kh, kw] = window
-    const [n, c, oh, ow] = grad.shape as [number, number, number, number]
+    const [n, c, oh, ow] = four(grad.shape)
     return () => {
       const cells = (t: Tensor): Tensor => expand(unsqueeze(unsqueeze(t, 3), 5), [n, c, oh, kh, ow, kw])
       const position = reshape(arange(height * width, { dtype: 'int32' }), [oh, kh, ow, kw])
@@ -88,29 +96,21 @@ export class Rewrites {
   }
 }
 
-/** The input gradient of a plain convolution is a convolution of the gradient with the weight turned by half a turn, channels swapped. */
-function convolutionGradient(args: readonly Arg[]): (() => Result) | null {
-  const [grad, input, weight, stride, padding, dilation, groups, needInput, needWeight] = args as [
-    Tensor,
-    Tensor,
-    Tensor,
-    Arg,
-    Arg,
-    Arg,
-    number,
-    boolean,
-    boolean,
-  ]
-  if (!needInput || groups !== 1 || !both(stride, 1) || !both(dilation, 1) || !weight.contiguousLayout || weight.dtype !== 'float32') return null
-  const [o, i, kh, kw] = weight.shape as [number, number, number, number]
-  const [ph, pw] = pair(padding)
+/** The input gradient of a plain convolution is a convolution of the gradient with the weight, rotated by 180 degrees and with its channels swapped. */
+function convolutionGradient(call: OpCall): (() => Result) | null {
+  const [grad, input, weight] = [call.tensor('grad'), call.tensor('input'), call.tensor('weight')]
+  const [stride, padding, dilation] = [call.pair('stride'), call.pair('padding'), call.pair('dilation')]
+  const groups = call.number('groups')
+  if (!call.flag('needInput') || groups !== 1 || !both(stride, 1) || !both(dilation, 1)) return null
+  if (!weight.contiguousLayout || weight.dtype !== 'float32') return null
+  const [o, i, kh, kw] = four(weight.shape)
+  const [ph, pw] = padding
   if (ph > kh - 1 || pw > kw - 1) return null
   return () => {
     const turned = clone(asStrided(weight, [i, o, kh, kw], [kh * kw, i * kh * kw, -kw, -1], weight.offset + kh * kw - 1))
     const gradInput = convolution(grad, turned, null, [1, 1], [kh - 1 - ph, kw - 1 - pw], [1, 1], 1)
-    const gradWeight = needWeight
-      ? (convolutionBackward(grad, input, weight, stride as Pair, padding as Pair, dilation as Pair, groups, false, true)[1] as Tensor)
-      : gradInput
-    return [gradInput, gradWeight]
+    // If the weight's gradient was not requested, it is not used.
+    if (!call.flag('needWeight')) return [gradInput, gradInput]
+    return [gradInput, ...convolutionBackward(grad, input, weight, stride, padding, dilation, groups, false, true).slice(1)]
   }
 }

@@ -1,16 +1,17 @@
-// What a GraphModule holds, as far as files keep it: modules and tensors by their paths.
-import { Container } from '../fx/container.ts'
+// The modules and tensors of a GraphModule that files keep, by path.
+import { referringNodes } from '../fx/graph/lint.ts'
+import { Container } from '../fx/run/attributes.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
-/** Modules and tensors of a GraphModule: what its graph refers to, then what else it holds. */
+/** The paths of the modules and tensors that the graph refers to, followed by those of the others that the GraphModule has. */
 export function* attributePaths(gm: GraphModule): Generator<string> {
   const read = new Set<string>()
-  for (const { op, target } of gm.graph.nodes) {
-    if ((op !== 'call_module' && op !== 'get_attr') || read.has(target as string)) continue
-    read.add(target as string)
-    yield target as string
+  for (const { target } of referringNodes(gm.graph)) {
+    if (read.has(target)) continue
+    read.add(target)
+    yield target
   }
   yield* heldPaths(gm, '')
 }

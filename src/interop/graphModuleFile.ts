@@ -1,12 +1,12 @@
-// A GraphModule as one file: a safetensors file whose metadata holds the graph. Any reader of safetensors sees its tensors; tensorfx gets the module back.
+// A GraphModule in one file: a safetensors file whose metadata contains the graph. Any reader of safetensors can read its tensors; tensorfx can read the module.
 import { ArgumentError } from '../errors/index.ts'
-import { Container } from '../fx/container.ts'
+import { Container } from '../fx/run/attributes.ts'
 import { GraphModule, graphFromJson, graphToJson } from '../fx/index.ts'
 import type { GraphJson } from '../fx/index.ts'
-import { decodeNote, encodeMeta } from '../fx/json.ts'
-import type { JsonValue } from '../fx/json.ts'
-import { Module } from '../module/index.ts'
-import { isParameter } from '../protocol/index.ts'
+import { decodeNote, encodeMeta } from '../fx/text/json.ts'
+import type { JsonValue } from '../fx/text/json.ts'
+import { Module, setAttribute, splitPath } from '../module/index.ts'
+import { isParameter, isPlainObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenFromJson, codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
@@ -15,19 +15,19 @@ import { moduleFromSpec, moduleSpec, unknownModule } from './moduleSpec.ts'
 import type { ModuleSpec } from './moduleSpec.ts'
 import { readSafetensors, writeSafetensors } from './safetensors.ts'
 
-/** Version of the description; a reader refuses newer ones. 1 held only what the graph refers to, and no nested inputs. */
+/** The version of the description. A reader rejects newer versions. Version 1 had only what the graph refers to, and no nested inputs. */
 const VERSION = 2
 const KEY = 'tensorfx.graphmodule'
 
-/** A module that a graph calls or reads: a layer, or a graph with what it needs. */
+/** A module that a graph calls or reads: a layer or a GraphModule. */
 type ChildJson = { readonly layer: ModuleSpec; readonly training: boolean } | { readonly graph: GraphModuleJson }
 
 interface TensorJson {
   readonly parameter: boolean
   readonly requiresGrad: boolean
-  /** Not in the state dict. Left out when it is. */
+  /** For a buffer that is not in the state dict. */
   readonly persistent?: false
-  /** An attribute that is no buffer. Left out when it is one. */
+  /** For an attribute that is not a buffer. */
   readonly unregistered?: true
 }
 
@@ -35,12 +35,12 @@ interface GraphModuleJson {
   readonly className: string
   readonly training: boolean
   readonly graph: GraphJson
-  /** How nested inputs and outputs lie in the graph. Left out when there are none. */
+  /** The structure of nested inputs and outputs. Left out if they are not nested. */
   readonly codegen?: CodegenJson
   readonly modules: { readonly [path: string]: ChildJson }
-  /** Tensors of the module itself, at any depth. */
+  /** The module's own tensors, at any depth. */
   readonly tensors: { readonly [path: string]: TensorJson }
-  /** Other attributes, as far as JSON can hold them. */
+  /** The other attributes that JSON can represent. */
   readonly attributes?: { readonly [name: string]: JsonValue }
   readonly meta?: { readonly [key: string]: JsonValue }
 }
@@ -48,14 +48,14 @@ interface GraphModuleJson {
 interface FileJson {
   readonly version: number
   readonly module: GraphModuleJson
-  /** Names under which a tensor of the file is known, too: shared parameters stay shared. */
+  /** Further names of tensors in the file, so that shared parameters stay shared. */
   readonly shared: { readonly [name: string]: string }
 }
 
 /**
- * The bytes of a file with the whole module: graph (with types, notes and stacks), layers, parameters and buffers, also those that the graph does not refer to, and
- * other attributes as far as JSON can hold them. Throws ArgumentError for a graph that JSON cannot hold, and for a module that is neither a layer of `nn` nor a
- * GraphModule. PyTorch pickles a GraphModule, without its notes.
+ * Writes a GraphModule as the bytes of a file: its graph with types, meta and stack traces, all layers, parameters and buffers, and the other attributes that JSON
+ * can represent. Throws ArgumentError for a graph that JSON cannot represent, and for a module that is neither a layer of `nn` nor a GraphModule. PyTorch pickles a
+ * GraphModule, without meta.
  */
 export function saveGraphModule(gm: GraphModule): Uint8Array<ArrayBuffer> {
   if (!(gm instanceof GraphModule))
@@ -88,8 +88,8 @@ function describe(gm: GraphModule, prefix: string, keep: (name: string, tensor: 
       const layer = moduleSpec(value)
       if (layer === null) throw unknownModule('saveGraphModule', path, value)
       modules[path] = { layer, training: value.training }
-      for (const [name, tensor] of value.stateDict()) keep(`${prefix}${path}.${name}`, tensor as unknown as Tensor)
-    } else throw new ArgumentError(`saveGraphModule: attribute '${path}' is neither a tensor nor a module.`)
+      for (const [name, tensor] of value.stateDict()) if (tensor instanceof Tensor) keep(`${prefix}${path}.${name}`, tensor)
+    } else throw new ArgumentError(`saveGraphModule: attribute '${path}' is neither a tensor nor a module; only those can be saved.`)
   }
   const codegen = codegenToJson(gm.graph.codegen)
   const attributes = encodeMeta(otherAttributes(gm))
@@ -115,38 +115,53 @@ function tensorJson(gm: GraphModule, path: string, tensor: Tensor): TensorJson {
   return isPersistent ? own : { ...own, persistent: false }
 }
 
-/** Attributes that are neither modules nor tensors. */
+/** The attributes that are neither modules nor tensors. */
 function otherAttributes(gm: GraphModule): Record<string, unknown> {
   const own = new Set(['training', 'className', 'meta'])
   return Object.fromEntries(Object.entries(gm).filter(([name, value]) => !own.has(name) && !(value instanceof Module) && !(value instanceof Tensor)))
 }
 
 function place(gm: GraphModule, path: string): { owner: unknown; name: string } {
-  const dot = path.lastIndexOf('.')
-  return { owner: dot < 0 ? gm : gm.attribute(path.slice(0, dot)), name: path.slice(dot + 1) }
+  const [ownerPath, name] = splitPath(path)
+  return { owner: ownerPath === '' ? gm : gm.attribute(ownerPath), name }
 }
 
-/** The module of a file that {@link saveGraphModule} made. Throws ArgumentError for any other bytes, and for a file of a newer version. */
+/** Reads a file that {@link saveGraphModule} wrote. Throws ArgumentError for any other bytes, and for a newer version of the format. */
 export function loadGraphModule(bytes: Uint8Array): GraphModule {
   const { tensors, metadata } = readSafetensors(bytes)
   const text = metadata[KEY]
   if (text === undefined)
-    throw new ArgumentError(`loadGraphModule: this safetensors file holds tensors only, no '${KEY}'; read it with readSafetensors.`)
-  const file = JSON.parse(text) as FileJson
-  if (!(file.version <= VERSION))
-    throw new ArgumentError(`loadGraphModule: version ${String(file.version)} is newer than this tensorfx reads (${VERSION}); update tensorfx.`)
+    throw new ArgumentError(`loadGraphModule: this safetensors file contains only tensors, no '${KEY}'; read it with readSafetensors.`)
+  const file = parseFile(text)
   const find = (name: string): Tensor => {
     const tensor = tensors.get(file.shared[name] ?? name)
     if (tensor === undefined) throw new ArgumentError(`loadGraphModule: the file lacks the tensor '${name}'.`)
     return tensor
   }
   const gm = build(file.module, '', find)
-  for (const [name, first] of Object.entries(file.shared)) setAttribute(gm, name, gm.attribute(first))
+  for (const [name, first] of Object.entries(file.shared)) setAt(gm, name, gm.attribute(first))
   return gm
 }
 
+function parseFile(text: string): FileJson {
+  const malformed = (): ArgumentError => new ArgumentError(`loadGraphModule: '${KEY}' in the file is not the description of a module.`)
+  let file: unknown
+  try {
+    file = JSON.parse(text)
+  } catch {
+    throw malformed()
+  }
+  if (!isPlainObject(file) || typeof file['version'] !== 'number') throw malformed()
+  if (file['version'] > VERSION)
+    throw new ArgumentError(`loadGraphModule: version ${file['version']} is newer than this tensorfx reads (${VERSION}); update tensorfx.`)
+  if (!isFile(file)) throw malformed()
+  return file
+}
+
+const isFile = (file: object): file is FileJson => 'module' in file && isPlainObject(file.module) && 'shared' in file && isPlainObject(file.shared)
+
 function build(json: GraphModuleJson, prefix: string, find: (name: string) => Tensor): GraphModule {
-  const values: Record<string, unknown> = {}
+  const values: Record<string, Module | Tensor> = {}
   for (const [path, { parameter, requiresGrad }] of Object.entries(json.tensors)) {
     const tensor = find(prefix + path)
     values[path] = parameter ? tensor.asParameter(requiresGrad) : tensor
@@ -164,35 +179,35 @@ function build(json: GraphModuleJson, prefix: string, find: (name: string) => Te
   const gm = new GraphModule(values, graphFromJson(json.graph), json.className)
   addHeld(gm, json, values)
   if (json.codegen !== undefined) gm.graph.setCodegen(codegenFromJson(json.codegen))
-  for (const [name, value] of Object.entries(json.attributes ?? {})) setAttribute(gm, name, decodeNote(value))
+  for (const [name, value] of Object.entries(json.attributes ?? {})) setAt(gm, name, decodeNote(value))
   for (const [key, value] of Object.entries(json.meta ?? {})) gm.meta[key] = decodeNote(value)
   gm.training = json.training
   return gm
 }
 
-/** What the graph does not refer to is no part of a new GraphModule: it is added; and buffers become what they were. */
-function addHeld(gm: GraphModule, json: GraphModuleJson, values: Readonly<Record<string, unknown>>): void {
+/** Adds what the graph does not refer to, which a new GraphModule lacks, and registers buffers as they were. */
+function addHeld(gm: GraphModule, json: GraphModuleJson, values: Readonly<Record<string, Module | Tensor>>): void {
   for (const [path, value] of Object.entries(values)) {
     if (value instanceof Module) {
       if (gm.attribute(path) !== value) gm.addSubmodule(path, value)
       continue
     }
-    const { unregistered, persistent, parameter } = json.tensors[path] as TensorJson
     if (gm.attribute(path) === undefined) makeOwners(gm, path)
     const { owner, name } = place(gm, path)
-    if (parameter || !(owner instanceof Module)) setAttribute(gm, path, value)
-    else if (unregistered === true && !owner.hasBuffer(name)) setAttribute(gm, path, value)
-    else owner.registerBuffer(name, value as Tensor, { persistent: persistent ?? true })
+    const { unregistered = false, persistent = true, parameter = false } = json.tensors[path] ?? {}
+    if (parameter || !(owner instanceof Module)) setAt(gm, path, value)
+    else if (unregistered && !owner.hasBuffer(name)) setAt(gm, path, value)
+    else owner.registerBuffer(name, value, { persistent })
   }
 }
 
 function makeOwners(gm: GraphModule, path: string): void {
-  const dot = path.lastIndexOf('.')
-  const owner = path.slice(0, Math.max(0, dot))
+  const [owner] = splitPath(path)
   if (owner !== '' && gm.attribute(owner) === undefined) gm.addSubmodule(owner, new Container())
 }
 
-function setAttribute(gm: GraphModule, path: string, value: unknown): void {
+function setAt(gm: GraphModule, path: string, value: unknown): void {
   const { owner, name } = place(gm, path)
-  ;(owner as Record<string, unknown>)[name] = value
+  if (typeof owner !== 'object' || owner === null) throw new ArgumentError(`loadGraphModule: the module has no place for the attribute '${path}'.`)
+  setAttribute(owner, name, value)
 }

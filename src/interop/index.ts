@@ -1,4 +1,4 @@
-// Models in files: the safetensors format, GraphModules as one file, and as a folder of code.
+// Models in files: tensors in the safetensors format, and GraphModules as one file or as a folder of code.
 export { readSafetensors, writeSafetensors } from './safetensors.ts'
 export type { Safetensors } from './safetensors.ts'
 export { loadGraphModule, saveGraphModule } from './graphModuleFile.ts'

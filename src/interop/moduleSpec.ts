@@ -1,23 +1,21 @@
-// How a layer of the library is made again: its class and the arguments of its constructor. Its tensors are loaded afterwards.
+// Descriptions of layers, from which files rebuild them: the class and the arguments of its constructor. The tensors are loaded afterwards.
 import { ArgumentError } from '../errors/index.ts'
-import { Module } from '../module/index.ts'
+import { Module, getAttribute } from '../module/index.ts'
 import * as nn from '../nn/index.ts'
 import { isTensorLike } from '../protocol/index.ts'
 
-/** A layer of the library. */
+/** The description of a layer. */
 export interface ModuleSpec {
-  /** The class, as `nn` exports it. */
+  /** The name of the class in `nn`. */
   readonly class: string
   readonly args: readonly unknown[]
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-/** Required arguments, and options, each a field of the module. */
+/** The arguments of a constructor. Each is a field of the module. */
 interface Recipe {
   readonly required?: readonly string[]
   readonly options?: readonly string[]
-  /** Options that say whether a parameter is there. */
+  /** Options that tell whether the module has a parameter. */
   readonly present?: readonly string[]
 }
 
@@ -53,34 +51,38 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   AdaptiveAvgPool2d: { required: ['outputSize'] },
   MultiheadAttention: { required: ['embedDim', 'numHeads'], options: ['dropout', 'batchFirst'] },
 }
-/** Layers whose tensors may have another dtype than float32. */
+/** Layers with an option `dtype`. */
 const WITH_DTYPE: ReadonlySet<string> = new Set(['Linear', 'Conv1d', 'Conv2d', 'BatchNorm1d', 'BatchNorm2d', 'LayerNorm', 'GroupNorm', 'Embedding'])
 
-/** The spec of a layer; null for a module of another class. */
+/** The description of a layer; null for any other module. */
 export function moduleSpec(module: Module): ModuleSpec | null {
   const { name } = module.constructor
   const recipe = RECIPES[name]
-  if (recipe === undefined || (nn as unknown as Record<string, unknown>)[name] !== module.constructor) return null
-  const fields = module as unknown as Fields
+  if (recipe === undefined || getAttribute(nn, name) !== module.constructor) return null
+  const field = (key: string): unknown => getAttribute(module, key)
   const options: Record<string, unknown> = {}
-  for (const option of recipe.options ?? []) options[option] = fields[option]
-  for (const option of recipe.present ?? []) options[option] = fields[option] !== null
-  const weight = fields['weight']
+  for (const option of recipe.options ?? []) options[option] = field(option)
+  for (const option of recipe.present ?? []) options[option] = field(option) !== null
+  const weight = field('weight')
   if (WITH_DTYPE.has(name) && isTensorLike(weight) && weight.dtype !== 'float32') options['dtype'] = weight.dtype
-  const required = (recipe.required ?? []).map((field) => fields[field])
+  const required = (recipe.required ?? []).map(field)
   return { class: name, args: Object.keys(options).length === 0 ? required : [...required, options] }
 }
 
-/** Makes the layer. Throws ArgumentError for a class that `nn` does not have. */
+type ModuleClass = new (...args: readonly unknown[]) => Module
+
+const isModuleClass = (value: unknown): value is ModuleClass => typeof value === 'function' && value.prototype instanceof Module
+
+/** Makes a layer. Throws ArgumentError for a class that `nn` does not have. */
 export function moduleFromSpec(spec: ModuleSpec): Module {
-  const make = RECIPES[spec.class] === undefined ? undefined : (nn as unknown as Record<string, new (...args: never[]) => Module>)[spec.class]
-  if (make === undefined)
-    throw new ArgumentError(`a layer of class '${spec.class}' is asked for, which this tensorfx does not have; update tensorfx.`)
-  return new make(...(spec.args as never[]))
+  const layer = RECIPES[spec.class] === undefined ? undefined : getAttribute(nn, spec.class)
+  if (!isModuleClass(layer))
+    throw new ArgumentError(`loadGraphModule: the file has a layer of class '${spec.class}', which this tensorfx does not have; update tensorfx.`)
+  return new layer(...spec.args)
 }
 
-/** The error for a module that has no spec. */
+/** The error for a module that cannot be described. */
 export const unknownModule = (where: string, path: string, module: Module): ArgumentError =>
   new ArgumentError(
-    `${where}: module '${path}' is of class ${module.constructor.name}, which cannot be made again from its fields. Trace through it (only layers of nn and GraphModules are written), or replace it before.`,
+    `${where}: module '${path}' is of class ${module.constructor.name}, which cannot be rebuilt from its fields. Trace through it (only layers of nn and GraphModules can be written), or replace it first.`,
   )

@@ -1,12 +1,13 @@
-// The safetensors format: a JSON header, then the tensors' bytes. Read and written by most frameworks; https://github.com/huggingface/safetensors.
+// The safetensors format: a JSON header followed by the tensors' bytes. Most frameworks can read and write it; https://github.com/huggingface/safetensors.
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { dtypeInfo, isDType } from '../kernels/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import { Tensor, numelOf, tensorFromBytes } from '../tensor/index.ts'
 
 const NAMES: Readonly<Record<DType, string>> = { float32: 'F32', float64: 'F64', int32: 'I32', bool: 'BOOL' }
-const DTYPES = new Map(Object.entries(NAMES).map(([dtype, name]) => [name, dtype as DType]))
-/** The header's length, as 64 bits. */
+const DTYPES = new Map(Object.entries(NAMES).flatMap(([dtype, name]): [string, DType][] => (isDType(dtype) ? [[name, dtype]] : [])))
+/** The number of bytes of the header's length. */
 const PREFIX = 8
 const METADATA = '__metadata__'
 
@@ -19,11 +20,11 @@ interface Entry {
 /** What a safetensors file holds. */
 export interface Safetensors {
   readonly tensors: Map<string, Tensor>
-  /** Texts that the writer added. */
+  /** Additional texts in the file. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Tensors by name as the bytes of a safetensors file. Throws ArgumentError for a reserved name. */
+/** Writes tensors by name as the bytes of a safetensors file. Throws ArgumentError for a reserved name. */
 export function writeSafetensors(
   tensors: Iterable<readonly [string, Tensor]>,
   metadata: Readonly<Record<string, string>> = {},
@@ -32,7 +33,8 @@ export function writeSafetensors(
   const parts: Uint8Array[] = []
   let at = 0
   for (const [name, tensor] of tensors) {
-    if (name === METADATA) throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}'; the format keeps texts there.`)
+    if (name === METADATA)
+      throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
     const data = tensor.toTypedArray()
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     header[name] = { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes.length] }
@@ -40,7 +42,7 @@ export function writeSafetensors(
     at += bytes.length
   }
   const text = new TextEncoder().encode(JSON.stringify(header))
-  // Spaces behind the header, so that the data starts at a multiple of eight.
+  // The header is padded with spaces, so that the data starts at a multiple of eight.
   const length = Math.ceil(text.length / 8) * 8
   const file = new Uint8Array(PREFIX + length + at).fill(32, PREFIX, PREFIX + length)
   new DataView(file.buffer).setBigUint64(0, BigInt(length), true)
@@ -53,46 +55,60 @@ export function writeSafetensors(
   return file
 }
 
-/** Reads a safetensors file. Throws ArgumentError for bytes that are none, and for a dtype that tensorfx does not have. */
+/** Reads a safetensors file. Throws ArgumentError for bytes in another format, and for a dtype that tensorfx does not have. */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
-  const bad = (what: string): ArgumentError => new ArgumentError(`readSafetensors: these bytes are no safetensors file: ${what}.`)
-  if (bytes.length < PREFIX) throw bad(`they are ${bytes.length}, the length of the header alone takes ${PREFIX}`)
+  if (bytes.length < PREFIX) throw malformed(`there are only ${bytes.length} bytes, but the length of the header alone takes ${PREFIX}`)
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
-  if (length > bytes.length - PREFIX) throw bad(`the header is said to have ${length} bytes, the file has ${bytes.length}`)
-  const header = parseHeader(new TextDecoder().decode(bytes.subarray(PREFIX, PREFIX + length)), bad)
+  if (length > bytes.length - PREFIX) throw malformed(`the header should have ${length} bytes, but the file has only ${bytes.length}`)
+  const { entries, metadata } = parseHeader(new TextDecoder().decode(bytes.subarray(PREFIX, PREFIX + length)))
   const data = bytes.subarray(PREFIX + length)
   const tensors = new Map<string, Tensor>()
-  for (const [name, entry] of Object.entries(header)) {
-    if (name === METADATA) continue
-    const { dtype: dtypeName, shape, data_offsets: offsets } = entry as Entry
+  for (const [name, { dtype: dtypeName, shape, data_offsets: offsets }] of entries) {
     const dtype = DTYPES.get(dtypeName)
     if (dtype === undefined)
       throw new ArgumentError(
-        `readSafetensors: tensor '${name}' has dtype ${dtypeName}; tensorfx has ${[...DTYPES.keys()].join(', ')}. Convert it before.`,
+        `readSafetensors: tensor '${name}' has dtype ${dtypeName}, but tensorfx only has ${[...DTYPES.keys()].join(', ')}; convert it first.`,
       )
     const [from, to] = offsets
     const wanted = numelOf(shape) * dtypeInfo[dtype].size
     if (!(from >= 0 && to - from === wanted && to <= data.length))
-      throw bad(
-        `tensor '${name}' of shape [${shape.join(', ')}] should take ${wanted} bytes, and is said to lie from ${from} to ${to} of ${data.length}`,
+      throw malformed(
+        `tensor '${name}' of shape [${shape.join(', ')}] should take ${wanted} bytes, but its data_offsets are ${from} and ${to}, and there are ${data.length} bytes of data`,
       )
     tensors.set(name, tensorFromBytes(data.slice(from, to), shape, dtype))
   }
-  return { tensors, metadata: (header[METADATA] as Record<string, string> | undefined) ?? {} }
+  return { tensors, metadata }
 }
 
-function parseHeader(text: string, bad: (what: string) => ArgumentError): Readonly<Record<string, unknown>> {
+const malformed = (what: string): ArgumentError => new ArgumentError(`readSafetensors: this is not a safetensors file: ${what}.`)
+
+function parseHeader(text: string): {
+  readonly entries: readonly (readonly [name: string, entry: Entry])[]
+  readonly metadata: Safetensors['metadata']
+} {
   let header: unknown
   try {
     header = JSON.parse(text)
   } catch {
-    throw bad('their header is no JSON')
+    throw malformed('the header is not JSON')
   }
-  if (typeof header !== 'object' || header === null) throw bad('their header is no object')
-  for (const [name, entry] of Object.entries(header)) {
-    const { dtype, shape, data_offsets: offsets } = entry as Partial<Entry>
-    if (name !== METADATA && !(typeof dtype === 'string' && Array.isArray(shape) && Array.isArray(offsets) && offsets.length === 2))
-      throw bad(`the entry of tensor '${name}' lacks its dtype, shape or data_offsets`)
-  }
-  return header as Record<string, unknown>
+  if (!isPlainObject(header)) throw malformed('the header is not an object')
+  const { [METADATA]: metadata = {}, ...rest } = header
+  if (!isTexts(metadata)) throw malformed(`the values of ${METADATA} must be strings`)
+  const entries = Object.entries(rest).map(([name, entry]) => {
+    if (!isEntry(entry)) throw malformed(`the entry of tensor '${name}' lacks its dtype, shape or data_offsets`)
+    return [name, entry] as const
+  })
+  return { entries, metadata }
+}
+
+const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
+  isPlainObject(value) && Object.values(value).every((text) => typeof text === 'string')
+
+const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((item) => typeof item === 'number')
+
+function isEntry(value: unknown): value is Entry {
+  if (!isPlainObject(value)) return false
+  const { dtype, shape, data_offsets: offsets } = value
+  return typeof dtype === 'string' && isNumbers(shape) && isNumbers(offsets) && offsets.length === 2
 }

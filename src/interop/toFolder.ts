@@ -1,7 +1,9 @@
-// A GraphModule as a folder of code that people can read and change: an ES module with its class, and its tensors as a safetensors file.
+// A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
-import { Module } from '../module/index.ts'
+import { isFunction } from '../fx/graph/node.ts'
+import { isIdentifier } from '../fx/graph/namespace.ts'
+import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
 import { isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
@@ -18,36 +20,33 @@ export interface FolderFiles {
 }
 
 /**
- * The module as files: `module.mjs` exports a class `name` whose constructor makes its layers and whose `forward` is the generated code, and
- * `load()`, which gives one with the parameters of `state.safetensors`. It needs nothing but tensorfx. Throws ArgumentError for what code cannot say: modules
- * that are neither layers of `nn` nor GraphModules, functions without a registered name, constants without a literal.
+ * The contents of the files: `module.mjs` exports a class `name`, whose constructor makes the layers and whose `forward` is the generated code, and a function
+ * `load()`, which makes an instance with the parameters in `state.safetensors`. The code depends only on tensorfx. Throws ArgumentError for what code cannot
+ * express: modules that are neither layers of `nn` nor GraphModules, functions without a registered name, and constants without a literal.
  */
 export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('toFolder: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
-  if (!/^[A-Za-z_$][\w$]*$/.test(name)) throw new ArgumentError(`toFolder: '${name}' is no name for a class.`)
+  if (!isIdentifier(name)) throw new ArgumentError(`toFolder: '${name}' is not a valid name for a class; use an identifier.`)
   return new FolderWriter(gm, name).files()
 }
 
-/** Writes {@link folderFiles} into `directory`, which is made where it is missing. Node only. PyTorch's GraphModule.to_folder. */
+/** Writes {@link folderFiles} into `directory`, which is created if necessary. Only works in Node. PyTorch's GraphModule.to_folder. */
 export async function toFolder(gm: GraphModule, directory: string, name = 'FxModule'): Promise<void> {
   const files = folderFiles(gm, name)
-  const host = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } }
-  const fs = host.process?.getBuiltinModule?.('node:fs/promises') as
-    | { mkdir(path: string, options: { recursive: true }): Promise<unknown>; writeFile(path: string, data: string | Uint8Array): Promise<void> }
-    | undefined
-  if (fs === undefined) throw new UnsupportedError('toFolder: there is no file system here; folderFiles(gm) gives the files to keep elsewhere.')
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
+  if (fs === undefined) throw new UnsupportedError('toFolder: there is no file system here; folderFiles(gm) returns the contents of the files.')
   await fs.mkdir(directory, { recursive: true })
-  for (const [file, data] of Object.entries(files)) await fs.writeFile(`${directory}/${file}`, data as string | Uint8Array)
+  for (const [file, data] of Object.entries(files)) await fs.writeFile(`${directory}/${file}`, data)
 }
 
-/** What the written code imports: a place for attributes, and the state. */
+/** A module that holds attributes. For the code that {@link toFolder} writes. */
 export class Attributes extends Module {
   constructor(values: Readonly<Record<string, unknown>>) {
     super()
     for (const [name, value] of Object.entries(values)) {
       if (value instanceof Tensor && !isParameter(value)) this.registerBuffer(name, value)
-      else (this as unknown as Record<string, unknown>)[name] = value
+      else setAttribute(this, name, value)
     }
   }
 
@@ -62,7 +61,7 @@ export function loadState<M extends Module>(module: M, bytes: Uint8Array): M {
   return module
 }
 
-/** The function registered under that name. For the code that {@link toFolder} writes. Throws ArgumentError when its module was not imported. */
+/** The function registered under a name. For the code that {@link toFolder} writes. Throws ArgumentError if there is none. */
 export function registered(name: string): TargetFunction {
   const fn = lookupTarget(name)
   if (fn === undefined) throw new ArgumentError(`the function '${name}' is not registered; import the module that wraps it before this one.`)
@@ -72,7 +71,7 @@ export function registered(name: string): TargetFunction {
 class FolderWriter {
   readonly #gm: GraphModule
   readonly #name: string
-  /** What the code refers to at the top of the file: values by name, and how they are written. */
+  /** The constants at the top of the file by name: their values, and the code for them. */
   readonly #constants = new Map<string, { readonly value: unknown; readonly text: string }>()
   #needsPytree = false
 
@@ -86,7 +85,7 @@ class FolderWriter {
     for (const { name, value, text } of constants) this.#constants.set(name, { value, text })
     const fields = this.#attributes(this.#gm, '    ', (field, value) => `${access(field)} = ${value}`)
     const lines = [
-      `// ${this.#name}: written by tensorfx from a graph. It may be changed; the parameters are in state.safetensors.`,
+      `// ${this.#name}: written by tensorfx from a graph. You may edit it; the parameters are in state.safetensors.`,
       `import { fx, nn, operator, torch } from 'tensorfx'`,
       `import { Attributes, loadState, registered } from 'tensorfx/interop'`,
       ...(this.#needsPytree ? [`import * as pytree from 'tensorfx/pytree'`] : []),
@@ -101,24 +100,24 @@ class FolderWriter {
       ...code,
       '}',
       '',
-      '/** One with the saved parameters. `bytes` are those of state.safetensors; in Node they may be left out. */',
+      '/** An instance with the saved parameters. `bytes` is the content of state.safetensors; in Node it can be left out. */',
       'export async function load(bytes) {',
       `  bytes ??= await (await import('node:fs/promises')).readFile(new URL('state.safetensors', import.meta.url))`,
       `  return loadState(new ${this.#name}(), bytes)${this.#gm.training ? '' : '.eval()'}`,
       '}',
       '',
-      '// What is imported for code that may be added.',
+      '// The imports that the code above does not use are for code that you may add.',
       'void [fx, operator, torch, Attributes, registered]',
       '',
     ]
     return { 'module.mjs': lines.join('\n'), 'state.safetensors': writeSafetensors(stateOf(this.#gm)) }
   }
 
-  /** One line for each attribute at the top of a graph; deeper ones stand inside. */
+  /** A line for each direct attribute of a module. Attributes at deeper paths are part of these lines. */
   #attributes(gm: GraphModule, indent: string, line: (field: string, value: string) => string): string[] {
     const tree: Tree = new Map()
     for (const path of attributePaths(gm)) {
-      plant(tree, path.split('.'), gm.attribute(path))
+      insert(tree, path.split('.'), gm.attribute(path))
     }
     return [...tree].map(([field, value]) => {
       const text = this.#value(value, field, indent)
@@ -130,7 +129,7 @@ class FolderWriter {
 
   #value(value: unknown, path: string, indent: string): string {
     if (value instanceof Map)
-      return `new Attributes({ ${[...(value as Tree)].map(([field, v]) => `${JSON.stringify(field)}: ${this.#value(v, `${path}.${field}`, indent)}`).join(', ')} })`
+      return `new Attributes({ ${[...value].map(([field, v]) => `${JSON.stringify(field)}: ${this.#value(v, `${path}.${field}`, indent)}`).join(', ')} })`
     if (value instanceof Tensor) {
       const empty = `torch.empty(${JSON.stringify(value.shape)}, { dtype: '${value.dtype}' })`
       return isParameter(value) ? `new nn.Parameter(${empty}${value.requiresGrad ? '' : ', { requiresGrad: false }'})` : empty
@@ -144,7 +143,7 @@ class FolderWriter {
     throw new ArgumentError(`toFolder: attribute '${path}' is neither a tensor nor a module.`)
   }
 
-  /** A called GraphModule is a class in place; what its code calls by a name that means something else above is a constant of its own. */
+  /** The code for a child GraphModule: an anonymous class. If a constant at the top of the file has the same name and another value, the child gets its own. */
   #inner(gm: GraphModule, indent: string): string {
     const { lines: code, constants } = this.#method(gm, `${indent}  `)
     const own: string[] = []
@@ -169,14 +168,15 @@ class FolderWriter {
     return lines.join('\n')
   }
 
-  /** The generated code as a method, and the constants that it refers to. */
+  /** The generated code as the lines of a method, and the constants that it refers to. */
   #method(gm: GraphModule, indent: string): { lines: string[]; constants: Constant[] } {
     const { codegen } = gm.graph
-    if (codegen.constructor !== CodeGen && codegen.constructor !== PyTreeCodeGen)
+    const kind = codegen.constructor
+    if (kind !== CodeGen && kind !== PyTreeCodeGen)
       throw new ArgumentError(
-        `toFolder: the code of ${gm.className} is generated by ${codegen.constructor.name}, which cannot be written down; set a CodeGen of tensorfx before.`,
+        `toFolder: ${gm.className} has a custom code generator, ${kind.name}, which cannot be written as code; set a CodeGen of tensorfx first.`,
       )
-    // Refuses structures that cannot be written.
+    // Throws for structures that cannot be written.
     codegenToJson(codegen)
     const { source, globals } = gm.graph.generateCode()
     const lines = withRegistered(source, globals.get('torch'))
@@ -189,7 +189,7 @@ class FolderWriter {
       if (codegen instanceof PyTreeCodeGen && name === 'pytree') this.#needsPytree = true
       else if (TAKEN.has(name) || name === this.#name)
         throw new ArgumentError(
-          `toFolder: the code calls a function '${name}', which is a name of the file's own; give it another with fx.wrap(fn, { name }).`,
+          `toFolder: the code calls a function '${name}', a name that the file itself uses; give the function another name with fx.wrap(fn, { name }).`,
         )
       else
         constants.push({
@@ -202,7 +202,7 @@ class FolderWriter {
   }
 }
 
-/** Calls of functions under `torch` that are no operators are calls of registered functions: `torch` itself does not have all of them. */
+/** Replaces calls of functions in `torch` that are not operators with calls of registered functions, because `torch` itself lacks some of them. */
 function withRegistered(source: string, torch: unknown): string {
   let text = source
   for (const [path, fn] of functionsIn(torch, 'torch'))
@@ -212,11 +212,11 @@ function withRegistered(source: string, torch: unknown): string {
 }
 
 function* functionsIn(holder: unknown, path: string): Generator<[string, TargetFunction]> {
-  if (typeof holder === 'function') yield [path, holder as TargetFunction]
+  if (isFunction(holder)) yield [path, holder]
   else for (const [key, inner] of Object.entries(holder ?? {})) yield* functionsIn(inner, `${path}.${key}`)
 }
 
-/** Something that generated code refers to, and how it is written. */
+/** A constant that generated code refers to, and the code for it. */
 interface Constant {
   readonly name: string
   readonly value: unknown
@@ -225,35 +225,35 @@ interface Constant {
 
 const constant = (name: string, text: string): string => `const ${name} = ${text}`
 
-/** Names that every written file has. */
+/** The names that every file uses itself. */
 const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 'loadState', 'registered', 'load'])
 
 function constantText(name: string, value: unknown): string {
   if (value === Slice) return 'fx.Slice'
   const info = targetInfo(value)
   if (info !== undefined && lookupTarget(info.name) === value) return `registered(${JSON.stringify(info.name)})`
-  // A namespace that the code generator made.
+  // A namespace object of the code generator.
   if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === null)
     return `{ ${Object.entries(value)
       .map(([key, inner]) => `${key}: ${constantText(`${name}.${key}`, inner)}`)
       .join(', ')} }`
-  throw new ArgumentError(`toFolder: the code needs '${name}', which cannot be written down; register functions with fx.wrap(fn, { name }).`)
+  throw new ArgumentError(`toFolder: the code needs '${name}', which cannot be written as code; register functions with fx.wrap(fn, { name }).`)
 }
 
 type Tree = Map<string, unknown>
 
-/** Puts a value at its place, unless it is inside a module that stands there already. */
-function plant(tree: Tree, [first = '', ...rest]: readonly string[], value: unknown): void {
+/** Inserts a value at a path, unless a module on the way already contains it. */
+function insert(tree: Tree, [first = '', ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
     tree.set(first, value)
     return
   }
   const inner = tree.get(first) ?? new Map()
   tree.set(first, inner)
-  if (inner instanceof Map) plant(inner as Tree, rest, value)
+  if (inner instanceof Map) insert(inner, rest, value)
 }
 
-const access = (field: string): string => (/^[A-Za-z_$][\w$]*$/.test(field) ? `.${field}` : `[${JSON.stringify(field)}]`)
+const access = (field: string): string => (isIdentifier(field) ? `.${field}` : `[${JSON.stringify(field)}]`)
 
 function literal(value: unknown): string {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
@@ -263,14 +263,14 @@ function literal(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** The tensors that the written code makes room for, by path. */
+/** The tensors of the module by path in the code. */
 function stateOf(gm: GraphModule, prefix = '', state: Map<string, Tensor> = new Map()): Map<string, Tensor> {
   for (const path of attributePaths(gm)) {
     const value = gm.attribute(path)
     if (value instanceof Tensor) state.set(prefix + path, value)
     else if (value instanceof GraphModule) stateOf(value, `${prefix}${path}.`, state)
     else if (value instanceof Module)
-      for (const [name, tensor] of value.stateDict()) state.set(`${prefix}${path}.${name}`, tensor as unknown as Tensor)
+      for (const [name, tensor] of value.stateDict()) if (tensor instanceof Tensor) state.set(`${prefix}${path}.${name}`, tensor)
   }
   return state
 }

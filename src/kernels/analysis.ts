@@ -1,5 +1,7 @@
-// Questions about pieces of loop IR that the emitter, the verifier and the printer share. Expressions are DAGs: every walk visits a shared one once.
-import type { Combine, Expr, Local, LoopVar, Size, Stmt } from './loopIr.ts'
+// Analyses of loop IR that the emitter, the verifier and the printer share. Expressions are DAGs; every walk visits a shared expression once.
+import type { DType } from './dtype.ts'
+import type { BufferParam, CallExpr, Combine, Expr, Index, Local, LoopVar, Size, Stmt } from './loopIr.ts'
+import { isExpensive, scalarOps } from './scalarOps.ts'
 
 /** The operands of an expression, in order of evaluation. */
 export function operandsOf(expr: Expr): readonly Expr[] {
@@ -10,6 +12,9 @@ export function operandsOf(expr: Expr): readonly Expr[] {
   return expr.mask === null ? dynamic : [...dynamic, expr.mask]
 }
 
+/** The dtype that a call computes in: that of its operands, except for conditions. */
+export const operandDType = ({ op, args, dtype }: CallExpr): DType => args[scalarOps[op].conditions]?.dtype ?? dtype
+
 /** The expressions that a statement itself evaluates (not those of a loop's body). */
 export function expressionsOf(stmt: Stmt): readonly Expr[] {
   if (stmt.kind === 'for') return []
@@ -18,7 +23,7 @@ export function expressionsOf(stmt: Stmt): readonly Expr[] {
   return [stmt.value]
 }
 
-/** Calls `visit` for each statement, bodies of loops included. */
+/** Calls `visit` for each statement, including those in nested loops. */
 export function forEachStmt(body: readonly Stmt[], visit: (stmt: Stmt) => void): void {
   for (const stmt of body) {
     visit(stmt)
@@ -26,19 +31,47 @@ export function forEachStmt(body: readonly Stmt[], visit: (stmt: Stmt) => void):
   }
 }
 
-/** Calls `visit` once for each distinct expression below the statements; `false` from it skips the operands. */
-export function forEachExpr(body: readonly Stmt[], visit: (expr: Expr) => boolean | void): void {
+/** Calls `visit` once for each distinct expression reachable from the roots, including the roots. */
+function forEachOperand(roots: Iterable<Expr>, visit: (expr: Expr) => void): void {
   const seen = new Set<Expr>()
   const walk = (expr: Expr): void => {
     if (seen.has(expr)) return
     seen.add(expr)
-    if (visit(expr) === false) return
+    visit(expr)
     for (const operand of operandsOf(expr)) walk(operand)
   }
-  forEachStmt(body, (stmt) => expressionsOf(stmt).forEach(walk))
+  for (const root of roots) walk(root)
 }
 
-/** Whether any value or buffer element is float64: such kernels run one element at a time. */
+/** Calls `visit` once for each distinct expression in the statements. */
+export function forEachExpr(body: readonly Stmt[], visit: (expr: Expr) => void): void {
+  const roots: Expr[] = []
+  forEachStmt(body, (stmt) => roots.push(...expressionsOf(stmt)))
+  forEachOperand(roots, visit)
+}
+
+/** Whether an expression is more expensive to compute than to store and load again. */
+export function isCostly(root: Expr): boolean {
+  let costly = false
+  forEachOperand([root], (expr) => {
+    if (expr.kind === 'call' && isExpensive(expr.op)) costly = true
+  })
+  return costly
+}
+
+/** Every element access in the statements, including those in nested loops. */
+export function accessesOf(body: readonly Stmt[]): readonly (readonly [BufferParam, Index])[] {
+  const accesses: (readonly [BufferParam, Index])[] = []
+  forEachStmt(body, (stmt) => {
+    if (stmt.kind === 'store') accesses.push([stmt.buffer, stmt.index])
+  })
+  forEachExpr(body, (expr) => {
+    if (expr.kind === 'load') accesses.push([expr.buffer, expr.index])
+  })
+  return accesses
+}
+
+/** Whether any value or buffer element is float64. Such kernels run one element at a time. */
 export function touchesFloat64(body: readonly Stmt[]): boolean {
   let found = false
   forEachExpr(body, (expr) => {
@@ -51,11 +84,11 @@ export function touchesFloat64(body: readonly Stmt[]): boolean {
   return found
 }
 
-/** What a loop's body writes and where. */
+/** What a loop's body declares, changes and stores. */
 export interface Effects {
   /** Locals declared in it. */
   readonly declared: ReadonlySet<Local>
-  /** Locals assigned or accumulated in it, with the combination of the latter. */
+  /** Locals that it assigns or accumulates into; for the latter, how values combine. */
   readonly changed: ReadonlyMap<Local, Combine | 'assign'>
   /** Names of the buffers stored to. */
   readonly stored: ReadonlySet<string>
@@ -77,7 +110,7 @@ export function effectsOf(body: readonly Stmt[]): Effects {
   return { declared, changed, stored, loops }
 }
 
-/** Facts about expressions that follow from their operands', each computed once. */
+/** Facts about expressions that are derived from their operands, each computed once. */
 export class ExprFacts {
   private readonly locals = new Map<Expr, ReadonlySet<Local>>()
 
@@ -94,7 +127,7 @@ export class ExprFacts {
   }
 }
 
-/** The stride of an index along a loop: a number where it is known, else the summands (sizes and at most one number). */
+/** The stride of an index along a loop: a number where it is known, otherwise the terms of a sum (sizes and at most one number). */
 export function strideAlong(terms: readonly { readonly loop: LoopVar; readonly stride: Size }[], loop: LoopVar): number | readonly Size[] {
   let known = 0
   const sizes: Size[] = []

@@ -1,24 +1,33 @@
-// From a kernel to a callable: emitted once per content, instantiated on the heap's memory.
-import type { CompiledKernel } from './contracts.ts'
+// Compiles kernels to functions. Each distinct kernel is emitted once and instantiated on the heap's memory.
+import { InternalError } from '../errors/index.ts'
 import { heapMemory } from './heap.ts'
-import type { Kernel } from './loopIr.ts'
+import type { Kernel, Param } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { verifyKernel } from './verify.ts'
 import { emitKernel } from './wasm/emit.ts'
-import { float64Functions } from './wasm/mathLibrary.ts'
+import { hostFunctions } from './wasm/operations.ts'
+
+/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers). */
+export interface CompiledKernel {
+  readonly kernel: { readonly name: string; readonly params: readonly Param[] }
+  readonly run: (...args: number[]) => void
+  /** Bytes of the module, for dumps and tests. */
+  readonly wasm: Uint8Array<ArrayBuffer>
+}
 
 const cache = new Map<string, CompiledKernel>()
 let compiled = 0
 
-/** Instantiates a module that exports `run` on the heap. */
-export function instantiate(wasm: Uint8Array): (...args: number[]) => void {
+/** Instantiates a module that exports `run`, with the heap as its memory. */
+export function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   compiled++
-  const math = float64Functions as Record<string, (a: number, b: number) => number>
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm as BufferSource), { env: { memory: heapMemory() }, math })
-  return instance.exports['run'] as (...args: number[]) => void
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
+  const { run } = instance.exports
+  if (typeof run !== 'function') throw new InternalError('the module of a kernel must export a function `run`')
+  return run as CompiledKernel['run']
 }
 
-/** Compiles a kernel for the heap, or returns the one compiled before from the same text. Throws KernelError when it breaks the specification of the loop IR. */
+/** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
   const key = printKernel(kernel)
   let known = cache.get(key)
@@ -31,5 +40,5 @@ export function compileKernel(kernel: Kernel): CompiledKernel {
   return known
 }
 
-/** How many modules were compiled, and how many kernels the cache holds. */
+/** How many modules have been compiled, and how many kernels the cache holds. */
 export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: cache.size })

@@ -1,7 +1,7 @@
 // Errors of the kernels room.
 import { TensorfxError } from '../errors/index.ts'
 
-/** A kernel in the loop IR that breaks a rule of its specification. The message names the kernel, the statement and the rule. */
+/** A kernel violates the specification of the loop IR. The message names the kernel, the statement and the rule. */
 export class KernelError extends TensorfxError {
   constructor(message: string) {
     super('TFX_KERNEL', message)

@@ -1,5 +1,7 @@
 // The heap: one WebAssembly memory in which tensors live, and its allocator. Kernels import this memory and take byte addresses in it.
 import { TensorfxError } from '../errors/index.ts'
+import { dtypeInfo } from './dtype.ts'
+import type { DType, TypedArray } from './dtype.ts'
 
 /** The heap cannot grow any further. */
 export class OutOfMemoryError extends TensorfxError {
@@ -14,14 +16,12 @@ export class OutOfMemoryError extends TensorfxError {
 /** Addresses stay below 2 GiB, so that they are positive as i32. */
 const MAX_BYTES = 2 ** 31 - 65536
 const PAGE = 65536
-/** The first bytes are never handed out: address 0 means "not on the heap". */
+/** The first bytes are never allocated: address 0 means "not on the heap". */
 const START = 1024
 const ALIGN = 16
 
 let memory: WebAssembly.Memory | null = null
-let f32 = new Float32Array(0)
-let f64 = new Float64Array(0)
-let i32 = new Int32Array(0)
+let views: Readonly<Record<DType, TypedArray>> | null = null
 let u8 = new Uint8Array(0)
 
 const stats = { inUse: 0, softLimit: 512 * 2 ** 20 }
@@ -32,36 +32,26 @@ export function heapMemory(): WebAssembly.Memory {
   return memory
 }
 
-function refresh(): void {
-  const { buffer } = heapMemory()
-  f32 = new Float32Array(buffer)
-  f64 = new Float64Array(buffer)
-  i32 = new Int32Array(buffer)
-  u8 = new Uint8Array(buffer)
+/** The whole heap as elements of a dtype. Growing the heap detaches the view: get a new one after any allocation. */
+export function heapView(dtype: DType): TypedArray {
+  if (views === null) {
+    const { buffer } = heapMemory()
+    const view = (of: DType): TypedArray => new dtypeInfo[of].array(buffer)
+    views = { float32: view('float32'), float64: view('float64'), int32: view('int32'), bool: view('bool') }
+  }
+  return views[dtype]
 }
 
-/** Views of the whole heap. Growing the heap detaches them: ask again rather than keep one across an allocation. */
-export function heapF32(): Float32Array {
-  if (f32.length === 0) refresh()
-  return f32
-}
-export function heapF64(): Float64Array {
-  if (f64.length === 0) refresh()
-  return f64
-}
-export function heapI32(): Int32Array {
-  if (i32.length === 0) refresh()
-  return i32
-}
-export function heapU8(): Uint8Array {
-  if (u8.length === 0) refresh()
+/** The whole heap as bytes; see {@link heapView}. */
+export function heapBytes(): Uint8Array {
+  if (u8.length === 0) u8 = new Uint8Array(heapMemory().buffer)
   return u8
 }
 
 // Small blocks: size classes, four per power of two, each with a stack of free addresses; carved from chunks.
 const SMALL = 65536
 const smallFree: number[][] = []
-// Large blocks: free runs by address and by size, neighbours merged.
+// Large blocks: free runs, by address and by size; adjacent runs are merged.
 const freeByStart = new Map<number, number>()
 const freeByEnd = new Map<number, number>()
 const bins: Set<number>[] = []
@@ -70,7 +60,7 @@ let chunkAt = 0
 let chunkEnd = 0
 const CHUNK = 2 ** 20
 
-/** Class of a small size: 16, 32, 48, 64, 80, 96, 112, 128, 160, … four steps to the next power of two. */
+/** The size class of a small block: 16, 32, 48, 64, 80, 96, 112, 128, 160, … four steps to the next power of two. */
 function classOf(bytes: number): number {
   if (bytes <= 64) return (bytes + 15) >> 4
   const log = 31 - Math.clz32(bytes - 1)
@@ -83,17 +73,19 @@ function classBytes(index: number): number {
   return (((index - 1) % 4) + 5) << (log - 2)
 }
 
-const roundLarge = (bytes: number): number => (bytes + 4095) & ~4095
+const LARGE_STEP = 4096
+// In doubles: a size may be beyond 32 bits.
+const roundLarge = (bytes: number): number => Math.ceil(bytes / LARGE_STEP) * LARGE_STEP
 const binOf = (bytes: number): number => 31 - Math.clz32(bytes)
 
-/** Memory of at least that many bytes, 16-byte aligned. Throws OutOfMemoryError when the heap is full. */
+/** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError when the heap is full. */
 export function allocate(bytes: number): number {
   const address = tryAllocate(bytes)
   if (address === 0) throw new OutOfMemoryError(bytes)
   return address
 }
 
-/** As {@link allocate}, and 0 when the heap is full. */
+/** Like {@link allocate}, but returns 0 when the heap is full. */
 export function tryAllocate(bytes: number): number {
   if (bytes <= SMALL) {
     const index = classOf(Math.max(bytes, ALIGN))
@@ -104,6 +96,8 @@ export function tryAllocate(bytes: number): number {
     if (address !== 0) stats.inUse += size
     return address
   }
+  // Also refuses what is not a number.
+  if (!(bytes <= MAX_BYTES)) return 0
   const size = roundLarge(bytes)
   const address = takeLarge(size)
   if (address !== 0) stats.inUse += size
@@ -127,7 +121,7 @@ function takeLarge(size: number): number {
     const starts = bins[bin]
     if (starts === undefined) continue
     for (const start of starts) {
-      const length = freeByStart.get(start) as number
+      const length = freeByStart.get(start) ?? 0
       if (length < size) continue
       dropRun(start, length)
       if (length > size) addRun(start + size, length - size)
@@ -139,7 +133,7 @@ function takeLarge(size: number): number {
   if (need > MAX_BYTES) return 0
   const have = heapMemory().buffer.byteLength
   if (need > have) {
-    // Grow by a quarter, so that growing is rare.
+    // Growing by a quarter keeps it rare.
     const target = Math.min(MAX_BYTES, Math.max(need, have + have / 4))
     try {
       heapMemory().grow(Math.ceil((target - have) / PAGE))
@@ -150,7 +144,9 @@ function takeLarge(size: number): number {
         return 0
       }
     }
-    refresh()
+    // The old buffer is detached.
+    views = null
+    u8 = new Uint8Array(0)
   }
   top = need
   return start
@@ -168,7 +164,7 @@ function dropRun(start: number, length: number): void {
   bins[binOf(length)]?.delete(start)
 }
 
-/** Returns memory; `bytes` as it was allocated. */
+/** Frees memory. `bytes` must be what was allocated. */
 export function free(address: number, bytes: number): void {
   if (bytes <= SMALL) {
     const index = classOf(Math.max(bytes, ALIGN))
@@ -195,15 +191,34 @@ export function free(address: number, bytes: number): void {
   else addRun(start, length)
 }
 
-/** Bytes in use, the soft limit past which new storage leaves the heap, and the heap's present size. */
+/** Memory that kernels use as they please: it grows to the largest size requested, and its contents are kept only until the next request. */
+export class ScratchMemory {
+  #address = 0
+  #size = 0
+
+  /** The address of at least `bytes` bytes. */
+  reserve(bytes: number): number {
+    if (bytes > this.#size) {
+      if (this.#size > 0) free(this.#address, this.#size)
+      // Nothing is reserved if the allocation fails.
+      this.#size = 0
+      const size = Math.max(bytes, SMALL)
+      this.#address = allocate(size)
+      this.#size = size
+    }
+    return this.#address
+  }
+}
+
+/** Bytes in use, the soft limit beyond which new storage spills, and the current size of the heap. */
 export function heapStats(): { readonly inUse: number; readonly softLimit: number; readonly capacity: number } {
   return { inUse: stats.inUse, softLimit: stats.softLimit, capacity: memory?.buffer.byteLength ?? 0 }
 }
 
-/** Sets the soft limit in bytes; default 512 MiB. */
+/** Sets the soft limit in bytes. The default is 512 MiB. */
 export function setSoftLimit(bytes: number): void {
   stats.softLimit = bytes
 }
 
-/** Whether that many more bytes stay under the soft limit. */
+/** Whether `bytes` more would stay within the soft limit. */
 export const withinSoftLimit = (bytes: number): boolean => stats.inUse + bytes <= stats.softLimit

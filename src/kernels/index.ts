@@ -1,17 +1,73 @@
-// kernels/: dtypes, the loop IR and what makes it run. See DESIGN section 7.
-export * from './dtype.ts'
-export * from './loopIr.ts'
-export type * from './contracts.ts'
-export * from './heap.ts'
-export * from './storageBlock.ts'
-export * from './print.ts'
-export * from './compile.ts'
-export * from './templates/gemm.ts'
-export * from './errors.ts'
-export * from './verify.ts'
-export * from './reference.ts'
-export { touchesFloat64 } from './analysis.ts'
+// kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
+export { dtypeInfo, isDType, promoteTypes } from './dtype.ts'
+export type { DType, DTypeInfo, TypedArray, TypedArrayConstructor } from './dtype.ts'
+export { KernelError } from './errors.ts'
+export {
+  accumulate,
+  assign,
+  at,
+  bufferParam,
+  call,
+  cast,
+  constant,
+  declare,
+  forLoop,
+  identityOf,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  scalar,
+  scalarParam,
+  sizeOf,
+  sizeParam,
+  store,
+} from './loopIr.ts'
+export type {
+  AccumulateStmt,
+  AssignStmt,
+  BufferParam,
+  CallExpr,
+  CastExpr,
+  Combine,
+  ConstExpr,
+  DeclareStmt,
+  Expr,
+  ForStmt,
+  Index,
+  IotaExpr,
+  Kernel,
+  LoadExpr,
+  Local,
+  LocalExpr,
+  LoopVar,
+  Param,
+  ScalarExpr,
+  ScalarParam,
+  Size,
+  SizeExpr,
+  SizeParam,
+  Stmt,
+  StoreStmt,
+} from './loopIr.ts'
+export { scalarOperation, scalarOps } from './scalarOps.ts'
+export type { ScalarOp, ScalarOpRecord } from './scalarOps.ts'
+export { isCostly } from './analysis.ts'
+export { rounded } from './numbers.ts'
+export { printKernel } from './print.ts'
+export { verifyKernel } from './verify.ts'
+export { runReference } from './reference.ts'
+export type { ReferenceArgs } from './reference.ts'
+export { compileKernel, kernelCacheStats } from './compile.ts'
+export type { CompiledKernel } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
-export * from './templates/directConv.ts'
-export * from './templates/directConvWeight.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
+export { LANES } from './wasm/vectorCode.ts'
+export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapStats, heapView, setSoftLimit } from './heap.ts'
+export { Block, BlockCopies, disposeBlock, newBlock, readBlock, setSynchronousCollection, spillOf, withPointers, writeBlock } from './storageBlock.ts'
+export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
+export { compileDirectConv } from './templates/directConv.ts'
+export { compileDirectConvWeight } from './templates/directConvWeight.ts'
+export type { ConvGather, GemmSpec, MatrixOperand } from './templates/gemmSpec.ts'
+export type { TemplateKernel } from './templates/template.ts'

@@ -1,5 +1,5 @@
 // The loop IR: what a kernel computes, as loops over buffers, before any emitter turns it into code.
-// It knows nothing of WebAssembly, tensors or operators. Eager operators and inductor both build it; `verify.ts` is its specification,
+// It is independent of WebAssembly, tensors and operators. Eager operators and inductor both build it; `verify.ts` is its specification,
 // `print.ts` its text form, `wasm/` its first emitter.
 //
 // A kernel is a list of parameters (pointers, sizes, scalars) and a list of statements. Expressions are immutable objects and may be
@@ -13,7 +13,12 @@
 //     const k: Kernel = { name: 'add_relu', params: [out, a, b, n], body: [
 //       forLoop(i, 'simd', [store(out, at([i, 1]), call('max', call('add', load(a, at([i, 1])), load(b, at([i, 1]))), constant('float32', 0)))]),
 //     ] }
+import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
+import { KernelError } from './errors.ts'
+import { converted, rounded } from './numbers.ts'
+import { scalarOps } from './scalarOps.ts'
+import type { ScalarOp } from './scalarOps.ts'
 
 /** A pointer to the first element of a buffer. Passed as an i32 byte address. */
 export interface BufferParam {
@@ -56,66 +61,66 @@ export interface Index {
   readonly dynamic: readonly { readonly value: Expr; readonly stride: Size }[]
 }
 
-/** Operations on scalars. Comparison and logic yield bool; `where(cond, a, b)` needs a bool first. Integer `div` truncates; `floorDiv`/`remainder` round down as Python does. */
-export type ScalarOp =
-  | 'add'
-  | 'sub'
-  | 'mul'
-  | 'div'
-  | 'floorDiv'
-  | 'remainder'
-  | 'min'
-  | 'max'
-  | 'pow'
-  | 'neg'
-  | 'abs'
-  | 'sign'
-  | 'floor'
-  | 'ceil'
-  | 'round'
-  | 'trunc'
-  | 'sqrt'
-  | 'rsqrt'
-  | 'reciprocal'
-  | 'exp'
-  | 'expm1'
-  | 'log'
-  | 'log1p'
-  | 'sin'
-  | 'cos'
-  | 'tanh'
-  | 'erf'
-  | 'sigmoid'
-  | 'eq'
-  | 'ne'
-  | 'lt'
-  | 'le'
-  | 'gt'
-  | 'ge'
-  | 'and'
-  | 'or'
-  | 'not'
-  | 'isnan'
-  | 'where'
-  | 'bitAnd'
-  | 'bitOr'
-  | 'bitXor'
-  | 'shl'
-  | 'shrU'
-  | 'mulHiU'
+/** A number of a dtype. For bool, any number but 0 is true. */
+export interface ConstExpr {
+  readonly kind: 'const'
+  readonly dtype: DType
+  readonly value: number
+}
 
-export type Expr =
-  | { readonly kind: 'const'; readonly dtype: DType; readonly value: number }
-  | { readonly kind: 'scalar'; readonly dtype: DType; readonly param: ScalarParam }
-  /** The i32 value of a loop variable. */
-  | { readonly kind: 'iota'; readonly dtype: 'int32'; readonly loop: LoopVar }
-  /** The i32 value of a size parameter. */
-  | { readonly kind: 'sizeOf'; readonly dtype: 'int32'; readonly size: SizeParam }
-  /** An element; 0 where `mask` is given and false (the address is then not touched). */
-  | { readonly kind: 'load'; readonly dtype: DType; readonly buffer: BufferParam; readonly index: Index; readonly mask: Expr | null }
-  | { readonly kind: 'call'; readonly dtype: DType; readonly op: ScalarOp; readonly args: readonly Expr[] }
-  | { readonly kind: 'cast'; readonly dtype: DType; readonly value: Expr }
-  | { readonly kind: 'local'; readonly dtype: DType; readonly local: Local }
+/** The value of a scalar parameter. */
+export interface ScalarExpr {
+  readonly kind: 'scalar'
+  readonly dtype: DType
+  readonly param: ScalarParam
+}
+
+/** The i32 value of a loop variable. */
+export interface IotaExpr {
+  readonly kind: 'iota'
+  readonly dtype: 'int32'
+  readonly loop: LoopVar
+}
+
+/** The i32 value of a size parameter. */
+export interface SizeExpr {
+  readonly kind: 'sizeOf'
+  readonly dtype: 'int32'
+  readonly size: SizeParam
+}
+
+/** An element; 0 where `mask` is given and false (the memory is then not accessed). */
+export interface LoadExpr {
+  readonly kind: 'load'
+  readonly dtype: DType
+  readonly buffer: BufferParam
+  readonly index: Index
+  readonly mask: Expr | null
+}
+
+/** A scalar operation. */
+export interface CallExpr {
+  readonly kind: 'call'
+  readonly dtype: DType
+  readonly op: ScalarOp
+  readonly args: readonly Expr[]
+}
+
+/** A conversion to another dtype. */
+export interface CastExpr {
+  readonly kind: 'cast'
+  readonly dtype: DType
+  readonly value: Expr
+}
+
+/** The current value of a local. */
+export interface LocalExpr {
+  readonly kind: 'local'
+  readonly dtype: DType
+  readonly local: Local
+}
+
+export type Expr = ConstExpr | ScalarExpr | IotaExpr | SizeExpr | LoadExpr | CallExpr | CastExpr | LocalExpr
 
 /** A mutable scalar variable, in scope from its declaration to the end of the enclosing body. Accumulators are locals. */
 export interface Local {
@@ -123,17 +128,49 @@ export interface Local {
   readonly dtype: DType
 }
 
-/** How an accumulation combines; each has an identity (0, 1, +inf, -inf). Float sums may be reassociated by a simd loop. */
+/** How an accumulation combines values. Float sums may be reassociated by a simd loop. */
 export type Combine = 'add' | 'mul' | 'min' | 'max'
 
-export type Stmt =
-  /** `simd`: iterations are independent except for `accumulate` into locals declared outside, and may run in lanes. Loops inside a simd loop are serial and their locals are per lane. */
-  | { readonly kind: 'for'; readonly loop: LoopVar; readonly mode: 'serial' | 'simd'; readonly body: readonly Stmt[] }
-  | { readonly kind: 'declare'; readonly local: Local; readonly init: Expr }
-  | { readonly kind: 'assign'; readonly local: Local; readonly value: Expr }
-  | { readonly kind: 'accumulate'; readonly local: Local; readonly combine: Combine; readonly value: Expr }
-  /** Writes an element; with `combine` reads, combines and writes it back (scatter-add; only in serial loops, or where lanes cannot collide). */
-  | { readonly kind: 'store'; readonly buffer: BufferParam; readonly index: Index; readonly value: Expr; readonly combine: Combine | null }
+/**
+ * A loop. `simd`: iterations are independent except for `accumulate` into locals declared outside, and may run in lanes. Loops inside a simd loop are
+ * serial, and their locals are per lane.
+ */
+export interface ForStmt {
+  readonly kind: 'for'
+  readonly loop: LoopVar
+  readonly mode: 'serial' | 'simd'
+  readonly body: readonly Stmt[]
+}
+
+export interface DeclareStmt {
+  readonly kind: 'declare'
+  readonly local: Local
+  readonly init: Expr
+}
+
+export interface AssignStmt {
+  readonly kind: 'assign'
+  readonly local: Local
+  readonly value: Expr
+}
+
+export interface AccumulateStmt {
+  readonly kind: 'accumulate'
+  readonly local: Local
+  readonly combine: Combine
+  readonly value: Expr
+}
+
+/** Writes an element. With `combine` it reads the element, combines and writes it back (scatter-add): only in serial loops, or where lanes cannot collide. */
+export interface StoreStmt {
+  readonly kind: 'store'
+  readonly buffer: BufferParam
+  readonly index: Index
+  readonly value: Expr
+  readonly combine: Combine | null
+}
+
+export type Stmt = ForStmt | DeclareStmt | AssignStmt | AccumulateStmt | StoreStmt
 
 export interface Kernel {
   readonly name: string
@@ -142,7 +179,7 @@ export interface Kernel {
   readonly body: readonly Stmt[]
 }
 
-// ---- builders: they infer dtypes and fold trivial constants, so that callers read like the formula ----
+// ---- Builders. They infer dtypes and fold trivial constants, so that calls read like formulas. ----
 
 export const bufferParam = (name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam => ({
   kind: 'buffer',
@@ -160,48 +197,49 @@ export function at(...terms: readonly (readonly [LoopVar, Size])[]): Index {
   return { base: 0, terms: terms.filter(([, stride]) => stride !== 0).map(([loop, stride]) => ({ loop, stride })), dynamic: [] }
 }
 
-export const constant = (dtype: DType, value: number): Expr => ({ kind: 'const', dtype, value })
-export const scalar = (param: ScalarParam): Expr => ({ kind: 'scalar', dtype: param.dtype, param })
-export const iota = (loop: LoopVar): Expr => ({ kind: 'iota', dtype: 'int32', loop })
-export const sizeOf = (size: Size): Expr => (typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size })
-export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null): Expr => ({
+export const constant = (dtype: DType, value: number): ConstExpr => ({ kind: 'const', dtype, value })
+export const scalar = (param: ScalarParam): ScalarExpr => ({ kind: 'scalar', dtype: param.dtype, param })
+export const iota = (loop: LoopVar): IotaExpr => ({ kind: 'iota', dtype: 'int32', loop })
+export const sizeOf = (size: Size): ConstExpr | SizeExpr =>
+  typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size }
+export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null): LoadExpr => ({
   kind: 'load',
   dtype: buffer.dtype,
   buffer,
   index,
   mask,
 })
-export const read = (variable: Local): Expr => ({ kind: 'local', dtype: variable.dtype, local: variable })
-export const cast = (value: Expr, dtype: DType): Expr =>
-  value.dtype === dtype ? value : value.kind === 'const' ? castConst(value.value, dtype) : { kind: 'cast', dtype, value }
+export const read = (variable: Local): LocalExpr => ({ kind: 'local', dtype: variable.dtype, local: variable })
 
-function castConst(value: number, dtype: DType): Expr {
-  if (dtype === 'bool') return constant('bool', value !== 0 ? 1 : 0)
-  if (dtype === 'int32') return constant('int32', saturate(value))
-  return constant(dtype, dtype === 'float32' ? Math.fround(value) : value)
+/** The value converted to `dtype`; constants are folded. */
+export function cast(value: Expr, dtype: DType): Expr {
+  if (value.dtype === dtype) return value
+  return value.kind === 'const' ? constant(dtype, converted(dtype, rounded(value.dtype, value.value))) : { kind: 'cast', dtype, value }
 }
 
-/** A number as int32: rounded toward zero, NaN as 0, what does not fit as the nearest that does. */
-const saturate = (value: number): number => (Number.isNaN(value) ? 0 : Math.min(Math.max(Math.trunc(value), -2147483648), 2147483647)) | 0
-
-const BOOLEAN: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'and', 'or', 'not', 'isnan'])
-
-/** An operation; operands of one call must agree in dtype (the condition of `where` apart). */
+/** A scalar operation. Its operands must have the same dtype, except for the condition of `where`. Throws KernelError when an operand is missing. */
 export function call(op: ScalarOp, ...args: readonly Expr[]): Expr {
-  const [a, b] = args
-  if (b !== undefined && b.kind === 'const') {
-    if ((op === 'mul' || op === 'div') && b.value === 1) return a as Expr
-    if (op === 'sub' && Object.is(b.value, 0)) return a as Expr
+  const { arity, conditions, yieldsBool } = scalarOps[op]
+  const first = args[conditions]
+  if (first === undefined || args.length < arity) throw new KernelError(`${op} takes ${arity} operands, not ${args.length}`)
+  const last = args[1]
+  if (last?.kind === 'const') {
+    if ((op === 'mul' || op === 'div') && last.value === 1) return first
+    if (op === 'sub' && Object.is(last.value, 0)) return first
   }
-  const value = op === 'where' ? (args[1] as Expr) : (a as Expr)
-  return { kind: 'call', dtype: BOOLEAN.has(op) ? 'bool' : value.dtype, op, args }
+  return { kind: 'call', dtype: yieldsBool ? 'bool' : first.dtype, op, args }
 }
 
-export const forLoop = (loop: LoopVar, mode: 'serial' | 'simd', body: readonly Stmt[]): Stmt => ({ kind: 'for', loop, mode, body })
-export const declare = (variable: Local, init: Expr): Stmt => ({ kind: 'declare', local: variable, init })
-export const assign = (variable: Local, value: Expr): Stmt => ({ kind: 'assign', local: variable, value })
-export const accumulate = (variable: Local, combine: Combine, value: Expr): Stmt => ({ kind: 'accumulate', local: variable, combine, value })
-export const store = (buffer: BufferParam, index: Index, value: Expr, combine: Combine | null = null): Stmt => ({
+export const forLoop = (loop: LoopVar, mode: 'serial' | 'simd', body: readonly Stmt[]): ForStmt => ({ kind: 'for', loop, mode, body })
+export const declare = (variable: Local, init: Expr): DeclareStmt => ({ kind: 'declare', local: variable, init })
+export const assign = (variable: Local, value: Expr): AssignStmt => ({ kind: 'assign', local: variable, value })
+export const accumulate = (variable: Local, combine: Combine, value: Expr): AccumulateStmt => ({
+  kind: 'accumulate',
+  local: variable,
+  combine,
+  value,
+})
+export const store = (buffer: BufferParam, index: Index, value: Expr, combine: Combine | null = null): StoreStmt => ({
   kind: 'store',
   buffer,
   index,
@@ -209,11 +247,9 @@ export const store = (buffer: BufferParam, index: Index, value: Expr, combine: C
   combine,
 })
 
-/** The value from which an accumulation starts. */
-export function identityOf(combine: Combine, dtype: DType): Expr {
+/** The identity of a combination, which an accumulation starts from. */
+export function identityOf(combine: Combine, dtype: DType): ConstExpr {
   if (combine === 'add') return constant(dtype, 0)
   if (combine === 'mul') return constant(dtype, 1)
-  const top = dtype === 'int32' ? 2147483647 : dtype === 'bool' ? 1 : Infinity
-  const bottom = dtype === 'int32' ? -2147483648 : dtype === 'bool' ? 0 : -Infinity
-  return constant(dtype, combine === 'min' ? top : bottom)
+  return constant(dtype, combine === 'min' ? dtypeInfo[dtype].highest : dtypeInfo[dtype].lowest)
 }

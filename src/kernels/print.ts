@@ -1,25 +1,12 @@
-// The canonical text of a kernel: for people, and as the key under which compiled kernels are cached. Two kernels with the same text are the same.
+// The canonical text of a kernel, for people and as the key of the kernel cache: two kernels with the same text compute the same.
 //
-// An expression that is used more than once in one iteration is written once, as `let`, where it is first used: that is when it is evaluated.
-// Loops, locals and parameters that share a name are told apart by a number.
+// An expression that is used more than once in an iteration is printed once, as `let`, at its first use, which is when it is evaluated.
+// Loops, locals and parameters with the same name are distinguished by a number.
 import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './analysis.ts'
 import type { DType } from './dtype.ts'
 import type { Expr, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
+import { scalarOps } from './scalarOps.ts'
 
-const INFIX: Readonly<Record<string, string>> = {
-  add: '+',
-  sub: '-',
-  mul: '*',
-  div: '/',
-  eq: '==',
-  ne: '!=',
-  lt: '<',
-  le: '<=',
-  gt: '>',
-  ge: '>=',
-  and: '&&',
-  or: '||',
-}
 const SUFFIX: Readonly<Record<DType, string>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
 const ACCESS = { read: 'in', write: 'out', readwrite: 'inout' } as const
 
@@ -112,9 +99,9 @@ class Printer {
         return mask === null ? element : `(${mask} ? ${element} : 0)`
       }
       default: {
-        const infix = INFIX[expr.op]
+        const { symbol } = scalarOps[expr.op]
         const args = expr.args.map((arg) => this.expr(arg))
-        return infix === undefined ? `${expr.op}(${args.join(', ')})` : `(${args.join(` ${infix} `)})`
+        return symbol === null ? `${expr.op}(${args.join(', ')})` : `(${args.join(` ${symbol} `)})`
       }
     }
   }

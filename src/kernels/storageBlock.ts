@@ -1,15 +1,17 @@
-// Blocks: the memory of tensor storages. Nobody has to free one: a FinalizationRegistry returns dead blocks to the heap.
+// Blocks: the memory of tensor storages. Users need not free them: a FinalizationRegistry returns dead blocks to the heap.
 //
 // Finalizers do not run inside a synchronous loop. Past the heap's soft limit a new block therefore first asks Node for a collection and runs
-// the finalizers at once, where that is possible; else it is an ordinary ArrayBuffer (spilled), which the collector frees even inside the loop,
-// and kernels work on a copy of it.
-import { ArgumentError } from '../errors/index.ts'
-import { allocate, free, heapStats, heapU8, tryAllocate, withinSoftLimit } from './heap.ts'
+// the finalizers at once, where that is possible; otherwise it is an ordinary ArrayBuffer (spilled), which the collector frees even inside the
+// loop, and kernels work on a copy of it.
+import { ArgumentError, InternalError } from '../errors/index.ts'
+import { allocate, free, heapBytes, heapStats, tryAllocate, withinSoftLimit } from './heap.ts'
 
+/** The memory of a storage: on the heap, or spilled into an ArrayBuffer. */
 export class Block {
-  /** Byte address in the heap; 0 when spilled or disposed. */
+  /** Byte address in the heap; 0 when the block is spilled or disposed. */
   ptr: number
   readonly nbytes: number
+  /** Holds the data of a spilled block; otherwise null. */
   spill: ArrayBuffer | null
 
   constructor(ptr: number, nbytes: number, spill: ArrayBuffer | null) {
@@ -24,11 +26,12 @@ interface CleanupRegistry {
   cleanupSome?(): void
 }
 
-/** Held values are one number: address and size packed (addresses are below 2^31, sizes too). */
+/** The registry holds one number per block: its address and, below 4 MiB, its size. (Addresses are below 2^31.) */
 const SHIFT = 2 ** 22
+/** The sizes of larger blocks, by address. */
 const sizes = new Map<number, number>()
 
-/** Registrations of blocks that were disposed: their finalizers have nothing to do. (Unregistering would need a token, which doubles the cost of every block.) */
+/** How many registrations belong to disposed blocks; their finalizers must not free again. (Unregistering needs a token, which doubles the cost of a block.) */
 const disposed = new Map<number, number>()
 
 function finalize(held: number): void {
@@ -38,32 +41,30 @@ function finalize(held: number): void {
     else disposed.set(held, idle - 1)
     return
   }
-  // Sizes up to 4 MiB travel in the number itself; larger ones in the map.
   const address = Math.floor(held / SHIFT)
-  let bytes = held % SHIFT
-  if (bytes === 0) {
-    bytes = sizes.get(address) as number
-    sizes.delete(address)
-  }
+  if (held % SHIFT !== 0) return free(address, held % SHIFT)
+  const bytes = sizes.get(address)
+  if (bytes === undefined) throw new InternalError(`the block at address ${address} has no known size`)
+  sizes.delete(address)
   free(address, bytes)
 }
 
 interface NodeCollector {
   readonly collect: () => void
-  readonly Registry: new (cleanup: (held: number) => void) => CleanupRegistry
+  readonly Registry: { new (cleanup: (held: number) => void): CleanupRegistry; readonly prototype: CleanupRegistry }
 }
 
-/** Node can collect and finalize synchronously; browsers cannot. */
+/** Node can run the collector and finalizers synchronously; browsers cannot. */
 function nodeCollector(): NodeCollector | null {
-  const host = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
-  const v8 = host.process?.getBuiltinModule?.('node:v8') as { setFlagsFromString(flag: string): void } | undefined
-  const vm = host.process?.getBuiltinModule?.('node:vm') as { runInNewContext(code: string): unknown } | undefined
+  const host = 'process' in globalThis ? globalThis.process : null
+  const v8 = host?.getBuiltinModule?.('node:v8')
+  const vm = host?.getBuiltinModule?.('node:vm')
   if (v8 === undefined || vm === undefined) return null
   try {
     v8.setFlagsFromString('--expose-gc')
     v8.setFlagsFromString('--harmony-weak-refs-with-cleanup-some')
-    const collect = vm.runInNewContext('gc') as (() => void) | undefined
-    const Registry = vm.runInNewContext('FinalizationRegistry') as NodeCollector['Registry'] & { prototype: CleanupRegistry }
+    const collect: NodeCollector['collect'] | undefined = vm.runInNewContext('gc')
+    const Registry: NodeCollector['Registry'] = vm.runInNewContext('FinalizationRegistry')
     return typeof collect === 'function' && typeof Registry.prototype.cleanupSome === 'function' ? { collect, Registry } : null
   } catch {
     return null
@@ -74,18 +75,18 @@ const collector = nodeCollector()
 const registry: CleanupRegistry = collector === null ? new FinalizationRegistry<number>(finalize) : new collector.Registry(finalize)
 
 let synchronousCollection = collector !== null
-/** Bytes in use above which a collection is asked for; rises when one frees little. */
+/** Bytes in use above which a collection is requested. It rises when a collection frees little. */
 let collectAbove = 0
 
-/** Whether blocks past the soft limit may ask for a collection (Node). Off: they spill, as in browsers. Returns the former setting. */
+/** Whether allocations past the soft limit may run the collector (Node only). When off, they spill, as in browsers. Returns the previous setting. */
 export function setSynchronousCollection(on: boolean): boolean {
   const before = synchronousCollection
   synchronousCollection = on && collector !== null
   return before
 }
 
-/** Runs the collector and returns dead blocks to the heap now, where the host allows it. */
-export function collectNow(): void {
+/** Runs the collector and frees dead blocks now, if the host allows it. */
+function collectNow(): void {
   if (collector === null) return
   collector.collect()
   registry.cleanupSome?.()
@@ -93,11 +94,14 @@ export function collectNow(): void {
 
 const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < SHIFT ? nbytes : 0)
 
-/** Bytes handed out since dead blocks were last looked for. */
+/** Bytes allocated since finalizers last ran. */
 let unpolled = 0
 const POLL_BYTES = 16 * 2 ** 20
 
-/** A synchronous loop would write to ever new memory, past all caches, until the soft limit: what the collector has found dead on its own is taken back earlier. */
+/**
+ * Frees blocks that the collector has already found dead. Without this a synchronous loop keeps writing to new memory, which is not in any cache, until it
+ * reaches the soft limit.
+ */
 function pollFinalizers(nbytes: number): void {
   unpolled += nbytes
   if (unpolled < POLL_BYTES) return
@@ -105,7 +109,7 @@ function pollFinalizers(nbytes: number): void {
   if (synchronousCollection) registry.cleanupSome?.()
 }
 
-/** A block of that many bytes, not cleared. */
+/** A new block of `nbytes` bytes. Its contents are undefined. */
 export function newBlock(nbytes: number): Block {
   pollFinalizers(nbytes)
   if (!withinSoftLimit(nbytes)) {
@@ -126,11 +130,11 @@ function collectWhenWorthwhile(nbytes: number): void {
   if (inUse + nbytes <= collectAbove) return
   collectNow()
   const freed = inUse - heapStats().inUse
-  // A program that really holds that much gains nothing from collecting at every allocation.
+  // A program that really uses this much memory gains nothing from a collection at every allocation.
   collectAbove = freed < softLimit / 4 ? heapStats().inUse + softLimit / 4 : 0
 }
 
-/** Frees the block's memory now. Using it afterwards is the caller's error. */
+/** Frees the block's memory now. The block must not be used afterwards. */
 export function disposeBlock(block: Block): void {
   if (block.ptr !== 0) {
     const held = heldOf(block.ptr, block.nbytes)
@@ -142,46 +146,80 @@ export function disposeBlock(block: Block): void {
   block.spill = null
 }
 
-/**
- * Runs `kernel` with an address for each block: its own, or, for a spilled one, that of a temporary copy, which is copied back when `written`.
- * The same block gets one address.
- */
-export function withPointers(blocks: readonly Block[], written: readonly boolean[], kernel: (pointers: readonly number[]) => void): void {
-  const copies = new Map<Block, number>()
-  const pointers = blocks.map((block) => {
+/** The data of a block that is not on the heap. Throws ArgumentError when the block has been disposed. */
+export function spillOf(block: Block): ArrayBuffer {
+  if (block.spill === null && block.nbytes > 0)
+    throw new ArgumentError('this tensor has been disposed, so its data is gone; dispose() it later, or clone() what is still needed first.')
+  return block.spill ?? new ArrayBuffer(0)
+}
+
+/** Gives kernels the addresses of blocks. A spilled block is copied to the heap; the copy lives until {@link BlockCopies.finish}. */
+export class BlockCopies {
+  readonly #copies = new Map<Block, number>()
+  readonly #written = new Set<Block>()
+
+  /** The address of a block's data. Throws ArgumentError when the block has been disposed. */
+  address(block: Block): number {
     if (block.ptr !== 0) return block.ptr
-    let copy = copies.get(block)
+    let copy = this.#copies.get(block)
     if (copy === undefined) {
-      if (block.spill === null && block.nbytes > 0)
-        throw new ArgumentError(
-          'the data of this tensor was given back with dispose(); keep the tensor, or clone() what is still needed, before disposing.',
-        )
+      const spill = spillOf(block)
       copy = allocate(Math.max(block.nbytes, 1))
-      copies.set(block, copy)
-      if (block.spill !== null) heapU8().set(new Uint8Array(block.spill), copy)
+      this.#copies.set(block, copy)
+      heapBytes().set(new Uint8Array(spill), copy)
     }
     return copy
-  })
-  try {
-    kernel(pointers)
-    blocks.forEach((block, i) => {
-      const copy = copies.get(block)
-      if (copy !== undefined && written[i] === true && block.spill !== null)
-        new Uint8Array(block.spill).set(heapU8().subarray(copy, copy + block.nbytes))
-    })
-  } finally {
-    for (const [block, copy] of copies) free(copy, Math.max(block.nbytes, 1))
+  }
+
+  /** Declares that the kernel writes to this block, so a copy must be copied back. */
+  written(block: Block): void {
+    if (block.ptr === 0) this.#written.add(block)
+  }
+
+  /** Copies back what has been written so far, and keeps the copies. */
+  writeBack(): void {
+    for (const block of this.#written) {
+      const copy = this.#copies.get(block)
+      if (copy !== undefined) new Uint8Array(spillOf(block)).set(heapBytes().subarray(copy, copy + block.nbytes))
+    }
+  }
+
+  /** Copies back what was written and frees the copies. */
+  finish(): void {
+    this.writeBack()
+    this.discard()
+  }
+
+  /** Frees the copies without copying back. */
+  discard(): void {
+    for (const [block, copy] of this.#copies) free(copy, Math.max(block.nbytes, 1))
+    this.#copies.clear()
+    this.#written.clear()
   }
 }
 
-/** The block's bytes, copied out. */
+/** Runs `kernel` with the address of each block (see {@link BlockCopies}). `written` says which blocks the kernel writes to. */
+export function withPointers(blocks: readonly Block[], written: readonly boolean[], kernel: (pointers: readonly number[]) => void): void {
+  const copies = new BlockCopies()
+  try {
+    const pointers = blocks.map((block) => copies.address(block))
+    kernel(pointers)
+    blocks.forEach((block, i) => {
+      if (written[i] === true) copies.written(block)
+    })
+    copies.finish()
+  } finally {
+    copies.discard()
+  }
+}
+
+/** A copy of some of the block's bytes. */
 export function readBlock(block: Block, start: number, end: number): Uint8Array {
-  if (block.spill !== null) return new Uint8Array(block.spill.slice(start, end))
-  return heapU8().slice(block.ptr + start, block.ptr + end)
+  return block.ptr === 0 ? new Uint8Array(spillOf(block).slice(start, end)) : heapBytes().slice(block.ptr + start, block.ptr + end)
 }
 
 /** Copies bytes into the block. */
 export function writeBlock(block: Block, start: number, bytes: Uint8Array): void {
-  if (block.spill !== null) new Uint8Array(block.spill).set(bytes, start)
-  else heapU8().set(bytes, block.ptr + start)
+  if (block.ptr === 0) new Uint8Array(spillOf(block)).set(bytes, start)
+  else heapBytes().set(bytes, block.ptr + start)
 }

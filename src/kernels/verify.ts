@@ -1,68 +1,11 @@
-// The specification of the loop IR, executable: what every kernel must satisfy before an emitter may see it.
+// The executable specification of the loop IR: what a kernel must satisfy before it is emitted.
 import { KernelError } from './errors.ts'
 import type { DType } from './dtype.ts'
-import type { Expr, Index, Kernel, Local, LoopVar, Param, ScalarOp, Size, Stmt } from './loopIr.ts'
+import type { CallExpr, Expr, ForStmt, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 import { effectsOf, operandsOf, strideAlong } from './analysis.ts'
+import { scalarOps } from './scalarOps.ts'
 
-const ALL: readonly DType[] = ['bool', 'int32', 'float32', 'float64']
-const NUMBERS: readonly DType[] = ['int32', 'float32', 'float64']
-const FLOATS: readonly DType[] = ['float32', 'float64']
-const BOOL: readonly DType[] = ['bool']
-const INT: readonly DType[] = ['int32']
-const BITS: readonly DType[] = ['bool', 'int32']
-
-/** For each operation: how many operands, and the dtypes that it takes. */
-const RULES: Readonly<Record<ScalarOp, readonly [number, readonly DType[]]>> = {
-  add: [2, ALL],
-  sub: [2, NUMBERS],
-  mul: [2, ALL],
-  div: [2, NUMBERS],
-  floorDiv: [2, NUMBERS],
-  remainder: [2, NUMBERS],
-  min: [2, ALL],
-  max: [2, ALL],
-  pow: [2, NUMBERS],
-  neg: [1, NUMBERS],
-  abs: [1, NUMBERS],
-  sign: [1, NUMBERS],
-  floor: [1, NUMBERS],
-  ceil: [1, NUMBERS],
-  round: [1, NUMBERS],
-  trunc: [1, NUMBERS],
-  sqrt: [1, FLOATS],
-  rsqrt: [1, FLOATS],
-  reciprocal: [1, FLOATS],
-  exp: [1, FLOATS],
-  expm1: [1, FLOATS],
-  log: [1, FLOATS],
-  log1p: [1, FLOATS],
-  sin: [1, FLOATS],
-  cos: [1, FLOATS],
-  tanh: [1, FLOATS],
-  erf: [1, FLOATS],
-  sigmoid: [1, FLOATS],
-  eq: [2, ALL],
-  ne: [2, ALL],
-  lt: [2, ALL],
-  le: [2, ALL],
-  gt: [2, ALL],
-  ge: [2, ALL],
-  and: [2, BOOL],
-  or: [2, BOOL],
-  not: [1, BOOL],
-  isnan: [1, NUMBERS],
-  where: [3, ALL],
-  bitAnd: [2, BITS],
-  bitOr: [2, BITS],
-  bitXor: [2, BITS],
-  shl: [2, INT],
-  shrU: [2, INT],
-  mulHiU: [2, INT],
-}
-
-const YIELDS_BOOL: ReadonlySet<ScalarOp> = new Set<ScalarOp>(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'and', 'or', 'not', 'isnan'])
-
-/** Checks a kernel against the specification of the loop IR. Throws KernelError that names the statement and the rule it breaks. */
+/** Checks a kernel against the specification of the loop IR. Throws a KernelError that names the statement and the rule that it violates. */
 export function verifyKernel(kernel: Kernel): void {
   new Verifier(kernel).run()
 }
@@ -84,7 +27,7 @@ class Verifier {
     const names = new Set<string>()
     for (const { name } of this.kernel.params) {
       this.where = `parameter ${name}`
-      if (names.has(name)) this.fail('two parameters have this name; give each its own')
+      if (names.has(name)) this.fail('two parameters have this name; rename one of them')
       names.add(name)
     }
     this.body(this.kernel.body, '')
@@ -106,7 +49,7 @@ class Verifier {
       case 'for':
         return this.loop(stmt, path)
       case 'declare':
-        if (this.locals.some((scope) => scope.has(stmt.local))) this.fail(`the local ${stmt.local.name} is declared already`)
+        if (this.locals.some((scope) => scope.has(stmt.local))) this.fail(`the local ${stmt.local.name} is already declared`)
         this.expr(stmt.init, stmt.local.dtype)
         this.locals.at(-1)?.add(stmt.local)
         return
@@ -119,14 +62,14 @@ class Verifier {
       default:
         if (stmt.buffer.access === 'read') this.fail(`the buffer ${stmt.buffer.name} is read-only; declare its parameter as 'write' or 'readwrite'`)
         if (stmt.combine !== null && stmt.buffer.access === 'write')
-          this.fail(`a combining store reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
+          this.fail(`a store that combines also reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
         this.param(stmt.buffer)
         this.index(stmt.index)
         this.expr(stmt.value, stmt.buffer.dtype)
     }
   }
 
-  /** After a local changed, expressions that read it are judged afresh. */
+  /** After a local has changed, expressions that read it are checked again. */
   private changed(): void {
     this.checked = new Set()
   }
@@ -135,11 +78,11 @@ class Verifier {
     return this.locals.some((scope) => scope.has(variable))
   }
 
-  private loop(stmt: Extract<Stmt, { kind: 'for' }>, path: string): void {
-    if (this.loops.includes(stmt.loop)) this.fail(`the loop variable ${stmt.loop.name} runs already in a loop around this one`)
+  private loop(stmt: ForStmt, path: string): void {
+    if (this.loops.includes(stmt.loop)) this.fail(`the loop variable ${stmt.loop.name} is already used by an enclosing loop`)
     this.size(stmt.loop.extent)
     if (typeof stmt.loop.extent === 'number' && (!Number.isInteger(stmt.loop.extent) || stmt.loop.extent < 0))
-      this.fail(`the extent ${stmt.loop.extent} must be an integer of 0 or more`)
+      this.fail(`the extent ${stmt.loop.extent} must be a non-negative integer`)
     if (stmt.mode === 'simd') this.simd(stmt)
     this.loops.push(stmt.loop)
     this.locals.push(new Set())
@@ -151,8 +94,8 @@ class Verifier {
     this.loops.pop()
   }
 
-  /** Iterations of a simd loop are independent but for accumulations, which nothing in the loop may observe. */
-  private simd(stmt: Extract<Stmt, { kind: 'for' }>): void {
+  /** Iterations of a simd loop must be independent, except for accumulations, whose results the loop must not read. */
+  private simd(stmt: ForStmt): void {
     const combines = new Map<Local, string>()
     const { declared } = effectsOf(stmt.body)
     const seen = new Set<Expr>()
@@ -169,7 +112,9 @@ class Verifier {
           if (inner.mode === 'simd') this.fail(`the loop over ${inner.loop.name} inside the simd loop over ${stmt.loop.name} must be serial`)
           collect(inner.body)
         } else if (inner.kind === 'assign' && !declared.has(inner.local)) {
-          this.fail(`the simd loop over ${stmt.loop.name} assigns ${inner.local.name}, declared outside; only accumulate may cross iterations`)
+          this.fail(
+            `the simd loop over ${stmt.loop.name} assigns ${inner.local.name}, which is declared outside it; only accumulations may cross iterations`,
+          )
         } else if (inner.kind === 'accumulate' && !declared.has(inner.local)) {
           const before = combines.get(inner.local)
           if (before !== undefined && before !== inner.combine)
@@ -221,14 +166,14 @@ class Verifier {
   }
 
   private expr(expr: Expr, expected: DType): void {
-    if (expr.dtype !== expected) this.fail(`a value of dtype ${expr.dtype} stands where ${expected} is needed; cast it`)
+    if (expr.dtype !== expected) this.fail(`a value of dtype ${expr.dtype} is used where ${expected} is expected; cast it`)
     if (this.checked.has(expr)) return
     this.checked.add(expr)
     switch (expr.kind) {
       case 'const':
         return
       case 'scalar':
-        if (expr.param.dtype !== expr.dtype) this.fail(`the scalar ${expr.param.name} is ${expr.param.dtype} and is read as ${expr.dtype}`)
+        if (expr.param.dtype !== expr.dtype) this.fail(`the scalar ${expr.param.name} is ${expr.param.dtype} but is read as ${expr.dtype}`)
         return this.param(expr.param)
       case 'iota':
         if (!this.loops.includes(expr.loop)) this.fail(`the loop variable ${expr.loop.name} is read outside its loop`)
@@ -237,12 +182,12 @@ class Verifier {
         return this.param(expr.size)
       case 'local':
         if (!this.inScope(expr.local)) this.fail(`the local ${expr.local.name} is not declared here`)
-        if (expr.local.dtype !== expr.dtype) this.fail(`the local ${expr.local.name} is ${expr.local.dtype} and is read as ${expr.dtype}`)
+        if (expr.local.dtype !== expr.dtype) this.fail(`the local ${expr.local.name} is ${expr.local.dtype} but is read as ${expr.dtype}`)
         return
       case 'cast':
         return this.expr(expr.value, expr.value.dtype)
       case 'load':
-        if (expr.buffer.dtype !== expr.dtype) this.fail(`the buffer ${expr.buffer.name} is ${expr.buffer.dtype} and is read as ${expr.dtype}`)
+        if (expr.buffer.dtype !== expr.dtype) this.fail(`the buffer ${expr.buffer.name} is ${expr.buffer.dtype} but is read as ${expr.dtype}`)
         this.param(expr.buffer)
         this.index(expr.index)
         if (expr.mask !== null) this.expr(expr.mask, 'bool')
@@ -252,18 +197,18 @@ class Verifier {
     }
   }
 
-  private call(expr: Extract<Expr, { kind: 'call' }>): void {
-    const [count, dtypes] = RULES[expr.op]
-    if (expr.args.length !== count) this.fail(`${expr.op} takes ${count} operands, not ${expr.args.length}`)
-    const operands = expr.op === 'where' ? expr.args.slice(1) : expr.args
-    const [first] = operands as [Expr]
-    if (expr.op === 'where') this.expr(expr.args[0] as Expr, 'bool')
-    if (!dtypes.includes(first.dtype)) this.fail(`${expr.op} is not defined for ${first.dtype}, only for ${dtypes.join(', ')}`)
-    for (const operand of operands) {
-      if (operand.dtype !== first.dtype) this.fail(`the operands of ${expr.op} have different dtypes, ${first.dtype} and ${operand.dtype}; cast one`)
-      this.expr(operand, operand.dtype)
+  private call(expr: CallExpr): void {
+    const { arity, conditions, dtypes, yieldsBool } = scalarOps[expr.op]
+    if (expr.args.length !== arity) this.fail(`${expr.op} takes ${arity} operands, not ${expr.args.length}`)
+    for (const condition of expr.args.slice(0, conditions)) this.expr(condition, 'bool')
+    let dtype: DType | null = null
+    for (const operand of expr.args.slice(conditions)) {
+      dtype ??= operand.dtype
+      if (!dtypes.includes(dtype)) this.fail(`${expr.op} is not defined for ${dtype}, only for ${dtypes.join(', ')}`)
+      if (operand.dtype !== dtype) this.fail(`the operands of ${expr.op} have different dtypes, ${dtype} and ${operand.dtype}; cast one`)
+      this.expr(operand, dtype)
     }
-    const result = YIELDS_BOOL.has(expr.op) ? 'bool' : first.dtype
+    const result = yieldsBool ? 'bool' : (dtype ?? expr.dtype)
     if (expr.dtype !== result) this.fail(`${expr.op} yields ${result}, not ${expr.dtype}`)
   }
 }

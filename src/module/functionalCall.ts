@@ -1,21 +1,21 @@
-// functionalCall: a module as a function of its parameters and buffers.
+// functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
 import { isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 
-/** Settings of {@link functionalCall}. */
+/** Options of {@link functionalCall}. */
 export interface FunctionalCallOptions {
-  /** Every parameter and buffer must be given. Default false: those that are not keep their values. */
+  /** Require a value for every parameter and buffer. Default false: those without one keep theirs. */
   readonly strict?: boolean
-  /** A tensor that the module holds under several names is replaced under all of them. Default true. */
+  /** Replace a tensor that the module has under several names under all of them. Default true. */
   readonly tieWeights?: boolean
 }
 
 /**
- * Calls a module with other parameters and buffers, by dotted name; the module itself keeps its own, also when the call throws. Gradients flow to the given tensors.
- * Throws ArgumentError for names that the module does not have, for values that are no tensors, for one shared tensor that is given two values, and with `strict` for
- * names that are missing. PyTorch's torch.func.functional_call.
+ * Calls a module with other parameters and buffers, which are given by dotted name. Afterwards the module has its own tensors again, even if the call throws.
+ * Gradients flow to the given tensors. Throws ArgumentError for names that the module does not have, for values that are not tensors, for two different values
+ * for one shared tensor, and with `strict` for missing names. PyTorch's torch.func.functional_call.
  *
  *     functionalCall(model, { 'fc.weight': w }, [x])
  */
@@ -29,32 +29,33 @@ export function functionalCall(
   checkNames(places, state, options.strict ?? false)
   const values = new Map<Place, TensorLike>()
   for (const [name, value] of Object.entries(state)) {
-    const own = places.get(name) as Place
+    const own = places.get(name)
+    if (own === undefined) continue
     for (const place of options.tieWeights === false ? [own] : places.values()) {
       if (place !== own && place.tensor !== own.tensor) continue
       const other = values.get(place)
       if (other !== undefined && other !== value)
-        throw new ArgumentError(`functionalCall: '${name}' is the same tensor as another one that is given, with another value; give it once.`)
+        throw new ArgumentError(`functionalCall: '${name}' is the same tensor as another given name, but has another value; give it once.`)
       values.set(place, value)
     }
   }
   const undo: (() => void)[] = []
   try {
     for (const [{ owner, key }, value] of values) undo.push(exchange(owner, key, value))
-    return (module.call as (...a: readonly unknown[]) => unknown).apply(module, [...args])
+    return Reflect.apply(module.call, module, args)
   } finally {
     for (const restore of undo.reverse()) restore()
   }
 }
 
-/** Where a tensor of a module stands. */
+/** The property of a module that holds a tensor. */
 interface Place {
   readonly owner: Module
   readonly key: string
   readonly tensor: TensorLike
 }
 
-/** Parameters and buffers under all their names. */
+/** All parameters and buffers by name; shared ones under all their names. */
 function placesOf(module: Module): Map<string, Place> {
   const places = new Map<string, Place>()
   for (const [path, owner] of module.namedModules()) {
@@ -70,16 +71,16 @@ function checkNames(places: ReadonlyMap<string, Place>, state: Readonly<Record<s
   const missing = strict ? [...places.keys()].filter((name) => !Object.hasOwn(state, name)) : []
   if (unexpected.length > 0) problems.push(`Unexpected key(s): ${unexpected.join(', ')}`)
   if (missing.length > 0) problems.push(`Missing key(s): ${missing.join(', ')}`)
-  for (const [name, value] of Object.entries(state)) if (!isTensorLike(value)) problems.push(`${name} is no tensor`)
+  for (const [name, value] of Object.entries(state)) if (!isTensorLike(value)) problems.push(`${name} is not a tensor`)
   if (problems.length > 0)
     throw new ArgumentError(
       `functionalCall: Error(s) in the given parameters and buffers: ${problems.join('; ')}. The module has ${[...places.keys()].join(', ') || 'none'}.`,
     )
 }
 
-/** Sets a property, also one that a tracer stands before; returns what sets it back. */
+/** Sets a property, bypassing a tracer that intercepts it. Returns a function that restores it. */
 function exchange(owner: Module, key: string, value: TensorLike): () => void {
-  const before = Object.getOwnPropertyDescriptor(owner, key) as PropertyDescriptor
+  const before = Object.getOwnPropertyDescriptor(owner, key)
   Object.defineProperty(owner, key, { value, writable: true, enumerable: true, configurable: true })
-  return () => void Object.defineProperty(owner, key, before)
+  return () => void (before === undefined ? Reflect.deleteProperty(owner, key) : Object.defineProperty(owner, key, before))
 }

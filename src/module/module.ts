@@ -1,27 +1,29 @@
-// Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule
-// can be one and fx stays a leaf. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
+// Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule can be a Module
+// while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
 import { ArgumentError } from '../errors/index.ts'
-import { STANDS_FOR, inspectAs, isParameter, isTensorLike } from '../protocol/index.ts'
+import { LEAF_MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
+import { getAttribute, setAttribute, splitPath } from './attributes.ts'
 import { collectState, loadState } from './stateDict.ts'
 
+/** Undoes a registration. */
 export interface RemovableHandle {
   remove(): void
 }
 
-/** Runs before forward; an array that it returns replaces the arguments. */
+/** Called before forward. A returned array replaces the arguments. */
 export type ForwardPreHook = (module: Module, args: readonly unknown[]) => readonly unknown[] | void
-/** Runs after forward; a value that it returns (not undefined) replaces the output. */
+/** Called after forward. A returned value, unless undefined, replaces the output. */
 export type ForwardHook = (module: Module, args: readonly unknown[], output: unknown) => unknown
 
-/** How a tracer sees module calls; see {@link setModuleTracingHook}. */
+/** Intercepts module calls for a tracer; see {@link setModuleTracingHook}. */
 export interface ModuleTracingHook {
   callModule(module: Module, forward: (...args: readonly unknown[]) => unknown, args: readonly unknown[]): unknown
 }
 
 let tracing: ModuleTracingHook | null = null
 
-/** Sends every module call through `hook` until it is set back; returns the former hook. For tracers. */
+/** Sets the hook that handles every module call, or null for none, and returns the previous one. For tracers. */
 export function setModuleTracingHook(hook: ModuleTracingHook | null): ModuleTracingHook | null {
   const before = tracing
   tracing = hook
@@ -45,9 +47,9 @@ function internalsOf(module: Module): Internals {
   return own
 }
 
-/** Base class of all layers and models; PyTorch's torch.nn.Module. Subclasses define `forward`; users run a module with `call`. */
+/** The base class of all layers and models; PyTorch's torch.nn.Module. Subclasses define `forward`; users run a module with `call`. */
 export abstract class Module {
-  /** Whether layers such as dropout behave as in training. Set it with `train()` and `eval()`. */
+  /** Whether layers such as dropout run in training mode. Set it with `train()` and `eval()`. */
   training = true
 
   /** Computes the module's output. */
@@ -55,7 +57,7 @@ export abstract class Module {
 
   /** Runs the module: hooks, then forward. PyTorch's `module(x)`. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
-    const forward = (...inputs: readonly unknown[]): unknown => (this.forward as (...a: readonly unknown[]) => unknown)(...inputs)
+    const forward = (...inputs: readonly unknown[]): unknown => Reflect.apply(this.forward, this, inputs)
     const own = internals.get(this)
     const run = own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0) ? forward : this.#withHooks(own, forward)
     return (tracing === null ? run(...args) : tracing.callModule(this, run, args)) as ReturnType<this['forward']>
@@ -74,36 +76,38 @@ export abstract class Module {
     }
   }
 
+  /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
     internalsOf(this).preHooks.add(hook)
     return { remove: () => void internalsOf(this).preHooks.delete(hook) }
   }
 
+  /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
     internalsOf(this).hooks.add(hook)
     return { remove: () => void internalsOf(this).hooks.delete(hook) }
   }
 
-  /** A tensor that belongs to the module's state but is not trained. `persistent: false` keeps it out of the state dict. */
+  /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
     checkName('registerBuffer', name)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
     internalsOf(this).buffers.set(name, options.persistent ?? true)
-    ;(this as unknown as Record<string, unknown>)[name] = tensor
+    setAttribute(this, name, tensor)
   }
 
-  /** Adds a parameter under a name that is only known at run time; otherwise assign a property. */
+  /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
   registerParameter(name: string, parameter: TensorLike | null): void {
     checkName('registerParameter', name)
     if (parameter !== null && !isParameter(parameter)) throw new ArgumentError(`registerParameter: '${name}' must be a Parameter or null.`)
-    ;(this as unknown as Record<string, unknown>)[name] = parameter
+    setAttribute(this, name, parameter)
   }
 
-  /** Adds a child under a name that is only known at run time; otherwise assign a property. PyTorch's add_module. */
+  /** Adds a child whose name is only known at run time. Otherwise, assign a property. PyTorch's add_module. */
   addModule(name: string, module: Module): void {
     checkName('addModule', name)
     if (!(module instanceof Module)) throw new ArgumentError(`addModule: '${name}' must be a Module.`)
-    ;(this as unknown as Record<string, unknown>)[name] = module
+    setAttribute(this, name, module)
   }
 
   /** Direct children by name. */
@@ -115,7 +119,7 @@ export abstract class Module {
     for (const [, child] of this.namedChildren()) yield child
   }
 
-  /** This module and all below it, each once, with dotted paths ('' for this one). */
+  /** This module and all modules below it, each once, with dotted paths ('' for this module). */
   *namedModules(prefix = '', seen: Set<Module> = new Set()): Generator<[string, Module]> {
     if (seen.has(this)) return
     seen.add(this)
@@ -127,24 +131,24 @@ export abstract class Module {
     for (const [, module] of this.namedModules()) yield module
   }
 
-  /** Own parameters, not those of children. */
+  /** The module's own parameters, without those of children. */
   *ownParameters(): Generator<[string, TensorLike]> {
-    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, read(this, name) as TensorLike]
+    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, readTensor(this, name)]
   }
 
-  /** Whether a buffer is registered under that name, here and not in a child. */
+  /** Whether the module itself has a buffer of that name. */
   hasBuffer(name: string): boolean {
     return internals.get(this)?.buffers.has(name) === true
   }
 
-  /** Own buffers, not those of children, with whether they are persistent. */
+  /** The module's own buffers, without those of children, and whether they are persistent. */
   *ownBuffers(): Generator<[string, TensorLike, boolean]> {
     for (const [name, persistent] of internals.get(this)?.buffers ?? []) {
-      if (isTensorLike(peek(this, name))) yield [name, read(this, name) as TensorLike, persistent]
+      if (isTensorLike(peek(this, name))) yield [name, readTensor(this, name), persistent]
     }
   }
 
-  /** All parameters with dotted names; a shared one comes once, under its first name. */
+  /** All parameters with dotted names. A shared parameter is listed once, under its first name. */
   *namedParameters(): Generator<[string, TensorLike]> {
     const seen = new Set<unknown>()
     for (const [path, module] of this.namedModules()) {
@@ -160,6 +164,7 @@ export abstract class Module {
     for (const [, parameter] of this.namedParameters()) yield parameter
   }
 
+  /** All buffers with dotted names. A shared buffer is listed once, under its first name. */
   *namedBuffers(): Generator<[string, TensorLike]> {
     const seen = new Set<unknown>()
     for (const [path, module] of this.namedModules()) {
@@ -175,12 +180,12 @@ export abstract class Module {
     for (const [, buffer] of this.namedBuffers()) yield buffer
   }
 
-  /** The module at a dotted path. Throws ArgumentError naming the first part that is missing. */
+  /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
-      const next = (module as unknown as Record<string, unknown>)[part]
+      const next = getAttribute(module, part)
       if (!(next instanceof Module))
         throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
       module = next
@@ -188,65 +193,69 @@ export abstract class Module {
     return module
   }
 
+  /** The parameter at a dotted path. Throws ArgumentError if there is none. */
   getParameter(path: string): TensorLike {
     const [owner, name] = this.#place(path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
-    return read(owner, name) as TensorLike
+    return readTensor(owner, name)
   }
 
+  /** The buffer at a dotted path. Throws ArgumentError if there is none. */
   getBuffer(path: string): TensorLike {
     const [owner, name] = this.#place(path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
-    return read(owner, name) as TensorLike
+    return readTensor(owner, name)
   }
 
   #place(path: string): [Module, string] {
-    const dot = path.lastIndexOf('.')
-    return [this.getSubmodule(dot < 0 ? '' : path.slice(0, dot)), path.slice(dot + 1)]
+    const [owner, name] = splitPath(path)
+    return [this.getSubmodule(owner), name]
   }
 
-  /** Sets training mode here and below. */
+  /** Sets the training mode of this module and all modules below it. */
   train(mode = true): this {
     for (const module of this.modules()) module.training = mode
     return this
   }
 
+  /** Leaves training mode: `train(false)`. */
   eval(): this {
     return this.train(false)
   }
 
+  /** Sets `requiresGrad` of all parameters. */
   requiresGrad_(value = true): this {
     for (const parameter of this.parameters()) parameter.requiresGrad = value
     return this
   }
 
-  /** Forgets the gradients of all parameters. */
+  /** Removes the gradients of all parameters. */
   zeroGrad(): void {
     for (const parameter of this.parameters()) parameter.grad = null
   }
 
-  /** Calls `fn` on every module, children first. */
+  /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
     for (const child of this.children()) child.apply(fn)
     fn(this)
     return this
   }
 
-  /** Parameters and persistent buffers by dotted name: the tensors themselves, not copies. */
+  /** The parameters and persistent buffers by dotted name. They are not copied. */
   stateDict(): Map<string, TensorLike> {
     return collectState(this)
   }
 
   /**
-   * Copies values into this module's parameters and buffers. Throws LoadStateError listing missing and unexpected names and shape
-   * mismatches; then nothing has changed. `strict: false` accepts missing and unexpected names.
+   * Copies values into this module's parameters and buffers. Throws LoadStateError, before copying anything, for missing and unexpected names (unless `strict` is
+   * false) and for shapes that differ.
    */
   loadStateDict(state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, options: { readonly strict?: boolean } = {}): void {
     loadState(this, state, options.strict ?? true)
   }
 
-  /** What stands between the parentheses of `toString`; layers override it. */
+  /** The text in the parentheses of `toString`. Layers override it. */
   extraRepr(): string {
     return ''
   }
@@ -271,17 +280,17 @@ function checkName(where: string, name: string): void {
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
 }
 
-/** What a property gives; of a module that is being traced, a traced value. */
-const read = (module: Module, name: string): unknown => (module as unknown as Record<string, unknown>)[name]
+/** A tensor of a module. While the module is being traced, it is a traced value that stands for the tensor. */
+const readTensor = (module: Module, name: string): TensorLike => getAttribute(module, name) as TensorLike
 
-/** A property's own value, also where a tracer stands before it, which is not asked. */
+/** The value of a property, without notifying a tracer that intercepts the reads of tensors. */
 function peek(module: Module, name: string): unknown {
-  if (tracing === null) return read(module, name)
+  if (tracing === null) return getAttribute(module, name)
   const descriptor = Object.getOwnPropertyDescriptor(module, name)
-  return descriptor?.get === undefined ? descriptor?.value : (descriptor.get as { readonly [STANDS_FOR]?: unknown })[STANDS_FOR]
+  return descriptor?.get === undefined ? descriptor?.value : Reflect.get(descriptor.get, STANDS_FOR)
 }
 
-/** Own properties in order. */
+/** The module's own properties, in order. */
 function ownEntries(module: Module): [string, unknown][] {
   if (tracing === null) return Object.entries(module)
   return Object.keys(module).map((name) => [name, peek(module, name)])
@@ -292,16 +301,19 @@ function copyInternals(from: Module, to: Module): void {
   if (own !== undefined) internals.set(to, { buffers: new Map(own.buffers), preHooks: new Set(own.preHooks), hooks: new Set(own.hooks) })
 }
 
-/** A module that copies itself: it holds more than its properties. */
+/** Whether a module is a layer of the library, which tracers record as one call. */
+export const isLibraryLayer = (module: Module): boolean => getAttribute(module, LEAF_MODULE) === true
+
+/** A module that copies itself, because it has state besides its properties. */
 export interface SelfCloning {
   cloneWith(copy: (value: unknown) => unknown): Module
 }
 
-const hasCloneWith = (value: object): value is Module & SelfCloning => typeof (value as Partial<SelfCloning>).cloneWith === 'function'
+const isSelfCloning = (value: Module): value is Module & SelfCloning => 'cloneWith' in value && typeof value.cloneWith === 'function'
 
 /**
- * A copy of a module tree. Modules are copied once each (sharing is kept), tensors by `copyTensor`, other values: plain arrays and objects
- * are copied, anything else is shared. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
+ * A copy of a module tree. Each module, array, plain object and tensor (by `copyTensor`) is copied once, so that sharing is preserved; other values are shared
+ * with the original. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
  */
 export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: TensorLike) => TensorLike): M {
   const seen = new Map<unknown, unknown>()
@@ -313,16 +325,16 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
       seen.set(value, made)
       return made
     }
-    if (value instanceof Module && hasCloneWith(value)) {
+    if (value instanceof Module && isSelfCloning(value)) {
       const made = value.cloneWith(copy)
       seen.set(value, made)
       copyInternals(value, made)
       return made
     }
     if (value instanceof Module) {
-      const made = Object.create(Object.getPrototypeOf(value) as object) as Module
+      const made: Module = Object.create(Object.getPrototypeOf(value))
       seen.set(value, made)
-      for (const [key, item] of Object.entries(value)) (made as unknown as Record<string, unknown>)[key] = copy(item)
+      for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
       copyInternals(value, made)
       return made
     }
@@ -332,7 +344,7 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
       for (const item of value) made.push(copy(item))
       return made
     }
-    if (Object.getPrototypeOf(value) === Object.prototype) {
+    if (isPlainObject(value)) {
       const made: Record<string, unknown> = {}
       seen.set(value, made)
       for (const [key, item] of Object.entries(value)) made[key] = copy(item)

@@ -1,16 +1,24 @@
-// State dicts: a module's parameters and persistent buffers by dotted name, out and in.
-import { TensorfxError } from '../errors/index.ts'
+// State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
+import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import type { Module } from './module.ts'
 
-/** A state dict does not fit the module; nothing was loaded. */
+/** What state dicts need of a module. Class Module implements it. */
+interface Stateful {
+  readonly ['constructor']: { readonly name: string }
+  namedModules(): Iterable<readonly [path: string, module: Stateful]>
+  ownParameters(): Iterable<readonly [name: string, parameter: TensorLike]>
+  ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
+}
+
+/** A state dict does not match the module. Nothing was loaded. */
 export class LoadStateError extends TensorfxError {
   constructor(className: string, problems: readonly string[]) {
     super('TFX_LOAD_STATE', `Error(s) in loading stateDict for ${className}:\n\t${problems.join('\n\t')}`)
   }
 }
 
-export function collectState(module: Module): Map<string, TensorLike> {
+/** The parameters and persistent buffers of a module and all modules below it. */
+export function collectState(module: Stateful): Map<string, TensorLike> {
   const state = new Map<string, TensorLike>()
   for (const [path, part] of module.namedModules()) {
     const prefix = path === '' ? '' : `${path}.`
@@ -20,13 +28,15 @@ export function collectState(module: Module): Map<string, TensorLike> {
   return state
 }
 
-interface Copyable {
+interface Writable extends TensorLike {
   copyFrom(source: TensorLike): void
 }
 
-export function loadState(module: Module, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
-  const source =
-    given instanceof Map ? (given as ReadonlyMap<string, TensorLike>) : new Map(Object.entries(given as Readonly<Record<string, TensorLike>>))
+const isWritable = (tensor: TensorLike): tensor is Writable => 'copyFrom' in tensor
+
+/** Copies values into a module's parameters and buffers. Throws LoadStateError, before copying anything, if they do not match. */
+export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
+  const source = given instanceof Map ? given : new Map(Object.entries(given))
   const own = collectState(module)
   const problems: string[] = []
   const missing = [...own.keys()].filter((key) => !source.has(key))
@@ -44,6 +54,8 @@ export function loadState(module: Module, given: ReadonlyMap<string, TensorLike>
   if (problems.length > 0) throw new LoadStateError(module.constructor.name, problems)
   for (const [key, target] of own) {
     const value = source.get(key)
-    if (value !== undefined) (target as unknown as Copyable).copyFrom(value)
+    if (value === undefined) continue
+    if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
+    target.copyFrom(value)
   }
 }

@@ -11,7 +11,7 @@ import { py, pyFloat } from './repr.ts'
 
 /** max(x, 0); `inplace` overwrites the input. PyTorch's `nn.ReLU`. */
 export class ReLU extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['inplace']
   readonly inplace: boolean
 
@@ -31,13 +31,13 @@ export class ReLU extends Module {
 
 /** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
 export class GELU extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['approximate']
   readonly approximate: 'none' | 'tanh'
 
   constructor(...options: Trailing<['none' | 'tanh'], { readonly approximate?: 'none' | 'tanh' }>) {
     super()
-    const { approximate } = readOptions('nn.GELU', { approximate: 'none' as 'none' | 'tanh' }, options)
+    const { approximate } = readOptions<{ approximate: 'none' | 'tanh' }>('nn.GELU', { approximate: 'none' }, options)
     if (approximate !== 'none' && approximate !== 'tanh')
       throw new ArgumentError(`nn.GELU: approximate must be 'none' or 'tanh', got '${String(approximate)}'.`)
     this.approximate = approximate
@@ -75,7 +75,7 @@ export class Tanh extends Module {
 
 /** x where positive, else negativeSlope * x. PyTorch's `nn.LeakyReLU`. */
 export class LeakyReLU extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['negative_slope']
   readonly negativeSlope: number
 
@@ -95,7 +95,7 @@ export class LeakyReLU extends Module {
 
 /** x where positive, else alpha * (e^x - 1). PyTorch's `nn.ELU`. */
 export class ELU extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['alpha']
   readonly alpha: number
 
@@ -114,14 +114,15 @@ export class ELU extends Module {
 }
 
 function readDim(where: string, options: readonly unknown[]): number {
-  const { dim } = readOptions(where, { dim: null as number | null }, options)
-  if (!Number.isInteger(dim)) throw new ArgumentError(`${where}: say along which dimension: new ${where}(-1).`)
-  return dim as number
+  const { dim } = readOptions<{ dim: number | null }>(where, { dim: null }, options)
+  if (dim === null || !Number.isInteger(dim))
+    throw new ArgumentError(`${where}: dim must be an integer, got ${String(dim)}. Give the dimension: new ${where}(-1).`)
+  return dim
 }
 
 /** exp(x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmax`. */
 export class Softmax extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['dim']
   readonly dim: number
 
@@ -141,7 +142,7 @@ export class Softmax extends Module {
 
 /** log(softmax(x)) along `dim`. PyTorch's `nn.LogSoftmax`. */
 export class LogSoftmax extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['dim']
   readonly dim: number
 

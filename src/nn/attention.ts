@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
-import { add, chunk, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
+import { add, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, scaledDotProductAttention } from './functional.ts'
@@ -49,7 +49,7 @@ export class MultiheadAttention extends Module {
   constructor(embedDim: number, numHeads: number, ...options: Trailing<[dropout: number, bias: boolean], MultiheadAttentionOptions>) {
     super()
     const where = 'nn.MultiheadAttention'
-    const given = readOptions(where, { dropout: 0, bias: true, batchFirst: false, dtype: 'float32' as DType }, options)
+    const given = readOptions<Required<MultiheadAttentionOptions>>(where, { dropout: 0, bias: true, batchFirst: false, dtype: 'float32' }, options)
     checkInteger(where, 'embedDim', embedDim)
     checkInteger(where, 'numHeads', numHeads)
     checkNumber(where, 'dropout', given.dropout, 'a probability between 0 and 1', (v) => v >= 0 && v <= 1)
@@ -81,11 +81,9 @@ export class MultiheadAttention extends Module {
       }
     }
     const batched = query.ndim === 3
-    const [q, k, v] = this.project(query, key, value).map((x) => this.heads(batched ? x : unsqueeze(x, this.batchFirst ? 0 : 1))) as [
-      Tensor,
-      Tensor,
-      Tensor,
-    ]
+    const perHead = (x: Tensor): Tensor => this.heads(batched ? x : unsqueeze(x, this.batchFirst ? 0 : 1))
+    const projected = this.project(query, key, value)
+    const [q, k, v] = [perHead(projected[0]), perHead(projected[1]), perHead(projected[2])]
     const mask = this.mask(call, q, k)
     const rate = this.training ? this.dropout : 0
     let weights: Tensor | null = null
@@ -97,7 +95,7 @@ export class MultiheadAttention extends Module {
       mixed = matmul(weights, v)
     } else mixed = scaledDotProductAttention(q, k, v, { attnMask: mask, dropoutP: rate })
     // [batch, heads, length, features] back to the layout of the input.
-    const [batch, , length] = mixed.shape as readonly number[] as [number, number, number]
+    const [batch, length] = [mixed.size(0), mixed.size(2)]
     const rows = this.batchFirst
       ? mixed.transpose(1, 2).reshape(batch, length, this.embedDim)
       : mixed.permute(2, 0, 1, 3).reshape(length, batch, this.embedDim)
@@ -107,29 +105,29 @@ export class MultiheadAttention extends Module {
     return [squeeze(output, this.batchFirst ? 0 : 1), weights === null ? null : squeeze(weights, 0)]
   }
 
-  private project(query: Tensor, key: Tensor, value: Tensor): readonly Tensor[] {
-    if (query === key && key === value) return chunk(linear(query, this.inProjWeight, this.inProjBias), 3, -1)
-    return [query, key, value].map((x, i) => {
-      const start = i * this.embedDim
-      return linear(
-        x,
-        narrow(this.inProjWeight, 0, start, this.embedDim),
-        this.inProjBias === null ? null : narrow(this.inProjBias, 0, start, this.embedDim),
-      )
-    })
+  private project(query: Tensor, key: Tensor, value: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
+    const { embedDim, inProjWeight, inProjBias } = this
+    if (query === key && key === value) {
+      const all = linear(query, inProjWeight, inProjBias)
+      const part = (i: number): Tensor => narrow(all, -1, i * embedDim, embedDim)
+      return [part(0), part(1), part(2)]
+    }
+    const part = (x: Tensor, i: number): Tensor => {
+      const bias = inProjBias === null ? null : narrow(inProjBias, 0, i * embedDim, embedDim)
+      return linear(x, narrow(inProjWeight, 0, i * embedDim, embedDim), bias)
+    }
+    return [part(query, 0), part(key, 1), part(value, 2)]
   }
 
   /** [batch, heads, length, features of a head] */
   private heads(x: Tensor): Tensor {
-    const [first, second] = x.shape as readonly number[] as [number, number]
-    const split = x.reshape(first, second, this.numHeads, this.embedDim / this.numHeads)
+    const split = x.reshape(x.size(0), x.size(1), this.numHeads, this.embedDim / this.numHeads)
     return this.batchFirst ? split.transpose(1, 2) : split.permute(1, 2, 0, 3)
   }
 
   /** What to add to the scores [batch, heads, target, source]; null for nothing. */
   private mask({ keyPaddingMask, attnMask }: Required<AttentionCallOptions>, q: Tensor, k: Tensor): Tensor | null {
-    const [batch, heads, target] = q.shape as readonly number[] as [number, number, number]
-    const source = k.shape[2] as number
+    const [batch, heads, target, source] = [q.size(0), q.size(1), q.size(2), k.size(2)]
     const additive = (m: Tensor): Tensor => (m.dtype === 'bool' ? maskedFill(zeros(m.shape, { dtype: q.dtype }), m, -Infinity) : m)
     const wrong = (name: string, m: Tensor, expected: string): ShapeError =>
       new ShapeError(`nn.MultiheadAttention: ${name} has shape ${formatShape(m.shape)}; expected ${expected}.`)

@@ -34,7 +34,7 @@ const DEFAULTS: Required<BatchNormLayerOptions> = { eps: 1e-5, momentum: 0.1, af
 
 /** What BatchNorm1d and BatchNorm2d share. */
 abstract class BatchNormLayer extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['track_running_stats', 'momentum', 'eps', 'num_features', 'affine']
   readonly numFeatures: number
   readonly eps: number

@@ -1,10 +1,10 @@
 // Bounding gradients before a step; PyTorch's torch.nn.utils.clip_grad.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { abs, add, amax, clamp, clamp_, max, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
+import { abs, add, amax, clamp, clamp_, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
 import { isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
 
 type Parameters = TensorLike | Iterable<TensorLike>
@@ -19,11 +19,11 @@ export interface ClipGradNormOptions {
 
 function gradients(parameters: Parameters): Tensor[] {
   const list = isTensorLike(parameters) ? [parameters] : [...parameters]
-  return list.map((p) => p.grad as Tensor | null).filter((g): g is Tensor => g !== null)
+  return list.map((p) => p.grad).filter((g) => g instanceof Tensor)
 }
 
 function vectorNorm(x: Tensor, normType: number): Tensor {
-  if (normType === Infinity) return max(abs(x)) as Tensor
+  if (normType === Infinity) return amax(abs(x))
   if (normType === 2) return norm(x)
   if (normType === 1) return sum(abs(x))
   return pow(sum(pow(abs(x), normType)), 1 / normType)
@@ -42,10 +42,12 @@ export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: 
   return noGrad(() => {
     if (grads.length === 0) return zeros([])
     const norms = grads.map((g) => vectorNorm(g, normType))
-    const total = norms.length === 1 ? (norms[0] as Tensor) : normType === Infinity ? amax(stack(norms)) : vectorNorm(stack(norms), normType)
+    const [first] = norms
+    // Norms are not negative, so their maximum is their vectorNorm for Infinity too.
+    const total = first !== undefined && norms.length === 1 ? first : vectorNorm(stack(norms), normType)
     if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
       throw new ArgumentError(
-        `nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; with { errorIfNonfinite: false } they are scaled all the same.`,
+        `nn.utils.clipGradNorm_: the total norm of the gradients is ${String(total.item())}; pass { errorIfNonfinite: false } to scale them anyway.`,
       )
     }
     const factor = clamp(mul(reciprocal(add(total, 1e-6)), maxNorm), null, 1)

@@ -1,29 +1,37 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
 
+/** `instanceof` does not narrow the union to ReadonlyMap. */
+const isMap = (named: Named): named is ReadonlyMap<string, Module> => named instanceof Map
+
 function entriesOf(named: Named): Iterable<readonly [string, Module]> {
-  return named instanceof Map ? (named as ReadonlyMap<string, Module>) : Object.entries(named as Readonly<Record<string, Module>>)
+  return isMap(named) ? named : Object.entries(named)
 }
 
 function addChild(where: string, owner: Module, name: string, child: unknown): void {
   if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${child === null ? 'null' : typeof child}.`)
-  const taken = (owner as unknown as Record<string, unknown>)[name]
+  const taken: unknown = Reflect.get(owner, name)
   if (taken !== undefined && !(taken instanceof Module))
     throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
   owner.addModule(name, child)
 }
-
-const child = (owner: Module, name: string | number): Module => (owner as unknown as Record<string | number, Module>)[name] as Module
 
 function wrapIndex(where: string, index: number, length: number): number {
   const wrapped = index < 0 ? index + length : index
   if (!Number.isInteger(wrapped) || wrapped < 0 || wrapped >= length)
     throw new ArgumentError(`${where}: index ${index} is out of range for ${length} module(s).`)
   return wrapped
+}
+
+/** The item at an index; negative counts from the end. Throws ArgumentError out of range. */
+function itemAt<T>(where: string, items: readonly T[], index: number): T {
+  const item = items[wrapIndex(where, index, items.length)]
+  if (item === undefined) throw new InternalError(`${where}: there is no item at ${index}`)
+  return item
 }
 
 const count = (owner: Module): number => [...owner.namedChildren()].length
@@ -48,8 +56,7 @@ export class Sequential extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Module {
-    const modules = [...this.children()]
-    return modules[wrapIndex('nn.Sequential.at', index, modules.length)] as Module
+    return itemAt('nn.Sequential.at', [...this.children()], index)
   }
 
   /** Adds a module at the end; returns this. */
@@ -83,7 +90,7 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): M {
-    return child(this, wrapIndex('nn.ModuleList.at', index, this.length)) as M
+    return itemAt('nn.ModuleList.at', [...this], index)
   }
 
   /** Replaces the module at a position. */
@@ -138,7 +145,7 @@ export class ModuleList<M extends Module = Module> extends Module {
   }
 }
 
-/** Modules by name, so that they are registered. Names must not be those of its own methods. PyTorch's `nn.ModuleDict`. */
+/** Modules by name, so that they are registered. A name must not be that of one of its methods. PyTorch's `nn.ModuleDict`. */
 export class ModuleDict<M extends Module = Module> extends Module {
   constructor(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M> = {}) {
     super()
@@ -152,12 +159,12 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** The module of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): M {
-    if (!this.has(name)) throw new ArgumentError(`nn.ModuleDict.get: there is no module '${name}'; there are ${[...this.keys()].join(', ')}.`)
-    return child(this, name) as M
+    for (const [own, module] of this.entries()) if (own === name) return module
+    throw new ArgumentError(`nn.ModuleDict.get: there is no module '${name}'. The modules are ${[...this.keys()].join(', ')}.`)
   }
 
   has(name: string): boolean {
-    return Object.hasOwn(this, name) && child(this, name) instanceof Module
+    return Object.hasOwn(this, name) && Reflect.get(this, name) instanceof Module
   }
 
   /** Adds or replaces a module; returns this. */
@@ -181,8 +188,8 @@ export class ModuleDict<M extends Module = Module> extends Module {
     for (const [name] of this.namedChildren()) yield name
   }
 
-  values(): IterableIterator<M> {
-    return this.children() as IterableIterator<M>
+  *values(): Generator<M> {
+    for (const [, module] of this.entries()) yield module
   }
 
   entries(): IterableIterator<[string, M]> {

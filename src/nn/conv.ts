@@ -31,7 +31,7 @@ const DEFAULTS: Required<ConvLayerOptions> = { stride: 1, padding: 0, dilation: 
 
 /** What Conv1d and Conv2d share. */
 abstract class ConvLayer extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['stride', 'padding', 'dilation', 'groups', 'in_channels', 'out_channels', 'kernel_size']
   readonly inChannels: number
   readonly outChannels: number

@@ -9,7 +9,7 @@ import { py, pyFloat } from './repr.ts'
 
 /** In training, zeroes elements with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout`. */
 export class Dropout extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['p', 'inplace']
   readonly p: number
   readonly inplace: boolean

@@ -21,7 +21,7 @@ export interface EmbeddingLayerOptions {
 
 /** Looks up rows: int32 indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
 export class Embedding extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
   readonly numEmbeddings: number
   readonly embeddingDim: number
@@ -31,7 +31,7 @@ export class Embedding extends Module {
 
   constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<[paddingIdx: number | null], EmbeddingLayerOptions>) {
     super()
-    const { paddingIdx, dtype } = readOptions('nn.Embedding', { paddingIdx: null as number | null, dtype: 'float32' as DType }, options)
+    const { paddingIdx, dtype } = readOptions<Required<EmbeddingLayerOptions>>('nn.Embedding', { paddingIdx: null, dtype: 'float32' }, options)
     checkInteger('nn.Embedding', 'numEmbeddings', numEmbeddings)
     checkInteger('nn.Embedding', 'embeddingDim', embeddingDim)
     if (paddingIdx !== null && (!Number.isInteger(paddingIdx) || paddingIdx < -numEmbeddings || paddingIdx >= numEmbeddings)) {

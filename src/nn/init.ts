@@ -57,8 +57,10 @@ export function ones_(tensor: Tensor): Tensor {
 
 /** Makes a matrix the identity. Throws ShapeError for other dimensions. PyTorch's `init.eye_`. */
 export function eye_(tensor: Tensor): Tensor {
-  if (tensor.ndim !== 2) throw new ShapeError(`init.eye_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
-  return noGrad(() => copy_(tensor, eye(tensor.shape[0] as number, tensor.shape[1] as number)))
+  const [rows, columns, ...others] = tensor.shape
+  if (rows === undefined || columns === undefined || others.length > 0)
+    throw new ShapeError(`init.eye_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
+  return noGrad(() => copy_(tensor, eye(rows, columns)))
 }
 
 /** Connections into and out of one unit of a weight [out, in, ...window]. Throws ShapeError below two dimensions. PyTorch's `_calculate_fan_in_and_fan_out`. */
@@ -91,7 +93,7 @@ export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number 
       return 3 / 4
     default:
       throw new ArgumentError(
-        `init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; known are linear, conv1d, conv2d, sigmoid, tanh, relu, leaky_relu and selu.`,
+        `init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; choose one of linear, conv1d, conv2d, sigmoid, tanh, relu, leaky_relu or selu.`,
       )
   }
 }

@@ -1,4 +1,4 @@
-// Layers that are one matrix product or none at all.
+// Linear, and the layers that compute nothing: Identity, Flatten.
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
@@ -20,7 +20,7 @@ export interface LinearOptions {
 
 /** x @ weight^T + bias on the last dimension: [.., inFeatures] to [.., outFeatures]. PyTorch's `nn.Linear`. */
 export class Linear extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['in_features', 'out_features']
   readonly inFeatures: number
   readonly outFeatures: number
@@ -31,7 +31,7 @@ export class Linear extends Module {
 
   constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
     super()
-    const { bias, dtype } = readOptions('nn.Linear', { bias: true, dtype: 'float32' as DType }, options)
+    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Linear', { bias: true, dtype: 'float32' }, options)
     checkInteger('nn.Linear', 'inFeatures', inFeatures, 0)
     checkInteger('nn.Linear', 'outFeatures', outFeatures, 0)
     this.inFeatures = inFeatures
@@ -78,7 +78,7 @@ export interface FlattenOptions {
 
 /** Joins the dimensions from `startDim` (1) to `endDim` (-1) into one. PyTorch's `nn.Flatten`. */
 export class Flatten extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['start_dim', 'end_dim']
   readonly startDim: number
   readonly endDim: number

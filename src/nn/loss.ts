@@ -79,7 +79,7 @@ export class CrossEntropyLoss extends Module {
 
   constructor(...options: Trailing<[weight: Tensor | null], CrossEntropyLossOptions>) {
     super()
-    const defaults = { weight: null as Tensor | null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }
+    const defaults: Required<CrossEntropyLossOptions> = { weight: null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }
     const { weight, ignoreIndex, reduction, labelSmoothing } = readOptions('nn.CrossEntropyLoss', defaults, options)
     this.registerBuffer('weight', weight)
     this.ignoreIndex = ignoreIndex
@@ -107,7 +107,8 @@ export class NLLLoss extends Module {
 
   constructor(...options: Trailing<[weight: Tensor | null], NLLLossOptions>) {
     super()
-    const { weight, ignoreIndex, reduction } = readOptions('nn.NLLLoss', { weight: null as Tensor | null, ignoreIndex: -100, ...MEAN }, options)
+    const defaults: Required<NLLLossOptions> = { weight: null, ignoreIndex: -100, ...MEAN }
+    const { weight, ignoreIndex, reduction } = readOptions('nn.NLLLoss', defaults, options)
     this.registerBuffer('weight', weight)
     this.ignoreIndex = ignoreIndex
     this.reduction = reduction
@@ -134,11 +135,8 @@ export class BCEWithLogitsLoss extends Module {
 
   constructor(...options: Trailing<[weight: Tensor | null], BCEWithLogitsLossOptions>) {
     super()
-    const { weight, posWeight, reduction } = readOptions(
-      'nn.BCEWithLogitsLoss',
-      { weight: null as Tensor | null, ...MEAN, posWeight: null as Tensor | null },
-      options,
-    )
+    const defaults: Required<BCEWithLogitsLossOptions> = { weight: null, ...MEAN, posWeight: null }
+    const { weight, posWeight, reduction } = readOptions('nn.BCEWithLogitsLoss', defaults, options)
     this.registerBuffer('weight', weight)
     this.registerBuffer('posWeight', posWeight)
     this.reduction = reduction

@@ -24,7 +24,7 @@ export interface LayerNormLayerOptions {
 
 /** Normalizes over the last dimensions, which must have the shape `normalizedShape` (one number: the last dimension). PyTorch's `nn.LayerNorm`. */
 export class LayerNorm extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['normalized_shape', 'eps', 'elementwise_affine']
   readonly normalizedShape: readonly number[]
   readonly eps: number
@@ -37,11 +37,8 @@ export class LayerNorm extends Module {
     ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>
   ) {
     super()
-    const { eps, elementwiseAffine, bias, dtype } = readOptions(
-      'nn.LayerNorm',
-      { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' as DType },
-      options,
-    )
+    const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' }
+    const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', defaults, options)
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
     for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
     this.normalizedShape = shape
@@ -78,7 +75,7 @@ export interface GroupNormLayerOptions {
 
 /** Normalizes groups of channels of [N, C, ..]. PyTorch's `nn.GroupNorm`. */
 export class GroupNorm extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_groups', 'num_channels', 'eps', 'affine']
   readonly numGroups: number
   readonly numChannels: number
@@ -89,7 +86,8 @@ export class GroupNorm extends Module {
 
   constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean], GroupNormLayerOptions>) {
     super()
-    const { eps, affine, dtype } = readOptions('nn.GroupNorm', { eps: 1e-5, affine: true, dtype: 'float32' as DType }, options)
+    const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, dtype: 'float32' }
+    const { eps, affine, dtype } = readOptions('nn.GroupNorm', defaults, options)
     checkInteger('nn.GroupNorm', 'numGroups', numGroups)
     checkInteger('nn.GroupNorm', 'numChannels', numChannels)
     if (numChannels % numGroups !== 0)

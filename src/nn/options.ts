@@ -1,47 +1,42 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
   ? [] | [O] | [First, ...Trailing<Rest, O>]
   : [] | [O]
 
-function isOptions(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
-
 /**
- * One value per key of `defaults`, whose order is the positional one. Throws ArgumentError for an unknown option, one that is given twice, too many
- * arguments, and anything but true or false where the default is one of them.
+ * The options that were given, and the defaults of the others. The order of the keys of `defaults` is that of the positional arguments. Throws ArgumentError
+ * for an unknown option, an option that is given twice, too many arguments, and anything but a boolean for an option whose default is one.
  */
 export function readOptions<O extends object>(where: string, defaults: O, given: readonly unknown[]): O {
   const known = Object.keys(defaults)
   const last = given.at(-1)
-  const options = isOptions(last) ? last : {}
-  const positional = isOptions(last) ? given.slice(0, -1) : given
+  const options = isPlainObject(last) ? last : {}
+  const positional = isPlainObject(last) ? given.slice(0, -1) : given
   if (positional.length > known.length)
-    throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many; the optional ones are ${known.join(', ')}.`)
-  const values: Record<string, unknown> = Object.fromEntries(Object.entries(defaults))
+    throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many. The optional arguments are ${known.join(', ')}.`)
+  const values: O = { ...defaults }
   const set = (name: string, value: unknown): void => {
     if (value === undefined) return
-    if (typeof values[name] === 'boolean' && typeof value !== 'boolean')
+    if (typeof Reflect.get(defaults, name) === 'boolean' && typeof value !== 'boolean')
       throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${show(value)}.`)
-    values[name] = value
+    Reflect.set(values, name, value)
   }
-  positional.forEach((value, i) => set(known[i] as string, value))
+  for (const [i, name] of known.entries()) if (i < positional.length) set(name, positional[i])
   for (const [name, value] of Object.entries(options)) {
     const index = known.indexOf(name)
     if (index < 0) throw new ArgumentError(`${where}: unknown option '${name}'; known are ${known.join(', ')}.`)
     if (index < positional.length) throw new ArgumentError(`${where}: '${name}' was given twice, by position and in the options.`)
     set(name, value)
   }
-  return values as O
+  return values
 }
 
 /** A value in an error message. */
-export const show = (value: unknown): string =>
+const show = (value: unknown): string =>
   Array.isArray(value)
     ? `[${value.map(show).join(', ')}]`
     : typeof value === 'string'
@@ -52,7 +47,7 @@ export const show = (value: unknown): string =>
 
 /** Throws ArgumentError unless `value` is an integer of at least `least`. */
 export function checkInteger(where: string, name: string, value: unknown, least = 1): void {
-  if (!Number.isInteger(value) || (value as number) < least)
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < least)
     throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${show(value)}.`)
 }
 

@@ -1,7 +1,7 @@
 // Parameter: a leaf tensor that a module owns and an optimizer trains. It is an ordinary Tensor with `isParameter` set, no class of its own, so that
 // operators and kernels see one kind of object. This file also gives Tensor what modules need of it: copies into, and parameters from, any tensor.
 import { noGrad } from '../autograd/index.ts'
-import { DTypeError } from '../errors/index.ts'
+import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copy_ } from '../ops/index.ts'
 import { isParameter } from '../protocol/index.ts'
@@ -57,13 +57,13 @@ declare module '../tensor/tensor.ts' {
   }
 }
 
-const methods = {
+/** Parameters from any tensor, and copies into it. */
+export const parameterMethods: object = {
   asParameter(this: Tensor, requiresGrad?: boolean): Tensor {
     return makeParameter(this, requiresGrad === undefined ? {} : { requiresGrad })
   },
   copyFrom(this: Tensor, source: TensorLike): void {
-    noGrad(() => copy_(this, source as Tensor))
+    if (!(source instanceof Tensor)) throw new ArgumentError('copyFrom: the source must be a Tensor.')
+    noGrad(() => copy_(this, source))
   },
 }
-
-for (const [name, value] of Object.entries(methods)) Object.defineProperty(Tensor.prototype, name, { value, configurable: true, writable: true })

@@ -20,7 +20,7 @@ export interface MaxPool2dOptions {
 
 /** Maximum over windows. `F.maxPool2d` with `returnIndices` also gives the positions. PyTorch's `nn.MaxPool2d`. */
 export class MaxPool2d extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'dilation', 'ceil_mode']
   readonly kernelSize: Pair
   readonly stride: Pair
@@ -67,7 +67,7 @@ export interface AvgPool2dOptions {
 
 /** Mean over windows. PyTorch's `nn.AvgPool2d`. */
 export class AvgPool2d extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad', 'divisor_override']
   readonly kernelSize: Pair
   readonly stride: Pair
@@ -100,7 +100,7 @@ export class AvgPool2d extends Module {
 
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
 export class AdaptiveAvgPool2d extends Module {
-  /** What drawings of graphs say of it, in this order; PyTorch's `__constants__`. */
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['output_size']
   readonly outputSize: number | readonly (number | null)[]
 

@@ -1,4 +1,4 @@
-// Values as Python prints them, for `extraRepr`: a module of tensorfx and one of PyTorch print the same text.
+// Values as Python prints them, for `extraRepr`: a module prints the same text here and in PyTorch.
 
 /** A Python float: 1.0, 1e-05, inf. */
 export function pyFloat(value: number): string {
@@ -16,5 +16,5 @@ export function py(value: number | boolean | string | null | readonly (number | 
   if (value === false) return 'False'
   if (typeof value === 'number') return String(value)
   if (typeof value === 'string') return `'${value}'`
-  return value.length === 1 ? `(${py(value[0] as number | null)},)` : `(${value.map(py).join(', ')})`
+  return `(${value.map(py).join(', ')}${value.length === 1 ? ',' : ''})`
 }

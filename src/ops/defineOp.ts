@@ -1,77 +1,59 @@
-// One declaration per operator. From it come: the public function and the Tensor method, argument checks and their errors, the target name
-// that graphs print, meta (fake tensors), autograd, decompositions, inductor's lowering, and the row of the coverage table.
+// One declaration per operator. From it follow the public function and the method of Tensor, the argument checks and their errors, the name that graphs
+// print, meta (fake tensors), autograd, decompositions, inductor's lowering, and the row of the coverage table.
 //
 //     export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 //       schema: 'relu(Tensor self) -> Tensor',
 //       method: true,
-//       pointwise: { promotion: 'promote', compute: (x: Expr) => call('max', x, constant(x.dtype, 0)) },
+//       pointwise: { promotion: 'promote', compute: (x) => call('max', x, constant(x.dtype, 0)) },
 //       derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 //     })
 //     declare module '../tensor/tensor.ts' { interface Tensor { relu(): Tensor } }
-import { FakeTensorMode, dispatch, withMode } from '../dispatch/index.ts'
-import type { Arg, Derivative, OpDef, OpTag, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
+//
+// Defining an operator has no effect beyond itself; table.ts registers it.
+import { FakeTensorMode, withMode } from '../dispatch/index.ts'
+import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget, parseSchema } from '../protocol/index.ts'
-import type { Effects, OverrideKind, TargetFunction } from '../protocol/index.ts'
+import { camelCase, parseSchema } from '../protocol/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
-import { reductionSpec } from './eager/reductionSpec.ts'
-import { launchReduction } from './eager/reduction.ts'
+import { callAs } from './call.ts'
+import type { OpDeclaration, OpFunction } from './declaration.ts'
+import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
 import { launchPointwise } from './eager/pointwise.ts'
 import { pointwiseSpec } from './eager/pointwiseTypes.ts'
-import { asKeywords, normalize, splitOptions } from './normalize.ts'
-import { usualArguments } from './usualArguments.ts'
-import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
+import { launchReduction } from './eager/reduction.ts'
+import { reductionSpec } from './eager/reductionSpec.ts'
 import { makeViews } from './eager/views.ts'
+import { opOf } from './table.ts'
 
-export interface OpDeclaration {
-  /** PyTorch's schema. Arguments after `*` are given in the trailing options object; the others by position or in the options object. */
-  readonly schema: string
-  /** Where the public function lives: 'torch' (default), 'torch.nn.functional', 'torch.Tensor' (methods that are no functions of torch), 'torch.ops.tensorfx' (internal primitives, e.g. backward operators). */
-  readonly namespace?: string
-  /** Install as a method of Tensor under the schema's name. */
-  readonly method?: boolean
-  readonly tags?: readonly OpTag[]
-  /** Derived for pointwise and reduction operators and from `functional`. */
-  readonly meta?: (...args: never[]) => TensorSpec | readonly TensorSpec[]
+/**
+ * A declaration whose rules take any arguments, as normalization has checked them against the schema by the time that a rule runs. (The rules are methods, so
+ * that rules with the schema's narrower parameters are assignable to them.)
+ */
+interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative'> {
   readonly pointwise?: PointwiseRule
-  readonly reduction?: ReductionRule
-  readonly kernel?: (...args: never[]) => Result
-  readonly decompose?: (...args: never[]) => Result
-  readonly derivative?: Derivative
-  /** For `relu_`: the functional operator's public function. */
-  readonly functional?: TargetFunction
-  readonly dynamicScalars?: readonly string[]
-  readonly template?: string
-  /**
-   * How a symbolic trace shows a call, where PyTorch writes the function in Python: 'keywords', arguments with defaults are keywords, whether given or
-   * not; 'method', it does nothing but call the method of that name. Default: as the user wrote it.
-   */
-  readonly recordAs?: 'keywords' | 'method'
+  meta?(...args: readonly Arg[]): ResultSpec
+  kernel?(...args: readonly Arg[]): Result
+  decompose?(...args: readonly Arg[]): Result
+  derivative?(grads: readonly (Tensor | null)[], ctx: DerivativeContext): Gradients
 }
 
-/** A public function of the operator table; `op` is its definition. */
-export type OpFunction<F extends TargetFunction> = F & { readonly op: OpDef }
+/** An operator before its meta and its kernel are known. */
+type OpFacts = Omit<OpDef, 'meta' | 'kernel'>
 
-const table: OpDef[] = []
-const byName = new Map<string, OpDef>()
+let nextId = 0
 
-/** Every operator, in order of definition. */
-export const allOps = (): readonly OpDef[] => table
-
-/** The operator with that qualified name, e.g. 'torch.relu'; undefined when there is none. */
-export const opByName = (qualname: string): OpDef | undefined => byName.get(qualname)
-
-/** The operator behind a public function; undefined for any other function. */
-export const opOf = (fn: unknown): OpDef | undefined => (typeof fn === 'function' ? (fn as { op?: OpDef }).op : undefined)
-
-const camelCase = (name: string): string => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase())
-
-/** Declares an operator and returns its public function. Throws when the declaration contradicts itself. */
-export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): OpFunction<F> {
+/**
+ * Declares an operator and returns its public function. `registerOp` makes it known to graphs and gives Tensor its method.
+ * Throws InternalError if the declaration contradicts itself, ArgumentError if its schema cannot be read.
+ */
+export function defineOp<F extends TargetFunction, const S extends string, const P extends PromotionRule = never, const B extends string = never>(
+  declaration: OpDeclaration<S, P, B>,
+): OpFunction<F>
+export function defineOp(declaration: UntypedDeclaration): OpFunction {
   const schema = parseSchema(declaration.schema)
-  const namespace = declaration.namespace ?? 'torch'
-  const qualname = `${namespace}.${schema.name}`
+  const qualname = `${declaration.namespace ?? 'torch'}.${schema.name}`
   const functional = declaration.functional === undefined ? null : (opOf(declaration.functional) ?? null)
   const tags = new Set<OpTag>(declaration.tags ?? [])
   if (declaration.pointwise !== undefined) tags.add('pointwise')
@@ -82,89 +64,50 @@ export function defineOp<F extends TargetFunction>(declaration: OpDeclaration): 
   }
   if (declaration.functional !== undefined && functional === null)
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
-  const op: { -readonly [K in keyof OpDef]: OpDef[K] } = {
-    id: table.length,
+  const fn = (...args: unknown[]): unknown => call(args)
+  Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
+  const facts: OpFacts = {
+    id: nextId++,
     name: schema.name,
     qualname,
     schema,
     tags,
-    fn: undefined as unknown as TargetFunction,
-    // Derived below, from the whole object.
-    meta: (): never => {
-      throw new InternalError(`operator ${qualname} has no meta`)
-    },
-    kernel: (declaration.kernel as OpDef['kernel']) ?? null,
-    decompose: (declaration.decompose as OpDef['decompose']) ?? null,
+    fn,
+    method: declaration.method === true,
+    decompose: declaration.decompose ?? null,
     derivative: declaration.derivative ?? null,
     pointwise: declaration.pointwise ?? null,
     reduction: declaration.reduction ?? null,
     functional,
     dynamicScalars: declaration.dynamicScalars ?? [],
-    template: declaration.template ?? null,
   }
-  op.meta = deriveMeta(op, declaration)
-  op.kernel = deriveKernel(op, declaration)
-  const call = callAs(op as OpDef, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
-  const fn = (...args: unknown[]): Result => call(args)
-  Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
-  op.fn = fn
-  const effects: Effects = tags.has('random') ? 'random' : tags.has('mutates') ? 'mutates' : 'pure'
-  nameTarget(fn, { name: qualname, effects, schema })
-  table.push(op as OpDef)
-  byName.set(qualname, op as OpDef)
-  if (declaration.method === true) installMethod(op as OpDef, fn)
-  // torch.Tensor.add_(x, y), as in PyTorch: the method as a function, which captured graphs print.
-  if (namespace === 'torch.Tensor') Object.defineProperty(Tensor, fn.name, { value: fn, configurable: true, writable: true })
-  return Object.assign(fn, { op: op as OpDef }) as unknown as OpFunction<F>
+  const meta = declaration.meta ?? derivedMeta(facts)
+  const op: OpDef = Object.assign(facts, { meta, kernel: declaration.kernel ?? derivedKernel(facts, meta) })
+  const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
+  return Object.assign(fn, { op })
 }
 
-function deriveMeta(op: OpDef, declaration: OpDeclaration): OpDef['meta'] {
-  if (declaration.meta !== undefined) return declaration.meta
-  const { functional } = op
-  if (functional !== null) return ((...args: readonly Arg[]) => inPlaceSpec(op, functional, args)) as OpDef['meta']
-  if (op.pointwise !== null) return ((...args: readonly Arg[]) => pointwiseSpec(op, args)) as OpDef['meta']
-  if (op.reduction !== null) return ((...args: readonly Arg[]) => reductionSpec(op, args)) as OpDef['meta']
-  if (op.decompose !== null) return ((...args: readonly Arg[]) => decomposedSpec(op, args)) as OpDef['meta']
+function derivedMeta(op: OpFacts): OpDef['meta'] {
+  const { functional, decompose } = op
+  if (functional !== null) return (...args) => inPlaceSpec(op.qualname, functional, args)
+  if (op.pointwise !== null) return (...args) => pointwiseSpec(op, args)
+  if (op.reduction !== null) return (...args) => reductionSpec(op, args)
+  if (decompose !== null) return (...args) => decomposedSpec(decompose, args)
   throw new InternalError(`operator ${op.qualname} declares no meta, and none can be derived`)
 }
 
 /** Runs the decomposition on fake tensors. */
-function decomposedSpec(op: OpDef, args: readonly Arg[]): TensorSpec | readonly TensorSpec[] {
-  const result = withMode(new FakeTensorMode(), () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readonly Arg[]): ResultSpec {
+  const result = withMode(new FakeTensorMode(), () => decompose(...args))
   const one = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides, offset: t.offset })
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 
-function deriveKernel(op: OpDef, declaration: OpDeclaration): OpDef['kernel'] {
-  if (declaration.kernel !== undefined) return op.kernel
+function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {
   const { functional } = op
-  if (functional !== null) return ((...args: readonly Arg[]) => writeInPlace(op, functional, args)) as OpDef['kernel']
-  if (op.pointwise !== null) return ((...args: readonly Arg[]) => launchPointwise(op, args, null)) as OpDef['kernel']
-  if (op.reduction !== null) return ((...args: readonly Arg[]) => launchReduction(op, args)) as OpDef['kernel']
-  if (op.tags.has('view')) return ((...args: readonly Arg[]) => makeViews(op, args)) as OpDef['kernel']
+  if (functional !== null) return (...args) => writeInPlace(op.qualname, functional, args)
+  if (op.pointwise !== null) return (...args) => launchPointwise(op, args, null)
+  if (op.reduction !== null) return (...args) => launchReduction(op, args)
+  if (op.tags.has('view')) return (...args) => makeViews(meta, args)
   return null
-}
-
-/** Calls an operator with the arguments as the user wrote them. */
-function callAs(op: OpDef, kind: OverrideKind, keywords = false): (args: unknown[]) => Result {
-  const fast = usualArguments(op)
-  return (args) => {
-    const usual = fast(args)
-    if (usual !== null) return dispatch(op, usual)
-    const override = findOverride(args)
-    if (override !== null) {
-      const [positional, options] = keywords ? asKeywords(op, ...splitOptions(args)) : splitOptions(args)
-      return override[OVERRIDE](kind, op.fn, positional, options) as Result
-    }
-    return dispatch(op, normalize(op, args))
-  }
-}
-
-function installMethod(op: OpDef, fn: TargetFunction): void {
-  const call = callAs(op, 'method')
-  const method = function method(this: Tensor, ...args: unknown[]): unknown {
-    return call([this, ...args])
-  }
-  Object.defineProperty(method, 'name', { value: fn.name })
-  Object.defineProperty(Tensor.prototype, fn.name, { value: method, configurable: true, writable: true })
 }

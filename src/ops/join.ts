@@ -1,18 +1,21 @@
-// Putting tensors together and taking them apart: cat, stack, split, chunk, unbind, padding.
+// Joining tensors and taking them apart: cat, stack, split, chunk, unbind, padding.
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
 import { Tensor, formatShape, wrapDim } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
+import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import type { OpFunction } from './defineOp.ts'
 import { copyInto } from './eager/copy.ts'
-import { select, slice, unsqueeze } from './view/index.ts'
+import { dimAndSize, sizeAt } from './shapes.ts'
+import { unsqueeze } from './view/reshape.ts'
+import { select, slice } from './view/slicing.ts'
 
-function catSpec(tensors: readonly Tensor[], dim: number): TensorSpec {
+/** The result of cat, and the dimension along which it joins. */
+function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: TensorSpec; readonly at: number } {
   const [first] = tensors
   if (first === undefined) throw new ArgumentError("torch.cat: argument 'tensors' must hold at least one tensor.")
-  const at = wrapDim('torch.cat', dim, first.ndim)
+  const [at] = dimAndSize('torch.cat', first, dim)
   let size = 0
   let { dtype } = first
   tensors.forEach((t, k) => {
@@ -21,64 +24,94 @@ function catSpec(tensors: readonly Tensor[], dim: number): TensorSpec {
         `torch.cat: tensors[0] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`,
       )
     }
-    size += t.shape[at] as number
+    size += sizeAt(t.shape, at)
     dtype = promoteTypes(dtype, t.dtype)
   })
-  return { shape: first.shape.with(at, size), dtype }
+  return { spec: { shape: first.shape.with(at, size), dtype }, at }
 }
 
-/** Tensors one after the other along a dimension. PyTorch's `torch.cat`. */
+/** Where each tensor starts along a dimension. */
+function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t: Tensor; readonly start: number; readonly size: number }[] {
+  let end = 0
+  return tensors.map((t) => {
+    const size = sizeAt(t.shape, at)
+    end += size
+    return { t, start: end - size, size }
+  })
+}
+
+/**
+ * Tensors one after the other along a dimension. PyTorch's `torch.cat`.
+ *
+ * Shapes: all sizes agree but those of `dim`, which add up.
+ *
+ * @throws ShapeError if other sizes differ, or `dim` is out of range.
+ * @throws ArgumentError if there are no tensors.
+ * @example torch.cat([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
+ */
 export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'cat(Tensor[] tensors, int dim=0) -> Tensor',
-  meta: catSpec,
-  kernel: (tensors: readonly Tensor[], dim: number): Tensor => {
-    const spec = catSpec(tensors, dim)
+  meta: (tensors, dim) => catSpec(tensors, dim).spec,
+  kernel: (tensors, dim) => {
+    const { spec, at } = catSpec(tensors, dim)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const at = wrapDim('torch.cat', dim, spec.shape.length)
-    let start = 0
-    for (const t of tensors) {
-      const size = t.shape[at] as number
-      if (t.numel > 0) copyInto(t, new Tensor(t.shape, out.dtype, out.storage, out.strides, start * (out.strides[at] as number)))
-      start += size
-    }
+    const stride = sizeAt(out.strides, at)
+    for (const { t, start } of startsOf(tensors, at))
+      if (t.numel > 0) copyInto(t, new Tensor(t.shape, out.dtype, out.storage, out.strides, start * stride))
     return out
   },
   derivative: ([g], { args: [tensors, dim] }) => {
-    const at = wrapDim('torch.cat', dim as number, (g as Tensor).ndim)
-    let start = 0
-    const grads = (tensors as readonly Tensor[]).map((t) => {
-      const size = t.shape[at] as number
-      const part = slice(g as Tensor, at, start, start + size)
-      start += size
-      return part
-    })
-    return [grads, null]
+    const at = wrapDim('torch.cat', dim, g.ndim)
+    return [startsOf(tensors, at).map(({ start, size }) => slice(g, at, start, start + size)), null]
   },
 })
 
-/** Tensors of one shape along a new dimension. PyTorch's `torch.stack`. */
+/**
+ * Tensors of one shape along a new dimension. PyTorch's `torch.stack`.
+ *
+ * Shape: that of the tensors, with their number inserted at `dim`.
+ *
+ * @throws ShapeError if the shapes differ, or `dim` is out of range.
+ * @throws ArgumentError if there are no tensors.
+ * @example torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1).toArray() // [[1, 3], [2, 4]]
+ */
 export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'stack(Tensor[] tensors, int dim=0) -> Tensor',
-  decompose: (tensors: readonly Tensor[], dim: number): Tensor =>
+  decompose: (tensors, dim) =>
     cat(
       tensors.map((t) => unsqueeze(t, dim)),
       dim,
     ),
 })
 
-/** Parts of `splitSize` elements (or of the listed sizes) along a dimension. PyTorch's `torch.split`. */
+const isSizes = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((size) => Number.isInteger(size) && size >= 0)
+
+function sectionSizes(splitSize: unknown, total: number): readonly number[] {
+  if (isSizes(splitSize)) return splitSize
+  if (typeof splitSize !== 'number' || !(splitSize > 0))
+    throw new ArgumentError(
+      `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : JSON.stringify(splitSize)}.`,
+    )
+  return Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
+}
+
+/**
+ * Parts of `splitSize` elements, or of the listed sizes, along a dimension; views. PyTorch's `torch.split`.
+ *
+ * Shapes: that of `self`, with the size of the part in `dim`.
+ *
+ * @throws ShapeError if the listed sizes do not add up, or `dim` is out of range.
+ * @throws ArgumentError if `splitSize` is neither a positive number nor a list of sizes.
+ * @example torch.split(torch.arange(5), 2).map((t) => t.toArray()) // [[0, 1], [2, 3], [4]]
+ */
 export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
   defineOp({
     schema: 'split(Tensor tensor, any split_size_or_sections, int dim=0) -> Tensor[]',
     recordAs: 'keywords',
     method: true,
-    decompose: (self: Tensor, splitSize: number | readonly number[], dim: number): readonly Tensor[] => {
-      const at = wrapDim('torch.split', dim, self.ndim)
-      const total = self.shape[at] as number
-      const sizes =
-        typeof splitSize === 'number'
-          ? Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
-          : splitSize
+    decompose: (self, splitSize, dim) => {
+      const [at, total] = dimAndSize('torch.split', self, dim)
+      const sizes = sectionSizes(splitSize, total)
       if (sizes.reduce((a, b) => a + b, 0) !== total)
         throw new ShapeError(`torch.split: the sizes [${sizes.join(', ')}] do not add up to ${total}, the size of dimension ${dim}.`)
       let start = 0
@@ -90,39 +123,60 @@ export const split: OpFunction<(self: Tensor, splitSize: number | readonly numbe
     },
   })
 
-/** `chunks` parts of nearly equal size. PyTorch's `torch.chunk`. */
+/**
+ * `chunks` parts of nearly equal size along a dimension, or fewer if it is short; views. PyTorch's `torch.chunk`.
+ *
+ * Shapes: that of `self`, with the size of the part in `dim`.
+ *
+ * @throws ArgumentError if `chunks` is less than 1.
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.chunk(torch.arange(5), 2).map((t) => t.toArray()) // [[0, 1, 2], [3, 4]]
+ */
 export const chunk: OpFunction<(self: Tensor, chunks: number, dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
   schema: 'chunk(Tensor self, int chunks, int dim=0) -> Tensor[]',
   method: true,
-  decompose: (self: Tensor, chunks: number, dim: number): readonly Tensor[] => {
+  decompose: (self, chunks, dim) => {
     if (chunks < 1) throw new ArgumentError(`torch.chunk: argument 'chunks' must be at least 1, got ${chunks}.`)
-    const total = self.shape[wrapDim('torch.chunk', dim, self.ndim)] as number
+    const [, total] = dimAndSize('torch.chunk', self, dim)
     return split(self, Math.max(1, Math.ceil(total / chunks)), dim)
   },
 })
 
-/** One tensor per index of a dimension. PyTorch's `torch.unbind`. */
+/**
+ * One tensor per index of a dimension; views. PyTorch's `torch.unbind`.
+ *
+ * Shapes: that of `self` without `dim`.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.unbind(torch.tensor([[1, 2], [3, 4]])).map((t) => t.toArray()) // [[1, 2], [3, 4]]
+ */
 export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
   schema: 'unbind.int(Tensor self, int dim=0) -> Tensor[]',
   method: true,
-  decompose: (self: Tensor, dim: number): readonly Tensor[] => {
-    const at = wrapDim('torch.unbind', dim, self.ndim)
-    return Array.from({ length: self.shape[at] as number }, (_, i) => select(self, at, i))
+  decompose: (self, dim) => {
+    const [at, size] = dimAndSize('torch.unbind', self, dim)
+    return Array.from({ length: size }, (_, i) => select(self, at, i))
   },
 })
 
-/** Pads with a value; `pad` lists before and after of the last dimension first. Negative amounts cut. PyTorch's aten.constant_pad_nd. */
+/**
+ * Pads with a value; `pad` lists the amounts before and after, the last dimension first. Negative amounts cut. PyTorch's `aten.constant_pad_nd`.
+ *
+ * Shape: that of `self`, with the amounts added.
+ *
+ * @throws ArgumentError unless `pad` holds a pair per dimension, for at most all dimensions.
+ * @example torch.constantPadNd(torch.tensor([1, 2]), [1, 2], 9).toArray() // [9, 1, 2, 9, 9]
+ */
 export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], value?: number) => Tensor> = defineOp({
   schema: 'constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor',
-  decompose: (self: Tensor, pad: readonly number[], value: number): Tensor => {
+  decompose: (self, pad, value) => {
     if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim)
       throw new ArgumentError(`torch.constant_pad_nd: pad must hold pairs for at most ${self.ndim} dimensions, got [${pad.join(', ')}].`)
     let out = self
-    for (let k = 0; k < pad.length / 2; k++) {
-      const at = self.ndim - 1 - k
-      const before = pad[2 * k] as number
-      const after = pad[2 * k + 1] as number
-      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), (out.shape[at] as number) - Math.max(0, -after))
+    for (let k = 0; k < pad.length; k += 2) {
+      const at = self.ndim - 1 - k / 2
+      const [before = 0, after = 0] = pad.slice(k, k + 2)
+      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeAt(out.shape, at) - Math.max(0, -after))
       const block = (size: number): Tensor => full(out.shape.with(at, size), value, { dtype: out.dtype })
       const parts = [...(before > 0 ? [block(before)] : []), out, ...(after > 0 ? [block(after)] : [])]
       out = parts.length === 1 ? out : cat(parts, at)
@@ -133,8 +187,11 @@ export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], va
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link split} */
     split(splitSize: number | readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
+    /** {@link chunk} */
     chunk(chunks: number, dim?: number | { readonly dim: number }): readonly Tensor[]
+    /** {@link unbind} */
     unbind(dim?: number | { readonly dim: number }): readonly Tensor[]
   }
 }

@@ -1,23 +1,18 @@
-// From the arguments as the user wrote them to one value per schema argument: options by name, defaults, checks.
+// From the arguments as the user wrote them to one value per schema argument: options, defaults, checks.
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
-
-function isOptions(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || value instanceof Tensor) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
   const last = args.at(-1)
-  return isOptions(last) ? [args.slice(0, -1), last] : [args, {}]
+  return isPlainObject(last) ? [args.slice(0, -1), last] : [args, {}]
 }
 
-/** The arguments without default by position, the others by name, in the schema's order. Arguments that fit no schema stay as they are. */
+/** Required arguments by position and the others by name, in the schema's order. Arguments that do not fit the schema stay as they are. */
 export function asKeywords(
   op: OpDef,
   positional: readonly unknown[],
@@ -54,20 +49,29 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
     const value = i < values.length ? values[i] : options[arg.name]
     if (value === undefined) {
       if (!arg.hasDefault && !arg.type.optional) throw new ArgumentError(`${op.qualname}: missing argument '${arg.name}': ${schema.text}`)
-      return (arg.hasDefault ? arg.default : null) as Arg
+      return arg.default ?? null
     }
-    return check(op, arg, value)
+    return check(op, arg, i, value)
   })
 }
 
-/** Functions call their first argument `input`, schemas `self`. */
+/**
+ * Whether a number may stand for the tensor that the schema has at position `i`: in pointwise operators, everywhere but in first place and for `self`.
+ * (Schemas have one overload per operator here, where PyTorch has `add.Tensor` and `add.Scalar`.)
+ */
+export function takesNumber(op: OpDef, i: number): boolean {
+  const arg = op.schema.args[i]
+  return (op.functional ?? op).tags.has('pointwise') && i > 0 && arg?.type.base === 'Tensor' && arg.name !== 'self'
+}
+
+/** Options may say `input`, as PyTorch's functions do, where the schema says `self`. */
 function selfByName(op: OpDef, options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (options['input'] === undefined || op.schema.args.some((arg) => arg.name === 'input')) return options
   const { input, ...rest } = options
   return { self: input, ...rest }
 }
 
-/** `x.reshape(2, 3)` for `x.reshape([2, 3])`, `einsum(e, x, y)` for `einsum(e, [x, y])`: what stands from a list argument on forms the list. */
+/** `x.reshape(2, 3)` for `x.reshape([2, 3])`, `einsum(e, x, y)` for `einsum(e, [x, y])`: the arguments from a list argument on form the list. */
 function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknown[] {
   const at = op.schema.args.findIndex((a) => a.type.list && !a.kwargOnly && (a.type.base === 'int' || a.type.base === 'Tensor'))
   const list = op.schema.args[at]
@@ -79,30 +83,28 @@ function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknow
   return rest.every(isItem) ? [...positional.slice(0, at), rest] : positional
 }
 
-function check(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
+function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg {
   const { type } = arg
   if (value === null) {
     if (type.optional || arg.default === null) return null
-    throw wrong(op, arg, value)
+    throw wrong(op, arg, position, value)
   }
   if (type.list) {
     if (typeof value === 'number' && type.base === 'int') return [value]
-    if (!Array.isArray(value)) throw wrong(op, arg, value)
-    return value.map((item, i) => checkOne(op, { ...arg, name: `${arg.name}[${i}]`, type: { ...type, list: false } }, item))
+    if (!Array.isArray(value)) throw wrong(op, arg, position, value)
+    return value.map((item, i) => checkOne(op, { ...arg, name: `${arg.name}[${i}]`, type: { ...type, list: false } }, position, item))
   }
-  return checkOne(op, arg, value)
+  return checkOne(op, arg, position, value)
 }
 
-function checkOne(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
-  const tensorOrNumber = op.tags.has('pointwise') || op.functional?.tags.has('pointwise') === true
+function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg {
   switch (arg.type.base) {
     case 'Tensor':
       if (value instanceof Tensor) return value
-      if (tensorOrNumber && arg.name !== 'self' && (typeof value === 'number' || typeof value === 'boolean')) return Number(value)
+      if (takesNumber(op, position) && (typeof value === 'number' || typeof value === 'boolean')) return Number(value)
       break
     case 'Scalar':
-      if (typeof value === 'number') return value
-      if (typeof value === 'boolean') return value
+      if (typeof value === 'number' || typeof value === 'boolean') return value
       break
     case 'int':
       if (typeof value === 'number' && (Number.isInteger(value) || !Number.isFinite(value))) return value
@@ -120,38 +122,34 @@ function checkOne(op: OpDef, arg: SchemaArgument, value: unknown): Arg {
       if (isDType(value)) return value
       break
     default:
+      // A generator, or `any`: the rule checks it, and dispatch passes it on as it is.
       return value as Arg
   }
-  throw wrong(op, arg, value)
+  throw wrong(op, arg, position, value)
 }
 
-function wrong(op: OpDef, arg: SchemaArgument, value: unknown): ArgumentError {
-  const words: Record<string, string> = {
-    Tensor: 'a Tensor',
-    Scalar: 'a number',
-    int: 'an integer',
-    float: 'a number',
-    bool: 'true or false',
-    str: 'a string',
-    ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')",
-  }
-  const tensorOrNumber = arg.type.base === 'Tensor' && op.tags.has('pointwise') && arg.name !== 'self'
+const WORDS: Readonly<Record<string, string>> = {
+  Tensor: 'a Tensor',
+  Scalar: 'a number',
+  int: 'an integer',
+  float: 'a number',
+  bool: 'true or false',
+  str: 'a string',
+  ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')",
+}
+
+function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
   const expected = arg.type.list
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`
-    : tensorOrNumber
+    : takesNumber(op, position)
       ? 'a Tensor or a number'
-      : (words[arg.type.base] ?? arg.type.base)
-  const got =
-    value === null
-      ? 'null'
-      : value === undefined
-        ? 'undefined'
-        : Array.isArray(value)
-          ? 'an array'
-          : typeof value === 'object'
-            ? (value as object).constructor.name
-            : typeof value === 'number'
-              ? String(value)
-              : typeof value
-  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${got}.`)
+      : (WORDS[arg.type.base] ?? arg.type.base)
+  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${nameOf(value)}.`)
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return Object.getPrototypeOf(value) === null ? 'an object' : value.constructor.name
+  return typeof value === 'number' ? String(value) : typeof value
 }

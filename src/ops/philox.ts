@@ -1,7 +1,7 @@
-// The random primitives: operators whose result is a function of (size, seed, offset) alone. Eager kernels compute four words per counter;
-// the decompositions say the same per element, so that a compiler can fuse them into what follows.
+// The random primitives: operators whose results depend on (size, seed, offset) alone. Their eager kernels compute four words per counter. The
+// decompositions say the same per element, so that a compiler can fuse them into what follows.
 //
-// Element i of n lies in word floor(i / q) at counter i mod q, where q = ceil(n / 4).
+// Element i of n is word floor(i / q) of counter i mod q, where q = ceil(n / 4).
 import {
   at,
   bufferParam,
@@ -19,23 +19,25 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType, Expr, Stmt } from '../kernels/index.ts'
-import { numelOf, philox } from '../tensor/index.ts'
+import { numelOf, philox, tensorFromValues } from '../tensor/index.ts'
 import type { RandomDraw, Tensor, TensorSpec } from '../tensor/index.ts'
-import { arange, tensor } from './creation.ts'
+import { arange } from './creation.ts'
+import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import type { OpFunction } from './defineOp.ts'
-import { emptyPadded, launch } from './eager/launch.ts'
+import { emptyPadded, kernelCache, launch } from './eager/launch.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
 import { cos, log, sqrt } from './pointwise/unary.ts'
-import { reshape } from './view/index.ts'
+import { reshape } from './view/reshape.ts'
 
 const DYNAMIC: readonly string[] = ['seedLo', 'seedHi', 'offsetLo', 'offsetHi']
 const KEYS = 'int seed_lo, int seed_hi, int offset_lo, int offset_hi'
 const int = (value: number): Expr => constant('int32', value | 0)
 
-/** The ten rounds; `index` and the scalars are int32 expressions. Equals `philox` in tensor/generator.ts. */
-function words(index: Expr, seedLo: Expr, seedHi: Expr, offsetLo: Expr, offsetHi: Expr): [Expr, Expr, Expr, Expr] {
+type Words = readonly [Expr, Expr, Expr, Expr]
+
+/** The ten rounds; `index` and the scalars are int32 expressions. The same function as `philox` in tensor/generator.ts. */
+function words(index: Expr, seedLo: Expr, seedHi: Expr, offsetLo: Expr, offsetHi: Expr): Words {
   let [c0, c1, c2, c3] = [offsetLo, offsetHi, index, int(0)]
   for (let round = 0; round < 10; round++) {
     const k0 = call('add', seedLo, int(Math.imul(0x9e3779b9, round)))
@@ -50,80 +52,70 @@ function words(index: Expr, seedLo: Expr, seedHi: Expr, offsetLo: Expr, offsetHi
 }
 
 const SCALE = 2 ** -24
-/** 24 random bits as a float in [0, 1). */
-const unit = (bits: Expr): Expr => call('mul', cast(bits, 'float32'), constant('float32', SCALE))
+/** The upper 24 bits of a word, as a float in [0, 1). */
+const unit = (word: Expr): Expr => call('mul', cast(call('shrU', word, int(8)), 'float32'), constant('float32', SCALE))
+
+/** Two normal numbers from two words, by Box and Muller. */
+function normalPair(a: Expr, b: Expr): readonly [Expr, Expr] {
+  // 1 - u is in (0, 1], so the logarithm is finite.
+  const radius = call('sqrt', call('mul', constant('float32', -2), call('log', call('add', constant('float32', 1), call('neg', unit(a))))))
+  const angle = call('mul', unit(b), constant('float32', 2 * Math.PI))
+  return [call('mul', radius, call('cos', angle)), call('mul', radius, call('cos', call('add', angle, constant('float32', -Math.PI / 2))))]
+}
 
 type Kind = 'uniform' | 'normal' | 'integer'
 
 /** The values of the four words of one counter. */
-function values(kind: Kind, w: readonly [Expr, Expr, Expr, Expr], range: Expr | null, low: Expr | null): readonly Expr[] {
-  if (kind === 'integer') return w.map((word) => call('add', call('mulHiU', word, range as Expr), low as Expr))
-  const bits = w.map((word) => call('shrU', word, int(8)))
-  if (kind === 'uniform') return bits.map(unit)
-  const pair = (a: Expr, b: Expr): [Expr, Expr] => {
-    // Box and Muller: 1 - u is in (0, 1], so that the logarithm is finite.
-    const radius = call('sqrt', call('mul', constant('float32', -2), call('log', call('add', constant('float32', 1), call('neg', unit(a))))))
-    const angle = call('mul', unit(b), constant('float32', 2 * Math.PI))
-    return [call('mul', radius, call('cos', angle)), call('mul', radius, call('cos', call('add', angle, constant('float32', -Math.PI / 2))))]
-  }
-  return [...pair(bits[0] as Expr, bits[1] as Expr), ...pair(bits[2] as Expr, bits[3] as Expr)]
+function values(kind: Kind, w: Words, range: Expr, low: Expr): readonly Expr[] {
+  if (kind === 'integer') return w.map((word) => call('add', call('mulHiU', word, range), low))
+  return kind === 'uniform' ? w.map(unit) : [...normalPair(w[0], w[1]), ...normalPair(w[2], w[3])]
 }
 
-const kernels = new Map<Kind, CompiledKernel>()
-
-function kernelOf(kind: Kind): CompiledKernel {
-  let kernel = kernels.get(kind)
-  if (kernel !== undefined) return kernel
+const kernelOf = kernelCache((kind: Kind): CompiledKernel => {
   const out = bufferParam('out', kind === 'integer' ? 'int32' : 'float32', 'write')
   const quarter = sizeParam('quarter')
-  const [seedLo, seedHi, offsetLo, offsetHi, range, low] = ['seedLo', 'seedHi', 'offsetLo', 'offsetHi', 'range', 'low'].map((name) =>
-    scalarParam(name, 'int32'),
-  ) as [
-    ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>,
-    ReturnType<typeof scalarParam>,
-  ]
+  const [seedLo, seedHi] = [scalarParam('seedLo', 'int32'), scalarParam('seedHi', 'int32')]
+  const [offsetLo, offsetHi] = [scalarParam('offsetLo', 'int32'), scalarParam('offsetHi', 'int32')]
+  const [range, low] = [scalarParam('range', 'int32'), scalarParam('low', 'int32')]
   const j = loopVar('j', quarter)
   const w = words(iota(j), scalar(seedLo), scalar(seedHi), scalar(offsetLo), scalar(offsetHi))
-  const ends = kind === 'integer' ? [range, low] : []
   const body: Stmt[] = values(kind, w, scalar(range), scalar(low)).map((value, word) => {
-    const index = at([j, 1])
-    return store(out, { ...index, dynamic: word === 0 ? [] : [{ value: call('mul', sizeOf(quarter), int(word)), stride: 1 }] }, value)
+    const dynamic = word === 0 ? [] : [{ value: call('mul', sizeOf(quarter), int(word)), stride: 1 }]
+    return store(out, { ...at([j, 1]), dynamic }, value)
   })
-  kernel = compileKernel({
+  return compileKernel({
     name: `philox_${kind}`,
-    params: [out, quarter, seedLo, seedHi, offsetLo, offsetHi, ...ends],
+    params: [out, quarter, seedLo, seedHi, offsetLo, offsetHi, ...(kind === 'integer' ? [range, low] : [])],
     body: [forLoop(j, 'simd', body)],
   })
-  kernels.set(kind, kernel)
-  return kernel
-}
+})
 
-function runPhilox(kind: Kind, size: readonly number[], draw: readonly number[], extra: readonly number[]): Tensor {
+function runPhilox(kind: Kind, size: readonly number[], numbers: readonly number[]): Tensor {
   const quarter = Math.ceil(numelOf(size) / 4)
   const out = emptyPadded(size, kind === 'integer' ? 'int32' : 'float32', quarter * 4)
-  if (quarter > 0) launch(kernelOf(kind), [out], [quarter, ...draw, ...extra])
+  if (quarter > 0) launch(kernelOf(kind), [out], [quarter, ...numbers])
   return out
 }
 
 /**
- * 24 random bits per element of `index` (int32, 0 to n - 1), from word `word` of the element's counter; or, with word -1, of the word where the element lies.
- * Internal: the per-element form of the random primitives.
+ * 24 random bits per element of `index` (0 to n - 1): from word `word` of the element's counter or, with word -1, from the word that the element is in.
+ * The per-element form of the random primitives. Internal; PyTorch has no such operator.
+ *
+ * Shape: that of `index`, which is int32.
+ *
+ * @throws ArgumentError if an argument is not an integer.
+ * @example torch.ops.tensorfx.philoxBits(torch.arange(4, { dtype: 'int32' }), 1, -1, 8, 0, 0, 0, 0).shape // [4]
  */
 export const philoxBits: OpFunction<
   (index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
 > = defineOp({
   schema: `philox_bits(Tensor index, int quarter, int word, int shift, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
-  tags: ['pointwise'],
   dynamicScalars: DYNAMIC,
   pointwise: {
     promotion: 'promote',
     baked: ['word', 'shift'],
-    compute: (index: Expr, quarter: Expr, word: number, shift: number, seedLo: Expr, seedHi: Expr, offsetLo: Expr, offsetHi: Expr): Expr => {
+    compute: (index, quarter, word, shift, seedLo, seedHi, offsetLo, offsetHi) => {
       const double = call('add', quarter, quarter)
       const triple = call('add', double, quarter)
       const past = (limit: Expr, yes: Expr, no: Expr): Expr => call('where', call('ge', index, limit), yes, no)
@@ -131,7 +123,11 @@ export const philoxBits: OpFunction<
       const w = words(counter, seedLo, seedHi, offsetLo, offsetHi)
       // Words 0 and 1 of a normal pair are used by the elements in words 0 and 1, words 2 and 3 by the others.
       const chosen =
-        word === -1 ? past(triple, w[3], past(double, w[2], past(quarter, w[1], w[0]))) : past(double, w[2 + word] as Expr, w[word] as Expr)
+        word === -1
+          ? past(triple, w[3], past(double, w[2], past(quarter, w[1], w[0])))
+          : word === 0
+            ? past(double, w[2], w[0])
+            : past(double, w[3], w[1])
       return shift === 0 ? chosen : call('shrU', chosen, int(shift))
     },
   },
@@ -145,47 +141,67 @@ function indexOf(size: readonly number[]): { index: Tensor; quarter: number } {
 const float32 = (size: readonly number[]): TensorSpec => ({ shape: size, dtype: 'float32' })
 const unitOf = (bits: Tensor): Tensor => mul(to(bits, 'float32'), SCALE)
 
-type Primitive = (size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
+/**
+ * Uniform random numbers in [0, 1); `torch.rand` draws the seed and the offset. Internal; PyTorch has no such operator.
+ *
+ * Shape: `size`.
+ *
+ * @throws ArgumentError if an argument is not an integer.
+ * @example torch.ops.tensorfx.philoxUniform([2], 0, 0, 0, 0).lt(1).all().item() // true
+ */
+export const philoxUniform: OpFunction<(size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> =
+  defineOp({
+    schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
+    namespace: 'torch.ops.tensorfx',
+    dynamicScalars: DYNAMIC,
+    meta: float32,
+    kernel: (size, ...draw) => runPhilox('uniform', size, draw),
+    decompose: (size, ...draw) => {
+      const { index, quarter } = indexOf(size)
+      return unitOf(philoxBits(index, quarter, -1, 8, ...draw))
+    },
+    // There is nothing to differentiate, but an operator without derivative would be decomposed.
+    derivative: () => [null, null, null, null, null],
+  })
 
-/** Uniform numbers in [0, 1). Internal: `torch.rand` draws the scalars. */
-export const philoxUniform: OpFunction<Primitive> = defineOp({
-  schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
-  namespace: 'torch.ops.tensorfx',
-  dynamicScalars: DYNAMIC,
-  meta: float32,
-  kernel: (size: readonly number[], ...draw: number[]): Tensor => runPhilox('uniform', size, draw, []),
-  decompose: (size: readonly number[], ...draw: [number, number, number, number]): Tensor => {
-    const { index, quarter } = indexOf(size)
-    return unitOf(philoxBits(index, quarter, -1, 8, ...draw))
-  },
-  // A function of numbers: nothing to differentiate, but a primitive (an operator without derivative would be decomposed).
-  derivative: () => [],
-})
+/**
+ * Random numbers of the normal distribution with mean 0 and variance 1; `torch.randn` draws the seed and the offset. Internal; PyTorch has no such operator.
+ *
+ * Shape: `size`.
+ *
+ * @throws ArgumentError if an argument is not an integer.
+ * @example torch.ops.tensorfx.philoxNormal([2], 0, 0, 0, 0).shape // [2]
+ */
+export const philoxNormal: OpFunction<(size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> =
+  defineOp({
+    schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
+    namespace: 'torch.ops.tensorfx',
+    dynamicScalars: DYNAMIC,
+    meta: float32,
+    kernel: (size, ...draw) => runPhilox('normal', size, draw),
+    decompose: (size, ...draw) => {
+      const { index, quarter } = indexOf(size)
+      const radius = sqrt(mul(log(add(mul(unitOf(philoxBits(index, quarter, 0, 8, ...draw)), -1), 1)), -2))
+      const angle = mul(unitOf(philoxBits(index, quarter, 1, 8, ...draw)), 2 * Math.PI)
+      return mul(radius, cos(add(angle, mul(to(philoxOddWord(index, quarter), 'float32'), -Math.PI / 2))))
+    },
+    derivative: () => [null, null, null, null, null],
+  })
 
-/** Normal numbers of mean 0 and variance 1. Internal: `torch.randn` draws the scalars. */
-export const philoxNormal: OpFunction<Primitive> = defineOp({
-  schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
-  namespace: 'torch.ops.tensorfx',
-  dynamicScalars: DYNAMIC,
-  meta: float32,
-  kernel: (size: readonly number[], ...draw: number[]): Tensor => runPhilox('normal', size, draw, []),
-  decompose: (size: readonly number[], ...draw: [number, number, number, number]): Tensor => {
-    const { index, quarter } = indexOf(size)
-    const radius = sqrt(mul(log(add(mul(unitOf(philoxBits(index, quarter, 0, 8, ...draw)), -1), 1)), -2))
-    const angle = mul(unitOf(philoxBits(index, quarter, 1, 8, ...draw)), 2 * Math.PI)
-    return mul(radius, cos(add(angle, mul(to(philoxOddWord(index, quarter), 'float32'), -Math.PI / 2))))
-  },
-  derivative: () => [],
-})
-
-/** 0 for the elements that take the cosine of their pair, 1 for those that take the sine. */
-const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = defineOp({
+/**
+ * 0 for the elements that take the cosine of their normal pair, 1 for those that take the sine. Internal; PyTorch has no such operator.
+ *
+ * Shape: that of `index`, which is int32.
+ *
+ * @throws ArgumentError if `quarter` is not an integer.
+ * @example torch.ops.tensorfx.philoxOddWord(torch.arange(4, { dtype: 'int32' }), 1).toArray() // [0, 1, 0, 1]
+ */
+export const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = defineOp({
   schema: 'philox_odd_word(Tensor index, int quarter) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  tags: ['pointwise'],
   pointwise: {
     promotion: 'promote',
-    compute: (index: Expr, quarter: Expr): Expr => {
+    compute: (index, quarter) => {
       const twice = call('add', quarter, quarter)
       const odd = call('or', call('and', call('ge', index, quarter), call('lt', index, twice)), call('ge', index, call('add', twice, quarter)))
       return call('where', odd, int(1), int(0))
@@ -193,36 +209,51 @@ const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = de
   },
 })
 
-/** Integers from low to low + range - 1. Internal: `torch.randint` draws the scalars. */
+/**
+ * Random integers from `low` to `low + range - 1`; `torch.randint` draws the seed and the offset. Internal; PyTorch has no such operator.
+ *
+ * Shape: `size`. The result is int32.
+ *
+ * @throws ArgumentError if an argument is not an integer.
+ * @example torch.ops.tensorfx.philoxInteger([2], 7, 1, 0, 0, 0, 0).toArray() // [7, 7]
+ */
 export const philoxInteger: OpFunction<
   (size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
 > = defineOp({
   schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
-  meta: (size: readonly number[]): TensorSpec => ({ shape: size, dtype: 'int32' }),
-  kernel: (size: readonly number[], low: number, range: number, ...draw: number[]): Tensor => runPhilox('integer', size, draw, [range | 0, low]),
+  meta: (size) => ({ shape: size, dtype: 'int32' }),
+  kernel: (size, low, range, ...draw) => runPhilox('integer', size, [...draw, range | 0, low]),
 })
 
-/** A random order of 0 to n - 1. Internal: `torch.randperm` draws the scalars. */
+/**
+ * The numbers 0 to n - 1 in random order; `torch.randperm` draws the seed and the offset. Internal; PyTorch has no such operator.
+ *
+ * Shape: [n]. The result is int32.
+ *
+ * @throws ArgumentError if an argument is not an integer.
+ * @example torch.ops.tensorfx.philoxPermutation(4, 0, 0, 0, 0).sum().item() // 6
+ */
 export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
   schema: `philox_permutation(int n, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
-  meta: (n: number): TensorSpec => ({ shape: [n], dtype: 'int32' }),
-  kernel: (n: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number): Tensor => {
+  meta: (n) => ({ shape: [n], dtype: 'int32' }),
+  kernel: (n, seedLo, seedHi, offsetLo, offsetHi) => {
     const draw: RandomDraw = { seedLo, seedHi, offsetLo, offsetHi }
     const order = Int32Array.from({ length: n }, (_, i) => i)
     // Fisher and Yates.
     for (let i = n - 1; i > 0; i--) {
-      const j = Math.floor(((philox(draw, i)[0] as number) / 2 ** 32) * (i + 1))
-      const kept = order[i] as number
-      order[i] = order[j] as number
-      order[j] = kept
+      const [word = 0] = philox(draw, i)
+      const j = Math.floor((word / 2 ** 32) * (i + 1))
+      const [a = 0, b = 0] = [order[i], order[j]]
+      order[i] = b
+      order[j] = a
     }
-    return tensor(order)
+    return tensorFromValues(order, [n], 'int32')
   },
 })
 
-/** dtypes that random floats can have. */
+/** The dtypes that random floats can have. */
 export const isFloatDType = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float64'

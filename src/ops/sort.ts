@@ -1,14 +1,18 @@
-// Order along a dimension: topk, sort, argsort. Sorting works on a copy of the values in JavaScript.
+// Order along a dimension: topk, sort, argsort. Values are sorted in JavaScript, on a copy.
 import { ArgumentError } from '../errors/index.ts'
-import { Tensor, tensorFromValues, wrapDim } from '../tensor/index.ts'
-import type { TensorSpec } from '../tensor/index.ts'
-import { defineOp } from './defineOp.ts'
-import type { OpFunction } from './defineOp.ts'
+import { tensorFromValues, wrapDim } from '../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
-import { contiguous, scatterAdd, transpose } from './view/index.ts'
+import type { OpFunction } from './declaration.ts'
+import { defineOp } from './defineOp.ts'
+import { sizeAt } from './shapes.ts'
+import { scatterAdd } from './view/indexing.ts'
+import { transpose } from './view/permute.ts'
+import { contiguous } from './view/reshape.ts'
 
 export interface TopkOptions {
   readonly dim?: number
+  /** Whether the greatest values are wanted (default), or the least. */
   readonly largest?: boolean
 }
 
@@ -18,7 +22,7 @@ function ascending(a: number, b: number): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function topkSpec(self: Tensor, k: number, dim: number): readonly TensorSpec[] {
+function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, TensorSpec] {
   const at = wrapDim('torch.topk', dim, self.ndim)
   const size = self.shape[at] ?? 1
   if (k < 0 || k > size) throw new ArgumentError(`torch.topk: k=${k} is out of range for dimension ${dim} of size ${size}.`)
@@ -29,36 +33,43 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly TensorSpec[] {
   ]
 }
 
-/** The k greatest (or least) values along a dimension in order, and their indices: [values, indices]. PyTorch's `torch.topk`. */
-export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean) => readonly Tensor[]> = defineOp({
+/**
+ * The k greatest (or least) values along a dimension in order, and their indices: [values, indices]. PyTorch's `torch.topk`.
+ *
+ * Shapes: both have the shape of `self`, with size k in `dim`. The indices are int32.
+ *
+ * @throws ArgumentError if `k` is negative or exceeds the size of the dimension.
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.topk(torch.tensor([3, 9, 5]), 2).map((t) => t.toArray()) // [[9, 5], [1, 2]]
+ */
+export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean) => readonly [Tensor, Tensor]> = defineOp({
   schema: 'topk(Tensor self, int k, int dim=-1, bool largest=True) -> (Tensor, Tensor)',
   method: true,
   meta: topkSpec,
-  kernel: (self: Tensor, k: number, dim: number, largest: boolean): readonly Tensor[] => {
-    const [spec] = topkSpec(self, k, dim) as [TensorSpec]
+  kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
+    const [{ shape }] = topkSpec(self, k, dim)
     const at = wrapDim('torch.topk', dim, self.ndim)
     const n = self.shape[at] ?? 1
-    const lines = contiguous(self.ndim === 0 ? self : transpose(self, at, -1)).toTypedArray()
-    const count = n === 0 ? 0 : lines.length / n
-    const values = new Float64Array(count * k)
-    const indices = new Int32Array(count * k)
+    // Lines along the last dimension.
+    const data: ArrayLike<number> = contiguous(self.ndim === 0 ? self : transpose(self, at, -1)).toTypedArray()
     const before = largest ? (a: number, b: number): number => ascending(b, a) : ascending
-    for (let line = 0; line < count; line++) {
-      const order = Array.from({ length: n }, (_, i) => i).sort(
-        (x, y) => before(lines[line * n + x] as number, lines[line * n + y] as number) || x - y,
-      )
-      for (let i = 0; i < k; i++) {
-        values[line * k + i] = lines[line * n + (order[i] as number)] as number
-        indices[line * k + i] = order[i] as number
+    const values: number[] = []
+    const indices: number[] = []
+    for (let start = 0; start < data.length; start += n) {
+      const valueAt = (i: number): number => data[start + i] ?? NaN
+      const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => before(valueAt(i), valueAt(j)) || i - j)
+      for (const i of order.slice(0, k)) {
+        values.push(valueAt(i))
+        indices.push(i)
       }
     }
     const last = self.ndim - 1
-    const turned = self.ndim === 0 ? [] : spec.shape.with(at, spec.shape[last] as number).with(last, k)
+    const turned = self.ndim === 0 ? [] : shape.with(at, sizeAt(shape, last)).with(last, k)
     const back = (t: Tensor): Tensor => (self.ndim === 0 ? t : contiguous(transpose(t, at, -1)))
     return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int32'))]
   },
-  derivative: ([g], { args: [x, , dim], outputs: [, indices] }) => [
-    g === null || g === undefined ? null : scatterAdd(zeros((x as Tensor).shape, { dtype: g.dtype }), dim as number, indices as Tensor, g),
+  derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
+    g === null ? null : scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, indices, g),
     null,
     null,
     null,
@@ -70,25 +81,41 @@ export interface SortOptions {
   readonly descending?: boolean
 }
 
-/** Values in order along a dimension, and their indices: [values, indices]. Equal values keep their order. PyTorch's `torch.sort`. */
-export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => readonly Tensor[]> = defineOp({
+/**
+ * The values in order along a dimension, and their indices: [values, indices]. Equal values keep their order; NaN counts as the greatest. PyTorch's `torch.sort`.
+ *
+ * Shapes: both have the shape of `self`. The indices are int32.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.sort(torch.tensor([3, 9, 5])).map((t) => t.toArray()) // [[3, 5, 9], [0, 2, 1]]
+ */
+export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => readonly [Tensor, Tensor]> = defineOp({
   schema: 'sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor, Tensor)',
   method: true,
-  decompose: (self: Tensor, dim: number, descending: boolean): readonly Tensor[] =>
-    topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
+  decompose: (self, dim, descending) => topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
 })
 
-/** The indices that sort a dimension. int32. PyTorch's `torch.argsort`. */
+/**
+ * The indices that sort a dimension. PyTorch's `torch.argsort`.
+ *
+ * Shape: that of `self`. The result is int32.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.argsort(torch.tensor([3, 9, 5]), { descending: true }).toArray() // [1, 2, 0]
+ */
 export const argsort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => Tensor> = defineOp({
   schema: 'argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor',
   method: true,
-  decompose: (self: Tensor, dim: number, descending: boolean): Tensor => sort(self, dim, descending)[1] as Tensor,
+  decompose: (self, dim, descending) => sort(self, dim, descending)[1],
 })
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
-    topk(k: number, dim?: number | TopkOptions, largest?: boolean): readonly Tensor[]
-    sort(dim?: number | SortOptions, descending?: boolean): readonly Tensor[]
+    /** {@link topk} */
+    topk(k: number, dim?: number | TopkOptions, largest?: boolean): readonly [Tensor, Tensor]
+    /** {@link sort} */
+    sort(dim?: number | SortOptions, descending?: boolean): readonly [Tensor, Tensor]
+    /** {@link argsort} */
     argsort(dim?: number | SortOptions, descending?: boolean): Tensor
   }
 }

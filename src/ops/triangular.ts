@@ -3,34 +3,49 @@ import { ShapeError } from '../errors/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { arange } from './creation.ts'
+import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import type { OpFunction } from './defineOp.ts'
 import { ge, le } from './pointwise/comparison.ts'
 import { where } from './pointwise/select.ts'
-import { unsqueeze } from './view/index.ts'
+import { pairOf } from './shapes.ts'
+import { unsqueeze } from './view/reshape.ts'
 
-/** Row and column numbers of the last two dimensions; rows are shifted by the diagonal. */
+/** Row and column numbers of the last two dimensions; the rows are shifted by the diagonal. */
 function rowsAndColumns(op: string, self: Tensor, diagonal: number): readonly [Tensor, Tensor] {
   if (self.ndim < 2) throw new ShapeError(`${op}: self must have at least 2 dimensions, got shape ${formatShape(self.shape)}.`)
-  const rows = arange(diagonal, (self.shape.at(-2) as number) + diagonal, { dtype: 'int32' })
-  return [unsqueeze(rows, 1), arange(self.shape.at(-1) as number, { dtype: 'int32' })]
+  const [height, width] = pairOf(self.shape.slice(-2))
+  return [unsqueeze(arange(diagonal, height + diagonal, { dtype: 'int32' }), 1), arange(width, { dtype: 'int32' })]
 }
 
-/** The lower triangle of matrices, zeros above; `diagonal` shifts the border to the right. PyTorch's `torch.tril`. */
+/**
+ * The lower triangle of matrices, with zeros above it; `diagonal` moves the border to the right. PyTorch's `torch.tril`.
+ *
+ * Shape: that of `self`, [.., m, n].
+ *
+ * @throws ShapeError for fewer than 2 dimensions.
+ * @example torch.tril(torch.ones([3, 3])).toArray() // [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+ */
 export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
   schema: 'tril(Tensor self, int diagonal=0) -> Tensor',
   method: true,
-  decompose: (self: Tensor, diagonal: number): Tensor => {
+  decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.tril', self, diagonal)
     return where(ge(rows, columns), self, 0)
   },
 })
 
-/** The upper triangle of matrices, zeros below; `diagonal` shifts the border to the right. PyTorch's `torch.triu`. */
+/**
+ * The upper triangle of matrices, with zeros below it; `diagonal` moves the border to the right. PyTorch's `torch.triu`.
+ *
+ * Shape: that of `self`, [.., m, n].
+ *
+ * @throws ShapeError for fewer than 2 dimensions.
+ * @example torch.triu(torch.ones([2, 3]), 1).toArray() // [[0, 1, 1], [0, 0, 1]]
+ */
 export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
   schema: 'triu(Tensor self, int diagonal=0) -> Tensor',
   method: true,
-  decompose: (self: Tensor, diagonal: number): Tensor => {
+  decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.triu', self, diagonal)
     return where(le(rows, columns), self, 0)
   },
@@ -38,7 +53,9 @@ export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link tril} */
     tril(diagonal?: number | { readonly diagonal?: number }): Tensor
+    /** {@link triu} */
     triu(diagonal?: number | { readonly diagonal?: number }): Tensor
   }
 }

@@ -1,9 +1,11 @@
-// The fast way through argument checks: a call whose arguments are plainly right (tensors, numbers, lists of integers, known options) needs no more
-// than a look at each. Whatever is not plain goes the long way, through `normalize`, which knows every spelling and every error.
+// The fast path through argument checks. A call whose arguments obviously fit the schema (tensors, numbers, lists of integers, known options) takes one look
+// at each of them. Every other call goes through `normalize`, which knows all spellings and all errors.
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { takesNumber } from './normalize.ts'
 
-// What may fill a schema argument as it is, as bits.
+// The values that fit a schema argument as they are, as bits.
 const TENSOR = 1
 const NUMBER = 2
 const INTEGER = 4
@@ -12,18 +14,17 @@ const INTEGERS = 16
 const NULL = 32
 
 function kindsOf(op: OpDef): Uint8Array {
-  const pointwise = op.tags.has('pointwise') || op.functional?.tags.has('pointwise') === true
   return Uint8Array.from(op.schema.args, ({ type, default: value }, i) => {
     const optional = type.optional || value === null ? NULL : 0
     if (type.list) return type.base === 'int' ? optional | INTEGERS : 0
-    if (type.base === 'Tensor') return optional | (pointwise && i > 0 ? TENSOR | NUMBER : TENSOR)
+    if (type.base === 'Tensor') return optional | (takesNumber(op, i) ? TENSOR | NUMBER : TENSOR)
     if (type.base === 'Scalar' || type.base === 'float') return optional | NUMBER
     if (type.base === 'int') return optional | INTEGER
     return type.base === 'bool' ? optional | BOOLEAN : 0
   })
 }
 
-function fits(kind: number, arg: unknown): boolean {
+function fits(kind: number, arg: unknown): arg is Arg {
   if (arg instanceof Tensor) return (kind & TENSOR) !== 0
   if (typeof arg === 'number') return (kind & NUMBER) !== 0 || ((kind & INTEGER) !== 0 && Number.isInteger(arg))
   if (arg === null) return (kind & NULL) !== 0
@@ -36,45 +37,51 @@ function areIntegers(list: readonly unknown[]): boolean {
   return true
 }
 
-/** A function from the arguments of a call to one value per schema argument; null for a call that must be looked at closely. The result may be the list of arguments itself. */
+/** A list belongs to the caller, who may change it before the backward pass. */
+const owned = (arg: Arg): Arg => (Array.isArray(arg) ? arg.slice() : arg)
+
+/** Whether all arguments fit; lists among them are replaced by copies. */
+function allFit(kinds: Uint8Array, args: unknown[]): args is Arg[] {
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]
+    if (!fits(kinds[i] ?? 0, arg)) return false
+    if (Array.isArray(arg)) args[i] = arg.slice()
+  }
+  return true
+}
+
+const isComplete = (values: readonly (Arg | undefined)[]): values is Arg[] => !values.includes(undefined)
+
+/** A function from the arguments of a call (which it may change) to one value per schema argument, or null for a call that `normalize` must look at. */
 export function usualArguments(op: OpDef): (args: unknown[]) => Arg[] | null {
   const { args: declared } = op.schema
   const count = declared.length
   const kinds = kindsOf(op)
-  const defaults: unknown[] = declared.map((a) => a.default)
-  const required = declared.findIndex((a) => a.hasDefault || a.kwargOnly)
-  const least = required < 0 ? count : required
-  const positions = new Map(declared.map((a, i) => [a.name, i]))
+  const defaults = declared.map((arg) => arg.default)
+  const least = declared.findLastIndex((arg) => !arg.hasDefault) + 1
+  const positions = new Map(declared.map((arg, i) => [arg.name, i]))
   const withOptions = (args: readonly unknown[], options: Readonly<Record<string, unknown>>): Arg[] | null => {
     const given = args.length - 1
-    const values = defaults.slice() as Arg[]
+    const values: (Arg | undefined)[] = defaults.slice()
     for (let i = 0; i < given; i++) {
       const arg = args[i]
-      if (!fits(kinds[i] as number, arg)) return null
-      values[i] = (Array.isArray(arg) ? arg.slice() : arg) as Arg
+      if (!fits(kinds[i] ?? 0, arg)) return null
+      values[i] = owned(arg)
     }
-    for (const key in options) {
-      const at = positions.get(key)
-      const arg = options[key]
-      if (at === undefined || at < given || !fits(kinds[at] as number, arg)) return null
-      values[at] = (Array.isArray(arg) ? arg.slice() : arg) as Arg
+    for (const name in options) {
+      const at = positions.get(name)
+      const arg = options[name]
+      if (at === undefined || at < given || !fits(kinds[at] ?? 0, arg)) return null
+      values[at] = owned(arg)
     }
-    return values.includes(undefined as unknown as Arg) ? null : values
+    return isComplete(values) ? values : null
   }
   return (args) => {
     const given = args.length
     const last = args[given - 1]
-    if (typeof last === 'object' && last !== null && given <= count + 1 && Object.getPrototypeOf(last) === Object.prototype)
-      return withOptions(args, last as Readonly<Record<string, unknown>>)
-    if (given < least || given > count) return null
-    const values = given === count ? args : defaults.slice()
-    for (let i = 0; i < given; i++) {
-      const arg = args[i]
-      if (!fits(kinds[i] as number, arg)) return null
-      // A list is the caller's, who may change it before the backward pass.
-      values[i] = Array.isArray(arg) ? arg.slice() : arg
-    }
-    for (let i = given; i < count; i++) if (values[i] === undefined) return null
-    return values as Arg[]
+    if (given <= count + 1 && isPlainObject(last)) return withOptions(args, last)
+    if (given < least || given > count || !allFit(kinds, args)) return null
+    for (let i = given; i < count; i++) args.push(defaults[i] ?? null)
+    return args
   }
 }

@@ -17,7 +17,7 @@ export interface AdamOptions extends BaseOptions {
   readonly weightDecay?: number
   /** Use the maximum of all averages of the square so far. */
   readonly amsgrad?: boolean
-  /** Climb instead of descend. */
+  /** Maximize instead of minimize. */
   readonly maximize?: boolean
 }
 
@@ -25,6 +25,8 @@ interface AdamState extends ParamState {
   step: number
   expAvg: Tensor
   expAvgSq: Tensor
+  /** With amsgrad, from the first step on. */
+  maxExpAvgSq?: Tensor
 }
 
 /** What Adam and AdamW share: they differ in where the weight decay goes. */
@@ -59,7 +61,7 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     addcmul_(mul_(expAvgSq, beta2), direction, direction, { value: 1 - beta2 })
     let square = expAvgSq
     if (amsgrad) {
-      square = (state['maxExpAvgSq'] ??= stateZeros(parameter)) as Tensor
+      square = state.maxExpAvgSq ??= stateZeros(parameter)
       copy_(square, maximum(square, expAvgSq))
     }
     const denominator = add(div(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)

@@ -1,57 +1,54 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
-import { ArgumentError } from '../errors/index.ts'
-import type { BaseOptions, Optimizer, ParamGroup } from './optimizer.ts'
+import { ArgumentError, InternalError } from '../errors/index.ts'
 
-/** What a schedule needs to go on. */
+/** What a schedule needs to continue. */
 export interface LRSchedulerState {
   readonly baseLrs: readonly number[]
   readonly lastEpoch: number
 }
 
-// eslint-disable-next-line typescript/no-explicit-any -- an optimizer of any options
-type AnyOptimizer = Optimizer<any>
+/** What a schedule needs of an optimizer: its groups with their rates. Every Optimizer has that. */
+export interface ScheduledOptimizer {
+  readonly paramGroups: readonly { lr: number; initialLr?: number }[]
+}
 
 /** Base class of schedules; PyTorch's `torch.optim.lr_scheduler.LRScheduler`. */
 export abstract class LRScheduler {
-  readonly optimizer: AnyOptimizer
+  readonly optimizer: ScheduledOptimizer
   /** The rate of each group before the schedule. */
   readonly baseLrs: number[]
   /** Number of steps taken. */
   lastEpoch = 0
 
-  constructor(optimizer: AnyOptimizer) {
+  constructor(optimizer: ScheduledOptimizer) {
     this.optimizer = optimizer
-    this.baseLrs = this.groups().map((group) => (group.initialLr ??= group.lr))
-  }
-
-  private groups(): readonly ParamGroup<BaseOptions>[] {
-    return this.optimizer.paramGroups as unknown as readonly ParamGroup<BaseOptions>[]
+    this.baseLrs = optimizer.paramGroups.map((group) => (group.initialLr ??= group.lr))
   }
 
   /** The rate of a group after `epoch` steps; `baseLr` is its rate before the schedule. */
   protected abstract rate(baseLr: number, epoch: number, group: number): number
 
-  /** Sets the rates for the present step; constructors of schedules call it once. */
+  /** Sets the rates for the current step; the constructors of schedules call it once. */
   protected apply(): void {
-    this.groups().forEach((group, g) => (group.lr = this.rate(this.baseLrs[g] ?? group.lr, this.lastEpoch, g)))
+    for (const [g, group] of this.optimizer.paramGroups.entries()) group.lr = this.rate(this.baseLrs[g] ?? group.lr, this.lastEpoch, g)
   }
 
-  /** Moves on by one step. */
+  /** Advances by one step. */
   step(): void {
     this.lastEpoch++
     this.apply()
   }
 
-  /** The rates now. PyTorch's `get_last_lr`. */
+  /** The current rates. PyTorch's `get_last_lr`. */
   getLastLr(): readonly number[] {
-    return this.groups().map((group) => group.lr)
+    return this.optimizer.paramGroups.map((group) => group.lr)
   }
 
   stateDict(): LRSchedulerState {
     return { baseLrs: [...this.baseLrs], lastEpoch: this.lastEpoch }
   }
 
-  /** Goes on from a state dict. Throws ArgumentError when the number of groups differs. */
+  /** Loads a state dict. Throws ArgumentError if the number of groups differs. */
   loadStateDict(state: LRSchedulerState): void {
     if (state.baseLrs.length !== this.baseLrs.length)
       throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
@@ -75,7 +72,7 @@ export class StepLR extends LRScheduler {
   readonly stepSize: number
   readonly gamma: number
 
-  constructor(optimizer: AnyOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
+  constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
     super(optimizer)
     positive('optim.StepLR', 'stepSize', stepSize)
     known('optim.StepLR', options, ['gamma'])
@@ -94,7 +91,7 @@ export class CosineAnnealingLR extends LRScheduler {
   readonly tMax: number
   readonly etaMin: number
 
-  constructor(optimizer: AnyOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
+  constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
     super(optimizer)
     positive('optim.CosineAnnealingLR', 'tMax', tMax)
     known('optim.CosineAnnealingLR', options, ['etaMin'])
@@ -112,7 +109,7 @@ export class CosineAnnealingLR extends LRScheduler {
 export class LambdaLR extends LRScheduler {
   readonly lambdas: readonly ((epoch: number) => number)[]
 
-  constructor(optimizer: AnyOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
+  constructor(optimizer: ScheduledOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
     super(optimizer)
     const count = this.baseLrs.length
     this.lambdas = typeof lrLambda === 'function' ? Array.from({ length: count }, () => lrLambda) : lrLambda
@@ -122,6 +119,8 @@ export class LambdaLR extends LRScheduler {
   }
 
   protected override rate(baseLr: number, epoch: number, group: number): number {
-    return baseLr * (this.lambdas[group] as (epoch: number) => number)(epoch)
+    const lambda = this.lambdas[group]
+    if (lambda === undefined) throw new InternalError(`optim.LambdaLR: there is no function for group ${group}`)
+    return baseLr * lambda(epoch)
   }
 }

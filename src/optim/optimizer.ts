@@ -25,7 +25,7 @@ export type ParamGroup<O extends BaseOptions> = { params: Tensor[]; initialLr?: 
 /** What an optimizer remembers of one parameter: tensors and numbers by name. */
 export type ParamState = Record<string, Tensor | number>
 
-/** Everything that an optimizer needs to go on; parameters are numbered through the groups. PyTorch's format in camelCase. */
+/** Everything that an optimizer needs to continue; parameters are numbered across the groups. PyTorch's format in camelCase. */
 export interface OptimizerState {
   readonly state: Readonly<Record<number, Readonly<ParamState>>>
   readonly paramGroups: readonly Readonly<Record<string, unknown>>[]
@@ -43,37 +43,37 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   constructor(className: string, params: Params<O>, defaults: Required<O>, options: O | undefined) {
     this.className = `optim.${className}`
     this.defaults = defaults
-    this.defaults = this.readOptions(options ?? ({} as O))
+    this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
       throw new ArgumentError(
         `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`,
       )
     }
-    const items = [...(params as Iterable<TensorLike | ParamGroupInput<O>>)]
+    const items: readonly (TensorLike | ParamGroupInput<O>)[] = [...params]
     if (items.length === 0)
       throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
-    if (items.every(isTensorLike)) this.addParamGroup({ params: items } as unknown as ParamGroupInput<O>)
-    else for (const item of items) this.addParamGroup(item as ParamGroupInput<O>)
+    if (items.every(isTensorLike)) this.#addGroup(items, {})
+    else for (const item of items) this.#addGroup(Reflect.get(Object(item), 'params'), item)
   }
 
-  /** Throws ArgumentError where an option of the group is out of range; see {@link checkOption}. */
+  /** Throws ArgumentError if an option of the group is out of range; see {@link checkOption}. */
   protected abstract checkGroup(group: Required<O>): void
 
   /** One step for one parameter. Runs without recording. */
   protected abstract update(parameter: Tensor, grad: Tensor, group: ParamGroup<O>): void
 
-  private readOptions(options: O): Required<O> {
+  private readOptions(options: object): Required<O> {
     if (typeof options !== 'object' || options === null)
       throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
       if (!known.includes(key)) throw new ArgumentError(`${this.className}: unknown option '${key}'; known are ${known.join(', ')}.`)
-      const fallback = (this.defaults as Record<string, unknown>)[key]
-      if (value !== undefined && typeof value !== typeof fallback)
-        throw new ArgumentError(`${this.className}: option '${key}' must be a ${typeof fallback}, got ${describe(value)}.`)
+      const usual = typeof Reflect.get(this.defaults, key)
+      if (value !== undefined && typeof value !== usual)
+        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${describe(value)}.`)
     }
-    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-    const all = { ...this.defaults, ...given } as Required<O>
+    const all: Required<O> = { ...this.defaults }
+    for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)
     this.checkGroup(all)
     return all
   }
@@ -83,13 +83,19 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     if (!holds) throw new ArgumentError(`${this.className}: option '${name}' must be ${what}, got ${value}.`)
   }
 
-  /** Adds parameters, for instance of layers that are unfrozen later. Throws ArgumentError for a tensor that is no leaf or already in a group. */
+  /** Adds parameters, for example of layers that are unfrozen later. Throws ArgumentError for a tensor that is not a leaf or is already in a group. */
   addParamGroup(input: ParamGroupInput<O>): void {
-    const { params, ...options } = input as unknown as { params: TensorLike | Iterable<TensorLike> }
-    if (params === undefined) throw new ArgumentError(`${this.className}: a parameter group needs 'params', got ${describe(input)}.`)
-    const list = isTensorLike(params) ? [params] : [...params]
-    const known = new Set(this.paramGroups.flatMap((group) => group.params))
-    for (const parameter of list) {
+    this.#addGroup(input.params, input)
+  }
+
+  /** `group`: the options of the group, and perhaps `params` among them. */
+  #addGroup(params: unknown, group: object): void {
+    if (typeof params !== 'object' || params === null || (!isTensorLike(params) && !isIterable(params)))
+      throw new ArgumentError(`${this.className}: a parameter group needs 'params', a parameter or several of them; got ${describe(params)}.`)
+    const options = Object.fromEntries(Object.entries(group).filter(([key]) => key !== 'params'))
+    const known = new Set(this.paramGroups.flatMap((other) => other.params))
+    const tensors: Tensor[] = []
+    for (const parameter of isTensorLike(params) ? [params] : params) {
       if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${describe(parameter)}.`)
       if (!parameter.isLeaf) {
         throw new ArgumentError(
@@ -98,8 +104,10 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
       }
       if (known.has(parameter)) throw new ArgumentError(`${this.className}: a parameter of shape ${formatShape(parameter.shape)} appears twice.`)
       known.add(parameter)
+      tensors.push(parameter)
     }
-    this.paramGroups.push({ ...this.readOptions(options as unknown as O), params: list as Tensor[] } as ParamGroup<O>)
+    // The intersection says what the spread has, but TypeScript does not follow mapped types of a type parameter.
+    this.paramGroups.push({ ...this.readOptions(options), params: tensors } as ParamGroup<O>)
   }
 
   /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
@@ -155,43 +163,44 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     return { state, paramGroups }
   }
 
-  /** Takes over a state dict; tensors are copied. Throws ArgumentError, and changes nothing, where groups or shapes do not fit. */
+  /** Loads a state dict; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
   loadStateDict(dict: OptimizerState): void {
     const where = `${this.className}.loadStateDict`
     const groups = dict.paramGroups
     if (groups.length !== this.paramGroups.length)
       throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()
-    groups.forEach((saved, g) => {
-      const { params } = this.paramGroups[g] as ParamGroup<O>
-      const indices = saved['params'] as readonly number[]
+    for (const [g, { params }] of this.paramGroups.entries()) {
+      const indices = groups[g]?.['params']
+      if (!Array.isArray(indices))
+        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${describe(indices)}.`)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
-      params.forEach((parameter, i) => {
-        const state = dict.state[indices[i] as number]
+      for (const [i, parameter] of params.entries()) {
+        const state = dict.state[Number(indices[i])]
         if (state !== undefined) loaded.set(parameter, copyState(where, state, parameter))
-      })
-    })
+      }
+    }
     this.state.clear()
     for (const [parameter, state] of loaded) this.state.set(parameter, state)
-    groups.forEach((saved, g) => {
-      const { params: _indices, ...options } = saved
-      Object.assign(this.paramGroups[g] as object, options)
-    })
+    for (const [g, group] of this.paramGroups.entries()) {
+      const { params: _indices, ...options } = groups[g] ?? {}
+      Object.assign(group, options)
+    }
   }
 
   toString(): string {
     const groups = this.paramGroups.map(({ params: _params, ...options }, g) => {
-      const lines = Object.keys(options)
-        .sort()
-        .map((key) => `    ${key}: ${String((options as Record<string, unknown>)[key])}`)
+      const lines = Object.entries(options)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, value]) => `    ${key}: ${String(value)}`)
       return [`Parameter Group ${g}`, ...lines].join('\n')
     })
     return `${this.constructor.name} (\n${groups.join('\n\n')}\n)`
   }
 }
 
-/** Zeros for a parameter's state. They outlive the step, so they are real tensors also while compile captures; fake only for a fake parameter. */
+/** Zeros for a parameter's state. They outlive the step, so they are real tensors even while compile captures; fake only for a fake parameter. */
 export function stateZeros(parameter: Tensor): Tensor {
   return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
 }
@@ -214,6 +223,8 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
     return copy
   })
 }
+
+const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value
 
 const describe = (value: unknown): string =>
   value === null

@@ -14,7 +14,7 @@ export interface SGDOptions extends BaseOptions {
   readonly weightDecay?: number
   /** Nesterov's momentum; needs momentum and no dampening. */
   readonly nesterov?: boolean
-  /** Climb instead of descend. */
+  /** Maximize instead of minimize. */
   readonly maximize?: boolean
 }
 
@@ -44,7 +44,7 @@ export class SGD extends Optimizer<SGDOptions> {
         first = true
         return { momentumBuffer: stateZeros(parameter) }
       })
-      // Dampening does not hold for the first gradient.
+      // The first gradient is not dampened.
       add_(mul_(momentumBuffer, momentum), direction, { alpha: first ? 1 : 1 - dampening })
       direction = nesterov ? add(direction, momentumBuffer, { alpha: momentum }) : momentumBuffer
     }

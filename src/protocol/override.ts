@@ -1,8 +1,9 @@
-// The override protocol: before a public function or method of the operator table does anything, an argument that carries the symbol takes the call over.
+// The override protocol: an argument that carries the symbol takes over the call of a public function or method of the operator table.
+import { isPlainObject } from './plainObject.ts'
 import type { TargetFunction } from './target.ts'
 
-/** Key of the method that takes a call over; PyTorch's `__torch_function__`. */
-export const OVERRIDE: unique symbol = Symbol.for('tensorfx.override') as never
+/** Key of the method that takes over a call; PyTorch's `__torch_function__`. */
+export const OVERRIDE: unique symbol = Symbol.for('tensorfx.override')
 
 /** How the user spelled the call: `torch.relu(x)` or `x.relu()`. For a method, `args[0]` is the receiver. */
 export type OverrideKind = 'function' | 'method'
@@ -13,24 +14,16 @@ export interface Override {
 }
 
 function asOverride(value: unknown): Override | null {
-  // A traced value is a callable Proxy, so `typeof` says 'function'.
+  // The typeof a traced value is 'function', as it is a callable Proxy.
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return null
   return typeof (value as Partial<Override>)[OVERRIDE] === 'function' ? (value as Override) : null
 }
 
-/** The first argument that overrides, looking into arrays and plain option objects; null when there is none. */
+/** The first argument that takes over calls; arrays and plain objects are searched too. null if there is none. */
 export function findOverride(args: readonly unknown[]): Override | null {
   for (const arg of args) {
-    const direct = asOverride(arg)
-    if (direct !== null) return direct
-    if (typeof arg !== 'object' || arg === null) continue
-    if (Array.isArray(arg)) {
-      const nested = findOverride(arg)
-      if (nested !== null) return nested
-    } else if (Object.getPrototypeOf(arg) === Object.prototype) {
-      const nested = findOverride(Object.values(arg))
-      if (nested !== null) return nested
-    }
+    const found = asOverride(arg) ?? (Array.isArray(arg) ? findOverride(arg) : isPlainObject(arg) ? findOverride(Object.values(arg)) : null)
+    if (found !== null) return found
   }
   return null
 }

@@ -1,23 +1,31 @@
 // PyTorch's schema language, parsed: `softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor`.
-// The operator table declares its operators in it; argument checks, normalization and printing read the result.
+// The operator table declares its operators in it. Argument checks, normalization and printing read the result; ops/schemaTypes.ts reads the same language
+// at type level.
 import { ArgumentError } from '../errors/index.ts'
+import { camelCase } from './names.ts'
 
-/** Base types that occur in schemas, plus modifiers. `Tensor[]` has list=true; `int?` has optional=true; `Tensor(a!)` has mutated=true. */
+const BASES = ['Tensor', 'Scalar', 'int', 'float', 'bool', 'str', 'ScalarType', 'Generator', 'any'] as const
+
+/** A base type with its modifiers: `Tensor[]` is a list, `int?` is optional, `Tensor(a!)` is mutated. */
 export interface SchemaType {
-  readonly base: 'Tensor' | 'Scalar' | 'int' | 'float' | 'bool' | 'str' | 'ScalarType' | 'Generator' | 'any'
+  readonly base: (typeof BASES)[number]
   readonly list: boolean
   readonly optional: boolean
   readonly mutated: boolean
 }
 
+/** A default value as schemas write it. */
+export type SchemaDefault = number | string | boolean | null | readonly SchemaDefault[]
+
 export interface SchemaArgument {
-  /** camelCase name, as the options object spells it. */
+  /** In camelCase, as the options object spells it. */
   readonly name: string
   readonly type: SchemaType
-  /** Arguments after `*` may only be given in the options object. */
+  /** Whether it comes after `*`: an option, which PyTorch takes by name only. */
   readonly kwargOnly: boolean
   readonly hasDefault: boolean
-  readonly default: unknown
+  /** undefined if there is none. */
+  readonly default: SchemaDefault | undefined
 }
 
 export interface FunctionSchema {
@@ -29,18 +37,16 @@ export interface FunctionSchema {
   readonly text: string
 }
 
-const camel = (name: string): string => name.replace(/_+([a-z0-9])/g, (_, c: string) => c.toUpperCase())
-
 function parseType(text: string, schema: string): SchemaType {
   const match = /^(\w+)(\([^)]*\))?(\[\d*\])?(\?)?$/.exec(text.trim())
   if (match === null) throw new ArgumentError(`parseSchema: cannot read the type '${text}' in '${schema}'.`)
-  const bases = ['Tensor', 'Scalar', 'int', 'float', 'bool', 'str', 'ScalarType', 'Generator', 'any']
-  const name = match[1] === 'SymInt' ? 'int' : (match[1] ?? '')
-  if (!bases.includes(name)) throw new ArgumentError(`parseSchema: unknown type '${text}' in '${schema}'; known are ${bases.join(', ')}.`)
-  return { base: name as SchemaType['base'], list: match[3] !== undefined, optional: match[4] !== undefined, mutated: (match[2] ?? '').includes('!') }
+  const name = match[1] === 'SymInt' ? 'int' : match[1]
+  const base = BASES.find((known) => known === name)
+  if (base === undefined) throw new ArgumentError(`parseSchema: unknown type '${text}' in '${schema}'; known are ${BASES.join(', ')}.`)
+  return { base, list: match[3] !== undefined, optional: match[4] !== undefined, mutated: (match[2] ?? '').includes('!') }
 }
 
-function parseDefault(text: string): unknown {
+function parseDefault(text: string): SchemaDefault {
   if (text === 'None') return null
   if (text === 'True') return true
   if (text === 'False') return false
@@ -74,7 +80,7 @@ function splitTop(text: string): string[] {
   return parts.map((p) => p.trim()).filter((p) => p !== '')
 }
 
-/** Parses one schema. Argument names come out in camelCase. Throws ArgumentError with the text when it cannot be read. */
+/** Parses one schema; argument names come out in camelCase. Throws ArgumentError, with the text, if it cannot be read. */
 export function parseSchema(text: string): FunctionSchema {
   const match = /^(?:\w+::)?(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.+)$/s.exec(text.trim())
   if (match === null) throw new ArgumentError(`parseSchema: expected 'name(arguments) -> returns', got '${text}'.`)
@@ -88,7 +94,7 @@ export function parseSchema(text: string): FunctionSchema {
     const arg = /^(.+?)\s+(\w+)(?:\s*=\s*(.+))?$/s.exec(part)
     if (arg === null) throw new ArgumentError(`parseSchema: cannot read the argument '${part}' in '${text}'.`)
     args.push({
-      name: camel(arg[2] ?? ''),
+      name: camelCase(arg[2] ?? ''),
       type: parseType(arg[1] ?? '', text),
       kwargOnly,
       hasDefault: arg[3] !== undefined,
@@ -98,9 +104,4 @@ export function parseSchema(text: string): FunctionSchema {
   const ret = (match[4] ?? '').trim()
   const returns = (ret.startsWith('(') ? splitTop(ret.slice(1, -1)) : [ret]).map((r) => parseType(r.split(' ')[0] ?? '', text))
   return { name: match[1] ?? '', overload: match[2] ?? '', args, returns, text: text.trim() }
-}
-
-/** The schema's text. */
-export function formatSchema(schema: FunctionSchema): string {
-  return schema.text
 }

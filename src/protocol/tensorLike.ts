@@ -1,15 +1,15 @@
-// Marks by which rooms that know no tensors (module/, fx/) recognise them and the parameters among them.
+// Marks by which rooms that do not import tensors (module/, fx/) recognise them, and the parameters among them.
 
-/** Present (true) on every tensor. */
-export const TENSOR: unique symbol = Symbol.for('tensorfx.tensor') as never
+/** true on every tensor. */
+export const TENSOR: unique symbol = Symbol.for('tensorfx.tensor')
 
-/** Present (true) on the prototype of layers that a Tracer does not look into; the layers of nn/ carry it. */
-export const LEAF_MODULE: unique symbol = Symbol.for('tensorfx.leafModule') as never
+/** true on the prototypes of layers that a Tracer does not look into: those of nn/. */
+export const LEAF_MODULE: unique symbol = Symbol.for('tensorfx.leafModule')
 
-/** On the accessor by which a tracer replaces a tensor of a module: the tensor. */
-export const STANDS_FOR: unique symbol = Symbol.for('tensorfx.standsFor') as never
+/** The tensor, on the accessor by which a tracer replaces a module's tensor. */
+export const STANDS_FOR: unique symbol = Symbol.for('tensorfx.standsFor')
 
-/** What module/ and fx/ use of a tensor. */
+/** The part of a tensor that module/ and fx/ use. */
 export interface TensorLike {
   readonly [TENSOR]: true
   readonly isParameter: boolean
@@ -24,7 +24,7 @@ export function isTensorLike(value: unknown): value is TensorLike {
   return typeof value === 'object' && value !== null && (value as Partial<TensorLike>)[TENSOR] === true
 }
 
-/** Whether `value` is a tensor that a module owns and an optimizer trains; PyTorch's nn.Parameter. */
+/** Whether `value` is a parameter: a tensor that a module owns and an optimizer trains. PyTorch's nn.Parameter. */
 export function isParameter(value: unknown): value is TensorLike {
   return isTensorLike(value) && value.isParameter
 }

@@ -1,15 +1,12 @@
-// The user's source around a line, where it can be read: in Node from the file; in browsers there is none.
-import type { Frame } from './stack.ts'
-
-type ReadFile = (path: string, encoding: 'utf8') => string
+// The user's source around a line. In Node it is read from the file; browsers cannot read it.
+import type { Frame } from './frame.ts'
 
 const cache = new Map<string, readonly string[] | null>()
 
 function linesOf(file: string): readonly string[] | null {
   const known = cache.get(file)
   if (known !== undefined) return known
-  const host = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
-  const fs = host.process?.getBuiltinModule?.('node:fs') as { readFileSync: ReadFile } | undefined
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   let lines: readonly string[] | null = null
   try {
     lines = fs === undefined ? null : fs.readFileSync(file, 'utf8').split('\n')
@@ -20,12 +17,12 @@ function linesOf(file: string): readonly string[] | null {
   return lines
 }
 
-/** The source line of a frame, or null. */
+/** The source line of a frame; null if it cannot be read. */
 export function sourceLine(frame: Frame): string | null {
   return linesOf(frame.file)?.[frame.line - 1] ?? null
 }
 
-/** The lines around a frame with a marker under the column, or null where the source cannot be read. */
+/** The lines around a frame, with a marker under the column; null if the source cannot be read. */
 export function codeFrame(frame: Frame, context = 2): string | null {
   const lines = linesOf(frame.file)
   if (lines === null || frame.line > lines.length) return null

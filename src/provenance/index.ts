@@ -1,3 +1,5 @@
-export { captureStack, CapturedStack, deepenStacks, parseStack, restoreStacks } from './stack.ts'
-export type { Frame } from './stack.ts'
+// Where things happen in the user's program: captured stack traces, their frames, and the source around them.
+export { captureStack, CapturedStack, deepenStacks, restoreStacks } from './stack.ts'
+export { parseStack } from './frame.ts'
+export type { Frame } from './frame.ts'
 export { codeFrame, sourceLine } from './codeFrame.ts'

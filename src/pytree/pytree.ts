@@ -1,6 +1,7 @@
-// A TreeSpec is the shape of a nested value without its leaves. Everything that is not an array, a plain object, a Map or of a registered class
-// is a leaf.
+// Flattening nested values to a list of leaves and a TreeSpec, which is their structure, and rebuilding them. Arrays, plain objects, Maps and instances of
+// registered classes are nested values; everything else is a leaf.
 import { ArgumentError } from '../errors/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import { nodeTypeOf } from './registry.ts'
 import type { PytreeNodeType } from './registry.ts'
 
@@ -8,15 +9,11 @@ import type { PytreeNodeType } from './registry.ts'
 export type TreeSpec =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'array'; readonly children: readonly TreeSpec[] }
-  | { readonly kind: 'object' | 'map'; readonly keys: readonly unknown[]; readonly children: readonly TreeSpec[] }
+  | { readonly kind: 'object'; readonly keys: readonly string[]; readonly children: readonly TreeSpec[] }
+  | { readonly kind: 'map'; readonly keys: readonly unknown[]; readonly children: readonly TreeSpec[] }
   | { readonly kind: 'registered'; readonly type: PytreeNodeType; readonly context: unknown; readonly children: readonly TreeSpec[] }
 
 const LEAF: TreeSpec = { kind: 'leaf' }
-
-function isPlainObject(value: object): value is Record<string, unknown> {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
 
 function visit(value: unknown, leaves: unknown[]): TreeSpec {
   if (typeof value === 'object' && value !== null) {
@@ -48,12 +45,12 @@ export const treeLeaves = (value: unknown): unknown[] => treeFlatten(value).leav
 /** The structure alone. PyTorch's tree_structure. */
 export const treeStructure = (value: unknown): TreeSpec => treeFlatten(value).spec
 
-/** How many leaves a structure has. */
+/** The number of leaves of a structure. */
 export function countLeaves(spec: TreeSpec): number {
   return spec.kind === 'leaf' ? 1 : spec.children.reduce((sum, child) => sum + countLeaves(child), 0)
 }
 
-/** The nested value with these leaves. Throws ArgumentError when their number does not fit. PyTorch's tree_unflatten. */
+/** The nested value with these leaves. Throws ArgumentError if their number is wrong. PyTorch's tree_unflatten. */
 export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unknown {
   const expected = countLeaves(spec)
   if (leaves.length !== expected) {
@@ -68,14 +65,14 @@ export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unkno
     if (s.kind === 'array') return children
     if (s.kind === 'map') return new Map(s.keys.map((key, i): [unknown, unknown] => [key, children[i]]))
     if (s.kind === 'registered') return s.type.unflatten(children, s.context)
-    return Object.fromEntries(s.keys.map((key, i): [string, unknown] => [key as string, children[i]]))
+    return Object.fromEntries(s.keys.map((key, i) => [key, children[i]]))
   }
   return build(spec)
 }
 
 /**
- * The leaves of a value of a known structure; where the structure has a leaf, any value may stand. Throws ArgumentError when the value has
- * another structure. `childrenOf` gives the children of values that only the caller can look into, null for others. PyTorch's tree_flatten_spec.
+ * The leaves of a value with a known structure. Where the structure has a leaf, the value may have anything. Throws ArgumentError if the value has another
+ * structure. `childrenOf` returns the children of values that only the caller can take apart, and null for others. PyTorch's tree_flatten_spec.
  */
 export function treeFlattenSpec(
   value: unknown,
@@ -99,20 +96,20 @@ export function treeFlattenSpec(
   return leaves
 }
 
-/** The direct children of a value when it is of the kind and the keys that `spec` has; null otherwise. */
+/** The direct children of a value; null if its kind or its keys differ from those of `spec`. */
 function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): readonly unknown[] | null {
   if (typeof value !== 'object' || value === null) return null
-  if (spec.kind === 'array') return Array.isArray(value) && value.length === spec.children.length ? (value as readonly unknown[]) : null
+  if (spec.kind === 'array') return Array.isArray(value) && value.length === spec.children.length ? value : null
   if (spec.kind === 'map') {
     const { keys } = spec
-    return value instanceof Map && value.size === keys.length && keys.every((k) => value.has(k)) ? keys.map((k) => value.get(k) as unknown) : null
+    return value instanceof Map && value.size === keys.length && keys.every((k) => value.has(k)) ? keys.map((k) => value.get(k)) : null
   }
   if (spec.kind === 'registered') {
     if (nodeTypeOf(value) !== spec.type) return null
     const { children, context } = spec.type.flatten(value)
     return (spec.type.sameContext ?? Object.is)(context, spec.context) ? children : null
   }
-  const keys = spec.keys as readonly string[]
+  const { keys } = spec
   const same = isPlainObject(value) && Object.keys(value).length === keys.length && keys.every((k) => Object.hasOwn(value, k))
   return same ? keys.map((k) => value[k]) : null
 }
@@ -120,22 +117,23 @@ function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): 
 /** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
   const { leaves, spec } = treeFlatten(value)
-  // Not passed to map itself, which would hand it the position as well.
+  // Not `leaves.map(fn)`, which would also pass the index.
   const mapped = leaves.map((leaf) => fn(leaf))
   return treeUnflatten(mapped, spec)
 }
 
-/** Whether two structures are the same, leaves aside. */
+/** Whether two structures are equal. */
 export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
   if (a === b) return true
   if (a.kind === 'leaf' || b.kind === 'leaf') return a.kind === b.kind
   if (a.kind !== b.kind || a.children.length !== b.children.length) return false
   if ('keys' in a && 'keys' in b && !a.keys.every((key, i) => Object.is(key, b.keys[i]))) return false
   if ('type' in a && 'type' in b && (a.type !== b.type || !(a.type.sameContext ?? Object.is)(a.context, b.context))) return false
-  return a.children.every((child, i) => treeEqual(child, b.children[i] as TreeSpec))
+  const others = b.children
+  return a.children.every((child, i) => others[i] !== undefined && treeEqual(child, others[i]))
 }
 
-/** A structure as text, leaves as stars: `[*, { a: *, b: [*] }]`. */
+/** A structure as text, with leaves as stars: `[*, { a: *, b: [*] }]`. */
 export function treeSpecToString(spec: TreeSpec): string {
   if (spec.kind === 'leaf') return '*'
   const children = spec.children.map(treeSpecToString)

@@ -1,14 +1,14 @@
-// Classes whose instances are nested values rather than leaves, as the program has registered them.
+// Classes that the program has registered, so that their instances are nested values instead of leaves.
 import { ArgumentError } from '../errors/index.ts'
 
-/** How the instances of a class are taken apart and put together. */
+/** How to flatten and unflatten instances of a class. */
 export interface PytreeNodeType {
-  /** For texts of structures. */
+  /** The name of the class in the text of a structure. */
   readonly name: string
-  /** The nested values of an instance, and what else is needed to build it again. */
+  /** The children of an instance, and whatever else is needed to rebuild it. */
   readonly flatten: (value: object) => { readonly children: readonly unknown[]; readonly context: unknown }
   readonly unflatten: (children: readonly unknown[], context: unknown) => unknown
-  /** Whether two contexts mean the same structure. Default: Object.is. */
+  /** Whether two contexts are equal. Default: Object.is. */
   readonly sameContext?: (a: unknown, b: unknown) => boolean
 }
 
@@ -18,8 +18,8 @@ export type PytreeClass<T extends object> = abstract new (...args: never[]) => T
 const types = new Map<object, PytreeNodeType>()
 
 /**
- * Makes the instances of a class nested values; PyTorch's register_pytree_node. Subclasses are not included.
- * Returns a function that takes it back. Throws ArgumentError for a class that is registered already.
+ * Makes the instances of a class, but not of its subclasses, nested values. Returns a function that undoes it. Throws ArgumentError if the class already is a
+ * nested value. PyTorch's register_pytree_node.
  */
 export function registerPytreeNode<T extends object, C = unknown>(
   cls: PytreeClass<T>,
@@ -29,15 +29,15 @@ export function registerPytreeNode<T extends object, C = unknown>(
     readonly sameContext?: (a: C, b: C) => boolean
   },
 ): () => void {
-  const prototype = cls.prototype as object
+  const prototype = cls.prototype
   if (types.has(prototype) || prototype === Object.prototype || prototype === Array.prototype || prototype === Map.prototype) {
-    throw new ArgumentError(`registerPytreeNode: ${cls.name} is a nested value already.`)
+    throw new ArgumentError(`registerPytreeNode: instances of ${cls.name} are already nested values.`)
   }
-  types.set(prototype, { ...(how as unknown as PytreeNodeType), name: cls.name })
+  types.set(prototype, { ...(how as PytreeNodeType), name: cls.name })
   return () => void types.delete(prototype)
 }
 
-/** How to take a value apart; null for a leaf. */
+/** How to flatten a value; null if its class is not registered. */
 export function nodeTypeOf(value: object): PytreeNodeType | null {
-  return types.size === 0 ? null : (types.get(Object.getPrototypeOf(value) as object) ?? null)
+  return types.size === 0 ? null : (types.get(Object.getPrototypeOf(value)) ?? null)
 }

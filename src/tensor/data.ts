@@ -1,13 +1,13 @@
-// What Tensor tells about itself and its data: sizes, values as arrays and numbers, text. Importing this file installs the methods.
-import { ArgumentError } from '../errors/index.ts'
-import { disposeBlock } from '../kernels/index.ts'
-import { readElements, windowOf } from './elements.ts'
-import type { TypedArray } from './elements.ts'
+// Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
+import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
+import type { TypedArray } from '../kernels/index.ts'
+import { elementAt, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
 import { Tensor } from './tensor.ts'
 
-/** Values nested as the tensor's dimensions: a number (boolean for bool) for a scalar, an array of arrays for a matrix. */
+/** Values nested like the tensor's dimensions: a number (boolean for bool) for a scalar, an array of arrays for a matrix. */
 export type NestedArray = number | boolean | readonly NestedArray[]
 
 declare module './tensor.ts' {
@@ -32,23 +32,36 @@ declare module './tensor.ts' {
     elementSize(): number
     /** PyTorch's `repr`. */
     toString(): string
-    /** Gives the memory back now, also that of views on it. Never needed: dead tensors are collected. */
+    /** Frees the memory now, which its views share. Never needed: unreachable tensors are collected. */
     dispose(): void
     [Symbol.dispose](): void
   }
 }
 
-function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, block: number): NestedArray {
-  const one = (i: number): number | boolean => (tensor.dtype === 'bool' ? values[i] !== 0 : (values[i] as number))
-  if (dim === tensor.ndim) return one(start)
-  const size = tensor.shape[dim] as number
-  const step = size === 0 ? 0 : block / size
-  return Array.from({ length: size }, (_, i) =>
-    step === 1 && dim === tensor.ndim - 1 ? one(start + i) : nest(values, tensor, dim + 1, start + i * step, step),
-  )
+/** The `count` elements from `start` on, nested from dimension `dim` on; `values` holds all elements in row-major order. */
+function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, count: number): NestedArray {
+  const size = tensor.shape[dim]
+  if (size === undefined) {
+    const value = elementAt({ data: values, base: 0 }, start)
+    return tensor.dtype === 'bool' ? value !== 0 : value
+  }
+  const step = size === 0 ? 0 : count / size
+  return Array.from({ length: size }, (_, i) => nest(values, tensor, dim + 1, start + i * step, step))
 }
 
-const methods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
+/** The entry of `list` (a shape or strides) at `dim`. Throws ShapeError naming `op`. */
+function along(op: string, list: readonly number[], dim: number): number {
+  const value = list[wrapDim(op, dim, list.length)]
+  if (value === undefined) throw new ShapeError(`${op}: dim ${dim} is out of range for a tensor without dimensions.`)
+  return value
+}
+
+function dispose(this: Tensor): void {
+  if (this.storage !== null) disposeBlock(this.storage.block)
+}
+
+/** Reading and describing tensors. */
+export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
   toArray(this: Tensor): NestedArray {
     return nest(readElements(this), this, 0, 0, this.numel)
   },
@@ -60,38 +73,35 @@ const methods: Record<string | symbol, (this: Tensor, ...args: never[]) => unkno
       throw new ArgumentError(
         `item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
       )
-    const { data, base } = windowOf(this)
-    const value = data[base + this.offset] as number
+    const value = elementAt(windowOf(this), this.offset)
     return this.dtype === 'bool' ? value !== 0 : value
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
-    return dim === undefined ? this.shape : (this.shape[wrapDim('Tensor.size', dim, this.ndim)] as number)
+    return dim === undefined ? this.shape : along('Tensor.size', this.shape, dim)
   },
   dim(this: Tensor): number {
     return this.ndim
   },
   stride(this: Tensor, dim?: number): readonly number[] | number {
-    return dim === undefined ? this.strides : (this.strides[wrapDim('Tensor.stride', dim, this.ndim)] as number)
+    return dim === undefined ? this.strides : along('Tensor.stride', this.strides, dim)
   },
   isContiguous(this: Tensor): boolean {
     return this.contiguousLayout
   },
   isFloatingPoint(this: Tensor): boolean {
-    return this.dtype === 'float32' || this.dtype === 'float64'
+    return dtypeInfo[this.dtype].floating
   },
   elementSize(this: Tensor): number {
-    return this.dtype === 'bool' ? 1 : this.dtype === 'float64' ? 8 : 4
+    return dtypeInfo[this.dtype].size
   },
   toString(this: Tensor): string {
     return formatTensor(this)
   },
-  dispose(this: Tensor): void {
-    if (this.storage !== null) disposeBlock(this.storage.block)
-  },
+  dispose,
   [Symbol.for('nodejs.util.inspect.custom')](this: Tensor): string {
     return formatTensor(this)
   },
-  // Nothing reads data behind the user's back: `x > 0`, `+x` and `${x}` are mistakes.
+  // Data is read only on request: `x > 0`, `+x` and `${x}` are mistakes.
   valueOf(this: Tensor): never {
     throw coercion('used as a number')
   },
@@ -105,9 +115,5 @@ const coercion = (how: string): ArgumentError =>
     `a tensor was ${how}. JavaScript's operators do not work on tensors: write x.gt(0) for x > 0, x.add(y) for x + y, x.item() for the number of a one-element tensor, x.toString() for its text.`,
   )
 
-// Node 20 has Symbol.dispose; browsers that lack it go without `using`.
-if (typeof Symbol.dispose === 'symbol') methods[Symbol.dispose] = methods.dispose as (this: Tensor) => unknown
-
-for (const key of Reflect.ownKeys(methods)) {
-  Object.defineProperty(Tensor.prototype, key, { value: methods[key as string], configurable: true, writable: true })
-}
+// Node 20 has Symbol.dispose; browsers that lack it have no `using`.
+if (typeof Symbol.dispose === 'symbol') dataMethods[Symbol.dispose] = dispose

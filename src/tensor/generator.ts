@@ -1,8 +1,8 @@
-// Random generators: a seed and a counter. A generator makes no numbers itself: each random operator draws (seed, offset) from it and computes
-// Philox4x32-10 on them, so that eager and compiled programs give the same numbers.
+// Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
+// Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
 import { ArgumentError } from '../errors/index.ts'
 
-/** What one random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
+/** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
 export interface RandomDraw {
   readonly seedLo: number
   readonly seedHi: number
@@ -10,7 +10,7 @@ export interface RandomDraw {
   readonly offsetHi: number
 }
 
-/** The state of a generator: enough to repeat its numbers. */
+/** The state of a generator, from which its numbers can be repeated. */
 export interface GeneratorState {
   readonly seed: number
   readonly offset: number
@@ -33,7 +33,7 @@ export class Generator {
     this.#seed = checkCounter('Generator', 'seed', seed)
   }
 
-  /** Starts again from that seed; returns the generator. PyTorch's `manual_seed`. */
+  /** Restarts from a seed; returns the generator. PyTorch's `manual_seed`. */
   manualSeed(seed: number): this {
     this.#seed = checkCounter('manualSeed', 'seed', seed)
     this.#offset = 0
@@ -49,7 +49,7 @@ export class Generator {
     return { seed: this.#seed, offset: this.#offset }
   }
 
-  /** Goes back to a state from {@link getState}; returns the generator. */
+  /** Restores a state from {@link getState}; returns the generator. */
   setState(state: GeneratorState): this {
     const seed = checkCounter('Generator.setState', 'seed', state.seed)
     this.#offset = checkCounter('Generator.setState', 'offset', state.offset)
@@ -57,14 +57,14 @@ export class Generator {
     return this
   }
 
-  /** Numbers for one random operator call; the next call gets others. */
+  /** Seed and offset for one random operator call; each call gets another offset. */
   draw(): RandomDraw {
     const offset = this.#offset++
     return { seedLo: this.#seed | 0, seedHi: Math.floor(this.#seed / TWO_32) | 0, offsetLo: offset | 0, offsetHi: Math.floor(offset / TWO_32) | 0 }
   }
 }
 
-/** The generator of operators that get none. Its seed is random unless manualSeed is called. */
+/** The generator of operators that are not given one. Its seed is random unless manualSeed is called. */
 export const defaultGenerator: Generator = new Generator(Math.floor(Math.random() * TWO_32))
 
 /** Seeds the default generator and returns it. PyTorch's `torch.manual_seed`. */
@@ -77,7 +77,7 @@ export function getRngState(): GeneratorState {
   return defaultGenerator.getState()
 }
 
-/** Puts the default generator back into a state. PyTorch's `torch.set_rng_state`. */
+/** Restores a state of the default generator. PyTorch's `torch.set_rng_state`. */
 export function setRngState(state: GeneratorState): void {
   defaultGenerator.setState(state)
 }
@@ -89,7 +89,7 @@ function mulHi(a: number, b: number): number {
   return (ah * bh + Math.floor(middle / 65536) + Math.floor(low / 65536)) >>> 0
 }
 
-/** Four random 32-bit words: Philox4x32-10 at counter (offset, index, 0). The reference that the kernels must equal. */
+/** Four random 32-bit words: Philox4x32-10 at counter (offset, index, 0). The kernels must compute the same. */
 export function philox(draw: RandomDraw, index: number): [number, number, number, number] {
   let [c0, c1, c2, c3] = [draw.offsetLo >>> 0, draw.offsetHi >>> 0, index >>> 0, 0]
   let [k0, k1] = [draw.seedLo, draw.seedHi]

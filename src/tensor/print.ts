@@ -1,6 +1,6 @@
 // Tensors as text, in PyTorch's format: `tensor([[ 0.1000, -2.0000]])`, four decimals, at most 80 columns, summarized beyond 1000 elements.
 import { dtypeInfo } from '../kernels/index.ts'
-import { windowOf } from './elements.ts'
+import { elementAt, windowOf } from './elements.ts'
 import type { Tensor } from './tensor.ts'
 
 const PRECISION = 4
@@ -8,7 +8,7 @@ const THRESHOLD = 1000
 const EDGE_ITEMS = 3
 const LINE_WIDTH = 80
 
-/** Python's `format(x, '.4f')` and `'.0f'`: halves go to the even digit, where toFixed rounds them up. */
+/** Python's `format(x, '.4f')` and `'.0f'`: halves are rounded to the even digit, whereas toFixed rounds them up. */
 export function pythonFixed(x: number, digits: number): string {
   if (Number.isNaN(x)) return 'nan'
   if (!Number.isFinite(x)) return x > 0 ? 'inf' : '-inf'
@@ -34,7 +34,7 @@ export function pythonExponential(x: number, digits: number): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
-/** Formats all elements alike: as integers, decimals or in scientific notation, padded to one width. */
+/** Formats all elements the same way: as integers, as decimals or in scientific notation, padded to one width. */
 class Formatter {
   width = 1
   readonly #floating: boolean
@@ -80,7 +80,7 @@ class Formatter {
 
 const plain = (tensor: Tensor, value: number): string => (tensor.dtype === 'bool' ? (value !== 0 ? 'True' : 'False') : String(value))
 
-/** The indices of a dimension that are shown; -1 stands for the dots. */
+/** The indices of a dimension that are printed; -1 stands for the ellipsis. */
 function shown(size: number, summarize: boolean): readonly number[] {
   if (!summarize || size <= 2 * EDGE_ITEMS) return Array.from({ length: size }, (_, i) => i)
   return [0, 1, 2, -1, size - 3, size - 2, size - 1]
@@ -88,19 +88,20 @@ function shown(size: number, summarize: boolean): readonly number[] {
 
 function body(tensor: Tensor, indent: number): string {
   const summarize = tensor.numel > THRESHOLD
-  const { data, base } = windowOf(tensor)
-  const at = (position: number): number => data[base + position] as number
+  const window = windowOf(tensor)
+  const at = (position: number): number => elementAt(window, position)
   const values: number[] = []
   const collect = (dim: number, position: number): void => {
-    if (dim === tensor.ndim) values.push(at(position))
-    else for (const i of shown(tensor.shape[dim] as number, summarize)) if (i >= 0) collect(dim + 1, position + i * (tensor.strides[dim] as number))
+    const [size, stride] = [tensor.shape[dim], tensor.strides[dim]]
+    if (size === undefined || stride === undefined) values.push(at(position))
+    else for (const i of shown(size, summarize)) if (i >= 0) collect(dim + 1, position + i * stride)
   }
   collect(0, tensor.offset)
   const formatter = new Formatter(tensor, values)
   const write = (dim: number, position: number, column: number): string => {
-    if (dim === tensor.ndim) return formatter.format(tensor, at(position))
-    const stride = tensor.strides[dim] as number
-    const indices = shown(tensor.shape[dim] as number, summarize)
+    const [size, stride] = [tensor.shape[dim], tensor.strides[dim]]
+    if (size === undefined || stride === undefined) return formatter.format(tensor, at(position))
+    const indices = shown(size, summarize)
     if (dim < tensor.ndim - 1) {
       const parts = indices.map((i) => (i < 0 ? '...' : write(dim + 1, position + i * stride, column + 1)))
       return `[${parts.join(`,${'\n'.repeat(tensor.ndim - dim - 1)}${' '.repeat(column + 1)}`)}]`

@@ -4,7 +4,7 @@ import { ShapeError } from '../errors/index.ts'
 /** Number of elements of a shape; 1 for a scalar. */
 export function numelOf(shape: readonly number[]): number {
   let n = 1
-  for (let i = 0; i < shape.length; i++) n *= shape[i] as number
+  for (const size of shape) n *= size
   return n
 }
 
@@ -14,21 +14,19 @@ export function contiguousStrides(shape: readonly number[]): readonly number[] {
   let step = 1
   for (let i = shape.length - 1; i >= 0; i--) {
     strides[i] = step
-    step *= Math.max(1, shape[i] as number)
+    step *= Math.max(1, shape[i] ?? 1)
   }
   return strides
 }
 
-/** Whether the elements lie row-major without gaps; strides of dimensions of size 1 do not matter. */
+/** Whether the elements are in row-major order without gaps. Strides of dimensions of size 1 do not matter, nor do those of empty tensors. */
 export function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
   let step = 1
   for (let i = shape.length - 1; i >= 0; i--) {
-    const size = shape[i] as number
-    if (size === 0) return true
-    if (size !== 1) {
-      if (strides[i] !== step) return false
-      step *= size
-    }
+    const size = shape[i] ?? 1
+    if (size === 1) continue
+    if (strides[i] !== step) return shape.includes(0)
+    step *= size
   }
   return true
 }
@@ -49,12 +47,12 @@ export function broadcastShapes(op: string, a: readonly number[], b: readonly nu
   const rank = Math.max(a.length, b.length)
   const out = new Array<number>(rank)
   for (let i = 1; i <= rank; i++) {
-    const x = i <= a.length ? (a[a.length - i] as number) : 1
-    const y = i <= b.length ? (b[b.length - i] as number) : 1
+    const x = i <= a.length ? (a[a.length - i] ?? 1) : 1
+    const y = i <= b.length ? (b[b.length - i] ?? 1) : 1
     if (x !== y && x !== 1 && y !== 1) {
       throw new ShapeError(
         `${op}: the shapes ${formatShape(a)} (self) and ${formatShape(b)} (other) do not broadcast: ` +
-          `size ${x} of self must equal size ${y} of other at dimension ${rank - i} (or one of them be 1). Reshape or unsqueeze one of them.`,
+          `size ${x} of self must equal size ${y} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,
       )
     }
     out[rank - i] = x === 1 ? y : x
@@ -62,7 +60,7 @@ export function broadcastShapes(op: string, a: readonly number[], b: readonly nu
   return out
 }
 
-/** A dimension index in 0..rank-1 from one in -rank..rank-1. Throws ShapeError naming `op`. */
+/** Converts a dimension in -rank..rank-1 to one in 0..rank-1. Throws ShapeError naming `op`. */
 export function wrapDim(op: string, dim: number, rank: number): number {
   const bound = Math.max(1, rank)
   if (!Number.isInteger(dim) || dim < -bound || dim >= bound) {

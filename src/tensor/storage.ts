@@ -3,17 +3,19 @@ import { newBlock, readBlock, writeBlock } from '../kernels/index.ts'
 import type { Block } from '../kernels/index.ts'
 
 export class Storage {
+  /** The memory. @internal */
   readonly block: Block
   readonly nbytes: number
-  /** Raised by every write after construction; autograd and compile compare it. PyTorch's version counter. */
+  /** Raised by every write after construction; autograd and compile compare it. PyTorch's version counter. @internal */
   version = 0
 
+  /** @internal */
   constructor(block: Block, nbytes: number) {
     this.block = block
     this.nbytes = nbytes
   }
 
-  /** New memory of that many bytes, not cleared. */
+  /** A new storage of `nbytes` bytes. Its contents are undefined. @internal */
   static allocate(nbytes: number): Storage {
     return new Storage(newBlock(nbytes), nbytes)
   }
@@ -23,7 +25,7 @@ export class Storage {
     return readBlock(this.block, start, end)
   }
 
-  /** Writes bytes from `start` on. Raises no version. */
+  /** Writes bytes from `start` on. It does not raise the version. */
   writeBytes(bytes: Uint8Array, start = 0): void {
     writeBlock(this.block, start, bytes)
   }

@@ -1,10 +1,10 @@
-// Tensor: shape, strides and dtype over a storage. It has no operators of its own: the operator table (ops/) installs them as methods.
+// Tensor: shape, strides and dtype over a storage. It has no operators of its own; the operator table (ops/) adds them as methods.
 //
 // A tensor is in one of three states:
 //   real     storage is set;
-//   pending  storage is null and `pending` says who can compute the data (compile's capture); reading the data asks it;
+//   pending  storage is null and `pending` says who can compute the data (compile's capture), which happens when the data is read;
 //   fake     neither: shape and dtype only (FakeTensorMode, meta functions).
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR } from '../protocol/index.ts'
@@ -16,7 +16,7 @@ export interface Pending {
   materialize(tensor: Tensor): void
 }
 
-/** What autograd hangs on a tensor: the tape node that produced it. The autograd room knows its real type. */
+/** What autograd attaches to a tensor: the node of the tape that produced it. The autograd room knows its real type. */
 export interface GradFn {
   readonly name: string
 }
@@ -37,30 +37,33 @@ export interface Tensor {
 export class Tensor {
   readonly shape: readonly number[]
   readonly strides: readonly number[]
-  /** First element, in elements from the start of the storage. */
+  /** The position of the first element in the storage, in elements. */
   readonly offset: number
   readonly dtype: DType
   /** Number of elements; PyTorch's `numel()` is a property here. */
   readonly numel: number
-  /** Row-major without gaps. */
+  /** Whether the elements are in row-major order without gaps. @internal */
   readonly contiguousLayout: boolean
+  /** The data; null while the tensor is pending, and for a fake one. @internal */
   storage: Storage | null
+  /** What can compute the data of a pending tensor. @internal */
   pending: Pending | null = null
   /** Whether autograd records operators on this tensor. Set it on leaves only, through `requiresGrad_()`. */
   requiresGrad = false
   grad: Tensor | null = null
   gradFn: GradFn | null = null
-  /** Which output of gradFn this tensor is. */
+  /** Which output of gradFn this tensor is. @internal */
   outputNr = 0
-  /** The tensor that this one is a view of, or null. */
+  /** The tensor that this one is a view of, or null. @internal */
   viewBase: Tensor | null = null
   /** Set on parameters (see nn): a leaf that modules own. */
   isParameter = false
-  /** Capture bookkeeping (dynamo): which capture knows this tensor, and under which slot. */
+  /** Which capture of compile knows this tensor. @internal */
   captureStamp = 0
+  /** Under which number that capture knows it. @internal */
   captureSlot = -1
 
-  /** `like`, when given, is a tensor of the same shape and strides: what follows from them is taken from it. */
+  /** `like` is a tensor of the same shape and strides, if there is one: derived properties are copied from it. */
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
     this.shape = shape
     this.dtype = dtype
@@ -83,12 +86,12 @@ export class Tensor {
     this.offset = offset ?? 0
   }
 
-  /** New memory for a contiguous tensor, not cleared. */
+  /** A new contiguous tensor. Its elements are undefined. @internal */
   static empty(shape: readonly number[], dtype: DType): Tensor {
     return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * dtypeInfo[dtype].size))
   }
 
-  /** A fake tensor: no data. */
+  /** A fake tensor: no data. @internal */
   static fake(spec: TensorSpec): Tensor {
     return new Tensor(spec.shape, spec.dtype, null, spec.strides, spec.offset)
   }
@@ -105,14 +108,18 @@ export class Tensor {
     return this.storage === null && this.pending === null
   }
 
-  /** The storage; computes a pending tensor first. Throws ArgumentError for a fake one. */
+  /** The storage; computes a pending tensor first. Throws ArgumentError for a fake one. @internal */
   realize(): Storage {
-    if (this.storage === null) {
-      if (this.pending === null)
-        throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
-      this.pending.materialize(this)
-    }
-    return this.storage as unknown as Storage
+    return this.storage ?? materialize(this)
   }
 }
 Object.defineProperty(Tensor.prototype, TENSOR, { value: true })
+
+function materialize(tensor: Tensor): Storage {
+  if (tensor.pending === null)
+    throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
+  tensor.pending.materialize(tensor)
+  const { storage } = tensor
+  if (storage === null) throw new InternalError('a pending tensor was computed but has no storage')
+  return storage
+}

@@ -48,7 +48,7 @@ describe('reinplace', () => {
     expect(inPlace((x) => torch.asStrided(x.clone(), [3, 2], [1, 1]).add(1), torch.tensor([1, 2, 3, 4])).at(-1)).toContain('torch.add (')
   })
 
-  it('test_reinplace_with_view, of a value that was itself written: what is a view of the result is a view of the input', () => {
+  it('test_reinplace_with_view, of a value that was itself written: a view of the result is a view of the input', () => {
     const later = (x: Tensor): Tensor => {
       const b = x.clone().add(1)
       const view = b.view([-1])
@@ -84,13 +84,13 @@ describe('reinplace', () => {
     inPlace((a) => torch.asStrided(a.clone(), [2, 3], [1, 2]).add(1).contiguous().view([-1]), x)
   })
 
-  it('test_out_node_updated: what is returned is the value that was written', () => {
+  it('test_out_node_updated: the value that was written is returned', () => {
     const gm = reinplace(makeFx((x: Tensor) => [x.clone().mul(2), x.neg()])(torch.ones([2])) as GraphModule, torch.ones([2]))
     expect(String(gm.graph)).toContain('return [clone, neg]')
     expect(values(gm.call(torch.tensor([1, 2])))).toEqual([2, 4, -1, -2])
   })
 
-  it('inputs, parameters and values that stand twice among the arguments are not written', () => {
+  it('inputs, parameters and values that occur twice among the arguments are not written', () => {
     expect(inPlace((x) => x.add(1), torch.ones([2]))).toEqual(['torch.add (%x_1, 1)'])
     expect(
       inPlace(
@@ -123,7 +123,7 @@ describe('reinplace', () => {
     ])
   })
 
-  it('wants a GraphModule', () => {
+  it('needs a GraphModule', () => {
     expect(() => reinplace((() => 1) as never)).toThrow('capture the function with makeFx first')
   })
 })

@@ -1,7 +1,11 @@
 // The engine and the tape: what backward() does, apart from the derivatives of single operators (those are in test/ops).
 import { describe, expect, it } from 'vitest'
-import { AutogradError, Function, attachGradNode, enableGrad, grad, isGradEnabled, noGrad, setGradEnabled, tensor } from 'tensorfx'
+import { AutogradError, enableGrad, isGradEnabled, noGrad, setGradEnabled, torch } from 'tensorfx'
 import type { FunctionContext, Tensor } from 'tensorfx'
+import { attachGradNode } from '../../src/autograd/index.ts'
+
+const { tensor } = torch
+const { Function, grad } = torch.autograd
 
 const leaf = (values: number | number[]): Tensor => tensor(values).requiresGrad_()
 const values = (t: Tensor | null): unknown => t?.toArray()

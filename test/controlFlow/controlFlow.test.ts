@@ -1,11 +1,14 @@
 // Branches and loops as data: what they compute, what graphs hold of them, and that every way of running a graph gives the same.
 import { describe, expect, it } from 'vitest'
-import { FakeTensorMode, compile, cond, fakeLike, fx, map, nn, scan, tensor, torch, whileLoop, withMode } from 'tensorfx'
+import { compile, fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { FakeTensorMode, fakeLike, withMode } from 'tensorfx/dispatch'
 import { GraphModule, Interpreter, MetaTracer, Transformer, symbolicTrace } from 'tensorfx/fx'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { loadGraphModule, saveGraphModule } from 'tensorfx/interop'
 import { makeFx } from 'tensorfx/aot'
+
+const { cond, map, scan, tensor, whileLoop } = torch
 
 const numbers = (value: unknown): number[] =>
   Array.isArray(value) ? (value as unknown[]).flatMap(numbers) : Array.from((value as Tensor).contiguous().toTypedArray(), Number)
@@ -396,7 +399,7 @@ describe('cond', () => {
     const fakes = new FakeTensorMode()
     expect(() => withMode(fakes, () => gm.call(fakeLike(v(1, 2))))).toThrow(/must have the same shapes and dtypes/)
     const constants = symbolicTrace((x: Tensor) =>
-      cond<[], unknown>(
+      cond<unknown>(
         x.sum().gt(0),
         () => 1,
         () => 2,

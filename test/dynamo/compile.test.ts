@@ -38,7 +38,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(fast.graphs()).toHaveLength(1)
   })
 
-  it('a value that is read breaks the graph, and each way on is compiled once', () => {
+  it('a value that is read breaks the graph, and each path after it is compiled once', () => {
     const fast = compile((x: Tensor) => (x.sum().gt(0).item() ? x.mul(2) : x.sub(1)), { backend })
     const plus = torch.ones([3])
     for (let i = 0; i < 3; i++) {
@@ -72,7 +72,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(fast.recompileReasons()[0]).toMatch(/'alpha' of torch.sub was 1, is now 2/)
   })
 
-  it('in-place operators write to the very tensor, and later reads see it', () => {
+  it('in-place operators write to the tensor itself, and later reads see it', () => {
     const buffer = torch.zeros([3])
     const fast = compile(
       (x: Tensor) => {
@@ -195,7 +195,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(fast.graphs().length).toBe(1)
   })
 
-  it('tensors that leave by another way than return', () => {
+  it('tensors that leave a function without being returned', () => {
     const kept: Tensor[] = []
     const fast = compile(
       (x: Tensor) => {
@@ -212,7 +212,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     ])
   })
 
-  it('an exception leaves nothing behind', () => {
+  it('an exception leaves no state behind', () => {
     let fail = true
     const buffer = torch.zeros([2])
     const fast = compile(
@@ -267,7 +267,7 @@ describe('errors and limits', () => {
   it('unknown options and backends', () => {
     expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/unknown option 'fast'/)
     expect(() => compile((x: Tensor) => x, { backend: 'nope' })).toThrow(InvalidBackend)
-    expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/unknown option 'reproLevle'/)
+    expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/no option 'reproLevle'\. The options are reproAfter/)
     expect(() => withConfig({ reproLevel: 9 }, () => 0)).toThrow(/reproLevel must be/)
   })
 

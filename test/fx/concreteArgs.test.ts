@@ -1,9 +1,11 @@
 // concreteArgs: parameters that are fixed, with assertions; PH and nested inputs, with code that takes nested values.
 import { describe, expect, it, vi } from 'vitest'
-import { operator, tensor } from 'tensorfx'
+import { operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { AssertionFailed, CodeGen, Graph, GraphModule, Interpreter, PH, PHWithMeta, PyTreeCodeGen, Transformer, symbolicTrace } from 'tensorfx/fx'
 import { registerPytreeNode } from 'tensorfx/pytree'
+
+const { tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const run = (m: GraphModule, ...args: readonly unknown[]): unknown => (m.forward as (...a: readonly unknown[]) => unknown)(...args)
@@ -244,11 +246,18 @@ describe('code generators of one’s own', () => {
     expect(values(gm.graph.processOutputs(new Interpreter(gm).boxedRun([...gm.graph.processInputs(input)])))).toEqual([3])
   })
 
-  it('test_custom_codegen_with_transformer: a Transformer keeps the code generator', () => {
+  it('test_custom_codegen_with_transformer: what a Transformer makes takes its inputs by the same code generator', () => {
+    class AddToMul extends Transformer {
+      override callMethod(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
+        return super.callMethod(target === 'add' ? 'mul' : target, args, kwargs)
+      }
+    }
     const gm = traced()
-    const transformed = new Transformer(gm).transform()
-    expect(transformed.graph.codegen).toBe(gm.graph.codegen)
-    expect(values(run(transformed, [tensor([1]), tensor([2])]))).toEqual([3])
+    const transformed = new AddToMul(gm).transform()
+    expect(transformed.graph.codegen).toBeInstanceOf(ListCodeGen)
+    expect(transformed.code).toContain('let [a, b] = argsList')
+    const input = [tensor([3]), tensor([4])]
+    expect([values(run(gm, input)), values(run(transformed, input)), values(new Interpreter(transformed).run(input))]).toEqual([[7], [12], [12]])
   })
 
   it('PyTreeCodeGen refuses structures that do not fit', () => {

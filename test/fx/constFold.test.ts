@@ -77,7 +77,7 @@ describe('splitConstSubgraphs', () => {
     expect(folded.hasFoldingBeenRun).toBe(false)
     folded.runFolding()
     expect([...folded.namedParameters()].map(([name]) => name)).toContain('_FX_CONST_FOLDED_ATTRS')
-    expect(() => folded.runFolding()).toThrow('the constants of this module have been computed already')
+    expect(() => folded.runFolding()).toThrow('the constants of this module have already been computed')
   })
 
   it('test_check_skip_folding_quant_dequant_pattern: leaves what it is told to', () => {

@@ -1,9 +1,11 @@
 // What a trace captured from outside, and what it knows of parameters and buffers.
 import { describe, expect, it } from 'vitest'
-import { tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, Tracer, symbolicTrace } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
+
+const { tensor } = torch
 
 const { Module, Parameter } = nn
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)

@@ -1,10 +1,12 @@
 // Copies of GraphModules: what is theirs, and what they share.
 import { describe, expect, it } from 'vitest'
-import { nn, tensor, torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import { splitConstSubgraphs } from 'tensorfx/fx/experimental'
+
+const { tensor } = torch
 
 const values = (t: unknown): unknown => (t as Tensor).toArray()
 

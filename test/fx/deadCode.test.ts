@@ -1,10 +1,13 @@
 // Dead code: what goes, and what stays though nobody uses it. PyTorch's test_dce_pass.
 import { afterEach, describe, expect, it } from 'vitest'
-import { add_, nn, tensor, torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { add_ } from '../../src/ops/index.ts'
 import { Graph, GraphError, GraphModule, _assert, graphFromJson, graphToJson, hasSideEffect, operator, symbolicTrace, wrap } from 'tensorfx/fx'
 import type { Node, Traceable } from 'tensorfx/fx'
 import { CSEPass } from 'tensorfx/fx/passes'
+
+const { tensor } = torch
 
 /** Removes dead code of a traced program, and checks that it computes the same; gives the names of what was removed. */
 function removed(root: Traceable, isImpure?: (node: Node) => boolean): { gone: string[]; gm: GraphModule } {

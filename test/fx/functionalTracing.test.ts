@@ -1,11 +1,13 @@
 // Every function and method of the operator table is one node when it meets a traced value (PyTorch's generated TestFunctionalTracing).
 import { describe, expect, it } from 'vitest'
-import { Tensor, tensor, torch } from 'tensorfx'
+import { Tensor, torch } from 'tensorfx'
 import { GraphModule, Interpreter, Tracer, symbolicTrace, wrap } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
 import { allOps } from '../../src/ops/index.ts'
 import { OVERRIDE, findOverride } from '../../src/protocol/index.ts'
+
+const { tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const run = (m: GraphModule, ...args: readonly unknown[]): unknown => (m.forward as (...a: readonly unknown[]) => unknown)(...args)

@@ -1,9 +1,11 @@
 // Errors that come out of generated code: they say which node was running, where in the user's program it comes from, and in which module, before anything else.
 import { describe, expect, it } from 'vitest'
-import { nn, tensor, torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { originOf, symbolicTrace, wrap } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
+
+const { tensor } = torch
 
 const FX_CALL = "of the traced Module's generated forward function:"
 
@@ -123,7 +125,7 @@ describe('an error in generated code', () => {
       (x: Tensor): Tensor => {
         if (x.shape.length === 1) {
           const error = new Error('mapped')
-          error.stack = `Error: mapped\n    at GraphModule.forward (${at})\n    at GraphModule.forward (/somewhere/dist/fx/graphModule.js:1:1)\n    at f (/other.js:1:1)`
+          error.stack = `Error: mapped\n    at GraphModule.forward (${at})\n    at GraphModule.forward (/somewhere/dist/fx/run/graphModule.js:1:1)\n    at f (/other.js:1:1)`
           throw error
         }
         return x

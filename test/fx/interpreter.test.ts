@@ -1,12 +1,14 @@
 // The Interpreter: results, partial runs, what it keeps and releases, hooks, errors.
 import { describe, expect, it } from 'vitest'
-import { Tensor, tensor, torch } from 'tensorfx'
+import { Tensor, torch } from 'tensorfx'
 import { Graph, GraphModule, Interpreter, Tracer, Transformer, makeProxy, mapArg, nodeOf, symbolicTrace } from 'tensorfx/fx'
-import type { Argument, Node, Proxied, Target } from 'tensorfx/fx'
+import type { Argument, Node, Proxied, Target, TargetFunction } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
 import goldens from '../goldens/fx-extra/interpreter_docs.json' with { type: 'json' }
 import { detInput } from '../helpers/deterministic.ts'
 import { samples } from '../helpers/models.ts'
+
+const { tensor } = torch
 
 const { Module, Parameter } = nn
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
@@ -104,7 +106,7 @@ describe('overriding', () => {
   })
 
   class NegSigmSwap extends Interpreter {
-    override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
+    override callFunction(target: TargetFunction, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
       return target === torch.sigmoid ? torch.neg(...(args as [Tensor])) : super.callFunction(target, args, kwargs)
     }
     override callMethod(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {

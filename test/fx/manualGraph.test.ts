@@ -2,8 +2,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { Graph, GraphError, GraphModule, Slice, mapAggregate, mapArg, symbolicTrace, tuple } from 'tensorfx/fx'
-import type { Argument, Kwargs, Node } from 'tensorfx/fx'
+import { Graph, GraphError, GraphModule, Slice, makeProxy, mapAggregate, mapArg, nodeOf, symbolicTrace, tuple } from 'tensorfx/fx'
+import type { Argument, Kwargs, Node, Proxied } from 'tensorfx/fx'
 import { treeFlatten, treeMap, treeUnflatten } from 'tensorfx/pytree'
 import { readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
@@ -215,7 +215,27 @@ describe('a graph by hand', () => {
     )
   })
 
-  it('test_find_uses, find_nodes: by op and target, in order; kept right when a target changes', () => {
+  it('test_find_uses: the users of a node, each once, in the order of their first use', () => {
+    const graph = new Graph()
+    const x = makeProxy(graph.placeholder('x'))
+    const y = torch.relu(x as unknown as Tensor)
+    const z = operator.add(x, x) as Tensor
+    const u = torch.neg(x as unknown as Tensor)
+    graph.output(nodeOf(y.add(z).add(u) as unknown as Proxied))
+    graph.lint()
+    const names = (node: Node): string[] => [...node.users].map((user) => user.name)
+    expect(names(nodeOf(x))).toEqual(['relu', 'add', 'neg'])
+    expect(names(nodeOf(z as unknown as Proxied))).toEqual(['add_1'])
+    // One of two uses by add goes; a node whose arguments were set comes last.
+    nodeOf(z as unknown as Proxied).args = [nodeOf(y as unknown as Proxied), nodeOf(x)]
+    expect(names(nodeOf(x))).toEqual(['relu', 'neg', 'add'])
+    nodeOf(z as unknown as Proxied).args = [nodeOf(y as unknown as Proxied), 1]
+    expect(names(nodeOf(x))).toEqual(['relu', 'neg'])
+    expect(names(nodeOf(y as unknown as Proxied))).toEqual(['add_1', 'add'])
+    expect(nodeOf(x).users.has(nodeOf(z as unknown as Proxied))).toBe(false)
+  })
+
+  it('find_nodes: by op and target, in order; kept right when a target changes', () => {
     const gm = symbolicTrace((x) => torch.relu(torch.neg(torch.relu(x as Tensor))))
     const found = gm.graph.findNodes({ op: 'call_function', target: torch.relu })
     expect(found.map((n) => n.name)).toEqual(['relu', 'relu_1'])
@@ -445,7 +465,7 @@ describe('a graph by hand', () => {
     const { a, x } = build()
     expect(mapArg([a, [1, { k: a }], new Slice<unknown>(a, null, 2)], () => x)).toEqual([x, [1, { k: x }], new Slice<unknown>(x, null, 2)])
     expect(mapAggregate([1, { k: [2] }], (leaf) => (leaf as number) * 10)).toEqual([10, { k: [20] }])
-    expect(() => mapArg([a], 3 as never)).toThrow('mapArg: expected a function of a node')
+    expect(() => mapArg([a], 3 as never)).toThrow('mapArg: expected a function that takes a node')
   })
 
   it('normalizedArguments gives the call by its schema', () => {

@@ -1,11 +1,14 @@
 // The MetaTracer: shapes of everything are known, so that programs may branch on them.
 import { describe, expect, it } from 'vitest'
-import { FakeTensorMode, fakeLike, ones, tensor, torch, withMode } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { FakeTensorMode, fakeLike, withMode } from 'tensorfx/dispatch'
 import { GraphModule, MetaTracer, isProxy, symbolicTrace } from 'tensorfx/fx'
 import type { Proxied } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
 import { detInit, detInput } from '../helpers/deterministic.ts'
+
+const { ones, tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const run = (m: GraphModule, ...args: readonly unknown[]): unknown => (m.forward as (...a: readonly unknown[]) => unknown)(...args)

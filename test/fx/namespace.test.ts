@@ -1,6 +1,6 @@
 // Unique names, also where the numbers of a base are first counted late.
 import { expect, test } from 'vitest'
-import { Namespace } from '../../src/fx/namespace.ts'
+import { Namespace } from '../../src/fx/graph/namespace.ts'
 
 /** PyTorch's rule, as plainly as it can be written. */
 class Plain {

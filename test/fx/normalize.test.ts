@@ -1,7 +1,8 @@
 // One spelling for each thing: arguments by name, operators as functions, values with types.
 import { describe, expect, it } from 'vitest'
-import { allOps, operator, torch } from 'tensorfx'
+import { operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { allOps } from 'tensorfx/ops'
 import { getSignatureForTorchOp, normalizeFunction, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'

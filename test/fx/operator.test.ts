@@ -1,8 +1,10 @@
 // Python's operators as functions: on numbers, on tensors, and with a number on the left of a tensor.
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, operator, tensor } from 'tensorfx'
+import { ArgumentError, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Slice, symbolicTrace } from 'tensorfx/fx'
+
+const { tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const int = (...data: number[]): Tensor => tensor(data, { dtype: 'int32' })
@@ -86,7 +88,7 @@ describe('operator', () => {
     operator.setitem(object, 'a', 5)
     expect([list, map, object]).toEqual([[1, 5], new Map([['a', 5]]), { a: 5 }])
     expect(() => operator.setitem(list, 2, 0)).toThrow('index 2 is out of range for 2 elements')
-    expect(() => operator.setitem(x, [[0, 1]], 0)).toThrow('a list of positions names no part of the tensor that can be written')
+    expect(() => operator.setitem(x, [[0, 1]], 0)).toThrow('a list of positions does not select a part of the tensor that can be written to')
     expect(() => operator.setitem(3, 0, 0)).toThrow('a value of type number has no elements')
   })
 

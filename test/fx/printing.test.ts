@@ -1,8 +1,9 @@
 // What graphs, nodes and modules print.
 import { inspect } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
-import { allOps, nn, operator, torch } from 'tensorfx'
+import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { allOps } from 'tensorfx/ops'
 import { Graph, GraphModule, Slice, symbolicTrace } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 

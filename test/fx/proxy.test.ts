@@ -1,11 +1,12 @@
 // What traced values do, and where they refuse: each refusal names the user's own line.
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { operator, tensor, torch } from 'tensorfx'
+import { fx, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, TraceError, isProxy, makeProxy, nodeOf, symbolicTrace, tracerOf } from 'tensorfx/fx'
-import { fx } from 'tensorfx'
 import type { Proxied } from 'tensorfx/fx'
+
+const { tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 const run = (m: GraphModule, ...args: readonly unknown[]): unknown => (m.forward as (...a: readonly unknown[]) => unknown)(...args)
@@ -108,7 +109,7 @@ describe('what is refused, with PyTorch’s words and the user’s line', () => 
     ['unpack_star: a rest element', ([_a, ...b]: Tensor[]) => b, ITERATED],
     ['kwargs_of_proxy, test_unpack_dict_better_error: spreading into an object', (x: object) => ({ ...x }), ITERATED],
     ['keys: for … in', (x: object) => Object.keys(x), ITERATED],
-    ['contains: membership', (x: object) => 'a' in x, 'asks what a traced value holds'],
+    ['contains: membership', (x: object) => 'a' in x, 'the properties of a traced value are not known'],
     ['len: a length', (x: Tensor[]) => x.length, "'length' is not supported in symbolic tracing by default"],
     [
       'setitem: assigning an element',

@@ -1,11 +1,13 @@
 // Random programs mean the same eager, traced, traced again, interpreted and transformed, and a trace leaves the program as it was. TENSORFX_FUZZ_RUNS sets how many.
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, Interpreter, MetaTracer, Transformer, symbolicTrace, wrap } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
 import { detInit, detInput } from '../helpers/deterministic.ts'
+
+const { tensor } = torch
 
 const affine = wrap((x: Tensor, options: { scale: number; shift: Tensor }) => x.mul(options.scale).add(options.shift), {
   name: 'test.tracedPrograms.affine',

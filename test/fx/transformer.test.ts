@@ -1,10 +1,12 @@
 // The Transformer: graphs rewritten by interpreting them with traced values.
 import { describe, expect, it } from 'vitest'
-import { tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, NodeSource, Transformer, getGraphProvenanceJson, symbolicTrace } from 'tensorfx/fx'
 import type { Node, Target } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
+
+const { tensor } = torch
 
 const { Module, Parameter } = nn
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)

@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, vi } from 'vitest'
-import { tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as fx from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
+
+const { tensor } = torch
 
 type Verdict = 'recorded' | 'once' | 'refused' | 'unseen'
 interface Row {
@@ -105,7 +107,7 @@ const refused: Readonly<Record<string, string>> = {
   length: "'length' is not supported",
   loop: 'Proxy object cannot be iterated',
   keys: 'the keys of a traced value are not known',
-  in: 'asks what a traced value holds',
+  in: 'the properties of a traced value are not known',
   assign: 'assigning the element [0]',
   'rest-length': 'has no known length',
   arguments: 'declares no parameters and reads `arguments`',

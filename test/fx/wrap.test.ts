@@ -1,9 +1,11 @@
 // wrap: functions that stay one call. autowrap: those of whole objects, patched while a trace runs.
 import { describe, expect, it } from 'vitest'
-import { tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, Tracer, Transformer, len, math, symbolicTrace, wrap } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
+
+const { tensor } = torch
 
 const { Module } = nn
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)

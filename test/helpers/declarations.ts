@@ -21,11 +21,12 @@ export class Declarations {
   readonly #added = new Map<string, string[]>()
   readonly #entries: ReadonlySet<string>
 
-  /** `entries`: the files whose exports are surfaces of their own, relative to `root`. */
-  constructor(root: string, entries: readonly string[]) {
+  /** `entries`: the files whose exports are surfaces of their own, relative to `root`. What files that `isIgnored` names add to classes of others is left out. */
+  constructor(root: string, entries: readonly string[], isIgnored: (path: string) => boolean) {
     this.#root = root
     this.#entries = new Set(entries.map((entry) => resolve(root, entry)))
-    for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) if (name.endsWith('.d.ts')) this.#findAdditions(resolve(root, name))
+    for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' }))
+      if (name.endsWith('.d.ts') && !isIgnored(name)) this.#findAdditions(resolve(root, name))
   }
 
   /** The surface of an entry: a line for each thing, sorted. */
@@ -62,6 +63,8 @@ export class Declarations {
     const later: (() => void)[] = []
     for (const statement of statementsOf(readFileSync(path, 'utf8'))) this.#read(statement, path, file, imports, later)
     for (const step of later) step()
+    // Operators and their options are in the operator table too.
+    if (path.includes('/ops/generated/')) for (const name of file.exports.keys()) file.exports.set(name, { lines: () => [] })
     return file
   }
 

@@ -2,9 +2,11 @@
 //
 //   hash(i, seed)     x = (i + seed * 0x9E3779B9) mod 2^32, then three rounds of xor-shift and multiply
 //   uniform(i, seed)  hash / 2^32 * 2 - 1, in [-1, 1)
-import { noGrad, tensor } from 'tensorfx'
+import { noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import type { Module } from 'tensorfx/nn'
+
+const { tensor } = torch
 
 function hash(i: number, seed: number): number {
   let x = (i + Math.imul(seed, 0x9e3779b9)) >>> 0

@@ -35,7 +35,7 @@ class Net extends nn.Module {
 
 describe('toFolder', () => {
   it('test_to_folder: writes a module that runs by itself and computes the same (difference: folder-of-code)', async () => {
-    if (!existsSync(join(root, 'dist/interop/index.js'))) execFileSync('npm', ['run', 'build'], { cwd: root })
+    if (!existsSync(join(root, 'dist/entries/interop.js'))) execFileSync('npm', ['run', 'build'], { cwd: root })
     const gm = symbolicTrace(new Net())
     gm.eval()
     // What the graph does not refer to comes along.
@@ -143,11 +143,11 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     const taken = symbolicTrace((x: Tensor) => named(x))
     for (const node of taken.graph.findNodes({ op: 'call_function', target: named })) node.rename('other')
     taken.recompile()
-    expect(() => folderFiles(taken)).toThrow("the code calls a function 'nn', which is a name of the file's own")
+    expect(() => folderFiles(taken)).toThrow("the code calls a function 'nn', a name that the file itself uses")
     const plain = symbolicTrace((x: Tensor) => x)
     plain.graph.outputNode().args = [plain.graph.insertingBefore(plain.graph.outputNode(), () => plain.graph.callFunction(() => 1, []))]
     expect(() => folderFiles(plain)).toThrow('anonymous function')
-    expect(() => folderFiles(gm, 'no name')).toThrow("'no name' is no name for a class")
+    expect(() => folderFiles(gm, 'no name')).toThrow("'no name' is not a valid name for a class")
     expect(() => folderFiles({} as GraphModule)).toThrow('the first argument must be a GraphModule')
   })
 })

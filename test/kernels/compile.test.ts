@@ -1,5 +1,5 @@
 // Compiling: the cache, the heap's memory, epilogues inside other people's loops, and the promise about bits.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   allocate,
   at,
@@ -9,7 +9,7 @@ import {
   constant,
   declare,
   forLoop,
-  heapF32,
+  heapView,
   iota,
   cast,
   kernelCacheStats,
@@ -22,8 +22,10 @@ import {
 } from '../../src/kernels/index.ts'
 import type { Expr, Kernel } from '../../src/kernels/index.ts'
 import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
-import { StatementEmitter } from '../../src/kernels/wasm/emit.ts'
-import { MathLibrary, float64Functions } from '../../src/kernels/wasm/mathLibrary.ts'
+import { StatementEmitter, emitKernel } from '../../src/kernels/wasm/emit.ts'
+import { erf } from '../../src/kernels/numbers.ts'
+import { functionsFor } from '../../src/kernels/wasm/operations.ts'
+import type { Val } from '../../src/kernels/wasm/vectorCode.ts'
 import { arrayOf, runWasm } from './harness.ts'
 
 const [out, a] = [bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32')]
@@ -35,10 +37,10 @@ const pointwise = (value: (x: Expr) => Expr): Kernel => {
 
 test('a kernel runs on the heap, and an equal one is not compiled again', () => {
   const [x, y] = [allocate(40), allocate(40)]
-  for (let k = 0; k < 10; k++) heapF32()[x / 4 + k] = k
+  for (let k = 0; k < 10; k++) heapView('float32')[x / 4 + k] = k
   const kernel = compileKernel(pointwise((v) => call('mul', v, constant('float32', 3))))
   kernel.run(y, x, 10)
-  expect(Array.from(heapF32().subarray(y / 4, y / 4 + 10))).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
+  expect(Array.from(heapView('float32').subarray(y / 4, y / 4 + 10))).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
   const { compiled } = kernelCacheStats()
   expect(compileKernel(pointwise((v) => call('mul', v, constant('float32', 3))))).toBe(kernel)
   expect(kernelCacheStats().compiled).toBe(compiled)
@@ -57,6 +59,39 @@ test('the bits of an element do not depend on its place: four vectors, one vecto
   }
 })
 
+describe('vectors in flight', () => {
+  /** How often the module stores a whole vector: once for each vector in flight, and once in the loop of single vectors. */
+  const stores = (body: (x: Expr, i: ReturnType<typeof loopVar>) => ReturnType<typeof store>, extent: number | typeof n = n): number => {
+    const i = loopVar('i', extent)
+    const kernel: Kernel = { name: 'k', params: [out, a, n], body: [forLoop(i, 'simd', [body(load(a, at([i, 1])), i)])] }
+    // v128.store, with the alignment of an element.
+    return emitKernel(kernel).reduce((count, byte, k, bytes) => count + Number(byte === 0xfd && bytes[k + 1] === 11 && bytes[k + 2] === 2), 0)
+  }
+  const exps = (count: number) => (x: Expr, i: ReturnType<typeof loopVar>) => {
+    let value = x
+    for (let k = 0; k < count; k++) value = call('exp', value)
+    return store(out, at([i, 1]), value)
+  }
+
+  test('are four where loads are plain and the chain is short', () => {
+    expect(stores(exps(0))).toBe(5)
+    expect(stores(exps(4))).toBe(5)
+    expect(stores(exps(5))).toBe(1)
+    expect(stores((x, i) => store(out, at([i, 1]), call('add', x, load(a, at()))))).toBe(5)
+  })
+
+  test('are one where loads are strided, gathered or masked', () => {
+    expect(stores((_, i) => store(out, at([i, 1]), load(a, at([i, 2]))))).toBe(1)
+    const index = (i: ReturnType<typeof loopVar>) => ({ base: 0, terms: [], dynamic: [{ value: iota(i), stride: 1 }] })
+    expect(stores((_, i) => store(out, at([i, 1]), load(a, index(i))))).toBe(1)
+    expect(stores((_, i) => store(out, at([i, 1]), load(a, at([i, 1]), call('lt', iota(i), constant('int32', 5)))))).toBe(1)
+  })
+
+  test('are no more than a loop of known length fills', () => {
+    expect([stores(exps(0), 3), stores(exps(0), 4), stores(exps(0), 15), stores(exps(0), 16)]).toEqual([0, 1, 1, 5])
+  })
+})
+
 test('erf of float64 is right to 1e-14', () => {
   // Values from tables to 16 digits.
   for (const [x, value] of [
@@ -67,7 +102,7 @@ test('erf of float64 is right to 1e-14', () => {
     [3.5, 0.9999992569016276],
     [-1, -0.8427007929497149],
   ] as const) {
-    expect(Math.abs((float64Functions['erf'] as (x: number) => number)(x) - value)).toBeLessThan(1e-14)
+    expect(Math.abs(erf(x) - value)).toBeLessThan(1e-14)
   }
 })
 
@@ -84,10 +119,10 @@ for (const wide of [true, false]) {
     ]
     const m = new ModuleBuilder()
     m.importMemory()
-    const library = new MathLibrary(m, body)
+    const functions = functionsFor(m, body)
     const f = m.function(['i32', 'i32', 'i32', 'i32', 'f32'], [], 'run')
-    const emitter = new StatementEmitter(library, f, [out, bias], body)
-    const vectors = [f.local('v128'), f.local('v128')].slice(0, wide ? 2 : 1)
+    const emitter = new StatementEmitter(functions, f, [out, bias], body)
+    const vectors: Val = wide ? [f.local('v128'), f.local('v128')] : [f.local('v128')]
     for (const v of vectors) {
       f.get(4)
       f.op('f32x4.splat')

@@ -24,7 +24,8 @@ import {
   store,
 } from '../../src/kernels/loopIr.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
-import type { Combine, Expr, Index, Kernel, LoopVar, Param, ScalarOp, Stmt } from '../../src/kernels/loopIr.ts'
+import type { Combine, Expr, Index, Kernel, LoopVar, Param, Stmt } from '../../src/kernels/loopIr.ts'
+import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
 import { arrayOf, runBoth } from './harness.ts'
 import type { Args } from './harness.ts'
 

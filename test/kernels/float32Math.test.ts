@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { at, bufferParam, call, forLoop, load, loopVar, sizeParam, store } from '../../src/kernels/loopIr.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
-import type { Kernel, ScalarOp } from '../../src/kernels/loopIr.ts'
-import { scalarOperation } from '../../src/kernels/reference.ts'
+import type { Kernel } from '../../src/kernels/loopIr.ts'
+import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
+import { scalarOperation } from '../../src/kernels/scalarOps.ts'
 import { arrayOf, maxUlps, runWasm } from './harness.ts'
 
 const UNARY: readonly ScalarOp[] = ['neg', 'abs', 'sign', 'floor', 'ceil', 'round', 'trunc', 'sqrt', 'rsqrt', 'reciprocal']

@@ -1,23 +1,22 @@
 // Runs a kernel as WebAssembly on a memory of its own, next to the reference interpreter.
 import { dtypeInfo } from '../../src/kernels/dtype.ts'
-import type { DType } from '../../src/kernels/dtype.ts'
+import type { DType, TypedArray } from '../../src/kernels/dtype.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
 import { runReference } from '../../src/kernels/reference.ts'
-import type { BufferData } from '../../src/kernels/reference.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
-import { float64Functions } from '../../src/kernels/wasm/mathLibrary.ts'
+import { hostFunctions } from '../../src/kernels/wasm/operations.ts'
 
-export type Args = Readonly<Record<string, BufferData | number>>
+export type Args = Readonly<Record<string, TypedArray | number>>
 
-export const arrayOf = (dtype: DType, values: number | readonly number[]): BufferData => {
+export const arrayOf = (dtype: DType, values: number | readonly number[]): TypedArray => {
   const Type = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype]
   return typeof values === 'number' ? new Type(values) : Type.from(values as number[])
 }
 
 /** Runs the module; returns copies of the buffers afterwards. Throws when a byte outside the buffers changed. */
-export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, BufferData> {
-  const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as BufferData] as const)
+export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, TypedArray> {
+  const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as TypedArray] as const)
   const memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(buffers.reduce((n, [, data]) => n + data.byteLength + 64, 4096) / 65536) })
   new Uint8Array(memory.buffer).fill(0xa5)
   let top = 1024
@@ -29,12 +28,12 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
   }
   const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm as BufferSource), {
     env: { memory },
-    math: float64Functions as Record<string, (a: number, b: number) => number>,
+    math: hostFunctions,
   })
   const run = instance.exports['run'] as (...args: number[]) => void
   run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))))
   const bytes = new Uint8Array(memory.buffer)
-  const result: Record<string, BufferData> = {}
+  const result: Record<string, TypedArray> = {}
   for (const [name, data] of buffers) {
     const start = places.get(name) as number
     const dtype = (kernel.params.find((p) => p.name === name) as { dtype: DType }).dtype
@@ -52,14 +51,14 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
 }
 
 /** Runs the reference interpreter; returns copies of the buffers afterwards. */
-export function runOracle(kernel: Kernel, args: Args): Record<string, BufferData> {
+export function runOracle(kernel: Kernel, args: Args): Record<string, TypedArray> {
   const copies = Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeof value === 'number' ? value : value.slice()]))
   runReference(kernel, copies)
-  return Object.fromEntries(Object.entries(copies).filter((entry) => typeof entry[1] !== 'number')) as Record<string, BufferData>
+  return Object.fromEntries(Object.entries(copies).filter((entry) => typeof entry[1] !== 'number')) as Record<string, TypedArray>
 }
 
 /** Verifies the kernel, runs it both ways and returns both results. */
-export function runBoth(kernel: Kernel, args: Args): { readonly wasm: Record<string, BufferData>; readonly oracle: Record<string, BufferData> } {
+export function runBoth(kernel: Kernel, args: Args): { readonly wasm: Record<string, TypedArray>; readonly oracle: Record<string, TypedArray> } {
   verifyKernel(kernel)
   return { wasm: runWasm(kernel, args), oracle: runOracle(kernel, args) }
 }

@@ -2,12 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { tensor } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MultiheadAttention } from 'tensorfx/nn'
 import type { AttentionCallOptions } from 'tensorfx/nn'
 import { detInit, detInput } from '../helpers/deterministic.ts'
 import { expectClose, fromStored } from '../ops/goldens.ts'
+
+const { tensor } = torch
 
 type Stored = Parameters<typeof fromStored>[0]
 interface ModuleCase {
@@ -76,7 +78,7 @@ describe('attention', () => {
     values(b).forEach((v, i) => expect(v).toBeCloseTo(values(a)[i] as number, 5))
   })
 
-  test('pays no attention to padding', () => {
+  test('ignores padding', () => {
     const padding = tensor([
       [false, false, true, false],
       [false, false, false, true],

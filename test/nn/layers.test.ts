@@ -1,10 +1,12 @@
 // Layers one by one: text, parameters, behaviour in training and evaluation, options and their errors.
 import { describe, expect, test } from 'vitest'
-import { ArgumentError, ShapeError, manualSeed, noGrad, ones, randn, tensor, zeros } from 'tensorfx'
+import { ArgumentError, ShapeError, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as nn from 'tensorfx/nn'
 import { LEAF_MODULE } from '../../src/protocol/index.ts'
 import { detInput } from '../helpers/deterministic.ts'
+
+const { manualSeed, ones, randn, tensor, zeros } = torch
 
 const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
 const mean = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0) / v.length
@@ -227,7 +229,7 @@ describe('the layers compute their functions', () => {
 })
 
 describe('options', () => {
-  test('that nobody knows are errors', () => {
+  test('that do not exist are errors', () => {
     expect(() => new nn.Linear(1, 2, { biass: false } as never)).toThrow(/unknown option 'biass'; known are bias, dtype/)
     expect(() => new nn.Conv2d(1, 2, 3, 1, { stride: 2 })).toThrow(/'stride' was given twice/)
     expect(() => new nn.Flatten(1, -1, 3 as never)).toThrow(ArgumentError)
@@ -242,7 +244,9 @@ describe('options', () => {
     expect(() => new nn.Dropout(2)).toThrow(/nn\.Dropout: p must be a probability/)
     expect(() => new nn.GroupNorm(3, 4)).toThrow(/divisible by numGroups/)
     expect(() => new nn.Embedding(4, 2, { paddingIdx: 4 })).toThrow(/paddingIdx must be between -4 and 3/)
-    expect(() => new (nn.Softmax as unknown as new () => nn.Softmax)()).toThrow(/along which dimension/)
+    expect(() => new (nn.Softmax as unknown as new () => nn.Softmax)()).toThrow(
+      /nn\.Softmax: dim must be an integer, got null\. Give the dimension: new nn\.Softmax\(-1\)\./,
+    )
   })
 
   test('of dtype hold for all parameters', () => {

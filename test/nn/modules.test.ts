@@ -1,9 +1,11 @@
 // Models of layers: containers, names, state dicts, train and eval, gradients, clipping.
 import { describe, expect, test } from 'vitest'
-import { manualSeed, ones, tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as nn from 'tensorfx/nn'
 import { samples } from '../helpers/models.ts'
+
+const { manualSeed, ones, tensor } = torch
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).contiguous().toTypedArray(), Number)
 
@@ -20,7 +22,7 @@ describe('Sequential', () => {
     expect(() => net.at(3)).toThrow(/out of range/)
   })
 
-  test('refuses what is no module and names of its own methods', () => {
+  test('refuses values that are not modules, and names of its own methods', () => {
     expect(() => new nn.Sequential(3 as never)).toThrow(/must be a Module/)
     expect(() => new nn.Sequential({ forward: new nn.ReLU() })).toThrow(/'forward' is taken/)
   })
@@ -52,7 +54,7 @@ describe('ModuleDict', () => {
     expect(dict.get('a').outFeatures).toBe(2)
     expect(dict.delete('b')).toBe(true)
     expect(dict.size).toBe(1)
-    expect(() => dict.get('c')).toThrow(/there are a/)
+    expect(() => dict.get('c')).toThrow(/no module 'c'\. The modules are a\./)
     expect(() => dict.set('training', new nn.Linear(1, 1))).toThrow(/taken/)
   })
 })
@@ -132,7 +134,7 @@ describe('clipping gradients', () => {
     expect(values(parameters[1]?.grad)[0]).toBeCloseTo(0.8, 4)
   })
 
-  test('knows other norms and refuses norms that are none', () => {
+  test('takes other norms, and refuses values that are not norms', () => {
     expect(nn.utils.clipGradNorm_(withGrads([3, -1], [-4]), 100, { normType: Infinity }).item()).toBe(4)
     expect(nn.utils.clipGradNorm_(withGrads([3, -1], [-4]), 100, { normType: 1 }).item()).toBe(8)
     expect(nn.utils.clipGradNorm_(withGrads([1, -2]), 100, { normType: 3 }).item()).toBeCloseTo(9 ** (1 / 3), 5)

@@ -1,12 +1,15 @@
 // Layers under fx and fake tensors: call_module nodes when they are leaves, PyTorch's functions when a tracer looks inside.
 import { expect, test } from 'vitest'
-import { FakeTensorMode, fakeLike, noGrad, ones, torch, withMode } from 'tensorfx'
+import { noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { FakeTensorMode, fakeLike, withMode } from 'tensorfx/dispatch'
 import { GraphModule, Tracer, symbolicTrace } from 'tensorfx/fx'
 import { fuse } from 'tensorfx/fx/experimental'
 import * as nn from 'tensorfx/nn'
 import { detInit, detInput } from '../helpers/deterministic.ts'
 import { samples } from '../helpers/models.ts'
+
+const { ones } = torch
 
 const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
 const call = (m: nn.Module, ...args: readonly unknown[]): Tensor =>
@@ -85,7 +88,7 @@ test('models are built and run on fake tensors', () => {
   })
 })
 
-test('torch.nn and torch.optim are the rooms', () => {
+test('torch.nn and torch.optim are the modules of the subpaths', () => {
   expect(torch.nn.Linear).toBe(nn.Linear)
   expect(torch.nn.functional.relu).toBe(nn.F.relu)
   expect(typeof torch.optim.SGD).toBe('function')

@@ -1,9 +1,11 @@
 // PyTorch's outputs and gradients for pointwise operators, reductions, views and joins. Each line is the golden's own Python, in TypeScript.
 import { test } from 'vitest'
-import * as ops from 'tensorfx'
-import { tensor, torch } from 'tensorfx'
+import * as ops from '../../src/ops/index.ts'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { checkGolden } from './goldens.ts'
+
+const { tensor } = torch
 
 const F = torch.nn.functional
 type Outputs = Tensor | readonly Tensor[]

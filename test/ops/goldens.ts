@@ -2,8 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { tensor } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+
+const { tensor } = torch
 
 interface StoredTensor {
   readonly shape: readonly number[]

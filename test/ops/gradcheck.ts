@@ -1,7 +1,10 @@
 // Gradients against finite differences, in float64.
 import { expect } from 'vitest'
-import { enableGrad, grad, noGrad, tensor } from 'tensorfx'
+import { enableGrad, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+
+const { tensor } = torch
+const { grad } = torch.autograd
 
 const STEP = 1e-5
 

@@ -1,6 +1,8 @@
 // Bad arguments of the operators of linalg/ and nn/: the message names the operator, the argument and the shapes.
 import { describe, expect, it } from 'vitest'
-import { tensor, torch, zeros } from 'tensorfx'
+import { torch } from 'tensorfx'
+
+const { tensor, zeros } = torch
 
 const F = torch.nn.functional
 const z = (...shape: number[]) => zeros(shape)

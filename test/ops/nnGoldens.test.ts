@@ -1,8 +1,10 @@
 // The operators of neural networks against PyTorch's numbers, outputs and gradients.
 import { describe, it } from 'vitest'
-import { sigmoid, softmax, tensor, torch } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { checkGolden, deterministic } from './goldens.ts'
+
+const { sigmoid, softmax, tensor } = torch
 
 const F = torch.nn.functional
 type Inputs = Record<string, Tensor>

@@ -1,11 +1,13 @@
 // Random operators: Philox itself, the statistics of what is drawn, and that a seed repeats the numbers.
 import { describe, expect, it } from 'vitest'
-import { Generator, getRngState, manualSeed, rand, randint, randn, randperm, setRngState, tensor, torch, zeros } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { philox } from '../../src/tensor/generator.ts'
-import { opOf } from '../../src/ops/defineOp.ts'
+import { opOf } from 'tensorfx/ops'
 import type { OpDef } from '../../src/dispatch/index.ts'
 import { philoxNormal, philoxUniform } from '../../src/ops/philox.ts'
+
+const { Generator, getRngState, manualSeed, rand, randint, randn, randperm, setRngState, tensor, zeros } = torch
 
 const numbers = (t: Tensor): number[] => Array.from(t.toTypedArray() as ArrayLike<number>, Number)
 const mean = (values: number[]): number => values.reduce((a, b) => a + b, 0) / values.length

@@ -1,13 +1,14 @@
 // Views share memory; reshaping copies only where it must; joining and splitting; indexing by tensors.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  ArgumentError,
-  DTypeError,
-  ShapeError,
+import { ArgumentError, DTypeError, ShapeError, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { expand, slice, view } from '../../src/ops/index.ts'
+import type { SliceLike } from '../../src/ops/index.ts'
+
+const {
   arange,
   cat,
-  expand,
   flatten,
   gather,
   indexSelect,
@@ -17,17 +18,13 @@ import {
   reshape,
   scatterAdd,
   select,
-  slice,
   split,
   stack,
   tensor,
-  torch,
   transpose,
   unbind,
-  view,
   zeros,
-} from 'tensorfx'
-import type { SliceLike, Tensor } from 'tensorfx'
+} = torch
 
 const int = (data: number[] | number[][]): Tensor => tensor(data, { dtype: 'int32' })
 

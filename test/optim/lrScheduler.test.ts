@@ -1,8 +1,10 @@
 // Learning-rate schedules.
 import { expect, test } from 'vitest'
-import { tensor } from 'tensorfx'
+import { torch } from 'tensorfx'
 import { CosineAnnealingLR, LambdaLR, SGD, StepLR } from 'tensorfx/optim'
 import type { LRScheduler } from 'tensorfx/optim'
+
+const { tensor } = torch
 
 const parameter = (): ReturnType<typeof tensor> => tensor([1]).requiresGrad_()
 const optimizer = (): SGD => new SGD([{ params: [parameter()] }, { params: [parameter()], lr: 0.5 }], { lr: 1 })
@@ -43,7 +45,7 @@ test('LambdaLR takes one function, or one for each group', () => {
   ])
 })
 
-test('the optimizer steps with the present rate', () => {
+test('the optimizer steps with the current rate', () => {
   const p = parameter()
   const sgd = new SGD([p], { lr: 1 })
   const schedule = new StepLR(sgd, 1, { gamma: 0.5 })
@@ -56,7 +58,7 @@ test('the optimizer steps with the present rate', () => {
   expect([step(), step(), step()]).toEqual([0, -0.5, -0.75])
 })
 
-test('a schedule goes on from its state dict, and a second one from the first rates', () => {
+test('a schedule continues from its state dict, and a second one from the first rates', () => {
   const first = new StepLR(optimizer(), 2)
   rates(first, 3)
   const sgd = optimizer()

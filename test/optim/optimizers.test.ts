@@ -2,12 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { RecordMode, manualSeed, tensor, torch, withMode } from 'tensorfx'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { RecordMode, withMode } from 'tensorfx/dispatch'
 import * as nn from 'tensorfx/nn'
 import { Adam, AdamW, SGD } from 'tensorfx/optim'
 import type { Optimizer } from 'tensorfx/optim'
 import { detInput } from '../helpers/deterministic.ts'
+
+const { manualSeed, tensor } = torch
 
 interface Trajectory {
   readonly name: string
@@ -46,7 +49,7 @@ test.each(Object.keys(make))('%s takes the steps of PyTorch', (name) => {
   golden.trajectory.forEach((row, step) => row.forEach((want, i) => expect(got[step]?.[i], `step ${step}, element ${i}`).toBeCloseTo(want, 5)))
 })
 
-test('Adam with weight decay differs from AdamW: the one adds it to the gradient, the other shrinks the parameter', () => {
+test('Adam with weight decay differs from AdamW: Adam adds it to the gradient, AdamW shrinks the parameter', () => {
   const options = { lr: 0.1, weightDecay: 0.5 }
   const [a, b] = [start(), start()]
   const [x, y] = [steps(a, new Adam([a], options), 1), steps(b, new AdamW([b], options), 1)]
@@ -56,7 +59,7 @@ test('Adam with weight decay differs from AdamW: the one adds it to the gradient
   y[0]?.forEach((v, i) => expect(Math.abs(v - (before[i] as number) * (1 - 0.05))).toBeCloseTo(0.1, 4))
 })
 
-test('SGD damps all gradients but the first, and maximize climbs', () => {
+test('SGD damps all gradients but the first, and maximize goes uphill', () => {
   const parameter = tensor([1]).requiresGrad_()
   const optimizer = new SGD([parameter], { lr: 1, momentum: 0.5, dampening: 0.5 })
   const step = (): number => {
@@ -154,7 +157,7 @@ describe('zeroGrad and step', () => {
 })
 
 describe('state dicts', () => {
-  test.each(['optim_SGD_mom_wd', 'optim_AdamW', 'optim_Adam_amsgrad'])('%s goes on where it was saved', (name) => {
+  test.each(['optim_SGD_mom_wd', 'optim_AdamW', 'optim_Adam_amsgrad'])('%s continues where it was saved', (name) => {
     const optimizerOf = make[name] as (p: Tensor) => Optimizer
     const a = start()
     const first = optimizerOf(a)

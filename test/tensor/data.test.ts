@@ -1,9 +1,11 @@
 // Values in and out of tensors; what JavaScript's operators do to them.
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { arange, tensor, zeros } from 'tensorfx'
+import { torch } from 'tensorfx'
 import { ArgumentError, ShapeError } from '../../src/errors/index.ts'
-import { Tensor } from '../../src/tensor/index.ts'
+import { Tensor, tensorFromBytes } from '../../src/tensor/index.ts'
+
+const { arange, tensor, zeros } = torch
 
 describe('tensor()', () => {
   test('numbers become float32, booleans bool, typed arrays keep their type', () => {
@@ -71,7 +73,51 @@ describe('reading', () => {
     expect([x.size(), x.size(0), x.size(-1), x.dim(), x.ndim, x.numel]).toEqual([[2, 3], 2, 3, 2, 2, 6])
     expect([x.stride(), x.stride(0), x.t().stride(0)]).toEqual([[3, 1], 3, 1])
     expect(() => x.size(2)).toThrow(ShapeError)
+    expect(() => x.size(2)).toThrow('Tensor.size: dim 2 is out of range for a tensor of 2 dimensions; expected -2 to 1.')
+    expect(() => x.stride(-3)).toThrow('Tensor.stride: dim -3 is out of range for a tensor of 2 dimensions; expected -2 to 1.')
+    expect(() => x.size(0.5)).toThrow('Tensor.size: dim 0.5 is out of range')
     expect([x.isContiguous(), x.t().isContiguous(), x.elementSize()]).toEqual([true, false, 4])
+  })
+  test('a tensor without dimensions has no sizes', () => {
+    const x = tensor(3)
+    expect([x.size(), x.stride(), x.dim()]).toEqual([[], [], 0])
+    for (const dim of [0, -1]) expect(() => x.size(dim)).toThrow(`Tensor.size: dim ${dim} is out of range for a tensor without dimensions.`)
+    expect(() => x.stride(1)).toThrow('Tensor.stride: dim 1 is out of range for a tensor of 0 dimensions; expected -1 to 0.')
+  })
+  test('each dtype has its element size', () => {
+    const of = (dtype: 'float32' | 'float64' | 'int32' | 'bool'): [number, boolean] => {
+      const x = zeros([1], { dtype })
+      return [x.elementSize(), x.isFloatingPoint()]
+    }
+    expect([of('float32'), of('float64'), of('int32'), of('bool')]).toEqual([
+      [4, true],
+      [8, true],
+      [4, false],
+      [1, false],
+    ])
+  })
+  test('a pending tensor is computed when its data is read', () => {
+    const [lazy, broken] = [Tensor.fake({ shape: [2], dtype: 'float32' }), Tensor.fake({ shape: [2], dtype: 'float32' })]
+    lazy.pending = {
+      materialize: (t) => {
+        t.storage = tensor([3, 4]).storage
+      },
+    }
+    expect(lazy.isFake).toBe(false)
+    expect(lazy.toArray()).toEqual([3, 4])
+    broken.pending = { materialize: () => {} }
+    expect(() => broken.toArray()).toThrow('a pending tensor was computed but has no storage')
+  })
+  test('views of one storage see the same data, each with its offset and strides', () => {
+    const x = arange(12).view(3, 4)
+    const window = x.narrow(1, 1, 2).narrow(0, 1, 2)
+    expect([window.offset, window.strides, window.contiguousLayout]).toEqual([5, [4, 1], false])
+    expect(window.toArray()).toEqual([
+      [5, 6],
+      [9, 10],
+    ])
+    expect(window.t().toTypedArray()).toEqual(Float32Array.of(5, 9, 6, 10))
+    expect(x.narrow(0, 1, 1).contiguousLayout).toBe(true)
   })
   test('a fake tensor has no data', () => {
     const fake = Tensor.fake({ shape: [2], dtype: 'float32' })
@@ -80,10 +126,56 @@ describe('reading', () => {
   })
   test('a disposed tensor says so, and frees its memory', () => {
     const x = zeros([4])
+    const address = x.storage?.block.ptr
     x.dispose()
     x.dispose()
-    expect(() => x.toArray()).toThrow(/given back with dispose/)
-    expect(() => x.add(1)).toThrow(/given back with dispose/)
+    // The next tensor of that size gets the memory, and only that one.
+    const next = [zeros([4]), zeros([4])]
+    expect(next.map((t) => t.storage?.block.ptr === address)).toEqual([true, false])
+    Tensor.fake({ shape: [2], dtype: 'float32' }).dispose()
+    expect(() => x.toArray()).toThrow(/this tensor has been disposed, so its data is gone/)
+    expect(() => x.add(1)).toThrow(/this tensor has been disposed, so its data is gone/)
+    expect(() => x.storage?.readBytes()).toThrow(/this tensor has been disposed/)
+    const y = zeros([4])
+    y[Symbol.dispose]()
+    expect(() => y.toArray()).toThrow(/this tensor has been disposed/)
+  })
+})
+
+describe('bytes', () => {
+  const bytes = new Uint8Array(Float32Array.of(1, 2, 3, 4, 5).buffer)
+  test('become a tensor with the strides that are given', () => {
+    expect(tensorFromBytes(bytes, [5], 'float32').toArray()).toEqual([1, 2, 3, 4, 5])
+    expect(tensorFromBytes(bytes, [2, 2], 'float32', [1, 3]).toArray()).toEqual([
+      [1, 4],
+      [2, 5],
+    ])
+    expect(tensorFromBytes(bytes, [3, 2], 'float32', [0, 1]).toArray()).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 2],
+    ])
+    expect(tensorFromBytes(new Uint8Array(0), [2, 0], 'float64').toArray()).toEqual([[], []])
+  })
+  test('must be enough for the shape', () => {
+    expect(() => tensorFromBytes(bytes, [6], 'float32')).toThrow(ArgumentError)
+    expect(() => tensorFromBytes(bytes, [2, 2], 'float32', [1, 4])).toThrow(
+      'tensorFromBytes: a float32 tensor of shape [2, 2] and strides [1, 4] needs 24 bytes, got 20.',
+    )
+    expect(() => tensorFromBytes(bytes, [], 'float64')).not.toThrow()
+    expect(() => tensorFromBytes(new Uint8Array(7), [], 'float64')).toThrow('needs 8 bytes, got 7')
+  })
+})
+
+describe('storage', () => {
+  test('is read and written in bytes, from and to a position', () => {
+    const { storage } = tensor(Int32Array.of(1, 2, 3))
+    expect([...(storage?.readBytes() ?? [])]).toEqual([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])
+    expect([...(storage?.readBytes(4, 6) ?? [])]).toEqual([2, 0])
+    const x = zeros([2], { dtype: 'int32' })
+    x.storage?.writeBytes(Uint8Array.of(7, 1), 4)
+    expect(x.toArray()).toEqual([0, 263])
+    expect(x.storage?.version).toBe(0)
   })
 })
 
@@ -98,6 +190,12 @@ describe('coercing a tensor throws and names the fix', () => {
   ])('%s', (_, coerce) => {
     expect(coerce).toThrow(ArgumentError)
     expect(coerce).toThrow(/x\.gt\(0\).*x\.item\(\)/)
+  })
+  test('the message says how it was used', () => {
+    expect(() => x.valueOf()).toThrow(/^a tensor was used as a number\./)
+    expect(() => +(x as unknown as number)).toThrow(/^a tensor was used as a number\./)
+    expect(() => `${x as unknown as string}`).toThrow(/^a tensor was put into a string\./)
+    expect(() => (x as unknown as number) + 1).toThrow(/^a tensor was used in an expression\./)
   })
   test('inspecting is no coercion', () => {
     expect(inspect(x)).toBe('tensor([1.])')

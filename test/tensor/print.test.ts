@@ -1,8 +1,10 @@
 // Tensors as text. The expected strings are PyTorch's own.
 import { describe, expect, test } from 'vitest'
-import { arange, full, tensor, zeros } from 'tensorfx'
+import { torch } from 'tensorfx'
 import { pythonExponential, pythonFixed } from '../../src/tensor/print.ts'
 import { Tensor } from '../../src/tensor/index.ts'
+
+const { arange, full, tensor, zeros } = torch
 
 describe('a tensor prints as in PyTorch', () => {
   test('decimals are padded to one width', () => {
@@ -61,8 +63,48 @@ describe('a tensor prints as in PyTorch', () => {
   test('requires_grad is told', () => {
     expect(tensor([1, 2], { requiresGrad: true }).toString()).toBe('tensor([1., 2.], requires_grad=True)')
   })
+  test('gradients and parameters are told', () => {
+    const x = tensor([1, 2], { requiresGrad: true })
+    expect(x.mul(2).toString()).toBe('tensor([2., 4.], grad_fn=<MulBackward0>)')
+    x.isParameter = true
+    expect(x.toString()).toBe('Parameter containing:\ntensor([1., 2.], requires_grad=True)')
+    expect(arange(2).mul(0).add(0.5).to('float64').toString()).toBe('tensor([0.5000, 0.5000], dtype=torch.float64)')
+  })
+  test('what follows the elements goes to a line of its own beyond 80 columns', () => {
+    const suffix = 'dtype=torch.float64'
+    const line = (count: number): string => `tensor([${Array.from({ length: count }, (_, i) => `${i}.`).join(', ')}]`
+    expect(arange(10, { dtype: 'float64' }).toString()).toBe(`${line(10)}, ${suffix})`)
+    // 54 columns, and 21 for the suffix with its comma.
+    const wide = tensor([111.5, 222.5, 333.5, 444.5, 555.5, 666.5], { dtype: 'float64' })
+    const text = '[111.5000, 222.5000, 333.5000, 444.5000, 555.5000, 666.5000]'
+    expect(wide.toString()).toBe(`tensor(${text},\n       ${suffix})`)
+    expect(tensor([1000, 22, 333, 4444, 5555, 66666, 77777], { dtype: 'int32' }).toString()).toBe(
+      'tensor([ 1000,    22,   333,  4444,  5555, 66666, 77777], dtype=torch.int32)',
+    )
+    expect(tensor([1111111, 2222222, 3333333, 4444444, 5555555], { dtype: 'int32' }).toString()).toBe(
+      'tensor([1111111, 2222222, 3333333, 4444444, 5555555], dtype=torch.int32)',
+    )
+    expect(tensor([11111111, 2222222, 3333333, 4444444, 5555555], { dtype: 'int32' }).toString()).toBe(
+      'tensor([11111111,  2222222,  3333333,  4444444,  5555555], dtype=torch.int32)',
+    )
+  })
+  test('the scientific notation begins where PyTorch begins it', () => {
+    // A ratio of more than 1000, values above 1e8, values below 1e-4.
+    expect(tensor([1, 1000.5]).toString()).toBe('tensor([1.0000e+00, 1.0005e+03])')
+    expect(tensor([1.5, 1500]).toString()).toBe('tensor([   1.5000, 1500.0000])')
+    expect(tensor([1, 1001]).toString()).toBe('tensor([1.0000e+00, 1.0010e+03])')
+    expect(tensor([-1001, 1]).toString()).toBe('tensor([-1.0010e+03,  1.0000e+00])')
+    expect(tensor([1e8]).toString()).toBe('tensor([100000000.])')
+    expect(tensor([2e8]).toString()).toBe('tensor([2.0000e+08])')
+    expect(tensor([2e-4]).toString()).toBe('tensor([0.0002])')
+    expect(tensor([9e-5]).toString()).toBe('tensor([9.0000e-05])')
+    expect(zeros([2]).toString()).toBe('tensor([0., 0.])')
+    expect(tensor([NaN]).toString()).toBe('tensor([nan])')
+  })
   test('a fake tensor shows its shape', () => {
     expect(Tensor.fake({ shape: [2, 3], dtype: 'float32' }).toString()).toBe('FakeTensor(..., size=(2, 3))')
+    expect(Tensor.fake({ shape: [2], dtype: 'bool' }).toString()).toBe('FakeTensor(..., size=(2,), dtype=torch.bool)')
+    expect(zeros([0, 1], { dtype: 'bool' }).toString()).toBe('tensor([], size=(0, 1), dtype=torch.bool)')
   })
 })
 
@@ -74,9 +116,20 @@ describe('numbers are formatted as Python does', () => {
     expect(pythonFixed(0.03125, 4)).toBe('0.0312')
     expect(pythonFixed(0.09375, 4)).toBe('0.0938')
     expect(pythonFixed(-0.00001, 4)).toBe('-0.0000')
+    expect(pythonFixed(-2.5, 0)).toBe('-2')
+    expect(pythonFixed(-0, 1)).toBe('-0.0')
+    // Near a half, but not one.
+    expect(pythonFixed(0.15, 1)).toBe('0.1')
+    expect(pythonFixed(2.51, 0)).toBe('3')
+    expect(pythonFixed(12.55, 1)).toBe('12.6')
+    expect([Infinity, -Infinity, NaN].map((x) => pythonFixed(x, 4))).toEqual(['inf', '-inf', 'nan'])
   })
   test('exponents have two digits', () => {
     expect(pythonExponential(1234.5678, 4)).toBe('1.2346e+03')
     expect(pythonExponential(1e-100, 4)).toBe('1.0000e-100')
+    expect(pythonExponential(1e100, 4)).toBe('1.0000e+100')
+    expect(pythonExponential(-0, 4)).toBe('-0.0000e+00')
+    expect(pythonExponential(-2.5, 4)).toBe('-2.5000e+00')
+    expect([Infinity, -Infinity, NaN].map((x) => pythonExponential(x, 4))).toEqual(['inf', '-inf', 'nan'])
   })
 })

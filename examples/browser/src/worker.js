@@ -1,5 +1,4 @@
-// Stands for the child process: judges the minifier's candidates.
-import 'tensorfx'
+// The worker that judges the minifier's candidates, as a child process does in Node.
 import { serveWorker, setLogSink } from 'tensorfx/debug'
 
 setLogSink(() => {})

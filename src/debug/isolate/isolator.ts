@@ -1,5 +1,5 @@
-// Judges candidates outside this process (a child process in Node, a worker in browsers), so that a trap, an endless loop or exhausted memory is
-// an observation and not the end. One helper serves many queries; it is replaced only when it dies or hangs.
+// Judges candidates outside this process (in a child process in Node, a worker in browsers), so that a trap, an endless loop or exhausted memory does
+// not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { QueryEncoder } from './protocol.ts'
@@ -8,7 +8,7 @@ import type { Answer, Query } from './protocol.ts'
 /** A running helper: a child process or worker. */
 export interface Helper {
   post(query: Query): void
-  /** `onDeath` gets the reason when the helper is gone without having been killed. */
+  /** `onDeath` gets the reason if the helper ends without having been killed. */
   listen(onAnswer: (answer: Answer) => void, onDeath: (reason: string) => void): void
   kill(): void
 }
@@ -20,7 +20,7 @@ export interface IsolatorOptions {
   readonly timeoutMs?: number
   /** Modules that register the backend and custom functions; the helper imports them. */
   readonly imports?: readonly string[]
-  /** A death or a hang of the helper is the failure that is hunted, not an unrelated one. Default false. */
+  /** A death or a hang of the helper counts as the failure, not as an unrelated one. Default false. */
   readonly deathFails?: boolean
 }
 

@@ -1,10 +1,10 @@
-// The isolated process in Node: a forked child that runs `child.ts`.
+// The isolated process in Node: a forked child that runs `src/entries/debugChild.ts`.
 import type { Helper, StartHelper } from './isolator.ts'
 import type { Answer } from './protocol.ts'
 import { nodeModule } from '../node.ts'
 
-/** Where the child's script lies; tests that run from the sources point it at the built file. */
-export const childEntry: { url: string } = { url: new URL('./child.js', import.meta.url).href }
+/** The child's script. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. */
+export const childEntry: { url: string } = { url: new URL('../../entries/debugChild.js', import.meta.url).href }
 
 /** Starts a child process. Null where there are none (browsers). */
 export function nodeHelper(): StartHelper | null {
@@ -17,7 +17,7 @@ export function nodeHelper(): StartHelper | null {
       execArgv: [],
       env: childEnv(),
     })
-    // A forgotten helper must not keep the program alive.
+    // A helper that was not closed must not keep the program alive.
     child.unref()
     child.channel?.unref()
     return {
@@ -40,7 +40,7 @@ export function nodeHelper(): StartHelper | null {
   }
 }
 
-/** The child judges; it must not dump repros of its own. */
+/** The child only judges, so it must not write repros. */
 function childEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('TENSORFX_REPRO')))
 }

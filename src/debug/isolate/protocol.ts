@@ -1,6 +1,7 @@
-// What an isolated process or worker is asked and answers.
+// The messages to and from an isolated process or worker.
 import { GraphModule, graphFromJson, graphToJson } from '../../fx/index.ts'
 import type { GraphJson } from '../../fx/index.ts'
+import { present } from '../../errors/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { checkFailureSpec, judge } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
@@ -25,7 +26,7 @@ export interface Answer {
   readonly outcome: Outcome
 }
 
-/** Encodes queries for one isolated process, which remembers the inputs that it has seen. */
+/** Encodes queries for one isolated process, which keeps the inputs that it has got. */
 export class QueryEncoder {
   readonly #sent = new Map<unknown, number>()
   #next = 0
@@ -42,9 +43,7 @@ export class QueryEncoder {
     })
     const attributes = new Map<string, PlainValue>()
     for (const node of gm.graph.findNodes({ op: 'get_attr' })) {
-      const path = node.target as string
-      const value = path.split('.').reduce<unknown>((object, key) => (object as Record<string, unknown>)[key], gm)
-      attributes.set(path, toPlain(value, path))
+      if (node.op === 'get_attr') attributes.set(node.target, toPlain(gm.attribute(node.target), node.target))
     }
     return { id: this.#next++, graph: graphToJson(gm.graph), attributes: [...attributes], inputs: ids, data, spec, imports }
   }
@@ -60,7 +59,7 @@ export class QueryServer {
       for (const url of query.imports) await import(/* @vite-ignore */ url)
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
       const gm = new GraphModule(root, graphFromJson(query.graph))
-      const inputs = query.inputs.map((id) => fromPlain(this.#inputs.get(id) as PlainValue))
+      const inputs = query.inputs.map((id) => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
       return { id: query.id, outcome: judge(gm, inputs, checkFailureSpec(query.spec)) }
     } catch (error) {
       return { id: query.id, outcome: { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) } }
@@ -68,14 +67,14 @@ export class QueryServer {
   }
 }
 
-/** Whether a graph can be judged elsewhere: flat operator calls with named functions, inputs that are tensors or numbers. Returns why not, or null. */
+/** Why a graph cannot be judged elsewhere; null if it can: it only calls named functions, and its inputs are tensors or numbers. */
 export function whyNotShippable(gm: GraphModule, inputs: readonly unknown[]): string | null {
   if (inputs.some((i) => !(i instanceof Tensor) && typeof i !== 'number')) return 'an input is neither a tensor nor a number'
   if (gm.graph.findNodes({ op: 'call_module' }).length > 0) return 'the graph calls modules'
   try {
     graphToJson(gm.graph)
   } catch (error) {
-    return (error as Error).message
+    return error instanceof Error ? error.message : String(error)
   }
   return null
 }

@@ -1,4 +1,4 @@
-// Entry of the isolated worker in browsers: `new Worker(new URL('tensorfx/debug/worker', …))`, or import `serveWorker` in a worker of your own.
+// The isolated worker in browsers: a script that calls `serveWorker`, and the helper that talks to it.
 import { QueryServer } from './protocol.ts'
 import type { Answer, Query } from './protocol.ts'
 import type { Helper, StartHelper } from './isolator.ts'

@@ -1,40 +1,36 @@
-// splitConstSubgraphs: what depends on parameters and constants only is computed once, before the first run. PyTorch's torch.fx.experimental.const_fold.
-import { Module } from '../../module/index.ts'
+// splitConstSubgraphs: constant folding. The part of a graph that depends only on parameters and constants is computed once, before the first run. PyTorch's
+// torch.fx.experimental.const_fold.
+import { InternalError } from '../../errors/index.ts'
+import { Module, setAttribute } from '../../module/index.ts'
+import { replaced } from '../../pipeline/index.ts'
+import type { Pass } from '../../pipeline/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
-import { GraphError } from '../errors.ts'
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import type { Node } from '../node.ts'
+import { GraphError } from '../graph/errors.ts'
+import { Graph } from '../graph/graph.ts'
+import { referringNodes } from '../graph/lint.ts'
+import { Node } from '../graph/node.ts'
+import { copyable } from '../run/attributes.ts'
+import { GraphModule } from '../run/graphModule.ts'
 import { inlineModule, splitModule } from '../passes/splitModule.ts'
-import { symbolicTrace } from '../symbolicTrace.ts'
+import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
-/** What folding needs of a tensor. */
-interface Foldable {
-  readonly requiresGrad: boolean
-  detach(): Foldable
-  clone(): Foldable
-  asParameter(requiresGrad: boolean): unknown
-}
-
-/** Several folded values: `folded[0]`, `folded[1]`, … are its parameters. */
+/** Several folded values, as parameters named `0`, `1`, … */
 class FoldedParameters extends Module {
   constructor(parameters: readonly unknown[]) {
     super()
-    parameters.forEach((parameter, i) => {
-      ;(this as unknown as Record<string, unknown>)[i] = parameter
-    })
+    for (const [i, parameter] of parameters.entries()) setAttribute(this, String(i), parameter)
   }
 
   override forward(): never {
-    throw new GraphError('folded parameters are not called')
+    throw new GraphError('FoldedParameters only holds folded values; it cannot be called.')
   }
 }
 
-/** A module whose constant part is computed at its first run, or by `runFolding()`, and kept as a parameter. PyTorch's FoldedGraphModule. */
+/** A module whose constant part is computed at its first run, or by `runFolding()`, and then kept as a parameter. PyTorch's FoldedGraphModule. */
 export class FoldedGraphModule extends GraphModule {
-  /** What computes the constants; null when there were none. */
+  /** The module that computes the constants; null if there are none. */
   readonly constSubgraphModule: GraphModule | null
-  /** The attribute that holds them; null when there were none. */
+  /** The name of the attribute that holds them; null if there are none. */
   readonly fxConstFoldedAttrsName: string | null
   hasFoldingBeenRun = false
 
@@ -44,7 +40,7 @@ export class FoldedGraphModule extends GraphModule {
     this.fxConstFoldedAttrsName = attrsName
   }
 
-  // eslint-disable-next-line typescript/no-explicit-any -- as GraphModule's
+  // eslint-disable-next-line typescript/no-explicit-any -- as in GraphModule
   override forward(...args: any[]): any {
     if (!this.hasFoldingBeenRun) this.runFolding()
     return super.forward(...args)
@@ -54,26 +50,24 @@ export class FoldedGraphModule extends GraphModule {
     return new FoldedGraphModule(new GraphModule({}, new Graph(), this.className), new Graph())
   }
 
-  /** Computes the constants now. It can run once. */
+  /** Computes the constants now. Throws GraphError if that has been done already. */
   runFolding(): void {
     if (this.constSubgraphModule === null || this.fxConstFoldedAttrsName === null) return
-    if (this.hasFoldingBeenRun) throw new GraphError('runFolding: the constants of this module have been computed already.')
-    const values = this.constSubgraphModule.call() as unknown
+    if (this.hasFoldingBeenRun) throw new GraphError('runFolding: the constants of this module have already been computed.')
+    const values: unknown = this.constSubgraphModule.call()
     const folded = Array.isArray(values) ? new FoldedParameters(values.map(asParameter)) : asParameter(values)
-    ;(this as unknown as Record<string, unknown>)[this.fxConstFoldedAttrsName] = folded
+    setAttribute(this, this.fxConstFoldedAttrsName, folded)
     this.hasFoldingBeenRun = true
   }
 }
 
 function asParameter(value: unknown): unknown {
-  if (!isTensorLike(value)) return value
-  const tensor = value as unknown as Foldable
-  return tensor.detach().clone().asParameter(tensor.requiresGrad)
+  return isTensorLike(value) ? copyable(value).detach().clone().asParameter(value.requiresGrad) : value
 }
 
 /**
- * Splits off what depends on attributes only. `skipFolding` keeps a node (and what depends on it) in the graph. Nodes with side effects and random ones
- * are never folded. The model is not changed. PyTorch's split_const_subgraphs.
+ * Splits off the part of a model that depends only on attributes, to be computed once. Nodes for which `skipFolding` returns true, and what depends on them, stay. Nodes
+ * with side effects and random nodes are never folded. The model does not change. PyTorch's split_const_subgraphs.
  */
 export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => boolean = () => false): FoldedGraphModule {
   const traced = model instanceof GraphModule ? model : symbolicTrace(model)
@@ -86,12 +80,14 @@ export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => 
   }
   if (![...constant].some((node) => node.op !== 'get_attr')) return new FoldedGraphModule(traced, traced.graph.deepCopy())
   const split = splitModule(traced, (node) => (constant.has(node) ? 0 : 1))
-  const call = split.graph.findNodes({ op: 'call_module', target: 'submod_0' })[0] as Node
-  const constGm = withAttributes(split.attribute('submod_0') as GraphModule, call, split)
+  const [call] = split.graph.findNodes({ op: 'call_module', target: 'submod_0' })
+  const part = split.attribute('submod_0')
+  if (call === undefined || !(part instanceof GraphModule)) throw new InternalError('splitModule made no module for the constant part')
+  const constGm = withAttributes(part, call, split)
   const name = freshName(traced, '_FX_CONST_FOLDED_ATTRS')
-  ;(split as unknown as Record<string, unknown>)[name] = null
+  setAttribute(split, name, null)
   const folded = split.graph.insertingBefore(call, () => split.graph.getAttr(name))
-  folded.meta = { ...call.meta }
+  folded.copyMeta(call)
   call.replaceAllUsesWith(folded)
   split.graph.eraseNode(call)
   const rest = split.graph.findNodes({ op: 'call_module', target: 'submod_1' })[0]
@@ -101,30 +97,40 @@ export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => 
   return new FoldedGraphModule(split, split.graph, constGm, name)
 }
 
-/** A module's call may depend on its mode (dropout) or on state that it changes (batch norm); a layer in training that has parameters only does not. */
+/** {@link splitConstSubgraphs} as a pass. It changes nothing if nothing can be folded. */
+export const foldConstants: Pass<GraphModule> = {
+  name: 'foldConstants',
+  run: (gm) => {
+    const folded = splitConstSubgraphs(gm)
+    return folded.constSubgraphModule === null ? false : replaced(folded)
+  },
+}
+
+/** Whether a node gives the same value every time. In training mode, a module with buffers (batch norm) or without parameters (dropout) may not. */
 function isFoldable(gm: GraphModule, node: Node): boolean {
   if (node.op !== 'call_module') return true
-  const module = gm.attribute(node.target as string)
+  const module = gm.attribute(node.target)
   return module instanceof Module && (!module.training || ([...module.parameters()].length > 0 && [...module.buffers()].length === 0))
 }
 
-/** The constant part as a module of its own, which reads its attributes itself instead of taking them as arguments. */
+/** The constant part as a module that reads its attributes itself instead of getting them as arguments. */
 function withAttributes(part: GraphModule, call: Node, split: GraphModule): GraphModule {
   const { graph } = part
-  // Its module does not have what it is going to read.
+  // The module that owns the graph does not have these attributes.
   graph.owningModule = null
-  graph.findNodes({ op: 'placeholder' }).forEach((placeholder, i) => {
-    const source = call.args[i] as Node
-    const read = graph.insertingBefore(placeholder, () => graph.getAttr(source.target as string))
-    read.meta = { ...placeholder.meta }
+  for (const [i, placeholder] of graph.findNodes({ op: 'placeholder' }).entries()) {
+    const source = call.args[i]
+    if (!(source instanceof Node) || source.op !== 'get_attr') throw new InternalError(`input ${i} of the constant part is not an attribute`)
+    const read = graph.insertingBefore(placeholder, () => graph.getAttr(source.target))
+    read.copyMeta(placeholder)
     placeholder.replaceAllUsesWith(read)
     graph.eraseNode(placeholder)
-  })
-  const paths = [...graph.nodes].filter((n) => n.op === 'get_attr' || n.op === 'call_module').map((n) => n.target as string)
+  }
+  const paths = [...referringNodes(graph)].map((node) => node.target)
   return new GraphModule(Object.fromEntries(paths.map((path) => [path, part.attribute(path) ?? split.attribute(path)])), graph)
 }
 
-/** The name, with a number behind it where the module has such an attribute. */
+/** The name, with a number appended if the module already has such an attribute. */
 function freshName(gm: GraphModule, base: string): string {
   let name = base
   for (let i = 0; gm.attribute(name) !== undefined; i++) name = `${base}_${i}`

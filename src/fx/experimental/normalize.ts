@@ -1,18 +1,17 @@
-// Graphs with one spelling for each thing: arguments by name, operators as functions, values with types. PyTorch's torch.fx.experimental.normalize and
-// schema_type_annotation.
+// Normal forms of graphs: arguments by name, operators as functions, and types for values. PyTorch's torch.fx.experimental.normalize and schema_type_annotation.
 import { isTensorLike, targetInfo } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
-import type { GraphModule } from '../graphModule.ts'
-import type { Node, Target } from '../node.ts'
-import { operator } from '../operator.ts'
-import { normalizeFunction } from '../operatorSchemas.ts'
-import type { NormalizeOptions } from '../operatorSchemas.ts'
-import { isProxy, nodeOf } from '../proxy.ts'
-import { Transformer } from '../transformer.ts'
+import type { GraphModule } from '../run/graphModule.ts'
+import type { Node, Target } from '../graph/node.ts'
+import { operator } from '../graph/operator.ts'
+import { normalizeFunction } from '../graph/operatorSchemas.ts'
+import type { NormalizeOptions } from '../graph/operatorSchemas.ts'
+import { isProxy, nodeOf } from '../values/proxy.ts'
+import { Transformer } from '../trace/transformer.ts'
 
 /**
- * Writes the arguments of functions that have a schema by name, defaults included: `new NormalizeArgs(gm).transform()`. With `onlyKwargs: false`
- * required arguments stay positional. Types and meta are kept. PyTorch's NormalizeArgs.
+ * Passes all arguments of functions that have a schema by name, including defaults: `new NormalizeArgs(gm).transform()`. With `onlyKwargs: false`, required arguments
+ * stay positional. Types and meta are kept. PyTorch's NormalizeArgs.
  */
 export class NormalizeArgs extends Transformer {
   readonly #options: NormalizeOptions
@@ -40,7 +39,7 @@ export class NormalizeArgs extends Transformer {
 
 const TENSOR_TYPE = 'torch.Tensor'
 
-/** Notes the type of values as far as schemas and attributes tell it; types that are known stay. PyTorch's AnnotateTypesWithSchema. */
+/** Sets the types of nodes that schemas and attributes determine. Nodes that have a type keep it. PyTorch's AnnotateTypesWithSchema. */
 export class AnnotateTypesWithSchema extends Transformer {
   override runNode(node: Node): unknown {
     const value = super.runNode(node)
@@ -49,7 +48,7 @@ export class AnnotateTypesWithSchema extends Transformer {
   }
 
   #typeOf(node: Node): string | null {
-    if (node.op === 'get_attr') return isTensorLike(this.fetchAttr(node.target as string)) ? TENSOR_TYPE : null
+    if (node.op === 'get_attr') return isTensorLike(this.fetchAttr(node.target)) ? TENSOR_TYPE : null
     const returns = node.op === 'call_function' ? (targetInfo(node.target)?.schema?.returns ?? []) : []
     return returns.length === 1 && returns[0]?.base === 'Tensor' && !returns[0].list ? TENSOR_TYPE : null
   }
@@ -57,7 +56,7 @@ export class AnnotateTypesWithSchema extends Transformer {
 
 type BinaryName = 'add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge'
 
-/** Operators by the name of the function and the method that compute the same. */
+/** Operators by the name of the equivalent function and method. */
 const OPERATORS: ReadonlyMap<string, BinaryName> = new Map<string, BinaryName>([
   ['add', 'add'],
   ['sub', 'sub'],
@@ -74,8 +73,8 @@ const OPERATORS: ReadonlyMap<string, BinaryName> = new Map<string, BinaryName>([
 ])
 
 /**
- * `torch.add(x, y)` and `x.add(y)` become `operator.add(x, y)`, and so do the other operators of two values; types are noted as
- * {@link AnnotateTypesWithSchema} does. PyTorch's NormalizeOperators.
+ * Turns `torch.add(x, y)` and `x.add(y)` into `operator.add(x, y)`, and likewise for the other binary operators. Sets types as {@link AnnotateTypesWithSchema} does.
+ * PyTorch's NormalizeOperators.
  */
 export class NormalizeOperators extends AnnotateTypesWithSchema {
   override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
@@ -91,5 +90,5 @@ export class NormalizeOperators extends AnnotateTypesWithSchema {
 
 function operatorFor(name: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): TargetFunction | null {
   const found = OPERATORS.get(name)
-  return found === undefined || args.length !== 2 || Object.keys(kwargs).length > 0 ? null : (operator[found] as TargetFunction)
+  return found === undefined || args.length !== 2 || Object.keys(kwargs).length > 0 ? null : operator[found]
 }

@@ -1,12 +1,12 @@
-// fuse: folds batch norm into the convolution or linear layer before it, for inference. It reaches tensors only through their own methods.
+// fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, cloneModule } from '../../module/index.ts'
-import { LEAF_MODULE } from '../../protocol/index.ts'
-import { GraphModule } from '../graphModule.ts'
-import type { Node } from '../node.ts'
-import { symbolicTrace } from '../symbolicTrace.ts'
+import { Module, cloneModule, isLibraryLayer } from '../../module/index.ts'
+import { replaced } from '../../pipeline/index.ts'
+import type { Pass } from '../../pipeline/index.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
-/** The operations on tensors that folding takes. */
+/** The methods of tensors that folding uses. */
 interface Foldable {
   readonly shape: readonly number[]
   readonly dtype: string
@@ -20,32 +20,36 @@ interface Foldable {
   asParameter(requiresGrad: boolean): Foldable
 }
 
+/** A convolution or linear layer. */
 interface Layer extends Module {
   weight: Foldable
   bias: Foldable | null
 }
 
+/** A batch norm that keeps running statistics. */
 interface BatchNorm extends Module {
   readonly weight: Foldable | null
   readonly bias: Foldable | null
-  readonly runningMean: Foldable | null
-  readonly runningVar: Foldable | null
+  readonly runningMean: Foldable
+  readonly runningVar: Foldable
   readonly eps: number
 }
 
-/**
- * Recognised by what they hold: class names do not survive minifiers. Only the library's own layers count (their forward is known), not subclasses
- * that may do something else.
- */
+// Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else.
 const isLayer = (module: unknown): module is Layer =>
   isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
-const isBatchNorm = (module: unknown): module is BatchNorm => isOwn(module) && 'runningMean' in module && 'numFeatures' in module
-const isOwn = (module: unknown): module is Module => module instanceof Module && (module as { [LEAF_MODULE]?: boolean })[LEAF_MODULE] === true
+const isBatchNorm = (module: unknown): module is BatchNorm =>
+  isOwn(module) &&
+  'runningMean' in module &&
+  'runningVar' in module &&
+  'numFeatures' in module &&
+  module.runningMean !== null &&
+  module.runningVar !== null
+const isOwn = (module: unknown): module is Module => module instanceof Module && isLibraryLayer(module)
 
 /**
- * Folds batch norms into the layers before them; the module must be in eval mode. Returns a GraphModule; the model is not changed.
- * A pair is left alone when the layer's result is used elsewhere too, or the norm keeps no running statistics.
- * PyTorch's torch.fx.experimental.optimization.fuse.
+ * Folds batch norms into the layers before them. Returns a GraphModule; the model does not change. A norm is kept if the layer's result has other users, or if
+ * it has no running statistics. Throws ArgumentError for a model in training mode. PyTorch's torch.fx.experimental.optimization.fuse.
  */
 export function fuse(model: Module): GraphModule {
   if (model.training)
@@ -55,12 +59,12 @@ export function fuse(model: Module): GraphModule {
     const [input] = node.args
     const before = node.allInputNodes[0]
     if (before === undefined || before !== input || before.op !== 'call_module' || before.users.size > 1) continue
-    const layer = traced.attribute(before.target as string)
-    const norm = traced.attribute(node.target as string)
-    if (!isLayer(layer) || !isBatchNorm(norm) || norm.runningMean === null || norm.runningVar === null) continue
+    const layer = traced.attribute(before.target)
+    const norm = traced.attribute(node.target)
+    if (!isLayer(layer) || !isBatchNorm(norm)) continue
     // A layer that is called twice has one weight for both calls.
-    if (callsOf(traced, before.target as string).length > 1 || callsOf(traced, node.target as string).length > 1) continue
-    traced.addSubmodule(before.target as string, folded(layer, norm))
+    if (callsOf(traced, before.target) > 1 || callsOf(traced, node.target) > 1) continue
+    traced.addSubmodule(before.target, folded(layer, norm))
     node.replaceAllUsesWith(before)
     traced.graph.eraseNode(node)
   }
@@ -70,16 +74,25 @@ export function fuse(model: Module): GraphModule {
   return traced
 }
 
-const callsOf = (gm: GraphModule, path: string): Node[] => gm.graph.findNodes({ op: 'call_module', target: path })
+/** {@link fuse} as a pass. It changes nothing if there is no batch norm to fold. */
+export const foldBatchNorms: Pass<GraphModule> = {
+  name: 'foldBatchNorms',
+  run: (gm) => {
+    const fused = fuse(gm)
+    return fused.graph.size < gm.graph.size ? replaced(fused) : false
+  },
+}
 
-/** A copy of the layer with the norm's scale and shift in its weight and bias. */
+const callsOf = (gm: GraphModule, path: string): number => gm.graph.findNodes({ op: 'call_module', target: path }).length
+
+/** A copy of the layer whose weight and bias include the norm's scale and shift. */
 function folded(layer: Layer, norm: BatchNorm): Layer {
   const copy = cloneModule(layer, (t) => t)
-  const mean = (norm.runningMean as Foldable).detach()
-  const scale = (norm.runningVar as Foldable).detach().add(norm.eps).rsqrt()
+  const mean = norm.runningMean.detach()
+  const scale = norm.runningVar.detach().add(norm.eps).rsqrt()
   const gain = norm.weight === null ? scale : norm.weight.detach().mul(scale)
   const weight = layer.weight.detach()
-  const shape = [weight.shape[0] as number, ...weight.shape.slice(1).map(() => 1)]
+  const shape = weight.shape.map((size, i) => (i === 0 ? size : 1))
   const centred = layer.bias === null ? mean.sub(mean).sub(mean) : layer.bias.detach().sub(mean)
   const bias = norm.bias === null ? centred.mul(gain) : centred.mul(gain).add(norm.bias.detach())
   copy.weight = weight.mul(gain.reshape(shape)).to(weight.dtype).asParameter(true)

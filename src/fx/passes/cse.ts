@@ -1,14 +1,16 @@
-// Common subexpressions: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import { Node } from '../node.ts'
-import type { Argument, Target } from '../node.ts'
-import { nodeEffects } from '../purity.ts'
-import { Slice } from '../slice.ts'
-import { isTuple } from '../tuple.ts'
-import { PassBase, PassResult } from './passBase.ts'
+// Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
+import { Graph } from '../graph/graph.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { Node, isRecord } from '../graph/node.ts'
+import type { Argument, Target } from '../graph/node.ts'
+import { nodeEffects } from '../graph/purity.ts'
+import { Slice, isTuple } from '../graph/pythonValues.ts'
+import { PassBase, PassResult } from './pass.ts'
 
-/** Merges equal calls of functions and methods. Random operators, those with side effects, module calls and `bannedOps` are left alone; writes end what is known before them. */
+/**
+ * Merges equal calls of functions and methods. Random operators, operators with side effects, calls of modules and `bannedOps` are not merged, and calls before a
+ * write are not merged with calls after it.
+ */
 export class CSEPass extends PassBase {
   readonly #banned: ReadonlySet<Target>
 
@@ -32,7 +34,7 @@ export class CSEPass extends PassBase {
         modified = true
         continue
       }
-      const copy = graph.nodeCopy(node, (n) => env.get(n) as Node)
+      const copy = graph.nodeCopy(node, (n) => env.get(n))
       env.set(node, copy)
       if (key !== null) known.set(key, copy)
     }
@@ -46,14 +48,14 @@ export class CSEPass extends PassBase {
   }
 }
 
-/** Whether the node may change values that others have read: in-place operators, and modules, whose inside is not known. */
+/** Whether the node may change the values of other nodes. In-place operators do, and modules may, because what they do is not known. */
 function writes(node: Node): boolean {
   if (node.op !== 'call_function' && node.op !== 'call_method') return node.op === 'call_module'
   const effects = nodeEffects(node)
   return effects === 'mutates' || effects === 'io'
 }
 
-/** Numbers for values that have no text of their own. */
+/** Numbers for values that have no text. */
 class Ids {
   readonly #ids = new Map<unknown, number>()
 
@@ -64,21 +66,19 @@ class Ids {
   }
 }
 
+/** A text that is equal for equal calls. */
 function keyOf(node: Node, env: ReadonlyMap<Node, Node>, ids: Ids): string {
   const text = (value: Argument): string => {
     if (value instanceof Node) return `%${ids.of(env.get(value))}`
     if (typeof value === 'string') return JSON.stringify(value)
-    if (typeof value !== 'object' || value === null)
-      return typeof value === 'function' ? `f${ids.of(value)}` : Object.is(value, -0) ? '-0' : String(value)
-    if (Array.isArray(value)) return `${isTuple(value) ? 't' : ''}[${(value as Argument[]).map(text).join()}]`
-    if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map((v) => text(v as Argument)).join()})`
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype === Object.prototype || prototype === null)
-      return `{${Object.entries(value)
-        .map(([k, v]) => `${JSON.stringify(k)}:${text(v as Argument)}`)
-        .join()}}`
-    return `o${ids.of(value)}`
+    if (typeof value === 'function') return `f${ids.of(value)}`
+    if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value)
+    if (Array.isArray(value)) return `${isTuple(value) ? 't' : ''}[${value.map(text).join()}]`
+    if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map(text).join()})`
+    if (!isRecord(value)) return `o${ids.of(value)}`
+    const entries = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${text(item)}`)
+    return `{${entries.join()}}`
   }
-  const target = node.op === 'call_method' ? `.${node.target as string}` : `f${ids.of(node.target)}`
+  const target = node.op === 'call_method' ? `.${node.target}` : `f${ids.of(node.target)}`
   return `${target}(${node.args.map(text).join()};${text(node.kwargs)})`
 }

@@ -1,16 +1,16 @@
-// Graphviz' DOT language, written as pydot writes it.
+// Writes graphs in Graphviz' DOT language, in the same form as pydot.
 
 const ID = /^[_a-zA-Z][a-zA-Z0-9_,]*$/
 const NUMBER = /^[0-9,]+$/
 const KEYWORDS: ReadonlySet<string> = new Set(['graph', 'subgraph', 'digraph', 'node', 'edge', 'strict'])
 
-/** A name or value of DOT, in quotes where it needs them. */
+/** A name or value, in quotes if DOT requires them. */
 export function dotId(text: string): string {
   if ((ID.test(text) && !KEYWORDS.has(text)) || NUMBER.test(text)) return text
   return `"${text.replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
 }
 
-/** Collects nodes and edges in the order in which they are added. */
+/** A graph to which nodes and edges are added; `String(graph)` is its DOT. */
 export class DotGraph {
   readonly #name: string
   readonly #lines: string[] = []
@@ -19,7 +19,7 @@ export class DotGraph {
     this.#name = name
   }
 
-  /** Attributes are written as they are: the caller quotes what he wants quoted. */
+  /** Attributes are written unchanged, so the caller has to quote them. */
   node(name: string, attributes: readonly (readonly [string, string])[]): void {
     this.#lines.push(`${dotId(name)} [${attributes.map(([key, value]) => `${key}=${value}`).join(', ')}];`)
   }

@@ -1,13 +1,12 @@
-// FxGraphDrawer: a graph as a picture, in Graphviz' DOT language, as PyTorch's drawer writes it.
-import { LEAF_MODULE, isParameter, targetInfo } from '../../protocol/index.ts'
+// FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
+import { camelCase, isParameter, targetInfo, snakeCase } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { Module } from '../../module/index.ts'
-import { formatArg, pyRepr, nodeTargetText } from '../format.ts'
-import { GraphModule } from '../graphModule.ts'
-import { snakeCase } from '../namespace.ts'
-import type { Argument, Node } from '../node.ts'
-import { originCode, originOf } from '../origin.ts'
-import { tuple } from '../tuple.ts'
+import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
+import { formatArg, pyRepr, nodeTargetText } from '../text/format.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import type { Argument, Node } from '../graph/node.ts'
+import { originCode, originOf } from '../graph/origin.ts'
+import { tuple } from '../graph/pythonValues.ts'
 import { DotGraph } from './dot.ts'
 import { md5Prefix } from './md5.ts'
 
@@ -35,27 +34,28 @@ const PALETTE = [
   'Thistle3',
   'Wheat1',
 ] as const
-/** Longer lists of arguments are cut. */
+/** Longer lists in arguments are abbreviated. */
 const MAX_LIST = 8
 
+/** Options of {@link FxGraphDrawer}. */
 export interface GraphDrawerOptions {
   /** Leave out get_attr nodes. Default false. */
   readonly ignoreGetattr?: boolean
   /** Leave out the parameters and buffers of called modules. Default false. */
   readonly ignoreParametersAndBuffers?: boolean
-  /** Leave out arguments that are nodes, which the edges show. Default true. */
+  /** Leave out arguments that are nodes, because the edges show them. Default true. */
   readonly skipNodeNamesInArgs?: boolean
-  /** Write the user's file, line and code into each node. Default false. */
+  /** Show the user's file, line and code in each node. Default false. */
   readonly parseStackTrace?: boolean
-  /** Graphviz' shape of nodes. Default 'record'. */
+  /** The Graphviz shape of nodes. Default 'record'. */
   readonly dotGraphShape?: string
-  /** Fill colour of a node, a name of Graphviz. Default: by what the node does, as PyTorch has it. */
+  /** The fill colour of a node, as Graphviz names it. Default: PyTorch's colours, which depend on the op and the target. */
   readonly colorOf?: (node: Node) => string
 }
 
 /**
  * Draws a GraphModule and the GraphModules that it calls; PyTorch's torch.fx.passes.graph_drawer.FxGraphDrawer.
- * `renderSvg` (tensorfx/fx/viewer) makes a picture of the text; any Graphviz does.
+ * `renderSvg` (tensorfx/fx/viewer) or Graphviz itself renders the text.
  */
 export class FxGraphDrawer {
   readonly #options: Required<GraphDrawerOptions>
@@ -76,31 +76,32 @@ export class FxGraphDrawer {
     this.#graphs.set(name, this.#draw(gm, name))
     for (const node of gm.graph.nodes) {
       if (node.op !== 'call_module') continue
-      const child = gm.attribute(node.target as string)
-      if (child instanceof GraphModule) this.#graphs.set(`${name}_${node.target as string}`, this.#draw(child, `${name}_${node.target as string}`))
+      const child = gm.attribute(node.target)
+      if (child instanceof GraphModule) this.#graphs.set(`${name}_${node.target}`, this.#draw(child, `${name}_${node.target}`))
     }
   }
 
-  /** DOT text of the module, or of one of its children by its path. */
+  /** The DOT of the module, or of the GraphModule at a path. */
   getDotGraph(submodule: string | null = null): string {
     return submodule === null ? this.getMainDotGraph() : this.getSubmodDotGraph(submodule)
   }
 
+  /** The DOT of the module. */
   getMainDotGraph(): string {
-    return this.#graphs.get(this.#name) as string
+    return this.#graphs.get(this.#name) ?? ''
   }
 
-  /** DOT text of the GraphModule at that path. Throws ArgumentError when there is none. */
+  /** The DOT of the GraphModule at a path. Throws ArgumentError if the graph does not call one there. */
   getSubmodDotGraph(submodule: string): string {
     const graph = this.#graphs.get(`${this.#name}_${submodule}`)
     if (graph === undefined)
       throw new ArgumentError(
-        `FxGraphDrawer: '${submodule}' is not a GraphModule that the graph calls; drawn are ${[...this.#graphs.keys()].join(', ')}.`,
+        `FxGraphDrawer: '${submodule}' is not a GraphModule that the graph calls; there are drawings of ${[...this.#graphs.keys()].join(', ')}.`,
       )
     return graph
   }
 
-  /** All drawn graphs by name: the module's own, and `name_path` for the GraphModules that it calls. */
+  /** All drawings by name: the name of the drawer for the module, and `name_path` for the GraphModules that it calls. */
   getAllDotGraphs(): ReadonlyMap<string, string> {
     return this.#graphs
   }
@@ -119,7 +120,7 @@ export class FxGraphDrawer {
         ['fontcolor', '"#000000"'],
       ])
       if (node.op !== 'call_module' || ignoreParametersAndBuffers) continue
-      const module = gm.attribute(node.target as string)
+      const module = gm.attribute(node.target)
       if (module instanceof Module && !(module instanceof GraphModule)) drawState(dot, node, module)
     }
     for (const node of nodes) for (const user of node.users) if (drawn.has(user)) dot.edge(node.name, user.name)
@@ -128,8 +129,8 @@ export class FxGraphDrawer {
 
   #label(gm: GraphModule, node: Node): string {
     let label = `{name=%${node.name}|op_code=${node.op}\\n`
-    if (node.op === 'call_module') {
-      const module = gm.attribute(node.target as string) as Module
+    const module = node.op === 'call_module' ? gm.attribute(node.target) : null
+    if (module instanceof Module) {
       label += `\\n${typeName(module)}\\n|${constantsOf(module).join('\\n')}\\n`
     } else {
       label += `|target=${escapeBraces(nodeTargetText(node).replace(/^builtins\./, ''))}\\n`
@@ -155,11 +156,11 @@ export class FxGraphDrawer {
   }
 }
 
-/** The parameters and buffers of a called module, with edges to its node. */
+/** Draws the parameters and buffers of a module, with edges to the node that calls it. */
 function drawState(dot: DotGraph, node: Node, module: Module): void {
   for (const [path, tensor] of [...module.namedParameters(), ...module.namedBuffers()]) {
     const name = `${node.name}.${path}`
-    // PyTorch's operator precedence: a buffer's label has no name.
+    // In PyTorch the label of a buffer has no name, because of operator precedence.
     const head = isParameter(tensor) ? `${name}|op_code=get_parameter` : 'buffer\\l'
     dot.node(name, [
       ['label', quoted(`{${head}torch.${tensor.dtype}[${tensor.shape.join(', ')}]\\n}`)],
@@ -172,45 +173,46 @@ function drawState(dot: DotGraph, node: Node, module: Module): void {
   }
 }
 
-/** The class as its user writes it: layers of the library by their full name. */
+/** The name of a module's class; for a layer of the library, its full name. */
 function typeName(module: Module): string {
   const { name } = module.constructor
-  return escapeBraces((module as { [LEAF_MODULE]?: true })[LEAF_MODULE] === true ? `torch.nn.${name}` : name)
+  return escapeBraces(isLibraryLayer(module) ? `torch.nn.${name}` : name)
 }
 
-/** `in_features: 4` for each name in the class' list of constants; PyTorch's `__constants__`. */
+/** `in_features: 4` for each of the attributes that the class lists in `constants`; PyTorch's `__constants__`. */
 function constantsOf(module: Module): string[] {
-  const { constants } = module.constructor as { constants?: readonly string[] }
-  return (constants ?? []).flatMap((name) => {
-    const value = (module as unknown as Record<string, Argument>)[name.replace(/_(\w)/g, (_, c: string) => c.toUpperCase())]
+  const names: unknown = Reflect.get(module.constructor, 'constants')
+  return (Array.isArray(names) ? names : []).flatMap((name) => {
+    const value = getAttribute(module, camelCase(String(name)))
     if (value === undefined) return []
-    const text = typeof value === 'string' ? value : pyRepr(Array.isArray(value) ? tuple(...(value as Argument[])) : value)
+    const text = typeof value === 'string' ? value : pyRepr(Array.isArray(value) ? tuple(...value) : value)
     return [`${name}: ${escapeBraces(text)}`]
   })
 }
 
 function formatShort(value: Argument): string {
   if (!Array.isArray(value) || value.length <= MAX_LIST) return formatArg(value)
-  const text = formatArg((value as Argument[]).slice(0, MAX_LIST))
+  const text = formatArg(value.slice(0, MAX_LIST))
   return `${text.slice(0, -1)}, ...[total_len=${value.length}]${text.slice(-1)}`
 }
 
-/** What shapeProp has recorded, tensor by tensor; values that are no tensors have no line. */
+/** The lines for what ShapeProp has recorded, tensor by tensor. Other values have no lines. */
 function metaLabel(meta: unknown): string {
   if (typeof meta !== 'object' || meta === null) return ''
-  const { shape, dtype, strides, requiresGrad } = meta as { shape?: number[]; dtype?: string; strides?: number[]; requiresGrad?: boolean }
-  if (shape === undefined || dtype === undefined) return Object.values(meta).map(metaLabel).join('')
-  const lines = [`dtype=torch.${dtype}`, `shape=${pyRepr(tuple(...shape))}`, `requires_grad=${pyRepr(requiresGrad ?? false)}`]
-  if (strides !== undefined) lines.push(`stride=${pyRepr(tuple(...strides))}`)
+  if (!('shape' in meta && 'dtype' in meta && Array.isArray(meta.shape))) return Object.values(meta).map(metaLabel).join('')
+  const requiresGrad = getAttribute(meta, 'requiresGrad') ?? false
+  const strides = getAttribute(meta, 'strides')
+  const lines = [`dtype=torch.${String(meta.dtype)}`, `shape=${pyRepr(tuple(...meta.shape))}`, `requires_grad=${pyRepr(requiresGrad)}`]
+  if (Array.isArray(strides)) lines.push(`stride=${pyRepr(tuple(...strides))}`)
   return lines.map((line) => `|${line}\\n`).join('')
 }
 
-/** The same colour for the same target, in every graph and in PyTorch. */
+/** PyTorch's colour. Equal targets have the same colour in every graph. */
 function usualColor(node: Node): string {
   const known = COLORS[node.op]
   if (known !== undefined) return known
   const name = typeof node.target === 'function' ? (targetInfo(node.target)?.name ?? nodeTargetText(node)) : nodeTargetText(node)
-  return PALETTE[md5Prefix(name) % PALETTE.length] as string
+  return PALETTE[md5Prefix(name) % PALETTE.length] ?? PALETTE[0]
 }
 
 const escapeBraces = (text: string): string => text.replace(/[{}]/g, '\\$&')

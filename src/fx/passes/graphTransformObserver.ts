@@ -1,47 +1,49 @@
-// GraphTransformObserver: what one pass did to a graph: the nodes that came and went, a picture before and one after.
-import { ArgumentError } from '../../errors/index.ts'
-import type { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
+// GraphTransformObserver: records what a pass does to a graph: the nodes that it adds and removes, and drawings of the graph before and after.
+import { ArgumentError, InternalError } from '../../errors/index.ts'
+import { replaced, runPasses } from '../../pipeline/index.ts'
+import type { PassObserver, Replaced } from '../../pipeline/index.ts'
+import type { Graph } from '../graph/graph.ts'
+import { GraphModule } from '../run/graphModule.ts'
 import { FxGraphDrawer } from './graphDrawer.ts'
-import { PassResult } from './passBase.ts'
+import { PassResult } from './pass.ts'
 
-/** What a pass did. Names of nodes are those of the graph that they stand in. */
+/** What a pass did. Created nodes are named as in the graph after the pass, erased nodes as in the graph before it. */
 export interface PassRecord {
   readonly passName: string
-  /** Number of the pass, counted over all observers, from 1. */
+  /** The number of the pass, counted over all observers, from 1. */
   readonly passCount: number
   readonly createdNodes: ReadonlySet<string>
   readonly erasedNodes: ReadonlySet<string>
-  /** The module before; its tensors are those of the observed one. For `graphPage(after, { before })`. */
+  /** The module before the pass, for `graphPage(after, { before })`. It shares its tensors with the observed module. */
   readonly before: GraphModule
   readonly after: GraphModule
-  /** Graphviz DOT of the graph before; nodes that went are yellow, others grey. */
+  /** The graph before the pass in Graphviz' DOT. Erased nodes are yellow, others grey. */
   readonly inputDot: string
-  /** Graphviz DOT of the graph after; nodes that came are yellow, others grey. */
+  /** The graph after the pass in Graphviz' DOT. Created nodes are yellow, others grey. */
   readonly outputDot: string
 }
 
 /** Options of {@link GraphTransformObserver}. */
 export interface GraphTransformObserverOptions {
-  /** Gets the two pictures when the pass changed something: `pass_1_fuse_input_graph.dot` and `pass_1_fuse_output_graph.dot`. PyTorch's log_url is their folder. */
+  /** Called with the two drawings of a pass that changed something: `pass_1_fuse_input_graph.dot` and `pass_1_fuse_output_graph.dot`. PyTorch's log_url is their folder. */
   readonly write?: (fileName: string, dot: string) => void
-  /** Gets the record when the pass changed something. */
+  /** Called with the record of a pass that changed something. */
   readonly onChange?: (record: PassRecord) => void
 }
 
 let passes = 0
 
 /**
- * Observes a pass from its making until it is disposed. PyTorch's torch.fx.passes.graph_transform_observer.GraphTransformObserver.
+ * Observes a module while a pass changes it, until the observer is disposed. PyTorch's torch.fx.passes.graph_transform_observer.GraphTransformObserver.
  *
  *     using observer = new GraphTransformObserver(gm, 'relu_to_sigmoid', { write: (name, dot) => writeFileSync(name, dot) })
  *
- * or around one call: `new GraphTransformObserver(gm, 'fuse', options).applyGmPass(fuse)`.
+ * For one call: `new GraphTransformObserver(gm, 'fuse', options).applyGmPass(fuse)`. For all passes of a run: see {@link observeTransforms}.
  */
 export class GraphTransformObserver {
-  /** Names of the nodes that the pass made. */
+  /** The names of the nodes that the pass created. */
   readonly createdNodes: Set<string> = new Set()
-  /** Names of the nodes that the pass erased. */
+  /** The names of the nodes that the pass erased. */
   readonly erasedNodes: Set<string> = new Set()
   readonly #gm: GraphModule
   readonly #passName: string
@@ -62,40 +64,46 @@ export class GraphTransformObserver {
     this.#stop = [
       gm.registerCreateNodeHook((node) => void this.createdNodes.add(node.name)),
       gm.registerEraseNodeHook((node) => {
-        // What the pass made and removed again was never there.
+        // A node that the pass created and erased counts as neither.
         if (!this.createdNodes.delete(node.name)) this.erasedNodes.add(node.name)
       }),
     ]
   }
 
-  /** How many passes were observed so far. */
+  /** The number of passes observed so far. */
   static getCurrentPassCount(): number {
     return passes
   }
 
-  /** Runs a pass that takes the module, and ends the observation. A pass may return another GraphModule (or a PassResult with one): then the two graphs are compared by name. */
+  /**
+   * Runs a pass on the module, ends the observation, and returns what the pass returned. If that is another GraphModule, or a PassResult with one, the two graphs
+   * are compared by the names of their nodes.
+   */
   applyGmPass<T>(pass: (gm: GraphModule) => T): T {
-    try {
-      const result = pass(this.#gm)
+    const results: T[] = []
+    const run = (gm: GraphModule): Replaced<GraphModule> => {
+      const result = pass(gm)
+      results.push(result)
       const made = result instanceof PassResult ? result.graphModule : result
-      this.#end(made instanceof GraphModule ? made : this.#gm)
-      return result
-    } finally {
-      this[Symbol.dispose]()
+      return replaced(made instanceof GraphModule ? made : gm)
     }
+    runPasses([{ name: this.#passName, run }], this.#gm, { observers: [{ after: (_pass, gm) => this.end(gm), failed: () => this.end() }] })
+    for (const result of results) return result
+    throw new InternalError('runPasses returned without running the pass')
   }
 
-  /** Runs a pass that takes the graph, and ends the observation. */
+  /** Runs a pass on the graph, ends the observation, and returns what the pass returned. */
   applyGraphPass<T>(pass: (graph: Graph) => T): T {
     return this.applyGmPass((gm) => pass(gm.graph))
   }
 
-  /** Ends the observation and hands out what was seen. */
+  /** Ends the observation. */
   [Symbol.dispose](): void {
-    this.#end(this.#gm)
+    this.end()
   }
 
-  #end(after: GraphModule): void {
+  /** Ends the observation and reports the changes. `after` is the resulting module, if it is not the observed one. */
+  end(after: GraphModule = this.#gm): void {
     if (this.#ended) return
     this.#ended = true
     for (const stop of this.#stop) stop()
@@ -134,5 +142,19 @@ export class GraphTransformObserver {
       inputDot: draw(this.#before, this.erasedNodes),
       outputDot: draw(after, this.createdNodes),
     }
+  }
+}
+
+/**
+ * An observer for `runPasses` that reports every pass that changed something.
+ *
+ *     runPasses([deadCode, cse], gm, { observers: [observeTransforms({ onChange: (record) => console.log(record.passName) })] })
+ */
+export function observeTransforms(options: GraphTransformObserverOptions): PassObserver<GraphModule> {
+  let current: GraphTransformObserver | null = null
+  return {
+    before: (pass, gm) => void (current = new GraphTransformObserver(gm, pass.name, options)),
+    after: (_pass, gm) => current?.end(gm),
+    failed: () => current?.end(),
   }
 }

@@ -1,22 +1,22 @@
-// What a backend can take: predicates on nodes, and how they combine. PyTorch's torch.fx.passes.operator_support.
-import { targetText } from '../format.ts'
-import type { GraphModule } from '../graphModule.ts'
-import type { Node } from '../node.ts'
+// Predicates that tell which nodes a backend supports, and how to combine them. PyTorch's torch.fx.passes.operator_support.
+import { getAttribute } from '../../module/index.ts'
+import { targetText } from '../graph/node.ts'
+import type { GraphModule } from '../run/graphModule.ts'
+import type { Node } from '../graph/node.ts'
 
-/** Says which nodes are supported; PyTorch's OperatorSupportBase. */
+/** Tells which nodes are supported; PyTorch's OperatorSupportBase. */
 export interface OperatorSupportBase {
-  /** Whether the node is supported. `gm` owns the graph: `gm.attribute(node.target)` is the module that a call_module calls. */
+  /** Whether a node is supported. `gm` owns the graph: the module that a call_module calls is `gm.attribute(node.target)`. */
   isNodeSupported(gm: GraphModule, node: Node): boolean
 }
 
-/** The dtype of a node's value as ShapeProp has noted it, or null. */
-function dtypeOf(node: Node): string | null {
-  return (node.meta['tensor_meta'] as { readonly dtype?: string } | undefined)?.dtype ?? null
-}
+/** Whether ShapeProp has recorded that a node's value has one of these dtypes. */
+const hasDtype = (node: Node, dtypes: readonly string[]): boolean => dtypes.some((dtype) => getAttribute(node.meta['tensor_meta'], 'dtype') === dtype)
 
 /**
- * Supports the targets of a table. Keys are qualified names: functions as graphs print them (`torch.relu`, `operator.add`), methods by name, modules by class name.
- * Values are null for any arguments, or the dtypes that each positional argument may have. Placeholders, attributes and the output are always supported. PyTorch's OperatorSupport.
+ * Supports the targets in a table. The keys are functions by the names that graphs print (`torch.relu`, `operator.add`), methods by their names, and modules by the
+ * names of their classes. A value lists, for each input, the dtypes that it may have; null allows any inputs. Placeholders, attributes and the output are always
+ * supported. PyTorch's OperatorSupport.
  */
 export class OperatorSupport implements OperatorSupportBase {
   readonly #table: ReadonlyMap<string, readonly (readonly string[])[] | null>
@@ -27,32 +27,32 @@ export class OperatorSupport implements OperatorSupportBase {
 
   isNodeSupported(gm: GraphModule, node: Node): boolean {
     if (!node.op.startsWith('call_')) return true
-    const name = node.op === 'call_module' ? gm.attribute(node.target as string)?.constructor.name : targetText(node.target)
+    const name = node.op === 'call_module' ? gm.attribute(node.target)?.constructor.name : targetText(node.target)
     const dtypes = name === undefined ? undefined : this.#table.get(name)
     if (dtypes === undefined) return false
     const inputs = node.allInputNodes
-    return dtypes === null || dtypes.every((allowed, i) => inputs[i] === undefined || allowed.includes(dtypeOf(inputs[i]) ?? ''))
+    return dtypes === null || dtypes.every((allowed, i) => inputs[i] === undefined || hasDtype(inputs[i], allowed))
   }
 }
 
-/** Support by a function. PyTorch's create_op_support. */
+/** Supports the nodes for which a function returns true. PyTorch's create_op_support. */
 export const createOpSupport = (isNodeSupported: (gm: GraphModule, node: Node) => boolean): OperatorSupportBase => ({ isNodeSupported })
 
-/** Supported by all of these. PyTorch's chain. */
+/** Supports the nodes that all of these support. PyTorch's chain. */
 export const chain = (...supports: readonly OperatorSupportBase[]): OperatorSupportBase =>
   createOpSupport((gm, node) => supports.every((s) => s.isNodeSupported(gm, node)))
 
-/** Supported by any of these. PyTorch's any_chain. */
+/** Supports the nodes that any of these supports. PyTorch's any_chain. */
 export const anyChain = (...supports: readonly OperatorSupportBase[]): OperatorSupportBase =>
   createOpSupport((gm, node) => supports.some((s) => s.isNodeSupported(gm, node)))
 
 /** Common predicates; PyTorch's OpSupports. */
 export const OpSupports: {
-  /** Refuses nodes with an input of the dtype, as far as ShapeProp has noted it. */
+  /** Does not support nodes with an input of this dtype, as recorded by ShapeProp. */
   declineIfInputDtype(dtype: string): OperatorSupportBase
-  /** Refuses nodes of these names. */
+  /** Does not support the nodes with these names. */
   declineIfNodeInNames(names: ReadonlySet<string>): OperatorSupportBase
 } = {
-  declineIfInputDtype: (dtype) => createOpSupport((_gm, node) => !node.allInputNodes.some((input) => dtypeOf(input) === dtype)),
+  declineIfInputDtype: (dtype) => createOpSupport((_gm, node) => !node.allInputNodes.some((input) => hasDtype(input, [dtype]))),
   declineIfNodeInNames: (names) => createOpSupport((_gm, node) => !names.has(node.name)),
 }

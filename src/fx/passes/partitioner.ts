@@ -1,12 +1,12 @@
-// CapabilityBasedPartitioner: the largest groups of supported nodes that can each become one. PyTorch's torch.fx.passes.infra.partitioner.
+// CapabilityBasedPartitioner: finds maximal groups of supported nodes, each of which can become one submodule. PyTorch's torch.fx.passes.infra.partitioner.
 import { ArgumentError } from '../../errors/index.ts'
-import { targetText } from '../format.ts'
-import { GraphModule } from '../graphModule.ts'
-import type { Node } from '../node.ts'
+import { targetText } from '../graph/node.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import type { Node } from '../graph/node.ts'
 import { fuseByPartitions } from './fuserUtils.ts'
 import type { OperatorSupportBase } from './operatorSupport.ts'
 
-/** A group of nodes, in the order in which they joined. */
+/** A group of nodes. */
 export interface Partition {
   readonly id: number
   readonly nodes: ReadonlySet<Node>
@@ -14,11 +14,11 @@ export interface Partition {
 
 /** Options of {@link CapabilityBasedPartitioner}. */
 export interface PartitionerOptions {
-  /** Keep groups with a single node that computes. Default false. */
+  /** Keep groups with only one node that computes something. Default false. */
   readonly allowsSingleNodePartition?: boolean
-  /** Qualified names of functions that compute nothing (views): they do not count, and {@link CapabilityBasedPartitioner.removeBookendNonComputeOps} cuts them off. */
+  /** Qualified names of functions that compute nothing, such as views. They do not count, and {@link CapabilityBasedPartitioner.removeBookendNonComputeOps} removes them. */
   readonly nonComputeOps?: readonly string[]
-  /** Qualified names of functions that may stay alone. */
+  /** Qualified names of functions that may form a group alone. */
   readonly allowedSingleNodePartitionOps?: readonly string[]
 }
 
@@ -30,7 +30,7 @@ interface Group {
 }
 
 /**
- * Finds groups of supported nodes, as large as possible, so that each can be replaced by one call; siblings that share nothing are grouped, too. Deterministic.
+ * Finds groups of supported nodes, as large as possible, each of which can be replaced with one call. A group may contain nodes that do not depend on each other.
  * PyTorch's CapabilityBasedPartitioner.
  *
  *     const partitioner = new CapabilityBasedPartitioner(gm, createOpSupport((_, node) => node.target === torch.add))
@@ -50,7 +50,7 @@ export class CapabilityBasedPartitioner {
     this.#nonCompute = new Set(options.nonComputeOps)
   }
 
-  /** The groups; the graph is not changed. */
+  /** Finds the groups. Does not change the graph. */
   proposePartitions(): Partition[] {
     return new Grouping(this.#gm, (node) => this.#support.isNodeSupported(this.#gm, node)).groups((group) => this.#isWorthwhile(group))
   }
@@ -69,7 +69,7 @@ export class CapabilityBasedPartitioner {
     return count > 1
   }
 
-  /** The groups without `nonComputeOps` at their ends: a group should not begin or end with a view. */
+  /** Removes `nonComputeOps` at the ends of groups, which should not begin or end with a view. */
   removeBookendNonComputeOps(partitions: readonly Partition[]): Partition[] {
     return partitions.map((partition) => {
       const removed = new Set<Node>()
@@ -82,7 +82,7 @@ export class CapabilityBasedPartitioner {
     })
   }
 
-  /** Makes each group a submodule `fused_0`, `fused_1`, …; changes and returns the module. */
+  /** Replaces the groups with calls of submodules `fused_0`, `fused_1`, … Changes the module and returns it. */
   fusePartitions(partitions: readonly Partition[], prefix: string = 'fused_'): GraphModule {
     return fuseByPartitions(
       this.#gm,
@@ -113,7 +113,7 @@ class Grouping {
     for (const node of this.#order.toReversed()) {
       if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) continue
       const group: Group = { id: count++, nodes: new Set([node]) }
-      // Into the newest group that takes it, if any: fewer and larger groups. The group of the node itself is the youngest.
+      // Merge it with every group that allows it, to get fewer and larger groups.
       this.#groups.set(group.id, group)
       this.#groupOf.set(node, group)
       for (const other of [...this.#groups.values()]) if (other !== group) this.#merge(group, other)
@@ -122,7 +122,7 @@ class Grouping {
     return [...this.#groups.values()].filter((group) => group.nodes.size > 0 && isWorthwhile(group))
   }
 
-  /** Merges two groups, unless a value would leave the merged one and come back, by way of other nodes or groups. */
+  /** Merges two groups, unless a value would leave the merged group and come back to it through other nodes or groups. */
   #merge(into: Group, from: Group): void {
     const merged = new Set([...into.nodes, ...from.nodes])
     if (this.#comesBack(merged)) return
@@ -137,7 +137,7 @@ class Grouping {
     const seen = new Set<Node>()
     const stack: Node[] = []
     const visit = (node: Node): void => {
-      // A group is one node: who reaches one of its nodes reaches what all of them give.
+      // A group acts as one node: reaching one of its nodes reaches the users of all of them.
       for (const member of this.#groupOf.get(node)?.nodes ?? [node]) {
         if (seen.has(member)) continue
         seen.add(member)
@@ -154,7 +154,7 @@ class Grouping {
     return false
   }
 
-  /** The items of a tuple belong to where the tuple is made. */
+  /** Moves the items of a tuple to the group that makes the tuple. */
   #takeItems(): void {
     for (const node of this.#order) {
       const items = [...node.users]

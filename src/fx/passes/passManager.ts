@@ -1,44 +1,48 @@
-// PassManager: passes in an order that respects constraints, run until nothing changes. PyTorch's torch.fx.passes.infra.pass_manager.
+// PassManager: runs passes in an order that respects constraints, until nothing changes. PyTorch's torch.fx.passes.infra.pass_manager.
 import { ArgumentError } from '../../errors/index.ts'
-import { GraphError } from '../errors.ts'
-import type { GraphModule } from '../graphModule.ts'
-import { PassBase, PassResult } from './passBase.ts'
-import type { Pass } from './passBase.ts'
+import { isVerifying, runPasses } from '../../pipeline/index.ts'
+import type { Pass, PassObserver } from '../../pipeline/index.ts'
+import { GraphError } from '../graph/errors.ts'
+import type { GraphModule } from '../run/graphModule.ts'
+import { Dependencies } from './dependencies.ts'
+import { PassResult, asPass, passName } from './pass.ts'
+import type { PassBase } from './pass.ts'
 
-/** A pass: a function or an object. */
-export type AnyPass = Pass | PassBase
+/** A pass of a PassManager. A function must return a PassResult; see passResultWrapper. */
+export type ManagedPass = Pass<GraphModule> | PassBase | ((gm: GraphModule) => PassResult)
 
 /** Whether `a` may run before `b`. */
-export type PassConstraint = (a: AnyPass, b: AnyPass) => boolean
+export type PassConstraint = (a: ManagedPass, b: ManagedPass) => boolean
 
-/** Looks at a module between passes; throws when something is wrong. */
+/** Checks a module between passes. Throws if something is wrong. */
 export type PassCheck = (gm: GraphModule) => void
 
 /** Options of {@link PassManager}. */
 export interface PassManagerOptions {
-  readonly passes?: readonly AnyPass[]
+  readonly passes?: readonly ManagedPass[]
   readonly constraints?: readonly PassConstraint[]
-  /** How often at most the whole list runs. Default 1. */
+  /** The maximal number of times that the whole list runs. Default 1. */
   readonly steps?: number
-  /** Run the checks also after each pass. Default false. */
+  /** Run the checks after each pass, too. Default false. */
   readonly runChecksAfterEachPass?: boolean
+  /** Called before and after each pass: timing, logging, snapshots. */
+  readonly observers?: readonly PassObserver<GraphModule>[]
 }
 
-/** `first` must run before `then`. PyTorch's this_before_that_pass_constraint. */
+/** The constraint that `first` runs before `then`. PyTorch's this_before_that_pass_constraint. */
 export const thisBeforeThatPassConstraint =
-  (first: AnyPass, then: AnyPass): PassConstraint =>
+  (first: ManagedPass, then: ManagedPass): PassConstraint =>
   (a, b) =>
     a !== then || b !== first
 
-const nameOf = (pass: AnyPass): string => (pass instanceof PassBase ? pass.constructor.name : pass.name)
-
 /** Runs passes over a module. */
 export class PassManager {
-  passes: AnyPass[]
+  passes: ManagedPass[]
   readonly constraints: PassConstraint[]
   readonly #checks: PassCheck[] = []
   readonly #steps: number
   readonly #checkEach: boolean
+  readonly #observers: readonly PassObserver<GraphModule>[]
   #solved = false
 
   constructor(options: PassManagerOptions = {}) {
@@ -46,75 +50,78 @@ export class PassManager {
     this.constraints = [...(options.constraints ?? [])]
     this.#steps = options.steps ?? 1
     this.#checkEach = options.runChecksAfterEachPass ?? false
+    this.#observers = options.observers ?? []
     if (!Number.isInteger(this.#steps) || this.#steps < 1)
       throw new ArgumentError(`PassManager: option 'steps' must be a whole number of at least 1, got ${String(options.steps)}.`)
   }
 
-  addPass(pass: AnyPass): void {
+  /** Adds a pass to the end of the list. */
+  addPass(pass: ManagedPass): void {
     this.passes.push(pass)
     this.#solved = false
   }
 
+  /** Adds a constraint on the order of passes. */
   addConstraint(constraint: PassConstraint): void {
     this.constraints.push(constraint)
     this.#solved = false
   }
 
-  /** A check that runs before the passes (and after each, if asked for). It takes the module and nothing else. */
+  /** Adds a check that runs before the passes, and after each pass if the option says so. Throws ArgumentError unless it takes exactly one argument. */
   addChecks(check: PassCheck): void {
     if (typeof check !== 'function' || check.length !== 1)
       throw new ArgumentError('PassManager check function should only take in one variable, a module')
     this.#checks.push(check)
   }
 
-  /** Throws GraphError when the present order breaks a constraint. */
+  /** Throws GraphError if the current order violates a constraint. */
   validateConstraints(): void {
     this.passes.forEach((a, i) => {
       this.passes.slice(i + 1).forEach((b, k) => {
         if (this.constraints.every((constraint) => constraint(a, b))) return
         throw new GraphError(
-          `pass schedule constraint violated. Expected ${nameOf(b)} before ${nameOf(a)} but found ${nameOf(a)} at index ${i} and ${nameOf(b)} at index ${i + 1 + k} in pass list.`,
+          `pass schedule constraint violated. Expected ${passName(b)} before ${passName(a)} but found ${passName(a)} at index ${i} and ${passName(b)} at index ${i + 1 + k} in pass list.`,
         )
       })
     })
   }
 
-  /** Brings the passes into an order that breaks no constraint. Throws GraphError when there is none. */
+  /** Sorts the passes so that no constraint is violated. Throws GraphError if that is impossible. */
   solveConstraints(): void {
     this.passes = this.constraints.length === 0 ? this.passes : sorted(this.passes, this.constraints)
     this.#solved = true
   }
 
-  /** Runs the passes. The result says whether any of them changed something. */
+  /** Runs the passes. The result says whether any of them changed something. Throws GraphError, which names the pass and those before it, if a pass fails. */
   run(gm: GraphModule): PassResult {
     if (!this.#solved) this.solveConstraints()
     this.#check(gm)
     let module = gm
     let changed = false
     for (let step = 0; step < this.#steps; step++) {
-      let modified = false
-      this.passes.forEach((pass, i) => {
-        const result = this.#runOne(pass, i, module)
-        module = result.graphModule
-        modified ||= result.modified
-      })
-      changed ||= modified
-      if (!modified) break
+      const result = this.#runAll(module)
+      module = result.graphModule
+      changed ||= result.modified
+      if (!result.modified) break
     }
     return new PassResult(module, changed)
   }
 
-  #runOne(pass: AnyPass, index: number, gm: GraphModule): PassResult {
+  #runAll(gm: GraphModule): PassResult {
+    const started: string[] = []
+    const own: PassObserver<GraphModule> = {
+      before: (pass) => void started.push(pass.name),
+      after: (_pass, module) => {
+        module.recompile()
+        if (this.#checkEach) this.#check(module)
+      },
+    }
+    const lint = (module: GraphModule): void => module.graph.lint()
     try {
-      const result = pass instanceof PassBase ? pass.run(gm) : pass(gm)
-      if (!(result instanceof PassResult))
-        throw new ArgumentError(`The result of the pass ${nameOf(pass)} should be type PassResult. Please wrap it with passResultWrapper()`)
-      result.graphModule.recompile()
-      if (this.#checkEach) this.#check(result.graphModule)
-      return result
+      const { value, changed } = runPasses(this.passes.map(strict), gm, { observers: [own, ...this.#observers], verify: isVerifying() && lint })
+      return new PassResult(value, changed)
     } catch (error) {
-      const before = this.passes.slice(0, index).map(nameOf)
-      const message = `An error occurred when running the '${nameOf(pass)}' pass after the following passes: [${before.join(', ')}]`
+      const message = `An error occurred when running the '${started.at(-1)}' pass after the following passes: [${started.slice(0, -1).join(', ')}]`
       throw new GraphError(`${message}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
     }
   }
@@ -124,24 +131,29 @@ export class PassManager {
   }
 }
 
-function sorted(passes: readonly AnyPass[], constraints: readonly PassConstraint[]): AnyPass[] {
-  const after = new Map<AnyPass, AnyPass[]>(passes.map((p) => [p, []]))
-  const waiting = new Map<AnyPass, number>(passes.map((p) => [p, 0]))
-  for (const a of passes)
-    for (const b of passes)
-      for (const constraint of constraints) {
-        if (a === b || constraint(a, b)) continue
-        after.get(b)?.push(a)
-        waiting.set(a, (waiting.get(a) as number) + 1)
-      }
-  const order = passes.filter((p) => waiting.get(p) === 0)
-  for (let i = 0; i < order.length; i++)
-    for (const next of after.get(order[i] as AnyPass) ?? []) {
-      const left = (waiting.get(next) as number) - 1
-      waiting.set(next, left)
-      if (left === 0) order.push(next)
-    }
-  const circle = passes.filter((p) => waiting.get(p) !== 0)
-  if (circle.length > 0) throw new GraphError(`Circular dependency detected within the following passes: [${circle.map(nameOf).join(', ')}]`)
-  return order
+/** A pass that throws if it is a function and does not return a PassResult. */
+function strict(pass: ManagedPass): Pass<GraphModule> {
+  if (typeof pass !== 'function') return asPass(pass)
+  const checked = (gm: GraphModule): PassResult => {
+    const result: unknown = pass(gm)
+    if (result instanceof PassResult) return result
+    throw new ArgumentError(`The result of the pass ${pass.name} should be type PassResult. Please wrap it with passResultWrapper()`)
+  }
+  return asPass(checked, pass.name)
+}
+
+function sorted(passes: readonly ManagedPass[], constraints: readonly PassConstraint[]): ManagedPass[] {
+  // By position, because a pass can be in the list several times.
+  const positions = new Dependencies(passes.keys())
+  for (const [i, a] of passes.entries())
+    for (const [k, b] of passes.entries()) if (a !== b && constraints.some((constraint) => !constraint(a, b))) positions.require(i, k)
+  const { order, cyclic } = positions.order('first')
+  const at = (indices: readonly number[]): ManagedPass[] => indices.flatMap((i) => passes.slice(i, i + 1))
+  if (cyclic.length > 0)
+    throw new GraphError(
+      `Circular dependency detected within the following passes: [${at(cyclic)
+        .map((pass) => passName(pass))
+        .join(', ')}]`,
+    )
+  return at(order)
 }

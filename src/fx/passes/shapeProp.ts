@@ -1,25 +1,26 @@
-// ShapeProp: runs a graph on example inputs and notes shape and dtype of every value in `meta.tensor_meta`.
-import { isParameter, isTensorLike } from '../../protocol/index.ts'
-import { Interpreter } from '../interpreter.ts'
-import type { Node } from '../node.ts'
+// ShapeProp: runs a graph on example inputs and records the shape and dtype of every value in `meta.tensor_meta`.
+import { isParameter, isTensorLike, isPlainObject } from '../../protocol/index.ts'
+import { Interpreter } from '../run/interpreter.ts'
+import type { Node } from '../graph/node.ts'
 
-/** What is noted of a tensor. */
+/** What is recorded about a tensor. */
 export interface TensorMetadata {
   readonly shape: readonly number[]
   readonly dtype: string
   readonly requiresGrad: boolean
-  /** In elements. */
+  /** Strides, in elements. */
   readonly strides: readonly number[]
 }
 
-/** The metadata of a tensor; arrays and plain objects of it for nested values; other values, and what is in them, as they are. */
+/** The metadata of a tensor. Arrays and plain objects are mapped item by item; other values stay unchanged. */
 export function extractTensorMetadata(value: unknown): unknown {
   if (isTensorLike(value)) {
     const { shape, dtype, requiresGrad } = value
-    return { shape, dtype, requiresGrad, strides: (value as unknown as { strides?: readonly number[] }).strides ?? [] } satisfies TensorMetadata
+    const strides = 'strides' in value && Array.isArray(value.strides) ? value.strides : []
+    return { shape, dtype, requiresGrad, strides } satisfies TensorMetadata
   }
   if (Array.isArray(value)) return value.map(extractTensorMetadata)
-  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, extractTensorMetadata(item)])) : value
+  return isPlainObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, extractTensorMetadata(item)])) : value
 }
 
 function typeName(value: unknown): string {
@@ -29,10 +30,8 @@ function typeName(value: unknown): string {
 
 function holdsTensor(value: unknown): boolean {
   if (isTensorLike(value)) return true
-  return (Array.isArray(value) || isPlain(value)) && Object.values(value).some(holdsTensor)
+  return (Array.isArray(value) || isPlainObject(value)) && Object.values(value).some(holdsTensor)
 }
-
-const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
 /** Shape propagation; PyTorch's torch.fx.passes.shape_prop.ShapeProp. `new ShapeProp(gm).propagate(...inputs)`. */
 export class ShapeProp extends Interpreter {

@@ -1,38 +1,37 @@
-// splitByTags: cuts a graph into components by the tags of its nodes. PyTorch's torch.fx.passes.split_utils.
+// splitByTags: splits a graph into components by the tags of its nodes. PyTorch's torch.fx.passes.split_utils.
 import { ArgumentError } from '../../errors/index.ts'
-import type { TargetFunction } from '../../protocol/index.ts'
-import { GraphError } from '../errors.ts'
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import { mapArg } from '../node.ts'
-import type { Argument, Node } from '../node.ts'
-import { operator } from '../operator.ts'
-import { tuple } from '../tuple.ts'
+import { GraphError } from '../graph/errors.ts'
+import { Graph } from '../graph/graph.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { mapArg } from '../graph/mapArg.ts'
+import type { CallModuleNode, GetAttrNode, Node } from '../graph/node.ts'
+import { operator } from '../graph/operator.ts'
+import { tuple } from '../graph/pythonValues.ts'
 
 /** Options of {@link splitByTags}. */
 export interface SplitByTagsOptions {
-  /** Components return a tuple also when they compute one value. Default false. */
+  /** Let components that return a single value return a tuple. Default false. */
   readonly returnTuple?: boolean
 }
 
-/** What {@link splitByTags} returns. */
+/** The result of {@link splitByTags}. */
 export interface TagSplit {
   /** Calls one submodule per tag, in the order of the tags. */
   readonly graphModule: GraphModule
-  /** Path of each attribute that a node refers to -> where it is now: `linear1` -> `red.linear1`. PyTorch's return_fqn_mapping. */
+  /** From the old path of each attribute that a node refers to, to its new path: `linear1` -> `red.linear1`. PyTorch's return_fqn_mapping. */
   readonly qualnames: ReadonlyMap<string, string>
 }
 
-/** One tag's graph while it is put together. */
+/** The graph of a tag under construction. */
 class Component {
   readonly name: string
   readonly order: number
   readonly graph = new Graph()
-  /** Values from outside -> the component's placeholders. */
+  /** From outer node to the component's placeholder for it. */
   readonly inputs = new Map<Node, Node>()
-  /** The component's own reads of attributes. */
+  /** From get_attr node of the original graph to that of the component. */
   readonly attributes = new Map<Node, Node>()
-  /** Nodes of the original graph that others need. */
+  /** The nodes of the original graph whose values are needed outside. */
   readonly outputs = new Set<Node>()
 
   constructor(name: string, order: number) {
@@ -42,10 +41,9 @@ class Component {
 }
 
 /**
- * Cuts `gm` by `node.meta.tag`: each of `tags` becomes a submodule of that name with the nodes of the tag, and the result calls them in this order. Nodes must be
- * tagged, except placeholders, attributes (which every component reads for itself) and the output; no node may need a value of a later tag. `gm` is not changed.
- * Throws ArgumentError for a node without tag or with an unknown one, GraphError for an order that the values do not allow. PyTorch's split_by_tags (its `node.tag`
- * is `node.meta.tag` here).
+ * Splits `gm` by `node.meta.tag` (in PyTorch, `node.tag`): the nodes with each of `tags` become a submodule of that name, and the result calls the submodules in the
+ * order of `tags`. All nodes except placeholders, attributes and the output must have a tag; every component reads its attributes itself. `gm` does not change. Throws
+ * ArgumentError for a node without a tag or with an unknown one, and GraphError if a node needs a value of a later tag. PyTorch's split_by_tags.
  */
 export function splitByTags(gm: GraphModule, tags: readonly string[], options: SplitByTagsOptions = {}): TagSplit {
   if (!(gm instanceof GraphModule))
@@ -58,7 +56,7 @@ class TagSplitter {
   readonly #gm: GraphModule
   readonly #returnTuple: boolean
   readonly #components: ReadonlyMap<string, Component>
-  /** Where each node of the original graph went. */
+  /** The component of each node of the original graph. */
   readonly #home = new Map<Node, Component>()
   readonly #copies = new Map<Node, Node>()
   readonly #main = new Graph()
@@ -82,7 +80,7 @@ class TagSplitter {
     for (const component of this.#components.values()) for (const input of component.inputs.keys()) this.#home.get(input)?.outputs.add(input)
     for (const component of this.#components.values()) this.#emitCall(component)
     const result = this.#main.output(
-      mapArg(output[0].args[0] as Argument, (n) => this.#valueOf(n)),
+      mapArg(output[0].args[0], (n) => this.#valueOf(n)),
       output[0].type,
     )
     result.copyMeta(output[0])
@@ -100,7 +98,7 @@ class TagSplitter {
     const latest = Math.max(0, ...node.allInputNodes.map((n) => this.#home.get(n)?.order ?? 0))
     if (component.order < latest)
       throw new GraphError(
-        `splitByTags: node '${node.name}' of '${component.name}' needs a value of '${[...this.#components.keys()][latest] as string}', which comes later in tags; put that one before it.`,
+        `splitByTags: node '${node.name}' of '${component.name}' needs a value of '${[...this.#components.keys()][latest]}', which comes later in tags; put that tag first.`,
       )
     this.#home.set(node, component)
     this.#copies.set(
@@ -112,22 +110,23 @@ class TagSplitter {
 
   #componentOf(node: Node): Component {
     const { tag } = node.meta
-    const component = this.#components.get(tag as string)
+    const component = typeof tag === 'string' ? this.#components.get(tag) : undefined
     if (component === undefined)
       throw new ArgumentError(
-        `splitByTags: node '${node.name}' has ${tag === undefined ? 'no tag' : `the tag '${String(tag)}', which is none of ${[...this.#components.keys()].join(', ')}`}; set node.meta.tag of every operation.`,
+        `splitByTags: node '${node.name}' has ${tag === undefined ? 'no tag' : `the tag '${String(tag)}', which is not in tags (${[...this.#components.keys()].join(', ')})`}; set node.meta.tag of every operation.`,
       )
     return component
   }
 
-  /** The value of a node of the original graph inside of a component. */
+  /** The node of a component for a node of the original graph. */
   #inside(component: Component, node: Node): Node {
-    if (this.#home.get(node) === component) return this.#copies.get(node) as Node
+    const copy = this.#home.get(node) === component ? this.#copies.get(node) : undefined
+    if (copy !== undefined) return copy
     const known = node.op === 'get_attr' ? component.attributes : component.inputs
     let inside = known.get(node)
     if (inside === undefined) {
       const { graph } = component
-      inside = node.op === 'get_attr' ? graph.getAttr(node.target as string, node.type) : placeholderIn(graph, node)
+      inside = node.op === 'get_attr' ? graph.getAttr(node.target, node.type) : placeholderIn(graph, node)
       inside.copyMeta(node)
       known.set(node, inside)
       if (node.op === 'get_attr') this.#refer(component, node)
@@ -135,33 +134,33 @@ class TagSplitter {
     return inside
   }
 
-  #refer(component: Component, node: Node): void {
-    this.#qualnames.set(node.target as string, `${component.name}.${node.target as string}`)
+  #refer(component: Component, node: GetAttrNode | CallModuleNode): void {
+    this.#qualnames.set(node.target, `${component.name}.${node.target}`)
   }
 
   #emitCall(component: Component): void {
     const { graph, name } = component
     const outputs = [...component.outputs]
-    const results = outputs.map((node) => this.#copies.get(node) as Node)
+    const results = outputs.map((node) => this.#copies.get(node))
     const single = results.length === 1 && !this.#returnTuple
-    graph.output(single ? (results[0] as Node) : tuple(...results))
+    graph.output(single ? results[0] : tuple(...results))
     this.#attributes[name] = new GraphModule(this.#gm, graph, name)
     const call = this.#main.callModule(
       name,
       [...component.inputs.keys()].map((node) => this.#valueOf(node)),
     )
-    outputs.forEach((node, i) => this.#values.set(node, single ? call : this.#main.callFunction(operator.getitem as TargetFunction, [call, i])))
+    outputs.forEach((node, i) => this.#values.set(node, single ? call : this.#main.callFunction(operator.getitem, [call, i])))
   }
 
-  /** The value of a node of the original graph in the main one. */
+  /** The node of the main graph for a node of the original graph. */
   #valueOf(node: Node): Node {
-    let value = this.#values.get(node)
-    if (value === undefined) {
-      value = this.#main.getAttr(node.target as string, node.type)
-      this.#attributes[node.target as string] = this.#gm.attribute(node.target as string)
-      this.#values.set(node, value)
-    }
-    return value
+    const known = this.#values.get(node)
+    if (known !== undefined) return known
+    if (node.op !== 'get_attr') throw new GraphError(`splitByTags: '${node.name}' is used before it is computed; see lint.`)
+    const read = this.#main.getAttr(node.target, node.type)
+    this.#attributes[node.target] = this.#gm.attribute(node.target)
+    this.#values.set(node, read)
+    return read
   }
 }
 

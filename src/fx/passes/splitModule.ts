@@ -1,37 +1,39 @@
-// splitModule: a graph cut into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
+// splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
 import { ArgumentError } from '../../errors/index.ts'
-import { GraphError } from '../errors.ts'
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import { mapArg } from '../node.ts'
-import type { Argument, Node } from '../node.ts'
-import { operator } from '../operator.ts'
-import { tuple } from '../tuple.ts'
-import type { TargetFunction } from '../../protocol/index.ts'
+import { GraphError } from '../graph/errors.ts'
+import { Graph } from '../graph/graph.ts'
+import { freePath } from '../run/attributes.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { Dependencies } from './dependencies.ts'
+import { mapArg } from '../graph/mapArg.ts'
+import { Node } from '../graph/node.ts'
+import type { Argument, CallModuleNode, GetAttrNode } from '../graph/node.ts'
+import { operator } from '../graph/operator.ts'
+import { tuple } from '../graph/pythonValues.ts'
 
 /** Options of {@link splitModule}. */
 export interface SplitOptions {
-  /** Filled with the new path of each submodule and attribute that moved -> its old path. */
+  /** Filled with the old path of each submodule that moved, by its new path. */
   readonly qualnameMap?: Map<string, string>
-  /** Call the submodules in the order in which their first nodes stand, not in topological order. Default false. */
+  /** Call the submodules in the order of their first nodes instead of in topological order. Default false. */
   readonly keepOriginalOrder?: boolean
-  /** Nodes inside the submodules keep their names. Default false: they are named afresh, as PyTorch does. */
+  /** Keep the names of nodes. Default false: they get new names, as in PyTorch. */
   readonly keepOriginalNodeName?: boolean
-  /** Parameters of submodules are named after the values that they take (default true), else arg_0, arg_1, … */
+  /** Name the parameters of submodules after the values that they take; if false, arg_0, arg_1, … Default true. */
   readonly keepOriginalInputName?: boolean
-  /** `submod_AFFIX_0` instead of `submod_0`. */
+  /** Name the submodules `submod_AFFIX_0` instead of `submod_0`. */
   readonly partitionAffix?: string
 }
 
-/** One submodule while it is put together. */
+/** A submodule under construction. */
 class Partition {
   readonly name: string
   readonly graph = new Graph()
   readonly inputs = new Set<Node>()
   readonly outputs = new Set<Node>()
-  readonly dependencies = new Set<string>()
-  readonly dependents = new Set<string>()
+  /** From node of the original graph to node of this one. */
   readonly environment = new Map<Node, Node>()
+  /** The modules that it calls, by path. */
   readonly targets: Record<string, unknown> = {}
 
   constructor(name: string) {
@@ -44,16 +46,16 @@ class Partition {
 }
 
 /**
- * Cuts `gm` into submodules: `partitionOf` gives each node (not placeholders, attributes or the output) the number or name of its part. The result calls
- * the parts in turn: `submod_0`, `submod_1`, … Attributes that a part needs are read outside and passed in. Nodes keep their meta. `gm` is not changed.
- * Throws GraphError when parts would need each other's results in a circle. PyTorch's split_module.
+ * Splits `gm` into submodules. `partitionOf` returns the number or name of a node's part; it is not called for placeholders, attributes and the output. The result
+ * calls the parts in turn: `submod_0`, `submod_1`, … Attributes that a part needs are read outside and passed to it. Nodes keep their meta. `gm` does not change.
+ * Throws GraphError if parts would need each other's results. PyTorch's split_module.
  */
 export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number | string, options: SplitOptions = {}): GraphModule {
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitModule: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (typeof partitionOf !== 'function')
     throw new ArgumentError(
-      `splitModule: the second argument must be a function from node to the number of its part, got ${partitionOf === null ? 'null' : typeof partitionOf}. There is no root module to give: PyTorch's split_module(m, root, callback) is splitModule(m, callback).`,
+      `splitModule: the second argument must be a function that returns the part of a node, got ${partitionOf === null ? 'null' : typeof partitionOf}. There is no argument for a root module: PyTorch's split_module(m, root, callback) is splitModule(m, callback).`,
     )
   return new Splitter(gm, partitionOf, options).split()
 }
@@ -63,6 +65,7 @@ class Splitter {
   readonly #options: SplitOptions
   readonly #partitions = new Map<string, Partition>()
   readonly #partitionOf = new Map<Node, Partition>()
+  readonly #dependencies: Dependencies<Partition>
   readonly #base = new Graph()
   readonly #values = new Map<Node, Node>()
   readonly #attributes: Record<string, unknown> = {}
@@ -77,6 +80,7 @@ class Splitter {
       if (partition === undefined) this.#partitions.set(key, (partition = new Partition(key)))
       this.#partitionOf.set(node, partition)
     }
+    this.#dependencies = new Dependencies(this.#partitions.values())
   }
 
   split(): GraphModule {
@@ -92,10 +96,9 @@ class Splitter {
     for (const node of nodes) {
       if (node.op !== 'output') continue
       for (const input of node.allInputNodes) if (!this.#values.has(input)) this.#copyToBase(input)
-      const output = this.#base.output(mapArg(node.args[0] as Argument, (n) => this.#values.get(n) as Node))
-      output.meta = { ...node.meta }
+      this.#base.output(mapArg(node.args[0], (n) => this.#values.get(n))).copyMeta(node)
     }
-    // Nested inputs and options stay what they were.
+    // Nested inputs and options objects stay as they were.
     this.#base.setCodegen(this.#gm.graph.codegen.clone())
     return new GraphModule(this.#attributes, this.#base)
   }
@@ -104,31 +107,16 @@ class Splitter {
     const from = this.#partitionOf.get(definition)
     const to = this.#partitionOf.get(user)
     if (from === to) return
-    if (from !== undefined) {
-      from.outputs.add(definition)
-      if (to !== undefined) from.dependents.add(to.name)
-    }
-    if (to === undefined) return
-    to.inputs.add(definition)
-    if (from !== undefined) to.dependencies.add(from.name)
+    from?.outputs.add(definition)
+    to?.inputs.add(definition)
+    if (from !== undefined && to !== undefined) this.#dependencies.require(to, from)
   }
 
-  #topologicalOrder(): Partition[] {
-    const waiting = new Map([...this.#partitions.values()].map((p) => [p.name, new Set(p.dependencies)]))
-    const ready = [...this.#partitions.values()].filter((p) => p.dependencies.size === 0)
-    const order: Partition[] = []
-    for (let partition = ready.pop(); partition !== undefined; partition = ready.pop()) {
-      order.push(partition)
-      for (const name of partition.dependents) {
-        const left = waiting.get(name) as Set<string>
-        left.delete(partition.name)
-        if (left.size === 0) ready.push(this.#partitions.get(name) as Partition)
-      }
-    }
-    if (order.length === this.#partitions.size) return order
-    const circle = [...this.#partitions.keys()].filter((name) => !order.some((p) => p.name === name))
+  #topologicalOrder(): readonly Partition[] {
+    const { order, cyclic } = this.#dependencies.order('last')
+    if (cyclic.length === 0) return order
     throw new GraphError(
-      `cycle exists between partitions! The parts ${circle.join(', ')} need each other's results; put the nodes between them into one part.`,
+      `cycle exists between partitions! The parts ${cyclic.map((part) => part.name).join(', ')} need each other's results; put the nodes between them into one part.`,
     )
   }
 
@@ -137,7 +125,7 @@ class Splitter {
     for (const input of partition.inputs) {
       const name = this.#options.keepOriginalInputName === false ? `arg_${count++}` : input.name
       const placeholder = partition.graph.placeholder(name, input.type)
-      placeholder.meta = { ...input.meta }
+      placeholder.copyMeta(input)
       partition.environment.set(input, placeholder)
     }
   }
@@ -146,18 +134,15 @@ class Splitter {
     const partition = this.#partitionOf.get(node)
     if (partition === undefined) return
     const { environment, graph, path, targets } = partition
-    const inside = (n: Node): Node => environment.get(n) as Node
-    let target = node.target
-    if (node.op === 'call_module') {
-      target = (node.target as string).replaceAll('.', '_')
-      targets[target] = this.#gm.attribute(node.target as string)
-      this.#options.qualnameMap?.set(`${path}.${target}`, node.target as string)
-    }
+    const inside = (n: Node): Argument => environment.get(n)
     const name = this.#options.keepOriginalNodeName === true ? node.name : null
-    const args = node.args.map((arg) => mapArg(arg, inside))
-    const kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([key, value]) => [key, mapArg(value, inside)]))
-    const copy = graph.createNode(node.op, target, args, kwargs, name, node.type)
-    copy.meta = { ...node.meta }
+    const target = node.op === 'call_module' ? node.target.replaceAll('.', '_') : node.target
+    if (node.op === 'call_module') {
+      targets[node.target.replaceAll('.', '_')] = this.#gm.attribute(node.target)
+      this.#options.qualnameMap?.set(`${path}.${String(target)}`, node.target)
+    }
+    const copy = graph.createNode(node.op, target, mapArg(node.args, inside), mapArg(node.kwargs, inside), name, node.type)
+    copy.copyMeta(node)
     environment.set(node, copy)
   }
 
@@ -165,70 +150,69 @@ class Splitter {
     if (this.#values.has(node)) return
     const name = this.#options.keepOriginalNodeName === true ? node.name : null
     const copy = this.#base.createNode(node.op, node.target, node.op === 'placeholder' ? node.args : [], {}, name, node.type)
-    copy.meta = { ...node.meta }
+    copy.copyMeta(node)
     this.#values.set(node, copy)
-    if (node.op === 'get_attr') this.#attributes[node.target as string] = this.#gm.attribute(node.target as string)
+    if (node.op === 'get_attr') this.#attributes[node.target] = this.#gm.attribute(node.target)
   }
 
   #emitCall(partition: Partition): void {
-    const results = [...partition.outputs].map((node) => partition.environment.get(node) as Node)
-    partition.graph.output(results.length === 1 ? (results[0] as Node) : tuple(...results))
+    const results = [...partition.outputs].map((node) => partition.environment.get(node))
+    partition.graph.output(results.length === 1 ? results[0] : tuple(...results))
     for (const input of partition.inputs) this.#copyToBase(input)
     this.#attributes[partition.path] = new GraphModule(partition.targets, partition.graph)
     const call = this.#base.callModule(
       partition.path,
-      [...partition.inputs].map((input) => this.#values.get(input) as Node),
+      [...partition.inputs].map((input) => this.#values.get(input)),
     )
-    if (results.length === 1) {
-      const [output] = partition.outputs
-      this.#values.set(output as Node, call)
-      return
-    }
-    ;[...partition.outputs].forEach((output, i) => {
-      const item = this.#base.callFunction(operator.getitem as TargetFunction, [call, i])
-      item.meta = { ...output.meta }
+    for (const [i, output] of [...partition.outputs].entries()) {
+      if (results.length === 1) {
+        this.#values.set(output, call)
+        continue
+      }
+      const item = this.#base.callFunction(operator.getitem, [call, i])
+      item.copyMeta(output)
       this.#values.set(output, item)
-    })
+    }
   }
 }
 
-/** Copies the body of the GraphModule that `call` (a call_module node) calls to its place, and removes the call. Returns the new nodes. */
+/**
+ * Replaces a call_module node that calls a GraphModule with the nodes of that module's graph. Returns the new nodes. Throws ArgumentError if the node calls anything
+ * else or lacks an argument, and GraphError if a node uses a returned list as a whole, or a returned constant.
+ */
 export function inlineModule(gm: GraphModule, call: Node): Node[] {
-  const child = gm.attribute(call.target as string)
-  if (call.op !== 'call_module' || !(child instanceof GraphModule))
-    throw new ArgumentError(`inlineModule: node '${call.name}' does not call a GraphModule; only those have a graph to copy.`)
+  const child = call.op === 'call_module' ? gm.attribute(call.target) : undefined
+  if (!(child instanceof GraphModule))
+    throw new ArgumentError(`inlineModule: node '${call.name}' does not call a GraphModule; only a GraphModule has a graph to copy.`)
   const values = new Map<Node, Argument>()
   child.graph.findNodes({ op: 'placeholder' }).forEach((input, i) => {
     const given = call.kwargs[input.name] ?? (i < call.args.length ? call.args[i] : input.args[0])
-    if (given === undefined) throw new ArgumentError(`inlineModule: the call '${call.name}' does not give the parameter '${input.name}'.`)
+    if (given === undefined) throw new ArgumentError(`inlineModule: the call '${call.name}' has no argument for the parameter '${input.name}'.`)
     values.set(input, given)
   })
   const inputs = new Set(values.values())
   const result = gm.graph.insertingBefore(call, () => gm.graph.graphCopy(child.graph, values))
-  for (const node of [...values.values()])
-    if (!inputs.has(node) && isNodeOf(node, gm) && (node.op === 'call_module' || node.op === 'get_attr')) adopt(gm, child, node)
-  if (Array.isArray(result)) {
+  const made = [...values.values()].filter((value): value is Node => value instanceof Node && !inputs.has(value) && value.graph === gm.graph)
+  for (const node of made) if (node.op === 'call_module' || node.op === 'get_attr') adopt(gm, child, node)
+  if (result instanceof Node) call.replaceAllUsesWith(result)
+  else {
     for (const user of call.users) {
-      const item = user.target === operator.getitem ? (result as readonly Argument[])[user.args[1] as number] : undefined
-      if (item === undefined || !isNodeOf(item, gm))
-        throw new GraphError(`inlineModule: '${user.name}' uses the whole list that '${call.name}' returns.`)
+      const [, index] = user.args
+      const item = Array.isArray(result) && user.target === operator.getitem && typeof index === 'number' ? result[index] : undefined
+      if (!(item instanceof Node))
+        throw new GraphError(`inlineModule: '${user.name}' uses the whole value that '${call.name}' returns, which is not a single node.`)
       user.replaceAllUsesWith(item)
       gm.graph.eraseNode(user)
     }
-  } else call.replaceAllUsesWith(result as Node)
+  }
   gm.graph.eraseNode(call)
-  return [...values.values()].filter((value): value is Node => !inputs.has(value) && isNodeOf(value, gm))
+  return made
 }
 
-const isNodeOf = (value: Argument, gm: GraphModule): value is Node =>
-  typeof value === 'object' && value !== null && 'graph' in value && (value as Node).graph === gm.graph
-
-/** What an inlined node refers to comes along; under another name where the module has something else of that name. */
-function adopt(gm: GraphModule, child: GraphModule, node: Node): void {
-  const path = node.target as string
-  const value = child.attribute(path)
-  let free = path
-  for (let i = 1; gm.attribute(free) !== undefined && gm.attribute(free) !== value; i++) free = `${path}_${i}`
+/** Gives `gm` the attribute that an inlined node refers to, under another name if `gm` has another attribute of that name. */
+function adopt(gm: GraphModule, child: GraphModule, node: GetAttrNode | CallModuleNode): void {
+  const value = child.attribute(node.target)
+  const free = freePath(gm, node.target, value)
   if (gm.attribute(free) === undefined) gm.assignAttribute(free, value)
-  if (free !== path) node.target = free
+  if (free !== node.target) node.target = free
 }

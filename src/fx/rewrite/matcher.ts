@@ -1,26 +1,44 @@
-// SubgraphMatcher: where a pattern graph occurs in a larger one. PyTorch's torch.fx.passes.utils.matcher_utils.
-import { GraphError } from '../errors.ts'
-import { formatArg, nodeTargetText } from '../format.ts'
-import type { Graph } from '../graph.ts'
-import { Node } from '../node.ts'
-import type { Argument } from '../node.ts'
-import type { InternalMatch } from './match.ts'
-import { innerNodes } from './match.ts'
+// SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
+import { GraphError } from '../graph/errors.ts'
+import { formatArg, nodeTargetText } from '../text/format.ts'
+import type { Graph } from '../graph/graph.ts'
+import { Node } from '../graph/node.ts'
+import type { Argument } from '../graph/node.ts'
 import { normalizedArgs, operationOf, sameKind } from './spelling.ts'
+
+/** An occurrence of a pattern; PyTorch's InternalMatch. */
+export interface InternalMatch {
+  /** The nodes of the pattern from which the search started: those that only the pattern's output uses. */
+  readonly anchors: readonly [Node, ...Node[]]
+  /** From node of the pattern to node of the graph, or to the literal that a placeholder of the pattern stands for. */
+  readonly nodesMap: Map<Node, Argument>
+  /** What the placeholders of the pattern stand for, in order. */
+  readonly placeholderNodes: Argument[]
+  /** The nodes of the graph that the pattern returns, in order. */
+  readonly returningNodes: Node[]
+}
+
+/** The nodes of the graph that match nodes of the pattern other than placeholders and the output, and the nodes that they match. */
+function* innerPairs(nodesMap: ReadonlyMap<Node, Argument>): Generator<readonly [pattern: Node, node: Node]> {
+  for (const [pattern, value] of nodesMap)
+    if (pattern.op !== 'placeholder' && pattern.op !== 'output' && value instanceof Node) yield [pattern, value]
+}
+
+const innerNodes = (nodesMap: ReadonlyMap<Node, Argument>): Node[] => [...innerPairs(nodesMap)].map(([, node]) => node)
 
 /** Options of {@link SubgraphMatcher}. */
 export interface MatcherOptions {
-  /** The pattern's output must be the graph's. Default false. */
+  /** Match the pattern's output only with the output of the graph. Default false. */
   readonly matchOutput?: boolean
-  /** Placeholders match placeholders only; else anything. Default false. */
+  /** Match placeholders only with placeholders. Default false: they match anything. */
   readonly matchPlaceholder?: boolean
-  /** Of matches that share nodes only the first is reported. Default true. */
+  /** Report only the first of several matches that share nodes. Default true. */
   readonly removeOverlappingMatches?: boolean
-  /** Literals match any literal. Default false. */
+  /** Match a literal with any literal. Default false. */
   readonly ignoreLiterals?: boolean
 }
 
-/** The correspondence while it is built; undone step by step when it leads nowhere. */
+/** A partial match. A step that leads nowhere is undone. */
 class Attempt {
   readonly map = new Map<Node, Argument>()
   readonly #used = new Set<Argument>()
@@ -42,21 +60,21 @@ class Attempt {
 
   undo(mark: number): void {
     for (const pattern of this.#trail.splice(mark)) {
-      this.#used.delete(this.map.get(pattern) as Argument)
+      this.#used.delete(this.map.get(pattern))
       this.map.delete(pattern)
     }
   }
 }
 
-/** Why the match that came nearest failed. */
+/** Why the attempt that got furthest failed. */
 interface Failure {
   depth: number
   why: string
 }
 
 /**
- * Finds a pattern. Its placeholders match anything (also a literal, the same one everywhere), its returned nodes are where the search starts; names do not
- * matter, nor whether an operator is called as a function or as a method, with options by name or by position.
+ * Finds the occurrences of a pattern. A placeholder of the pattern matches anything; if it matches a literal, it must be the same literal everywhere. The search
+ * starts at the nodes that the pattern returns. Names do not matter, nor whether an operator is called as a function or method, with options by name or position.
  */
 export class SubgraphMatcher {
   readonly pattern: Graph
@@ -66,45 +84,46 @@ export class SubgraphMatcher {
   readonly #placeholders: readonly Node[]
   #failure: Failure | null = null
 
-  /** Throws GraphError for an empty pattern, or one with dead code. */
+  /** Throws GraphError for an empty pattern, and for a pattern with dead code. */
   constructor(pattern: Graph, options: MatcherOptions = {}) {
     this.pattern = pattern
     this.#options = { matchOutput: false, matchPlaceholder: false, removeOverlappingMatches: true, ignoreLiterals: false, ...options }
     if ([...pattern.nodes].every((n) => n.op === 'placeholder' || n.op === 'output'))
       throw new GraphError('SubgraphMatcher cannot be initialized with an empty pattern')
     const dead = [...pattern.nodes].find((n) => n.op !== 'output' && n.users.size === 0)
-    if (dead !== undefined) throw new GraphError(`SubgraphMatcher cannot be initialized with an pattern with dead code: nobody uses '${dead.name}'.`)
+    if (dead !== undefined) throw new GraphError(`SubgraphMatcher cannot be initialized with an pattern with dead code: '${dead.name}' is unused.`)
     const output = pattern.outputNode()
     this.#placeholders = pattern.findNodes({ op: 'placeholder' })
     this.#returning = output.allInputNodes
     this.#anchors = this.#options.matchOutput ? [output] : this.#returning.filter((n) => n.users.size === 1)
   }
 
-  /** All matches, in the order of the graph. */
+  /** All matches, in graph order. */
   match(graph: Graph): InternalMatch[] {
-    const candidates = this.#anchors.map((anchor) => [...graph.nodes].filter((node) => this.#nodesAreEqual(anchor, node)))
+    const [first, ...others] = this.#anchors
+    if (first === undefined) return []
+    const candidates = new Map(this.#anchors.map((anchor) => [anchor, [...graph.nodes].filter((node) => this.#nodesAreEqual(anchor, node))]))
     const found: InternalMatch[] = []
     const attempt = new Attempt()
-    const from = (index: number): void => {
-      const anchor = this.#anchors[index]
+    const extend = ([anchor, ...rest]: readonly Node[]): void => {
       if (anchor === undefined) {
-        found.push(this.#result(attempt))
+        found.push(this.#result([first, ...others], attempt))
         return
       }
-      for (const node of candidates[index] as Node[]) {
+      for (const node of candidates.get(anchor) ?? []) {
         const mark = attempt.mark
-        if (this.#matchNodes(anchor, node, attempt)) from(index + 1)
+        if (this.#matchNodes(anchor, node, attempt)) extend(rest)
         attempt.undo(mark)
       }
     }
-    if (this.#anchors.length > 0) from(0)
-    const valid = found.filter((match) => this.#leak(match) === null && cycleThrough(innerNodes(match)) === null)
+    extend(this.#anchors)
+    const valid = found.filter(({ nodesMap }) => this.#leak(nodesMap) === null && cycleThrough(innerNodes(nodesMap)) === null)
     return this.#options.removeOverlappingMatches ? withoutOverlaps(valid) : valid
   }
 
   /**
-   * Why the pattern does not match at that node: the first difference of the attempt that came furthest, or what is wrong with the match. Null when it
-   * does match there. `node` is to be what the pattern returns.
+   * Why the pattern does not match at a node, which should be what the pattern returns: the first difference of the attempt that got furthest, or what is wrong
+   * with the match. Null if the pattern matches there.
    */
   explain(node: Node): string | null {
     this.#failure = { depth: -1, why: '' }
@@ -113,13 +132,11 @@ export class SubgraphMatcher {
       for (const anchor of this.#anchors) {
         const attempt = new Attempt()
         if (!this.#matchNodes(anchor, node, attempt)) continue
-        // Other anchors are looked for in the whole graph.
         const match = this.match(node.graph).find((m) => m.nodesMap.get(anchor) === node)
         if (match !== undefined) return null
-        const one: InternalMatch = { anchors: [anchor], nodesMap: attempt.map, placeholderNodes: [], returningNodes: [] }
         why =
-          this.#leak(one) ??
-          cycleThrough(innerNodes(one)) ??
+          this.#leak(attempt.map) ??
+          cycleThrough(innerNodes(attempt.map)) ??
           'another match uses some of its nodes, or another returned value of the pattern was not found'
       }
       return why ?? this.#failure.why
@@ -128,12 +145,12 @@ export class SubgraphMatcher {
     }
   }
 
-  #result({ map }: Attempt): InternalMatch {
+  #result(anchors: InternalMatch['anchors'], { map }: Attempt): InternalMatch {
     return {
-      anchors: this.#anchors,
+      anchors,
       nodesMap: new Map(map),
-      placeholderNodes: this.#placeholders.map((p) => map.get(p) as Argument),
-      returningNodes: this.#returning.map((r) => map.get(r) as Node),
+      placeholderNodes: this.#placeholders.map((p) => map.get(p)),
+      returningNodes: this.#returning.map((r) => map.get(r)).filter((node): node is Node => node instanceof Node),
     }
   }
 
@@ -152,7 +169,7 @@ export class SubgraphMatcher {
   #matchNodes(pattern: Node, node: Node, attempt: Attempt): boolean {
     if (attempt.map.has(pattern)) {
       const known = attempt.map.get(pattern)
-      return known === node || this.#fail(attempt, () => `'${pattern.name}' of the pattern is both %${(known as Node).name} and %${node.name}`)
+      return known === node || this.#fail(attempt, () => `'${pattern.name}' of the pattern is both ${formatArg(known)} and %${node.name}`)
     }
     if (attempt.uses(node)) return this.#fail(attempt, () => `%${node.name} would have to be two nodes of the pattern, '${pattern.name}' one of them`)
     if (!this.#nodesAreEqual(pattern, node))
@@ -185,7 +202,7 @@ export class SubgraphMatcher {
   #matchLists(left: readonly Argument[], right: readonly Argument[], attempt: Attempt, pattern: Node, node: Node): boolean {
     if (left.length !== right.length)
       return this.#fail(attempt, () => `a list of '${pattern.name}' has ${left.length} elements, that of %${node.name} has ${right.length}`)
-    return left.every((value, i) => this.#matchValue(value, right[i] as Argument, attempt, pattern, node))
+    return left.every((value, i) => this.#matchValue(value, right[i], attempt, pattern, node))
   }
 
   #matchValue(left: Argument, right: Argument, attempt: Attempt, pattern: Node, node: Node): boolean {
@@ -199,20 +216,20 @@ export class SubgraphMatcher {
       }
       return sameLiteral(attempt.map.get(left), right) || this.#fail(attempt, () => `'${left.name}' of the pattern stands for two literals`)
     }
-    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists(left as Argument[], right as Argument[], attempt, pattern, node)
+    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists(left, right, attempt, pattern, node)
     if (!(right instanceof Node) && (this.#options.ignoreLiterals || sameLiteral(left, right))) return true
     return this.#fail(attempt, () => `'${pattern.name}' of the pattern has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
   }
 
-  /** A value inside the match that somebody outside uses; returned ones may be. */
-  #leak(match: InternalMatch): string | null {
-    const inner = new Set(innerNodes(match))
-    const output = match.nodesMap.get(this.pattern.outputNode())
-    for (const [pattern, value] of match.nodesMap) {
-      if (pattern.op === 'placeholder' || pattern.op === 'output' || this.#returning.includes(pattern)) continue
-      for (const user of (value as Node).users)
+  /** The use, outside the match, of a value that the pattern does not return; null if there is none. */
+  #leak(nodesMap: ReadonlyMap<Node, Argument>): string | null {
+    const inner = new Set(innerNodes(nodesMap))
+    const output = nodesMap.get(this.pattern.outputNode())
+    for (const [pattern, node] of innerPairs(nodesMap)) {
+      if (this.#returning.includes(pattern)) continue
+      for (const user of node.users)
         if (!inner.has(user) && user !== output)
-          return `%${(value as Node).name} is inside the match ('${pattern.name}' of the pattern), but %${user.name} outside of it uses it`
+          return `%${node.name} is inside the match ('${pattern.name}' of the pattern), but %${user.name} outside of it uses it`
     }
     return null
   }
@@ -226,19 +243,17 @@ function sameLiteral(a: Argument, b: Argument): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a instanceof Node || b instanceof Node) return false
   if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false
   const [left, right] = [Object.entries(a), Object.entries(b)]
-  return (
-    left.length === right.length && left.every(([key, value]) => key in b && sameLiteral(value as Argument, (b as Record<string, Argument>)[key]))
-  )
+  return left.length === right.length && left.every(([key, value]) => key in b && sameLiteral(value, Reflect.get(b, key)))
 }
 
-/** A path from a matched node over others back to a matched one: as one step, the match would need its own result. */
+/** A path from a matched node through other nodes back to a matched one; null if there is none. With such a path the match could not become one operation. */
 function cycleThrough(nodes: readonly Node[]): string | null {
   const inner = new Set(nodes)
   const last = Math.max(...nodes.map((n) => n.sortKey))
   const seen = new Set<Node>()
   const stack = nodes.flatMap((n) => [...n.users].filter((user) => !inner.has(user)))
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    // What stands behind the whole match cannot lead back into it.
+    // Nodes after the whole match cannot lead back into it.
     if (seen.has(node) || node.sortKey > last) continue
     seen.add(node)
     for (const user of node.users) {
@@ -252,7 +267,7 @@ function cycleThrough(nodes: readonly Node[]): string | null {
 function withoutOverlaps(matches: readonly InternalMatch[]): InternalMatch[] {
   const taken = new Set<Node>()
   return matches.filter((match) => {
-    const inner = innerNodes(match)
+    const inner = innerNodes(match.nodesMap)
     if (inner.some((node) => taken.has(node))) return false
     for (const node of inner) taken.add(node)
     return true

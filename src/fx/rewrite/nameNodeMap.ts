@@ -1,24 +1,23 @@
-// Patterns that name their nodes: the last value that they return is an object from name to node. PyTorch's matcher_with_name_node_map_utils.
+// Patterns that name their nodes: the last value that such a pattern returns is an object from name to node. PyTorch's matcher_with_name_node_map_utils.
 import { ArgumentError } from '../../errors/index.ts'
-import { GraphError } from '../errors.ts'
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import { Node } from '../node.ts'
-import type { Argument } from '../node.ts'
-import { isTuple, markTuple } from '../tuple.ts'
-import type { InternalMatch } from './match.ts'
+import { GraphError } from '../graph/errors.ts'
+import { Graph } from '../graph/graph.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { Node, isRecord } from '../graph/node.ts'
+import type { Argument } from '../graph/node.ts'
+import { isTuple, markTuple } from '../graph/pythonValues.ts'
 import { SubgraphMatcher } from './matcher.ts'
-import type { MatcherOptions } from './matcher.ts'
+import type { InternalMatch, MatcherOptions } from './matcher.ts'
 
 /** An occurrence of a pattern with named nodes. */
 export interface NamedMatch extends InternalMatch {
-  /** Name in the pattern -> node of the graph, or the literal that a placeholder of the pattern stands for. */
+  /** From name in the pattern to node of the graph, or to the literal that a placeholder of the pattern stands for. */
   readonly nameNodeMap: ReadonlyMap<string, Argument>
 }
 
 /**
- * Finds a pattern whose last returned value is an object from name to node: `return [y, { conv, relu }]`. The object is no part of what is matched; each match says which nodes
- * its names stand for. Throws GraphError when the pattern returns something else. PyTorch's SubgraphMatcherWithNameNodeMap.
+ * Finds the occurrences of a pattern that returns, as its last value, an object from name to node: `return [y, { conv, relu }]`. The object itself is not matched;
+ * each match tells which nodes the names stand for. Throws GraphError if the pattern returns anything else. PyTorch's SubgraphMatcherWithNameNodeMap.
  */
 export class SubgraphMatcherWithNameNodeMap {
   readonly #matcher: SubgraphMatcher
@@ -36,30 +35,30 @@ export class SubgraphMatcherWithNameNodeMap {
   match(graph: Graph): NamedMatch[] {
     return this.#matcher.match(graph).map((match) => ({
       ...match,
-      nameNodeMap: new Map([...this.#names].map(([name, node]) => [name, match.nodesMap.get(node) as Argument])),
+      nameNodeMap: new Map([...this.#names].map(([name, node]) => [name, match.nodesMap.get(node)])),
     }))
   }
 }
 
-/** The pattern without its names, on a copy. */
+/** A copy of the pattern that does not return the names, and the named nodes of the copy. */
 function splitNames(pattern: Graph): { graph: Graph; names: ReadonlyMap<string, Node> } {
   const returned = pattern.outputNode().args[0]
   if (!Array.isArray(returned)) throw new GraphError('Expecting the pattern graph to return a tuple')
   if (returned.length < 2) throw new GraphError('Expecting the pattern graph to have at least two outputs')
-  const last = returned.at(-1) as Argument
-  if (
-    typeof last !== 'object' ||
-    last === null ||
-    Array.isArray(last) ||
-    last instanceof Node ||
-    !Object.values(last).every((v) => v instanceof Node)
-  )
-    throw new GraphError('Expecting the pattern graph to have a dict output as the last element')
   const graph = new Graph()
-  const copies = new Map<Node, Argument>()
-  const values = graph.graphCopy(pattern, copies) as readonly Argument[]
+  const copied = graph.graphCopy(pattern, new Map())
+  const values: readonly Argument[] = Array.isArray(copied) ? copied : []
+  const names = values.at(-1)
+  if (!isRecord(names)) throw new GraphError(NO_NAMES)
   const kept = values.slice(0, -1)
-  graph.output(kept.length === 1 ? (kept[0] as Argument) : isTuple(returned) ? markTuple(kept) : kept)
+  graph.output(kept.length === 1 ? kept[0] : isTuple(returned) ? markTuple(kept) : kept)
   graph.owningModule = pattern.owningModule
-  return { graph, names: new Map(Object.entries(last).map(([name, node]) => [name, copies.get(node as Node) as Node])) }
+  return { graph, names: new Map(Object.entries(names).map(([name, node]) => [name, nodeIn(node)])) }
+}
+
+const NO_NAMES = 'Expecting the pattern graph to have a dict output as the last element'
+
+function nodeIn(value: Argument): Node {
+  if (!(value instanceof Node)) throw new GraphError(NO_NAMES)
+  return value
 }

@@ -1,42 +1,44 @@
-// replacePattern: find and replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
+// replacePattern: find-and-replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { GraphError } from '../errors.ts'
-import { Graph } from '../graph.ts'
-import { GraphModule } from '../graphModule.ts'
-import { Node } from '../node.ts'
-import type { Argument } from '../node.ts'
-import { symbolicTrace } from '../symbolicTrace.ts'
-import type { Traceable } from '../tracer.ts'
+import { GraphError } from '../graph/errors.ts'
+import { Graph } from '../graph/graph.ts'
+import { referringNodes } from '../graph/lint.ts'
+import { freePath } from '../run/attributes.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { Node } from '../graph/node.ts'
+import type { Argument, Meta } from '../graph/node.ts'
+import { symbolicTrace } from '../trace/symbolicTrace.ts'
+import type { Traceable } from '../trace/tracer.ts'
 import { SubgraphMatcher } from './matcher.ts'
-import type { InternalMatch } from './match.ts'
+import type { InternalMatch } from './matcher.ts'
 
-/** A pattern or a replacement: a function or module, which is traced, a GraphModule, or a graph. */
+/** A pattern or a replacement: a function or module, which is traced, or a GraphModule or graph. */
 export type Pattern = Traceable | Graph
 
-/** One occurrence that was replaced; PyTorch's Match. */
+/** An occurrence of a pattern that was replaced; PyTorch's Match. */
 export interface Match {
-  /** The pattern's node from which it was found. */
+  /** The node of the pattern from which the search started. */
   readonly anchor: Node
-  /** Pattern node -> node of the graph, or the literal that a pattern placeholder stands for. */
+  /** From node of the pattern to node of the graph, or to the literal that a placeholder of the pattern stands for. */
   readonly nodesMap: ReadonlyMap<Node, Argument>
 }
 
-/** The same with the nodes that came in its place; PyTorch's ReplacedPatterns. */
+/** A {@link Match} and the nodes that replaced it; PyTorch's ReplacedPatterns. */
 export interface ReplacedPatterns extends Match {
   readonly replacements: readonly Node[]
 }
 
-/** Whether a match is to be replaced. */
+/** Whether to replace a match. */
 export type MatchFilter = (match: InternalMatch, graph: Graph, pattern: Graph) => boolean
 
 /** Options of {@link replacePatternWithFilters}. */
 export interface ReplaceOptions {
-  /** All must say yes. */
+  /** Only matches that pass all filters are replaced. */
   readonly matchFilters?: readonly MatchFilter[]
-  /** Literals of the pattern match any literal. Default false. */
+  /** A literal in the pattern matches any literal. Default false. */
   readonly ignoreLiterals?: boolean
-  /** Makes the replacement for each match, instead of a fixed one. */
+  /** Makes the replacement for each match. */
   readonly replacementCallback?: (match: InternalMatch, graph: Graph, pattern: Graph) => Graph
 }
 
@@ -44,17 +46,17 @@ const graphOf = (pattern: Pattern): Graph =>
   pattern instanceof Graph ? pattern : pattern instanceof GraphModule ? pattern.graph : symbolicTrace(pattern).graph
 
 /**
- * Replaces every occurrence of `pattern` in `gm` by `replacement`, both given as functions (traced), modules or graphs, with as many
- * parameters each. Of overlapping occurrences the first wins. New nodes take over the stack and module path of what they replace. Lints and recompiles.
- * Returns the matches. PyTorch's torch.fx.replace_pattern.
+ * Replaces every occurrence of `pattern` in `gm` with `replacement`. Both are functions (which are traced), modules or graphs, and must have the same number of
+ * parameters. Of overlapping occurrences only the first is replaced. New nodes get the stack trace and module path of what they replace. Lints and recompiles.
+ * Returns the matches. Throws ArgumentError or GraphError, before changing anything, for a replacement that does not fit. PyTorch's torch.fx.replace_pattern.
  */
 export function replacePattern(gm: GraphModule, pattern: Pattern, replacement: Pattern): Match[] {
   return replaceAll('replacePattern', gm, pattern, replacement, {}).map(({ anchor, nodesMap }) => ({ anchor, nodesMap }))
 }
 
 /**
- * The same for the occurrences that pass all filters. The replacement is null when a callback makes one for each match. Returns the matches with the new nodes.
- * PyTorch's replace_pattern_with_filters.
+ * Like {@link replacePattern}, but replaces only the occurrences that pass all filters. If a callback makes the replacement of each match, pass null as
+ * `replacement`. Returns the matches with the new nodes. PyTorch's replace_pattern_with_filters.
  */
 export function replacePatternWithFilters(
   gm: GraphModule,
@@ -76,11 +78,11 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
   const matches = new SubgraphMatcher(from, { ignoreLiterals })
     .match(gm.graph)
     .filter((match) => matchFilters.every((filter) => filter(match, gm.graph, from)))
-  // Everything that can be wrong is checked before anything changes.
-  const plans = matches.map((match) => ({
-    match,
-    to: common ?? (replacementCallback as NonNullable<typeof replacementCallback>)(match, gm.graph, from),
-  }))
+  // Check everything before changing anything.
+  const plans = matches.flatMap((match) => {
+    const to = common ?? replacementCallback?.(match, gm.graph, from)
+    return to === undefined ? [] : [{ match, to }]
+  })
   const replacements = new Set(common === null ? plans.map((p) => p.to) : [common])
   for (const to of replacements) checkReplacement(name, gm, from, to)
   if (plans.length > 0) for (const to of replacements) adoptAttributes(gm, to)
@@ -92,39 +94,37 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
   return done
 }
 
-/** The graph of a replacement. What a function uses from outside gets names that `gm` has no other use for. */
+/** The graph of a replacement. Attributes of a traced function are renamed if `gm` has other attributes of these names. */
 function replacementGraph(gm: GraphModule, replacement: Pattern): Graph {
   const graph = graphOf(replacement)
-  if (typeof replacement !== 'function') return graph
-  const module = graph.owningModule as GraphModule
+  const module = graph.owningModule
+  if (typeof replacement !== 'function' || !(module instanceof GraphModule)) return graph
   const renamed = new Map<string, string>()
-  for (const node of referring(graph)) {
-    const path = node.target as string
-    const value = module.attribute(path)
-    if (!renamed.has(path)) {
-      let fresh = path
-      for (let i = 1; gm.attribute(fresh) !== undefined && gm.attribute(fresh) !== value; i++) fresh = `${path}_${i}`
-      renamed.set(path, fresh)
-      if (fresh !== path) module.assignAttribute(fresh, value)
+  for (const node of [...referringNodes(graph)]) {
+    const path = node.target
+    let free = renamed.get(path)
+    if (free === undefined) {
+      free = freePath(gm, path, module.attribute(path))
+      renamed.set(path, free)
+      if (free !== path) module.assignAttribute(free, module.attribute(path))
     }
-    node.target = renamed.get(path) as string
+    node.target = free
   }
   return graph
 }
 
-/** Nodes that refer to an attribute of the module. */
-const referring = (graph: Graph): Node[] => [...graph.findNodes({ op: 'get_attr' }), ...graph.findNodes({ op: 'call_module' })]
-
 function checkReplacement(name: string, gm: GraphModule, from: Graph, to: Graph): void {
-  for (const node of referring(to)) {
-    if (gm.attribute(node.target as string) === undefined && to.owningModule?.attribute(node.target as string) === undefined)
+  for (const node of referringNodes(to)) {
+    if (gm.attribute(node.target) === undefined && to.owningModule?.attribute(node.target) === undefined)
       throw new GraphError(
-        `${name}: Attempted to create a "${node.op}" node during subgraph rewriting with target ${node.target as string}, but the referenced attribute does not exist in the replacement GraphModule`,
+        `${name}: Attempted to create a "${node.op}" node during subgraph rewriting with target ${node.target}, but the referenced attribute does not exist in the replacement GraphModule`,
       )
   }
   const count = (graph: Graph): number => graph.findNodes({ op: 'placeholder' }).length
   if (count(from) !== count(to))
-    throw new ArgumentError(`${name}: the pattern has ${count(from)} parameters but the replacement has ${count(to)}; give both the same.`)
+    throw new ArgumentError(
+      `${name}: the pattern has ${count(from)} parameters but the replacement has ${count(to)}; both must have the same number.`,
+    )
   const wanted = returned(from).length
   const given = returned(to)
   if (given.length !== wanted) throw new GraphError(`${name}: the pattern returns ${wanted} values but the replacement returns ${given.length}.`)
@@ -132,36 +132,31 @@ function checkReplacement(name: string, gm: GraphModule, from: Graph, to: Graph)
     throw new GraphError(`${name}: the replacement must return values that it computes, not constants.`)
 }
 
-/** The values that a graph returns, in order; a value that it returns twice is there twice. */
+/** The values that a graph returns, in order. A value that it returns twice is listed twice. */
 function returned(graph: Graph): Argument[] {
-  return leaves(graph.outputNode().args[0] as Argument)
+  return leaves(graph.outputNode().args[0])
 }
 
 function leaves(value: Argument): Argument[] {
   if (value instanceof Node || typeof value !== 'object' || value === null) return [value]
-  return Object.values(value).flatMap((v) => leaves(v as Argument))
+  return Object.values(value).flatMap((v) => leaves(v))
 }
 
 function replaceOne(graph: Graph, match: InternalMatch, from: Graph, to: Graph, replaced: Map<Node, Node>): ReplacedPatterns {
-  // What this match takes may be the result of an earlier one.
-  match.placeholderNodes.forEach((value, i) => {
-    const now = value instanceof Node ? replaced.get(value) : undefined
-    if (now !== undefined) match.placeholderNodes[i] = now
-  })
-  for (const [pattern, value] of match.nodesMap) {
-    const now = value instanceof Node ? replaced.get(value) : undefined
-    if (now !== undefined) match.nodesMap.set(pattern, now)
-  }
-  const values = new Map<Node, Argument>(to.findNodes({ op: 'placeholder' }).map((input, i) => [input, match.placeholderNodes[i] as Argument]))
+  // An input of this match may be the result of an earlier one.
+  const current = (value: Argument): Argument => (value instanceof Node ? (replaced.get(value) ?? value) : value)
+  match.placeholderNodes.forEach((value, i) => (match.placeholderNodes[i] = current(value)))
+  for (const [pattern, value] of match.nodesMap) match.nodesMap.set(pattern, current(value))
+  const values = new Map<Node, Argument>(to.findNodes({ op: 'placeholder' }).map((input, i) => [input, match.placeholderNodes[i]]))
   const inputs = new Set(values.values())
-  const origin = originOf(match)
-  const results = graph.insertingBefore(firstAfter(match.returningNodes), () => leaves(graph.graphCopy(to, values) as Argument))
+  const meta = inheritedMeta(match)
+  const results = graph.insertingBefore(firstAfter(match.returningNodes), () => leaves(graph.graphCopy(to, values)))
   const replacements = [...values.values()].filter((value): value is Node => value instanceof Node && !inputs.has(value))
-  for (const node of replacements) node.meta = { ...origin }
+  for (const node of replacements) node.meta = { ...meta }
   returned(from).forEach((pattern, i) => {
-    const old = match.nodesMap.get(pattern as Node) as Node
-    const result = results[i] as Node
-    if (result === old || replaced.has(old)) return
+    const old = pattern instanceof Node ? match.nodesMap.get(pattern) : undefined
+    const result = results[i]
+    if (!(old instanceof Node) || !(result instanceof Node) || result === old || replaced.has(old)) return
     old.replaceAllUsesWith(result)
     replaced.set(old, result)
   })
@@ -170,27 +165,24 @@ function replaceOne(graph: Graph, match: InternalMatch, from: Graph, to: Graph, 
     const target = match.nodesMap.get(node)
     if (target instanceof Node && !target.erased) graph.eraseNode(target)
   }
-  return { anchor: match.anchors[0] as Node, nodesMap: match.nodesMap, replacements }
+  return { anchor: match.anchors[0], nodesMap: match.nodesMap, replacements }
 }
 
-/** Where the replacement goes: before the first user of a returned node; without users, behind the last of them. */
+/** Where to insert the replacement: before the first user of a returned node, or after the last returned node if they have no users. */
 function firstAfter(nodes: readonly Node[]): Node | null {
-  const byOrder = (a: Node, b: Node): number => a.sortKey - b.sortKey
+  const byOrder = (a: Node, b: Node): number => a.compareTo(b)
   const users = nodes.flatMap((n) => [...n.users]).sort(byOrder)
   return users[0] ?? [...nodes].sort(byOrder).at(-1)?.next ?? null
 }
 
-/** New nodes stand where the matched one stood in the user's program. */
-function originOf(match: InternalMatch): Record<string, unknown> {
-  const anchor = match.nodesMap.get(match.anchors[0] as Node)
+/** The stack trace and module path of the matched code, which new nodes inherit. */
+function inheritedMeta(match: InternalMatch): Meta {
+  const anchor = match.nodesMap.get(match.anchors[0])
   if (!(anchor instanceof Node)) return {}
   return Object.fromEntries(['stack_trace', 'nn_module_stack'].flatMap((key) => (anchor.meta[key] === undefined ? [] : [[key, anchor.meta[key]]])))
 }
 
-/** Attributes that the replacement refers to and the module lacks come along. */
+/** Adds the attributes that the replacement refers to and `gm` lacks. */
 function adoptAttributes(gm: GraphModule, to: Graph): void {
-  for (const node of referring(to)) {
-    const path = node.target as string
-    if (gm.attribute(path) === undefined) gm.assignAttribute(path, to.owningModule?.attribute(path))
-  }
+  for (const { target: path } of referringNodes(to)) if (gm.attribute(path) === undefined) gm.assignAttribute(path, to.owningModule?.attribute(path))
 }

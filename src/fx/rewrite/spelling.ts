@@ -1,22 +1,20 @@
-// One operation, several spellings: `torch.relu(x)`, `x.relu()`, `torch.add(x, y)`, `operator.add(x, y)`, options by name or by position. What a node calls,
-// and its arguments in schema order, so that a pattern matches whichever way the program was written.
-import { lookupTarget, targetInfo } from '../../protocol/index.ts'
+// Equivalent spellings of an operation: `torch.relu(x)` and `x.relu()`, `torch.add(x, y)` and `operator.add(x, y)`, options by name or by position. This gives what a
+// node calls and its arguments in a normal form, so that a pattern matches however the program was written.
+import { lookupTarget, targetInfo, snakeCase } from '../../protocol/index.ts'
 import type { FunctionSchema } from '../../protocol/index.ts'
-import { snakeCase } from '../namespace.ts'
-import type { Argument, Node } from '../node.ts'
+import type { Argument, Node } from '../graph/node.ts'
 
-/** Python's operators whose name differs from torch's. */
+/** Operators whose names in Python and in torch differ. */
 const OPERATORS: Readonly<Record<string, string>> = { truediv: 'div', floordiv: 'floor_divide', mod: 'remainder' }
 
 const functions = new WeakMap<object, unknown>()
 const methods = new Map<string, string>()
 
-/** What the node calls: equal for all spellings of one operation. Nodes without a call, and modules, have their target. */
+/** What a node calls, which is equal for all spellings of an operation. For modules, and for nodes that call nothing, it is the target. */
 export function operationOf(node: Node): unknown {
-  const { target } = node
-  if (node.op === 'call_method') return remembered(methods, target as string, (name) => `op:${snakeCase(name)}`)
-  if (node.op !== 'call_function' || typeof target !== 'function') return target
-  return remembered(functions, target, (fn) => {
+  if (node.op === 'call_method') return remembered(methods, node.target, (name) => `op:${snakeCase(name)}`)
+  if (node.op !== 'call_function') return node.target
+  return remembered(functions, node.target, (fn) => {
     const [, home, short] = /^(torch|torch\.Tensor|operator)\.(\w+)$/.exec(targetInfo(fn)?.name ?? '') ?? []
     if (home === undefined || short === undefined) return fn
     return `op:${home === 'operator' ? (OPERATORS[short] ?? short) : short}`
@@ -29,11 +27,11 @@ function remembered<K, V>(cache: { get(key: K): V | undefined; set(key: K, value
   return value
 }
 
-/** Whether two nodes of these kinds can be one operation: a function and a method can. */
+/** Whether two nodes can be the same operation, judging by their ops. A function and a method can. */
 export const sameKind = (a: Node, b: Node): boolean => a.op === b.op || (isCall(a) && isCall(b))
 const isCall = (node: Node): boolean => node.op === 'call_function' || node.op === 'call_method'
 
-/** The schema of the operator that the node calls, if it is one. */
+/** The schema of the operator that the node calls, if it calls one. */
 function schemaOf(node: Node): FunctionSchema | undefined {
   if (node.op === 'call_function') {
     const own = targetInfo(node.target)?.schema
@@ -45,11 +43,11 @@ function schemaOf(node: Node): FunctionSchema | undefined {
   return targetInfo(lookupTarget(`torch.${short}`) ?? lookupTarget(`torch.Tensor.${short}`))?.schema
 }
 
-/** All arguments in schema order, defaults filled in; null when the node calls no operator or they do not fit its schema. */
+/** All arguments in schema order, with defaults filled in. Null if the node does not call an operator, or if the arguments do not match its schema. */
 export function normalizedArgs(node: Node): Argument[] | null {
   const schema = schemaOf(node)
   if (schema === undefined || node.args.length > schema.args.length) return null
   const known = new Set(schema.args.map((a) => a.name))
   if (Object.keys(node.kwargs).some((key) => !known.has(key))) return null
-  return schema.args.map((arg, i) => (i < node.args.length ? node.args[i] : (node.kwargs[arg.name] ?? (arg.default as Argument) ?? null)) as Argument)
+  return schema.args.map((arg, i) => (i < node.args.length ? node.args[i] : (node.kwargs[arg.name] ?? arg.default ?? null)))
 }

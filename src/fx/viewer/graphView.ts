@@ -1,61 +1,61 @@
-// A graph as data for pictures: what a viewer shows of each node, the modules that nodes belong to, and, for two graphs, what changed from one to the other.
-import { annotation } from '../annotation.ts'
-import { formatArg, nodeTargetText } from '../format.ts'
-import type { GraphModule } from '../graphModule.ts'
-import type { Node } from '../node.ts'
-import { originCode, originOf } from '../origin.ts'
+// A graph as data for viewers: what to show for each node, the modules that nodes belong to, and, for two graphs, what changed between them.
+import { annotation } from '../text/annotation.ts'
+import { formatArg, nodeTargetText } from '../text/format.ts'
+import type { GraphModule } from '../run/graphModule.ts'
+import type { Node } from '../graph/node.ts'
+import { originCode, originOf } from '../graph/origin.ts'
 
-/** A module call that a node was recorded in. */
+/** A module call in which a node was recorded. */
 export interface ViewModule {
-  /** Path of the module, `layer1.0`; with `@2` behind it for its third call. */
+  /** The path of the module, `layer1.0`, followed by `@2` for its third call. */
   readonly path: string
   readonly className: string
 }
 
-/** How a node differs between two graphs; 'same' when there is only one. */
+/** How a node differs between two graphs; 'same' if there is only one. */
 export type Change = 'same' | 'added' | 'removed' | 'changed'
 
-/** What a viewer shows of a node. */
+/** What a viewer shows for a node. */
 export interface ViewNode {
   readonly name: string
   readonly op: string
   readonly target: string
-  /** `f32[2, 3]`, or null when no pass has recorded it. */
+  /** The shape and dtype of its value, `f32[2, 3]`; null if no pass has recorded them. */
   readonly spec: string | null
   readonly args: readonly string[]
   readonly kwargs: Readonly<Record<string, string>>
   readonly inputs: readonly string[]
   readonly users: readonly string[]
-  /** The modules that were being called, outermost first; a leaf module is a node, not one of them. */
+  /** The module calls in which it was recorded, outermost first. A leaf module is a node, so it is not among them. */
   readonly modules: readonly ViewModule[]
-  /** Where the user's program says it. */
+  /** Where in the user's program it comes from; null if unknown. */
   readonly origin: { readonly file: string; readonly line: number; readonly fn: string; readonly code: string } | null
-  /** The recorded stack as text, innermost last. */
+  /** The stack trace as text, innermost last; null if there is none. */
   readonly stack: string | null
   readonly change: Change
-  /** A changed node's line in the earlier graph. */
+  /** For a changed node, its line in the earlier graph; otherwise null. */
   readonly was: string | null
 }
 
 /** A line of generated code. */
 export interface ViewLine {
   readonly text: string
-  /** The node that it computes, or null. */
+  /** The name of the node that it computes; null if there is none. */
   readonly node: string | null
   readonly change: Change
 }
 
-/** A graph, or two graphs laid over each other. */
+/** A graph, or the difference of two graphs. */
 export interface GraphView {
   readonly name: string
-  /** In the graph's order; nodes that the later graph lacks stand where they were. */
+  /** In graph order. Removed nodes are where they were in the earlier graph. */
   readonly nodes: readonly ViewNode[]
   readonly code: readonly ViewLine[]
   /** Whether this is the difference of two graphs. */
   readonly isDiff: boolean
 }
 
-/** What to show of a graph; with `before`, what has changed since then. Nodes are matched by their names. */
+/** What to show for a graph; with `before`, also what changed since then. Nodes are matched by name. */
 export function graphView(gm: GraphModule, name: string, before: GraphModule | null = null): GraphView {
   if (before === null) return { name, nodes: [...gm.graph.nodes].map((n) => viewNode(n, 'same', null)), code: codeOf(gm, new Map()), isDiff: false }
   const old = new Map([...before.graph.nodes].map((n) => [n.name, n]))
@@ -76,7 +76,7 @@ export function graphView(gm: GraphModule, name: string, before: GraphModule | n
   return { name, nodes, code: withRemoved(codeOf(gm, changes), (l) => l.node ?? '', oldCode), isDiff: true }
 }
 
-/** The later list; what only the earlier one has stands behind what it stood behind there. */
+/** The later list, with each removed item of the earlier list inserted after the item that it followed there. */
 function withRemoved<T>(
   after: readonly T[],
   nameOf: (item: T) => string,
@@ -96,7 +96,7 @@ function withRemoved<T>(
   })
 }
 
-/** A node's line without its number of users, which others change. */
+/** A node's line without its number of users, which changes when other nodes change. */
 const lineOf = (node: Node): string =>
   `${node.op}[${nodeTargetText(node)}](${[...node.args.map((a) => formatArg(a)), ...Object.entries(node.kwargs).map(([k, v]) => `${k}: ${formatArg(v)}`)].join(', ')})`
 
@@ -123,7 +123,7 @@ function viewNode(node: Node, change: Change, was: string | null): ViewNode {
 function modulesOf(node: Node): ViewModule[] {
   const stack = node.meta['nn_module_stack']
   if (!(stack instanceof Map)) return []
-  const modules = [...(stack as Map<string, unknown>)].flatMap(([path, value]): ViewModule[] => {
+  const modules = [...stack].flatMap(([path, value]): ViewModule[] => {
     const type: unknown = Array.isArray(value) ? value[1] : null
     return path === '' ? [] : [{ path, className: typeof type === 'function' ? type.name : String(type ?? '') }]
   })

@@ -1,4 +1,4 @@
-// Graphs as pictures: a page to look around in, flowcharts for Markdown, SVG. The drawing of PyTorch's FxGraphDrawer is in fx/passes.
+// Views of graphs: an interactive HTML page, flowcharts for Markdown, and SVG. PyTorch's FxGraphDrawer is in fx/passes.
 export { graphPage } from './page.ts'
 export type { GraphPageOptions } from './page.ts'
 export { graphView } from './graphView.ts'

@@ -1,13 +1,13 @@
 // A graph as a Mermaid flowchart, for Markdown.
-import type { GraphModule } from '../graphModule.ts'
+import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
 import type { GraphView, ViewNode } from './graphView.ts'
 
 /** Options of {@link mermaid}. */
 export interface MermaidOptions {
-  /** Top to bottom (default) or left to right. */
+  /** Top to bottom or left to right. Default 'TB'. */
   readonly direction?: 'TB' | 'LR'
-  /** Boxes around the nodes of a module; default true. */
+  /** Draw boxes around the nodes of each module call. Default true. */
   readonly modules?: boolean
 }
 
@@ -18,14 +18,14 @@ const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
   call_module: ['[[', ']]'],
 }
 
-/** The graph as the text of a Mermaid flowchart. */
+/** The text of a Mermaid flowchart of the graph. */
 export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
   const view = graphView(gm, gm.className)
   const ids = new Map(view.nodes.map((node, i) => [node.name, `n${i}`]))
   return [`flowchart ${options.direction ?? 'TB'}`, ...nodeLines(view, ids, options.modules ?? true), ...edgeLines(view, ids)].join('\n')
 }
 
-/** Nodes in order; neighbours of one module call stand in a subgraph. */
+/** The nodes in order. Consecutive nodes of one module call are in a subgraph. */
 function nodeLines(view: GraphView, ids: ReadonlyMap<string, string>, modules: boolean): string[] {
   const lines: string[] = []
   const open: string[] = []
@@ -45,7 +45,7 @@ function nodeLines(view: GraphView, ids: ReadonlyMap<string, string>, modules: b
       lines.push(`${'  '.repeat(open.length + 1)}subgraph m${boxes++}["${text(`${module.path} ${module.className}`)}"]`)
       open.push(module.path)
     }
-    lines.push(`${'  '.repeat(open.length + 1)}${box(node, ids.get(node.name) as string)}`)
+    lines.push(`${'  '.repeat(open.length + 1)}${box(node, ids.get(node.name) ?? '')}`)
   }
   close(0)
   return lines
@@ -64,5 +64,5 @@ function box(node: ViewNode, id: string): string {
 const edgeLines = (view: GraphView, ids: ReadonlyMap<string, string>): string[] =>
   view.nodes.flatMap((node) => node.inputs.map((input) => `  ${ids.get(input)} --> ${ids.get(node.name)}`))
 
-/** Quotes and angle brackets are written as entities, which Mermaid reads back. */
+/** Escapes quotes and angle brackets as entities of Mermaid. */
 const text = (value: string): string => value.replaceAll('&', '#amp;').replaceAll('"', '#quot;').replaceAll('<', '#lt;').replaceAll('>', '#gt;')

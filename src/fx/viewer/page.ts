@@ -1,5 +1,5 @@
-// A graph as one HTML page that needs nothing else: no network, no other file.
-import type { GraphModule } from '../graphModule.ts'
+// A graph as a single HTML page, which needs no network and no other file.
+import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
 import type { GraphView } from './graphView.ts'
 import { PAGE_SCRIPT } from './pageScript.ts'
@@ -7,15 +7,15 @@ import { PAGE_STYLE } from './pageStyle.ts'
 
 /** Options of {@link graphPage}. */
 export interface GraphPageOptions {
-  /** The page's title; default the module's class name. */
+  /** The title of the page. Default: the class name of the module. */
   readonly title?: string
-  /** An earlier state of the graph: the page then shows what was added, removed and changed since. */
+  /** An earlier version of the graph. The page then shows what was added, removed and changed since. */
   readonly before?: GraphModule
 }
 
 /**
- * The page of a graph, as text to write to an `.html` file: pan (drag), zoom (wheel), modules that open and close, search (`/`), and for each node its
- * generated line, the line of the user's program, value, arguments and users. With `before` it shows the difference of two graphs.
+ * The text of an HTML page that shows a graph. The graph can be panned (drag), zoomed (wheel) and searched (`/`), and its modules expanded and collapsed. For each node
+ * the page shows its generated code, the user's line, its value, arguments and users. With `before` it shows the difference of two graphs.
  *
  *     await writeFile('graph.html', graphPage(gm))
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
@@ -53,7 +53,7 @@ function pageOf(view: GraphView): string {
 <main id="canvas"><svg aria-label="graph"><defs><marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="var(--edge)"/></marker></defs></svg></main>
 <aside>
   <div class="tabs" role="tablist"><button role="tab" data-tab="panel" aria-selected="true">Node</button><button role="tab" data-tab="code" aria-selected="false">Code</button></div>
-  <section id="panel"><p class="label">Click a node to see where it comes from, what it computes, and who reads it.</p></section>
+  <section id="panel"><p class="label">Click a node to see where it comes from, what it computes, and its users.</p></section>
   <section id="code"${view.isDiff ? ' class="diff"' : ''} hidden></section>
 </aside>
 <script id="data" type="application/json">${JSON.stringify(view).replaceAll('<', '\\u003c')}</script>

@@ -1,7 +1,7 @@
-// The program of a graph page, as text: it goes into the page as it is, so that the page needs nothing else. Plain JavaScript, no template literals.
+// The script of a graph page as text, which is embedded in the page. It is plain JavaScript without template literals.
 //
-// A layered layout: rows by the longest path from the inputs, an order within rows that keeps edges short, then positions. A module that is open is laid out
-// by itself first and takes part in its parent's layout as one large box; closed, it is a small one.
+// The layout is layered: nodes are assigned to rows by the longest path from the inputs, ordered within rows to keep edges short, and then placed. An expanded module
+// is laid out first and is one large box in the layout of its parent; a collapsed module is a small box.
 export const PAGE_SCRIPT = String.raw`
 'use strict';
 const view = JSON.parse(document.getElementById('data').textContent);
@@ -10,7 +10,7 @@ const svg = document.querySelector('#canvas svg');
 const SVG = 'http://www.w3.org/2000/svg';
 const LINE = 16, PAD = 9, GAP_X = 26, GAP_Y = 34, HEAD = 24, INSET = 14;
 
-// ---- the tree of modules: neighbours that were recorded in the same call form a group ----
+// ---- the tree of modules: consecutive nodes that were recorded in the same call form a group ----
 
 function makeTree() {
   const root = { key: '', label: '', children: [], parent: null, open: true };
@@ -39,7 +39,7 @@ const groups = [];
 const sizeOf = (group) => group.children.reduce((n, c) => n + (c.children ? sizeOf(c) : 1), 0);
 if (view.nodes.length > 150) for (const group of groups) group.open = false;
 
-/** What stands for a node now: itself, or the outermost closed module around it. */
+/** The item that currently represents a node: the node itself, or the outermost collapsed module around it. */
 function shown(item) {
   let found = item;
   for (let at = item.parent; at !== null; at = at.parent) if (!at.open) found = at;
@@ -76,7 +76,7 @@ function sizeItem(item) {
   }
 }
 
-/** The child of the group that the item stands in. */
+/** The child of the group that contains the item. */
 function childOf(group, item) {
   let at = item;
   while (at !== null && at.parent !== group) at = at.parent;
@@ -106,13 +106,13 @@ function layoutGroup(group) {
     }
   })(group);
   for (const item of items) item.row = item.preds.reduce((row, p) => Math.max(row, p.row + 1), 0);
-  // Parameters and the like stand near who reads them.
+  // Put parameters and other sources near their users.
   for (const item of items) if (item.preds.length === 0 && item.succs.length > 0) item.row = Math.min(...item.succs.map((s) => s.row)) - 1;
   const least = Math.min(0, ...items.map((i) => i.row));
   const rows = [];
   for (const item of items) { item.row -= least; (rows[item.row] = rows[item.row] || []).push(item); }
   for (let r = 0; r < rows.length; r++) rows[r] = rows[r] || [];
-  // Edges over several rows, and those from and to the outside, pass between the boxes.
+  // Edges that span several rows or leave the group are routed between the boxes.
   for (const item of items) { item.up = []; item.down = []; }
   const lane = (from, first, end, to, index) => {
     const bends = [];
@@ -248,7 +248,7 @@ const changeOf = (group) => (group.children.some((c) => (c.children ? changeOf(c
 function route(from, to) {
   const points = [[from.ax + from.w / 2, from.ay + from.h]];
   const pass = (bends) => { for (const bend of bends) points.push([bend.ax, bend.ay]); };
-  // Out of the modules around the one end, across, and into those around the other.
+  // Route the edge out of the modules around one end, across, and into those around the other end.
   let common = from.parent, a = from, b = to;
   for (; !childOf(common, to); a = common, common = common.parent) pass(a.exit);
   const into = [];
@@ -269,7 +269,7 @@ function toggle(group) {
   const anchor = [group.ax, group.ay];
   group.open = !group.open;
   draw();
-  // What was clicked stays where it was.
+  // Keep the clicked module at its position on the screen.
   move.x += (anchor[0] - group.ax) * move.k;
   move.y += (anchor[1] - group.ay) * move.k;
   apply();
@@ -289,7 +289,7 @@ const apply = () => scene.setAttribute('transform', 'translate(' + move.x + ',' 
 function fit() {
   const { clientWidth: w, clientHeight: h } = canvas;
   move.k = Math.min(1.25, (w - 40) / Math.max(root.inner.w, 1), (h - 40) / Math.max(root.inner.h, 1));
-  // A tall graph is read from its top, at a size that can be read.
+  // Show a tall graph from its top, at a readable size.
   const tall = move.k < 0.45;
   if (tall) move.k = Math.min(0.8, Math.max(0.45, (w - 40) / root.inner.w));
   move.x = (w - root.inner.w * move.k) / 2;
@@ -339,7 +339,7 @@ const link = (name) => {
   a.addEventListener('click', () => { const node = byName.get(name); if (node) { reveal(node.item); select(name); center(node.item); } });
   return a;
 };
-/** Text in which %names are links. */
+/** The text with %names turned into links. */
 function linked(text) {
   return text.split(/(%[\w.]+)/).map((part) => (part[0] === '%' && byName.has(part.slice(1)) ? link(part.slice(1)) : part));
 }

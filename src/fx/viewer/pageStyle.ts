@@ -1,4 +1,4 @@
-// The style of a graph page, light and dark.
+// The style sheet of a graph page, for light and dark mode.
 export const PAGE_STYLE = `
 :root { color-scheme: light dark; --page: #f5f7fa; --panel: #ffffff; --ink: #1b2430; --soft: #5d6b7c; --line: #d9e0e8; --edge: #9aa8b8; --focus: #2563eb;
   --group: #eef2f7; --added: #15803d; --removed: #b91c1c; --changed: #b45309; --hit: #fde68a; --code: #f2f5f9;

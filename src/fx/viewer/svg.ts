@@ -1,4 +1,4 @@
-// DOT text as an SVG picture, by Graphviz compiled to WebAssembly. The package is loaded when the first picture is asked for.
+// Renders DOT as SVG with Graphviz compiled to WebAssembly. The package is loaded at the first use.
 import { UnsupportedError } from '../../errors/index.ts'
 
 type Engine = 'dot' | 'neato' | 'fdp' | 'circo' | 'twopi'
@@ -16,14 +16,14 @@ async function load(): Promise<Layouter> {
   } catch (error) {
     graphviz = null
     throw new UnsupportedError(
-      `renderSvg: Graphviz could not be loaded. Install it beside tensorfx: npm install @hpcc-js/wasm-graphviz (${error instanceof Error ? error.message : String(error)})`,
+      `renderSvg: Graphviz could not be loaded. Install it: npm install @hpcc-js/wasm-graphviz (${error instanceof Error ? error.message : String(error)})`,
     )
   }
 }
 
 /**
- * A picture of DOT text, e.g. `renderSvg(new FxGraphDrawer(gm, 'net').getDotGraph())`: the text of an `<svg>` element.
- * Throws UnsupportedError when the optional package @hpcc-js/wasm-graphviz is not installed, and what Graphviz says of text that is not DOT.
+ * Renders DOT as the text of an `<svg>` element: `renderSvg(new FxGraphDrawer(gm, 'net').getDotGraph())`. Throws UnsupportedError if the optional package
+ * @hpcc-js/wasm-graphviz is not installed, and Graphviz' error for invalid DOT.
  */
 export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<string> {
   graphviz ??= load()

@@ -1,27 +1,24 @@
-// The weight gradient of a convolution, directly: for constant sizes, stride 1 and dilation 1, each element of the gradient is a dot product of
+// The weight gradient of a convolution, for constant sizes, stride 1 and dilation 1: each element of the gradient is a dot product of
 // the output's gradient with the (padded) images, shifted by its place in the window. Four features by two window elements at a time, lanes along
 // pixels; the general template would first lay every image out as a matrix.
-import type { CompiledKernel, GemmSpec } from '../contracts.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
+import type { GemmSpec } from './gemmSpec.ts'
 import type { LoopWriter } from './loopWriter.ts'
-import { PaddedImages, paddedBytes, plainConvSizes } from './paddedImages.ts'
-import type { ConvSizes } from './paddedImages.ts'
+import { PaddedImages, paddedBytes, plainConvolution } from './paddedImages.ts'
+import type { PlainConvolution } from './paddedImages.ts'
+import { RegisterTile, TILE_ROWS } from './registerTile.ts'
 import { TemplateWriter, compileTemplate, hasWideEpilogue } from './template.ts'
+import type { TemplateKernel } from './template.ts'
 
 /** Features of a tile. */
-const ROWS = 4
+const ROWS = TILE_ROWS
 /** Window elements of a tile. */
 const COLS = 2
-/** Images are taken in groups whose copies stay within this many bytes, so that they stay near. */
+/** Images are processed in groups whose copies fit into this many bytes, so that they stay in the cache. */
 const GROUP_BYTES = 128 * 1024
 
-interface Problem {
-  readonly g: ConvSizes
-  /** Features. */
-  readonly m: number
-  /** Elements of the window: channels * kernel height * kernel width. */
-  readonly k: number
-  readonly images: number
+/** The convolution's `rows` are features and its `cols` elements of the window: channels * kernel height * kernel width. */
+interface Problem extends PlainConvolution {
   /** Images of a group; it divides `images`. */
   readonly group: number
   /** Vectors of pixels of an image. */
@@ -29,21 +26,20 @@ interface Problem {
 }
 
 function problemOf(spec: GemmSpec): Problem | null {
-  const g = plainConvSizes(spec, true)
-  if (g === null || spec.reduceBatch !== 1 || spec.a.colStride !== 1) return null
-  const m = spec.rows.extent as number
-  const images = (spec.batch[0] as GemmSpec['batch'][number]).extent as number
-  if (images === 0 || m === 0) return null
-  const perImage = paddedBytes(g) + packedRows(m) * g.outHeight * g.outWidth * 4
+  const plain = plainConvolution(spec, true)
+  if (plain === null || spec.reduceBatch !== 1 || plain.left.col !== 1 || plain.images === 0 || plain.rows === 0) return null
+  const { sizes, rows, images } = plain
+  const pixels = sizes.outHeight * sizes.outWidth
+  const perImage = paddedBytes(sizes) + packedRows(rows) * pixels * 4
   let group = Math.max(1, Math.min(images, Math.floor(GROUP_BYTES / perImage)))
   while (images % group !== 0) group--
-  return { g, m, k: spec.cols.extent as number, images, group, vectors: (g.outHeight * g.outWidth) / 4 }
+  return { ...plain, group, vectors: pixels / 4 }
 }
 
-const packedRows = (m: number): number => Math.ceil(m / ROWS) * ROWS
-const packedCols = (k: number): number => Math.ceil(k / COLS) * COLS
+const packedRows = (rows: number): number => Math.ceil(rows / ROWS) * ROWS
+const packedCols = (cols: number): number => Math.ceil(cols / COLS) * COLS
 
-/** Scratch, in bytes: gradients of a group as panels of four features, its padded images, the offsets of windows and pixels, the sums. */
+/** Scratch memory, in bytes: gradients of a group as panels of four features, its padded images, the offsets of windows and pixels, the sums. */
 function layout(p: Problem): {
   readonly images: number
   readonly windows: number
@@ -51,25 +47,20 @@ function layout(p: Problem): {
   readonly sums: number
   readonly end: number
 } {
-  const images = packedRows(p.m) * p.vectors * 16 * p.group
-  const windows = images + paddedBytes(p.g) * p.group + 16
-  const pixels = windows + 4 * packedCols(p.k)
+  const images = packedRows(p.rows) * p.vectors * 16 * p.group
+  const windows = images + paddedBytes(p.sizes) * p.group + 16
+  const pixels = windows + 4 * packedCols(p.cols)
   const sums = pixels + 4 * p.vectors * p.group
-  return { images, windows, pixels, sums, end: sums + 4 * packedRows(p.m) * packedCols(p.k) + 16 }
+  return { images, windows, pixels, sums, end: sums + 4 * packedRows(p.rows) * packedCols(p.cols) + 16 }
 }
 
-/** Whether {@link compileDirectConvWeight} can take the problem. */
-export const fitsDirectConvWeight = (spec: GemmSpec): boolean => problemOf(spec) !== null && hasWideEpilogue(spec)
-
-/** Bytes of scratch that the kernel needs; 0 when the template does not fit. */
-export function directConvWeightScratchBytes(spec: GemmSpec): number {
+/** Compiles the weight gradient, or returns null when this template does not fit. The same problem is compiled only once. */
+export function compileDirectConvWeight(spec: GemmSpec): TemplateKernel | null {
   const problem = problemOf(spec)
-  return problem === null ? 0 : layout(problem).end + 64
+  if (problem === null || !hasWideEpilogue(spec)) return null
+  const compiled = compileTemplate('weight gradient of a convolution', spec, () => new WeightGradientEmitter(spec, problem).emit())
+  return { compiled, scratchBytes: layout(problem).end + 64 }
 }
-
-/** Compiles the weight gradient; the same problem is compiled once. */
-export const compileDirectConvWeight = (spec: GemmSpec): CompiledKernel =>
-  compileTemplate('weight gradient of a convolution', spec, () => new WeightGradientEmitter(spec, problemOf(spec) as Problem).emit())
 
 class WeightGradientEmitter {
   readonly #spec: GemmSpec
@@ -103,27 +94,24 @@ class WeightGradientEmitter {
     this.#sums = after(at.sums)
   }
 
-  emit(): Uint8Array {
-    const { g, images, group } = this.#p
-    const padded = new PaddedImages(this.#w, g)
+  emit(): Uint8Array<ArrayBuffer> {
+    const { sizes, rows, cols, images, group, left, imageStride } = this.#p
+    const padded = new PaddedImages(this.#w, sizes)
     padded.writeWindowTable(this.#windows)
     this.#fillOddWindow()
     this.#writePixelTable(padded)
     padded.clear(this.#images, group)
-    this.#w.clear(this.#sums, 4 * packedRows(this.#p.m) * packedCols(this.#p.k))
+    this.#w.clear(this.#sums, 4 * packedRows(rows) * packedCols(cols))
+    const [gradient, source] = [this.#t.param(this.#spec.a.buffer), this.#t.param(this.#spec.b.buffer)]
     this.#w.count(images, group, (first) => {
       this.#w.count(group, 1, (slot) => {
-        const image = this.#f.local('i32')
-        this.#f.get(first)
-        this.#f.get(slot)
-        this.#f.op('i32.add')
-        this.#f.set(image)
-        const { a, b } = this.#spec
-        padded.copy(
-          this.#w.address(this.#t.param(b.buffer), image, (b.batchStrides[0] as number) * 4),
-          this.#w.address(this.#images, slot, paddedBytes(g)),
-        )
-        this.#packGradient(this.#w.address(this.#t.param(a.buffer), image, (a.batchStrides[0] as number) * 4), slot)
+        const image = this.#w.let(() => {
+          this.#f.get(first)
+          this.#f.get(slot)
+          this.#f.op('i32.add')
+        })
+        padded.copy(this.#w.address(source, image, imageStride * 4), this.#w.address(this.#images, slot, paddedBytes(sizes)))
+        this.#packGradient(this.#w.address(gradient, image, left.image * 4), slot)
       })
       this.#tiles()
     })
@@ -131,29 +119,27 @@ class WeightGradientEmitter {
     return this.#t.finish()
   }
 
-  /** An odd number of window elements: the last tile computes the first element again, and drops it. */
+  /** With an odd number of window elements, the last tile computes the first element again and its result is ignored. */
   #fillOddWindow(): void {
-    const { k } = this.#p
-    if (k === packedCols(k)) return
+    const { cols } = this.#p
+    if (cols === packedCols(cols)) return
     const f = this.#f
     f.get(this.#windows)
     f.i32Const(0)
-    f.memory('i32.store', k * 4)
+    f.memory('i32.store', cols * 4)
   }
 
-  /** Where each vector of pixels of a group starts in the padded images, in the order of the packed gradients. */
+  /** Writes the table of where each vector of pixels of a group starts in the padded images, in the order of the packed gradients. */
   #writePixelTable(padded: PaddedImages): void {
     const f = this.#f
-    const { g, group, vectors } = this.#p
-    const to = f.local('i32')
-    f.get(this.#pixels)
-    f.set(to)
+    const { sizes, group, vectors } = this.#p
+    const to = this.#w.let(() => f.get(this.#pixels))
     this.#w.count(group, 1, (slot) => {
       this.#w.count(vectors * 4, 4, (pixel) => {
         f.get(to)
         padded.pixelOffset(pixel)
         f.get(slot)
-        f.i32Const(paddedBytes(g))
+        f.i32Const(paddedBytes(sizes))
         f.op('i32.mul')
         f.op('i32.add')
         f.memory('i32.store')
@@ -162,11 +148,11 @@ class WeightGradientEmitter {
     })
   }
 
-  /** One image's gradient into the panels: [four features][vector of pixels][feature]; features past the last are zero. */
+  /** Packs one image's gradient into panels: [four features][vector of pixels][feature]. Features past the last are zero. */
   #packGradient(source: number, slot: number): void {
     const f = this.#f
-    const { m, vectors, group } = this.#p
-    const row = (this.#spec.a.rowStride as number) * 4
+    const { rows, vectors, group, left } = this.#p
+    const row = left.row * 4
     const panelBytes = vectors * group * ROWS * 16
     const panel = (from: number, to: number, valid: number): void => {
       this.#w.count(vectors, 1, () => {
@@ -183,96 +169,66 @@ class WeightGradientEmitter {
       })
     }
     const start = this.#w.address(this.#grads, slot, vectors * ROWS * 16)
-    const whole = Math.floor(m / ROWS)
+    const whole = Math.floor(rows / ROWS)
     this.#w.count(whole, 1, (block) => panel(this.#w.address(source, block, ROWS * row), this.#w.address(start, block, panelBytes), ROWS))
-    if (whole * ROWS === m) return
-    const [from, to] = [f.local('i32'), f.local('i32')]
-    for (const [target, base, bytes] of [
-      [from, source, whole * ROWS * row],
-      [to, start, whole * panelBytes],
-    ] as const) {
-      f.get(base)
-      f.i32Const(bytes)
-      f.op('i32.add')
-      f.set(target)
-    }
-    panel(from, to, m - whole * ROWS)
+    if (whole * ROWS === rows) return
+    const after = (base: number, bytes: number): number =>
+      this.#w.let(() => {
+        f.get(base)
+        f.i32Const(bytes)
+        f.op('i32.add')
+      })
+    panel(after(source, whole * ROWS * row), after(start, whole * panelBytes), rows - whole * ROWS)
   }
 
-  /** All tiles of one group of images: window elements outside, so that the images they read stay near. */
+  /** Computes all tiles of a group of images. Window elements are the outer loop, so that the images stay in the cache. */
   #tiles(): void {
     const f = this.#f
-    const { m, k, vectors, group } = this.#p
-    const cols = packedCols(k)
-    this.#w.count(cols, COLS, (col) => {
+    const { rows, cols, vectors, group } = this.#p
+    const lineBytes = packedCols(cols) * 4
+    this.#w.count(packedCols(cols), COLS, (col) => {
       const entry = this.#w.address(this.#windows, col, 4)
-      const bases = [0, 1].map((c) => {
-        const base = f.local('i32')
-        f.get(this.#images)
-        f.get(entry)
-        f.memory('i32.load', c * 4)
-        f.op('i32.add')
-        f.set(base)
-        return base
-      })
-      this.#w.count(packedRows(m), ROWS, (row) => {
-        const sums = this.#tile(this.#w.address(this.#grads, row, vectors * group * 16), bases)
-        const to = this.#w.address(this.#sums, row, cols * 4)
+      const base = (c: number): number =>
+        this.#w.let(() => {
+          f.get(this.#images)
+          f.get(entry)
+          f.memory('i32.load', c * 4)
+          f.op('i32.add')
+        })
+      const bases = [base(0), base(1)] as const
+      this.#w.count(packedRows(rows), ROWS, (row) => {
+        const { sums } = this.#tile(this.#w.address(this.#grads, row, vectors * group * 16), bases)
+        const to = this.#w.address(this.#sums, row, lineBytes)
         f.get(to)
         f.get(col)
         f.i32Const(2)
         f.op('i32.shl')
         f.op('i32.add')
         f.set(to)
-        sums.forEach((sum, i) => this.#addLanes(to, (Math.floor(i / COLS) * cols + (i % COLS)) * 4, sum))
+        sums.forEach((columns, r) => columns.forEach((sum, c) => this.#addLanes(to, r * lineBytes + c * 4, sum)))
       })
     })
   }
 
   /** Four features by two window elements, over all pixels of the group. Lanes are pixels. */
-  #tile(panel: number, bases: readonly number[]): number[] {
+  #tile(panel: number, bases: readonly [number, number]): RegisterTile {
     const f = this.#f
-    const sums = Array.from({ length: ROWS * COLS }, () => f.local('v128'))
-    const [value, b0, b1] = [f.local('v128'), f.local('v128'), f.local('v128')]
-    const [grad, entry, offset, left] = [f.local('i32'), f.local('i32'), f.local('i32'), f.local('i32')]
-    for (const sum of sums) {
-      f.f32x4Const(0)
-      f.set(sum)
-    }
-    f.get(panel)
-    f.set(grad)
-    f.get(this.#pixels)
-    f.set(entry)
-    f.i32Const(this.#p.vectors * this.#p.group)
-    f.set(left)
+    const tile = new RegisterTile(f)
+    const grad = this.#w.let(() => f.get(panel))
+    const entry = this.#w.let(() => f.get(this.#pixels))
+    const left = this.#w.let(() => f.i32Const(this.#p.vectors * this.#p.group))
+    const offset = f.local('i32')
     f.loop((again) => {
       f.get(entry)
       f.memory('i32.load')
       f.set(offset)
-      for (const [c, target] of [
-        [0, b0],
-        [1, b1],
-      ] as const) {
-        f.get(bases[c] as number)
+      const push = (vector: 0 | 1): void => {
+        f.get(bases[vector])
         f.get(offset)
         f.op('i32.add')
-        f.memory('v128.load')
-        f.set(target)
       }
-      for (let r = 0; r < ROWS; r++) {
-        f.get(grad)
-        f.memory('v128.load', r * 16)
-        f.set(value)
-        for (let c = 0; c < COLS; c++) {
-          const sum = sums[r * COLS + c] as number
-          f.get(sum)
-          f.get(value)
-          f.get(c === 0 ? b0 : b1)
-          f.op('f32x4.mul')
-          f.op('f32x4.add')
-          f.set(sum)
-        }
-      }
+      tile.loadRight(push, [0, 0])
+      tile.addProducts(grad, 'v128.load', 16)
       this.#w.advance(grad, ROWS * 16)
       this.#w.advance(entry, 4)
       f.get(left)
@@ -281,7 +237,7 @@ class WeightGradientEmitter {
       f.tee(left)
       f.brIf(again)
     })
-    return sums
+    return tile
   }
 
   /** [to + bytes] += the sum of the lanes. */
@@ -309,11 +265,11 @@ class WeightGradientEmitter {
   /** The epilogue over the sums: vectors along the window, then single elements. */
   #store(): void {
     const f = this.#f
-    const { m, k } = this.#p
-    const whole = Math.floor(k / 4) * 4
+    const { rows, cols } = this.#p
+    const whole = Math.floor(cols / 4) * 4
     const value = f.local('v128')
-    this.#w.count(m, 1, (row) => {
-      const line = this.#w.address(this.#sums, row, packedCols(k) * 4)
+    this.#w.count(rows, 1, (row) => {
+      const line = this.#w.address(this.#sums, row, packedCols(cols) * 4)
       const site = (col: number, wide: boolean): void => {
         this.#w.offset(line, col, 4)
         f.memory(wide ? 'v128.load' : 'v128.load32_splat')
@@ -321,14 +277,7 @@ class WeightGradientEmitter {
         this.#t.epilogue([], row, col, [value], wide)
       }
       this.#w.count(whole, 4, (col) => site(col, true))
-      this.#w.count(k - whole, 1, (left) => {
-        const col = f.local('i32')
-        f.get(left)
-        f.i32Const(whole)
-        f.op('i32.add')
-        f.set(col)
-        site(col, false)
-      })
+      this.#w.count(cols, 1, (col) => site(col, false), whole)
     })
   }
 }

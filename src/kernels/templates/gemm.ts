@@ -1,34 +1,33 @@
 // The matrix-product template: C = epilogue(A x B) in float32, with a register tile of 4 rows by 8 columns over packed operands.
 //
-// A is packed into panels of 4 rows, B into panels of 8 columns, so that the inner loop reads both in order. A convolution's B is first laid out by
-// rows (im2col) in the scratch. Result rows go through a row buffer, from which the epilogue takes them.
-import type { CompiledKernel, GemmSpec, MatrixOperand } from '../contracts.ts'
+// A is packed into panels of 4 rows, B into panels of 8 columns, so that the inner loop reads both sequentially. A convolution's B is first laid out
+// by rows (im2col) in scratch memory. Rows of the result are written to a row buffer, from which the epilogue reads them.
+import type { CompiledKernel } from '../compile.ts'
 import type { LoopVar } from '../loopIr.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
+import type { Val } from '../wasm/vectorCode.ts'
+import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import { writeIm2col } from './im2col.ts'
 import type { Count, LoopWriter } from './loopWriter.ts'
 import { writePacking } from './panels.ts'
+import { RegisterTile, TILE_ROWS } from './registerTile.ts'
 import { TemplateWriter, compileTemplate, hasWideEpilogue } from './template.ts'
+import type { Counter } from './template.ts'
 
-const ROWS = 4
+const ROWS = TILE_ROWS
 const COLS = 8
-/** Columns whose packed panels stay in the second-level cache while the rows of A go by. */
+/** Columns per block: their packed panels stay in the second-level cache while the rows of A are processed. */
 const COLUMN_BLOCK = 128
 
 const up = (n: number, to: number): number => Math.ceil(n / to) * to
 
-/** Bytes of scratch for a product of these sizes (k of one batch where batches are summed). */
+/** Bytes of scratch memory that a product of these sizes needs. `k` is that of one batch where batches are summed over. */
 export function gemmScratchBytes(m: number, n: number, k: number): number {
   return 4 * (up(m, ROWS) * k + 2 * up(n, COLS) * k + up(Math.max(n, 1), COLS) * k + up(m, ROWS) * up(n, COLS)) + 256
 }
 
-/** Compiles a product; the same problem is compiled once. */
+/** Compiles a product. The same problem is compiled only once. */
 export const compileGemm = (spec: GemmSpec): CompiledKernel => compileTemplate('gemm', spec, () => new Gemm(spec).emit())
-
-interface Counter {
-  readonly loop: LoopVar
-  readonly counter: number
-}
 
 class Gemm {
   readonly #spec: GemmSpec
@@ -74,7 +73,7 @@ class Gemm {
     this.#rowBuffer = w.address(this.#gathered, n8, { local: depthBytes })
   }
 
-  emit(): Uint8Array {
+  emit(): Uint8Array<ArrayBuffer> {
     const { batch, reduceBatch, a } = this.#spec
     const kept = batch.slice(0, batch.length - reduceBatch)
     const summed = batch.slice(batch.length - reduceBatch)
@@ -107,7 +106,7 @@ class Gemm {
     return this.#t.finish()
   }
 
-  /** A new local with that many floats in bytes. */
+  /** A new local with the size in bytes of that many floats. */
   #floats(count: number): number {
     return this.#w.let(() => {
       this.#f.get(count)
@@ -124,7 +123,7 @@ class Gemm {
 
   // ---- operands ----
 
-  /** A new local with the address of an operand's element (0, 0) in the present batch. */
+  /** A new local with the address of an operand's element (0, 0) in the current batch. */
   #base(operand: MatrixOperand, counters: readonly Counter[]): number {
     const f = this.#f
     return this.#w.let(() => {
@@ -169,7 +168,7 @@ class Gemm {
 
   // ---- the product ----
 
-  /** All of C for the packed operands. `add`: sum into the row buffer, which holds all rows; else rows are finished four at a time. */
+  /** Computes all of C from the packed operands. With `add` it is added to the row buffer, which holds all rows; otherwise rows are finished four at a time. */
   #product(counters: readonly Counter[], add: boolean): void {
     const w = this.#w
     const f = this.#f
@@ -219,18 +218,13 @@ class Gemm {
     })
   }
 
-  /** The register tile: 4 x 8 sums over the whole depth, stored at (or added to) `target`. */
+  /** Computes a tile of 4 x 8 sums over the whole depth and stores it at `target`, or adds it to what is there. */
   #tile(panelA: number, panelB: number, target: number, add: boolean): void {
     const f = this.#f
-    const sums = Array.from({ length: 8 }, () => f.local('v128'))
-    const [b0, b1, value] = [f.local('v128'), f.local('v128'), f.local('v128')]
-    for (const sum of sums) {
-      f.f32x4Const(0)
-      f.set(sum)
-    }
+    const tile = new RegisterTile(f)
     const a = this.#w.let(() => f.get(panelA))
     const b = this.#w.let(() => f.get(panelB))
-    // Counted by the address: one instruction less in the loop, and unrolling it makes the engine spill registers.
+    // The loop is counted by the address, which saves an instruction. It is not unrolled: the engine would then spill registers.
     const endA = this.#w.let(() => {
       f.get(panelA)
       f.get(this.#k)
@@ -243,26 +237,8 @@ class Gemm {
       f.op('i32.eqz')
       f.brIf(end)
       f.loop((again) => {
-        f.get(b)
-        f.memory('v128.load')
-        f.set(b0)
-        f.get(b)
-        f.memory('v128.load', 16)
-        f.set(b1)
-        for (let r = 0; r < ROWS; r++) {
-          f.get(a)
-          f.memory('v128.load32_splat', r * 4)
-          f.set(value)
-          for (let h = 0; h < 2; h++) {
-            const sum = sums[r * 2 + h] as number
-            f.get(sum)
-            f.get(value)
-            f.get(h === 0 ? b0 : b1)
-            f.op('f32x4.mul')
-            f.op('f32x4.add')
-            f.set(sum)
-          }
-        }
+        tile.loadRight(() => f.get(b), [0, 16])
+        tile.addProducts(a, 'v128.load32_splat', 4)
         this.#w.advance(b, COLS * 4)
         f.get(a)
         f.i32Const(ROWS * 4)
@@ -274,22 +250,22 @@ class Gemm {
       })
     })
     const row = this.#w.let(() => f.get(target))
-    for (let r = 0; r < ROWS; r++) {
-      for (let h = 0; h < 2; h++) {
+    for (const sums of tile.sums) {
+      sums.forEach((sum, h) => {
         f.get(row)
-        f.get(sums[r * 2 + h] as number)
+        f.get(sum)
         if (add) {
           f.get(row)
           f.memory('v128.load', h * 16)
           f.op('f32x4.add')
         }
         f.memory('v128.store', h * 16)
-      }
+      })
       this.#w.advance(row, { local: this.#lineBytes })
     }
   }
 
-  /** The epilogue of the rows and columns from first to last, whose sums start at the row buffer's first line. */
+  /** Runs the epilogue for the rows and columns from first to last. Their sums start at the first line of the row buffer. */
   #finish(counters: readonly Counter[], firstRow: Count, lastRow: Count, firstCol: Count, lastCol: Count): void {
     const w = this.#w
     const f = this.#f
@@ -300,7 +276,7 @@ class Gemm {
       1,
       (row) => {
         const done = w.let(() => w.push(firstCol))
-        const some = (vectors: readonly number[]): void => {
+        const some = (vectors: Val): void => {
           const columns = vectors.length * 4
           const end = w.let(() => {
             w.push(lastCol)

@@ -1,13 +1,32 @@
-// The matrix view of an image for convolutions (im2col), written out into scratch memory: row (channel, window y, window x), column (output y, output x);
-// zero where the window leaves the image. Any stride, padding and dilation; in the transposed form (the gradient of the input) the window moves the other way.
-import type { ConvGather } from '../contracts.ts'
+// Writes the im2col matrix of an image into scratch memory: row (channel, window y, window x), column (output y, output x); zero where the window lies
+// outside the image. It takes any stride, padding and dilation. In the transposed form (the gradient of the input) the window moves the other way.
 import type { Size } from '../loopIr.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
+import type { ConvGather } from './gemmSpec.ts'
 import type { Count, LoopWriter } from './loopWriter.ts'
 
 type Sizes = { readonly [K in keyof ConvGather as ConvGather[K] extends boolean ? never : K]: Count }
 
-/** Where an output position reads: a local with the index, and, in the transposed form, one that says whether there is such an element. */
+const countsOf = (g: ConvGather, size: (s: Size) => Count): Sizes => ({
+  channels: size(g.channels),
+  height: size(g.height),
+  width: size(g.width),
+  kernelHeight: size(g.kernelHeight),
+  kernelWidth: size(g.kernelWidth),
+  outHeight: size(g.outHeight),
+  outWidth: size(g.outWidth),
+  strideH: size(g.strideH),
+  strideW: size(g.strideW),
+  padH: size(g.padH),
+  padW: size(g.padW),
+  dilationH: size(g.dilationH),
+  dilationW: size(g.dilationW),
+  channelStride: size(g.channelStride),
+  rowStride: size(g.rowStride),
+  colStride: size(g.colStride),
+})
+
+/** Where an output position reads: a local with the index and, in the transposed form, one that says whether the element exists. */
 interface SourceIndex {
   readonly value: number
   readonly exists: number | null
@@ -27,9 +46,7 @@ class Im2col {
   constructor(w: LoopWriter, gather: ConvGather, size: (s: Size) => Count) {
     this.#w = w
     this.#f = w.f
-    this.#s = Object.fromEntries(
-      Object.entries(gather).flatMap(([name, value]) => (typeof value === 'boolean' ? [] : [[name, size(value as Size)]])),
-    ) as Sizes
+    this.#s = countsOf(gather, size)
     this.#transposed = gather.transposed
   }
 
@@ -69,7 +86,7 @@ class Im2col {
     })
   }
 
-  /** out * stride + window * dilation - pad; transposed: (out + pad - window * dilation) / stride, where that divides. */
+  /** out * stride + window * dilation - pad; transposed: (out + pad - window * dilation) / stride, where the division is exact. */
   #sourceIndex(out: number, window: number, stride: Count, pad: Count, dilation: Count): SourceIndex {
     const w = this.#w
     const f = this.#f
@@ -101,7 +118,7 @@ class Im2col {
       w.push(stride)
       f.op('i32.div_s')
     })
-    // -1 / 2 is 0: a negative number is outside whatever the quotient says.
+    // -1 / 2 is 0, so the quotient does not show that a negative number is outside.
     const exists = w.let(() => {
       f.get(whole)
       w.push(stride)
@@ -126,7 +143,7 @@ class Im2col {
     f.op('i32.and')
   }
 
-  /** Writes zeros from `to` on, up to column `limit`, and moves `to`. */
+  /** Writes zeros at `to`, up to column `limit`, and advances `to`. */
   #zeros(to: number, limit: Count, start: Count = 0): void {
     const f = this.#f
     this.#w.count(
@@ -142,7 +159,7 @@ class Im2col {
     )
   }
 
-  /** One row of the matrix from a row of the image; moves `to` behind it. */
+  /** Writes one row of the matrix from a row of the image and advances `to`. */
   #row(row: number, to: number, kx: number): void {
     const f = this.#f
     const s = this.#s

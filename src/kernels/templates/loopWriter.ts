@@ -1,4 +1,4 @@
-// Counted loops and addresses, for the templates, which write WebAssembly by hand. All addresses and counters are i32 locals.
+// Counted loops and address arithmetic for templates, which write WebAssembly directly. All addresses and counters are i32 locals.
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 
 /** A number known when the kernel is written, or an i32 local. */

@@ -1,24 +1,53 @@
-// Padded copies of images in a kernel's scratch memory, for convolutions that read windows of them without a test at the borders:
+// Padded copies of images in a kernel's scratch memory, for convolutions that read windows of them without testing for the border:
 // constant sizes, stride 1, dilation 1.
-import type { ConvGather, GemmSpec } from '../contracts.ts'
+import type { LoopVar, Size } from '../loopIr.ts'
+import type { ConvGather, GemmSpec } from './gemmSpec.ts'
 import type { LoopWriter } from './loopWriter.ts'
 
 /** The sizes of a convolution in numbers. */
 export type ConvSizes = { readonly [K in keyof ConvGather]: ConvGather[K] extends boolean ? boolean : number }
 
-/** Windows beyond this would unroll into too much code. */
+/** A product of a matrix with gathered images whose sizes are all constant. Strides are in elements. */
+export interface PlainConvolution {
+  readonly sizes: ConvSizes
+  readonly rows: number
+  readonly cols: number
+  readonly depth: number
+  /** The loop over images, and its extent. */
+  readonly image: LoopVar
+  readonly images: number
+  /** Strides of the left operand. */
+  readonly left: { readonly row: number; readonly col: number; readonly image: number }
+  /** Elements from one image to the next. */
+  readonly imageStride: number
+}
+
+/** Larger windows would unroll into too much code. */
 const MAX_WINDOW = 25
 
-/** The sizes when they are constant, stride and dilation are 1 and rows of pixels come in whole vectors; else null. */
-export function plainConvSizes(spec: GemmSpec, swapped: boolean): ConvSizes | null {
-  const { gather } = spec.b
-  if (gather === undefined || Object.values(gather).some((v) => typeof v === 'object')) return null
-  const g = gather as ConvSizes
-  const sizes = [spec.rows.extent, spec.cols.extent, spec.depth, spec.a.rowStride, spec.a.colStride, ...spec.a.batchStrides, ...spec.b.batchStrides]
-  if (sizes.some((s) => typeof s !== 'number') || spec.batch.length !== 1 || typeof spec.batch[0]?.extent !== 'number') return null
-  if (g.transposed || g.swapped !== swapped || g.colStride !== 1) return null
-  if (g.strideH !== 1 || g.strideW !== 1 || g.dilationH !== 1 || g.dilationW !== 1) return null
-  return g.outWidth % 4 === 0 && g.kernelHeight * g.kernelWidth <= MAX_WINDOW ? g : null
+const isConstant = (gather: ConvGather): gather is ConvSizes => Object.values(gather).every((size) => typeof size !== 'object')
+
+/** The problem in numbers when its sizes are constant, stride and dilation are 1, and rows of pixels come in whole vectors; else null. */
+export function plainConvolution(spec: GemmSpec, swapped: boolean): PlainConvolution | null {
+  const { a, b, batch, depth } = spec
+  const sizes = b.gather
+  const [image] = batch
+  if (sizes === undefined || !isConstant(sizes) || image === undefined || batch.length !== 1) return null
+  const { extent: rows } = spec.rows
+  const { extent: cols } = spec.cols
+  const { extent: images } = image
+  const [imageStride] = b.batchStrides
+  const left = plainStrides(a.rowStride, a.colStride, a.batchStrides[0])
+  if (left === null || typeof rows !== 'number' || typeof cols !== 'number' || typeof depth !== 'number') return null
+  if (typeof images !== 'number' || typeof imageStride !== 'number') return null
+  if (sizes.transposed || sizes.swapped !== swapped || sizes.colStride !== 1) return null
+  if (sizes.strideH !== 1 || sizes.strideW !== 1 || sizes.dilationH !== 1 || sizes.dilationW !== 1) return null
+  if (sizes.outWidth % 4 !== 0 || sizes.kernelHeight * sizes.kernelWidth > MAX_WINDOW) return null
+  return { sizes, rows, cols, depth, image, images, left, imageStride }
+}
+
+function plainStrides(row: Size, col: Size, image: Size | undefined): PlainConvolution['left'] | null {
+  return typeof row === 'number' && typeof col === 'number' && typeof image === 'number' ? { row, col, image } : null
 }
 
 const paddedWidth = (g: ConvSizes): number => g.outWidth + g.kernelWidth - 1
@@ -27,7 +56,7 @@ const paddedHeight = (g: ConvSizes): number => g.outHeight + g.kernelHeight - 1
 /** Bytes of one padded image. */
 export const paddedBytes = (g: ConvSizes): number => 4 * g.channels * paddedHeight(g) * paddedWidth(g)
 
-/** Writes the code that keeps padded images. */
+/** Writes the code that handles padded images. */
 export class PaddedImages {
   readonly #w: LoopWriter
   readonly #g: ConvSizes
@@ -37,7 +66,7 @@ export class PaddedImages {
     this.#g = sizes
   }
 
-  /** Zeroes `count` images at `to` (a local), up to 12 bytes more; copies leave the borders alone. */
+  /** Zeroes `count` images at `to` (a local), and up to 12 bytes more. Copies leave the borders as they are. */
   clear(to: number, count: number): void {
     this.#w.clear(to, paddedBytes(this.#g) * count)
   }
@@ -75,7 +104,7 @@ export class PaddedImages {
     })
   }
 
-  /** Pushes where the window of pixel `position` (a local: row * outWidth + column) starts, in bytes from the image's start. */
+  /** Pushes the byte offset in an image at which the window of pixel `position` starts (a local: row * outWidth + column). */
   pixelOffset(position: number): void {
     const { f } = this.#w
     f.get(position)
@@ -91,7 +120,7 @@ export class PaddedImages {
     f.op('i32.add')
   }
 
-  /** Writes at `table` (a local) where each element (channel, y, x) of the window lies relative to a pixel, in bytes. */
+  /** Writes a table at `table` (a local): the byte offset of each element (channel, y, x) of the window from its pixel. */
   writeWindowTable(table: number): void {
     const w = this.#w
     const { f } = w

@@ -3,7 +3,7 @@
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import type { Count, LoopWriter } from './loopWriter.ts'
 
-/** Panels that are packed side by side where lines are neighbours, so that a cache line is read once. */
+/** How many panels are packed side by side where lines are neighbours, so that each cache line is read once. */
 const SIDE_BY_SIDE = 4
 
 export interface PanelSource {
@@ -15,6 +15,8 @@ export interface PanelSource {
   readonly lineStride: Count
   readonly depthStride: Count
 }
+
+type Vectors = readonly [number, number, number, number]
 
 /** Writes code that packs `source` into panels of `width` lines (a multiple of four) at the address in `target`. */
 export function writePacking(w: LoopWriter, source: PanelSource, width: number, target: number): void {
@@ -55,7 +57,7 @@ class Packing {
     const f = this.#f
     const { base, lines } = this.#source
     const width = this.#width
-    // The lines that go several panels at a time: all whole groups where lines are neighbours, else none.
+    // The lines that are packed several panels at a time: all whole groups if lines are neighbours, otherwise none.
     const together = w.let(() => {
       w.push(lines)
       f.i32Const(-width * SIDE_BY_SIDE)
@@ -109,7 +111,7 @@ class Packing {
     f.op('i32.le_s')
   }
 
-  /** The start of the next panel; `out` moves behind it. */
+  /** The start of the next panel; advances `out` past it. */
   #nextPanel(): number {
     const to = this.#w.let(() => this.#f.get(this.#out))
     this.#w.advance(this.#out, { local: this.#panelBytes })
@@ -141,32 +143,37 @@ class Packing {
     const f = this.#f
     const w = this.#w
     const width = this.#width
-    const lines = Array.from({ length: width }, (_, line) =>
+    const line = (index: number): number =>
       w.let(() => {
         f.get(source)
         f.get(this.#lineBytes)
-        f.i32Const(line)
+        f.i32Const(index)
         f.op('i32.mul')
         f.op('i32.add')
-      }),
-    )
+      })
+    const blocks = Array.from({ length: width / 4 }, (_, b) => [line(b * 4), line(b * 4 + 1), line(b * 4 + 2), line(b * 4 + 3)] as const)
+    const lines = blocks.flat()
     const to = this.#nextPanel()
     const whole = w.let(() => {
       w.push(this.#source.depth)
       f.i32Const(-4)
       f.op('i32.and')
     })
-    const vectors = Array.from({ length: 8 }, () => f.local('v128'))
+    const vectors = (): Vectors => [f.local('v128'), f.local('v128'), f.local('v128'), f.local('v128')]
+    const [rows, halves] = [vectors(), vectors()]
     w.count({ local: whole }, 4, () => {
-      for (let line = 0; line < width; line += 4) {
-        const from = lines.slice(line, line + 4)
-        from.forEach((address, r) => {
-          f.get(address)
+      blocks.forEach((block, b) => {
+        const load = (row: 0 | 1 | 2 | 3): void => {
+          f.get(block[row])
           f.memory('v128.load')
-          f.set(vectors[r] as number)
-        })
-        this.#transposeBlock(vectors, to, line)
-      }
+          f.set(rows[row])
+        }
+        load(0)
+        load(1)
+        load(2)
+        load(3)
+        this.#transposeBlock(rows, halves, to, b * 4)
+      })
       for (const address of lines) w.advance(address, 16)
       w.advance(to, width * 16)
     })
@@ -174,11 +181,11 @@ class Packing {
       this.#source.depth,
       1,
       () => {
-        lines.forEach((address, line) => {
+        lines.forEach((address, index) => {
           f.get(to)
           f.get(address)
           f.memory('f32.load')
-          f.memory('f32.store', line * 4)
+          f.memory('f32.store', index * 4)
         })
         for (const address of lines) w.advance(address, 4)
         w.advance(to, width * 4)
@@ -187,38 +194,34 @@ class Packing {
     )
   }
 
-  /** Four loaded vectors (the last four are for halves) to four depths of the lines from `line` on. */
-  #transposeBlock(vectors: readonly number[], to: number, line: number): void {
+  /** Transposes four loaded rows into four depths of the lines from `line` on. `halves` hold intermediate values. */
+  #transposeBlock([r0, r1, r2, r3]: Vectors, [h0, h1, h2, h3]: Vectors, to: number, line: number): void {
     const f = this.#f
-    const shuffle = (a: number, b: number, lanes: readonly [number, number, number, number]): void => {
-      f.get(vectors[a] as number)
-      f.get(vectors[b] as number)
+    const shuffle = (a: number, b: number, lanes: Vectors): void => {
+      f.get(a)
+      f.get(b)
       f.shuffle32(...lanes)
     }
-    const halves = [
-      [4, 0, 1, [0, 4, 1, 5]],
-      [5, 2, 3, [0, 4, 1, 5]],
-      [6, 0, 1, [2, 6, 3, 7]],
-      [7, 2, 3, [2, 6, 3, 7]],
-    ] as const
-    for (const [target, a, b, lanes] of halves) {
+    const half = (target: number, a: number, b: number, lanes: Vectors): void => {
       shuffle(a, b, lanes)
-      f.set(vectors[target] as number)
+      f.set(target)
     }
-    const depths = [
-      [4, 5, [0, 1, 4, 5]],
-      [4, 5, [2, 3, 6, 7]],
-      [6, 7, [0, 1, 4, 5]],
-      [6, 7, [2, 3, 6, 7]],
-    ] as const
-    depths.forEach(([a, b, lanes], depth) => {
+    half(h0, r0, r1, [0, 4, 1, 5])
+    half(h1, r2, r3, [0, 4, 1, 5])
+    half(h2, r0, r1, [2, 6, 3, 7])
+    half(h3, r2, r3, [2, 6, 3, 7])
+    const depth = (index: number, a: number, b: number, lanes: Vectors): void => {
       f.get(to)
       shuffle(a, b, lanes)
-      f.memory('v128.store', (depth * this.#width + line) * 4)
-    })
+      f.memory('v128.store', (index * this.#width + line) * 4)
+    }
+    depth(0, h0, h1, [0, 1, 4, 5])
+    depth(1, h0, h1, [2, 3, 6, 7])
+    depth(2, h2, h3, [0, 1, 4, 5])
+    depth(3, h2, h3, [2, 3, 6, 7])
   }
 
-  /** Any strides, and the panel that is not full. */
+  /** Packs element by element: for any strides, and for the last panel if it is not full. */
   #oneByOne(source: number, line: number): void {
     const f = this.#f
     const w = this.#w

@@ -1,7 +1,7 @@
 // What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
 import { touchesFloat64 } from '../analysis.ts'
 import { instantiate } from '../compile.ts'
-import type { CompiledKernel, GemmSpec } from '../contracts.ts'
+import type { CompiledKernel } from '../compile.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
@@ -9,9 +9,23 @@ import { printKernel } from '../print.ts'
 import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import { StatementEmitter, paramType } from '../wasm/emit.ts'
-import { MathLibrary } from '../wasm/mathLibrary.ts'
+import { functionsFor } from '../wasm/operations.ts'
+import type { Val } from '../wasm/vectorCode.ts'
+import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import { LoopWriter } from './loopWriter.ts'
 import type { Count } from './loopWriter.ts'
+
+/** A kernel made from a template, and the bytes of scratch memory that its last parameter must point to. */
+export interface TemplateKernel {
+  readonly compiled: CompiledKernel
+  readonly scratchBytes: number
+}
+
+/** A loop that a template runs, with the local of its counter. */
+export interface Counter {
+  readonly loop: LoopVar
+  readonly counter: number
+}
 
 const epilogueOf = (spec: GemmSpec): { acc: Local; body: readonly Stmt[] } => {
   const acc = local('acc', 'float32')
@@ -38,13 +52,13 @@ export class TemplateWriter {
     this.#acc = acc
     this.#body = body
     this.#module.importMemory()
-    const library = new MathLibrary(this.#module, body)
+    const functions = functionsFor(this.#module, body)
     this.f = this.#module.function(spec.params.map(paramType), [], 'run')
     this.w = new LoopWriter(this.f)
-    this.#emitter = new StatementEmitter(library, this.f, spec.params, body)
+    this.#emitter = new StatementEmitter(functions, this.f, spec.params, body)
   }
 
-  finish(): Uint8Array {
+  finish(): Uint8Array<ArrayBuffer> {
     return this.#module.finish()
   }
 
@@ -59,7 +73,7 @@ export class TemplateWriter {
     return typeof size === 'number' ? size : { local: this.param(size) }
   }
 
-  /** A new local with the scratch memory's first address of whole cache lines. */
+  /** A new local with the address of the scratch memory, aligned to cache lines. */
   scratch(): number {
     const { f } = this
     return this.w.let(() => {
@@ -73,15 +87,9 @@ export class TemplateWriter {
 
   /**
    * The epilogue for computed elements: `vectors` are v128 locals with neighbouring columns from `col` on (wide), or one local with a single element in
-   * all lanes. `loops` are the batch loops that are not summed, each with its counter.
+   * all lanes. `loops` are the batch loops that are not summed over.
    */
-  epilogue(
-    loops: readonly { readonly loop: LoopVar; readonly counter: number }[],
-    row: number,
-    col: number,
-    vectors: readonly number[],
-    wide: boolean,
-  ): void {
+  epilogue(loops: readonly Counter[], row: number, col: number, vectors: Val, wide: boolean): void {
     const { rows, cols } = this.spec
     this.#emitter.epilogue(this.#body, {
       loops: [...loops, { loop: rows, counter: row }, { loop: cols, counter: col }],
@@ -94,8 +102,8 @@ export class TemplateWriter {
 
 const cache = new Map<string, CompiledKernel>()
 
-/** The kernel of a template for a problem; the same problem is written and compiled once. */
-export function compileTemplate(template: string, spec: GemmSpec, write: () => Uint8Array): CompiledKernel {
+/** The kernel of a template for a problem. The same problem is written and compiled only once. */
+export function compileTemplate(template: string, spec: GemmSpec, write: () => Uint8Array<ArrayBuffer>): CompiledKernel {
   const key = `${template} ${specText(spec)}`
   let known = cache.get(key)
   if (known === undefined) {
@@ -106,16 +114,18 @@ export function compileTemplate(template: string, spec: GemmSpec, write: () => U
   return known
 }
 
-/** The problem as text: sizes, strides, names of parameters, and the epilogue. */
+const sizeText = (size: Size): string => (typeof size === 'number' ? String(size) : size.name)
+
+/** The problem as text, for the cache: sizes, strides, names of parameters, and the epilogue. */
 function specText(spec: GemmSpec): string {
-  const plain = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(plain)
-    if (typeof value !== 'object' || value === null) return value
-    const { kind, name } = value as { kind?: string; name?: string }
-    if (kind === 'size' || kind === 'buffer') return name
-    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, plain(v)]))
+  const loop = ({ name, extent }: LoopVar): string => `${name}<${sizeText(extent)}`
+  const operand = ({ buffer, rowStride, colStride, batchStrides, gather }: MatrixOperand): string => {
+    const image = Object.entries(gather ?? {}).map(
+      ([name, value]: [string, Size | boolean]) => `${name}=${typeof value === 'object' ? value.name : value}`,
+    )
+    return [buffer.name, ...[rowStride, colStride, ...batchStrides].map(sizeText), ...image].join(' ')
   }
   const { batch, rows, cols, depth, a, b, reduceBatch } = spec
   const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: epilogueOf(spec).body })
-  return `${JSON.stringify(plain({ batch, rows, cols, depth, a, b, reduceBatch }))}\n${epilogue}`
+  return [...batch.map(loop), loop(rows), loop(cols), sizeText(depth), operand(a), operand(b), reduceBatch, epilogue].join('\n')
 }

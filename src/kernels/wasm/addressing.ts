@@ -1,6 +1,6 @@
-// Addresses of buffer elements. Inside the loops that a kernel runs, each distinct walk through a buffer has a running byte pointer that is
-// advanced once an iteration; nothing is recomputed per element. Around loops that somebody else runs (a matrix template calling an epilogue)
-// addresses are computed from that loop's counter.
+// Addresses of buffer elements. In the loops of a kernel, each distinct walk through a buffer has a running byte pointer that is advanced once per
+// iteration; nothing is recomputed per element. In loops that the caller runs (a matrix template that calls an epilogue), addresses are computed
+// from the loop's counter.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { BufferParam, Index, LoopVar, Param, Size, SizeParam } from '../loopIr.ts'
@@ -8,19 +8,19 @@ import { strideAlong } from '../analysis.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import type { VectorCode } from './vectorCode.ts'
 
-/** A byte distance: known, or in an i32 local. */
+/** A distance in bytes: known, or in an i32 local. */
 export type Bytes = { readonly known: number } | { readonly local: number }
 
 /** A loop around the code being written. */
 export interface LoopScope {
   readonly loop: LoopVar
-  /** i32 local with the loop variable (in lanes: that of the first lane). */
+  /** The i32 local that holds the loop variable (in lanes: that of the first lane). */
   readonly counter: number
   /** Running pointers by walk; null for a loop that the caller runs. */
   readonly pointers: Map<string, { readonly local: number; readonly stride: Bytes }> | null
 }
 
-/** An element's address: the i32 in `local` plus `offset` bytes; the elements of the lanes lie `laneStride` apart. */
+/** An element's address: the i32 in `local` plus `offset` bytes. The elements of neighbouring lanes are `laneStride` apart. */
 export interface Address {
   readonly local: number
   readonly offset: number
@@ -40,7 +40,7 @@ export class Addressing {
     this.params = new Map(params.map((param, i) => [param, i]))
   }
 
-  /** The local of a parameter. Throws when the kernel does not list it. */
+  /** The local of a parameter. Throws InternalError when the kernel does not list it. */
   param(param: Param): number {
     const local = this.params.get(param)
     if (local === undefined) throw new InternalError(`the ${param.kind} parameter ${param.name} is used but not listed in the kernel's parameters`)
@@ -61,7 +61,7 @@ export class Addressing {
     return { local, offset: offsetOf(index) * size, laneStride }
   }
 
-  /** Makes the running pointers of a loop that starts now: one for each walk of `accesses` that the loop moves. */
+  /** Creates the running pointers of a loop that starts here: one for each walk of `accesses` that depends on the loop. */
   enter(loop: LoopVar, counter: number, accesses: readonly (readonly [BufferParam, Index])[]): void {
     const pointers = new Map<string, { local: number; stride: Bytes }>()
     const depth = this.scopes.length
@@ -81,9 +81,9 @@ export class Addressing {
     this.scopes.push(scope)
   }
 
-  /** Moves the innermost loop's pointers on by `steps` iterations. */
+  /** Advances the innermost loop's pointers by `steps` iterations. */
   advance(steps: number): void {
-    for (const { local, stride } of (this.scopes.at(-1) as LoopScope).pointers?.values() ?? []) {
+    for (const { local, stride } of this.scopes.at(-1)?.pointers?.values() ?? []) {
       this.f.get(local)
       this.pushBytes(stride, steps)
       this.f.op('i32.add')
@@ -108,7 +108,7 @@ export class Addressing {
     this.f.op(Number.isInteger(shift) ? 'i32.shl' : 'i32.mul')
   }
 
-  /** Byte distance between neighbours along a loop. */
+  /** The distance in bytes between neighbours along a loop. */
   strideBytes(index: Index, loop: LoopVar, elementSize: number): Bytes {
     const stride = strideAlong(index.terms, loop)
     return typeof stride === 'number' ? { known: stride * elementSize } : { local: this.scaled(stride, elementSize) }
@@ -145,10 +145,10 @@ export class Addressing {
     return local
   }
 
-  /** The local with the address of the walk's element as far as the first `depth` loops determine it. */
+  /** The local with the address of the walk's element, taking only the first `depth` loops into account. */
   private pointer(buffer: BufferParam, index: Index, depth: number): number {
-    if (depth === 0) return this.root(buffer, index)
-    const scope = this.scopes[depth - 1] as LoopScope
+    const scope = this.scopes[depth - 1]
+    if (scope === undefined) return this.root(buffer, index)
     if (!index.terms.some((term) => term.loop === scope.loop)) return this.pointer(buffer, index, depth - 1)
     if (scope.pointers !== null) {
       const known = scope.pointers.get(this.keyOf(buffer, index, depth))
@@ -189,7 +189,7 @@ export class Addressing {
 
 const sizeText = (size: number | SizeParam): string => (typeof size === 'number' ? String(size) : size.name)
 
-/** The part of the base that instructions carry as an immediate: only where the pointer without it lies in the buffer for sure. */
+/** The part of the base that instructions carry as an immediate: only where the pointer without it is certain to lie in the buffer. */
 function offsetOf(index: Index): number {
   const forward = index.dynamic.length === 0 && index.terms.every((term) => typeof term.stride === 'number' && term.stride >= 0)
   return forward && typeof index.base === 'number' && index.base > 0 ? index.base : 0

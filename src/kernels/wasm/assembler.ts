@@ -1,6 +1,7 @@
 // A WebAssembly assembler: writes the binary of a module (functions, imports, exports, SIMD) as instructions are appended.
-// It checks nothing: the engine validates the module. It knows nothing of the loop IR; emit.ts and gemm use it.
+// Nothing is checked here: the engine validates the module. The assembler knows nothing of the loop IR; emit.ts and the templates use it.
 import { InternalError } from '../../errors/index.ts'
+import { ByteWriter } from './byteWriter.ts'
 import { laneMemoryOps, laneOps, memoryOps, plainOps, saturatingOps, simdMemoryOps, simdOps } from './opcodes.ts'
 import type { LaneMemoryOp, LaneOp, MemoryOp, PlainOp } from './opcodes.ts'
 
@@ -10,99 +11,28 @@ export type { LaneMemoryOp, LaneOp, MemoryOp, PlainOp } from './opcodes.ts'
 const typeBytes: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b }
 const EMPTY_BLOCK = 0x40
 
-/** Every instruction without immediates, as its final bytes. */
-const encodedOps: Readonly<Record<string, readonly number[]>> = encodeOps()
+/** The bytes of every instruction without immediates. */
+const encodedOps: ReadonlyMap<string, readonly number[]> = new Map<string, readonly number[]>([
+  ...Object.entries(plainOps).map(([name, code]) => [name, [code]] as const),
+  ...Object.entries(saturatingOps).map(([name, code]) => [name, [0xfc, code]] as const),
+  ...Object.entries(simdOps).map(([name, code]) => [name, code < 128 ? [0xfd, code] : [0xfd, (code & 127) | 128, code >> 7]] as const),
+])
 
-function encodeOps(): Record<string, readonly number[]> {
-  const table: Record<string, readonly number[]> = {}
-  for (const [name, code] of Object.entries(plainOps)) table[name] = [code]
-  for (const [name, code] of Object.entries(saturatingOps)) table[name] = [0xfc, code]
-  for (const [name, code] of Object.entries(simdOps)) table[name] = code < 128 ? [0xfd, code] : [0xfd, (code & 127) | 128, code >> 7]
-  return table
+interface MemoryCode {
+  readonly bytes: readonly number[]
+  readonly align: number
 }
 
-/** A growing byte string with the encodings of WebAssembly. */
-class ByteWriter {
-  private bytes: Uint8Array = new Uint8Array(256)
-  private view: DataView = new DataView(this.bytes.buffer)
-  length = 0
+/** The bytes of every load and store, and log2 of its alignment. */
+const encodedMemoryOps: ReadonlyMap<string, MemoryCode> = new Map<string, MemoryCode>([
+  ...Object.entries(memoryOps).map(([name, [code, align]]) => [name, { bytes: [code], align }] as const),
+  ...Object.entries(simdMemoryOps).map(([name, [code, align]]) => [name, { bytes: [0xfd, code], align }] as const),
+])
 
-  private reserve(count: number): void {
-    if (this.length + count <= this.bytes.length) return
-    const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.length + count))
-    grown.set(this.bytes.subarray(0, this.length))
-    this.bytes = grown
-    this.view = new DataView(grown.buffer)
-  }
-
-  byte(value: number): void {
-    this.reserve(1)
-    this.bytes[this.length++] = value
-  }
-
-  append(values: ArrayLike<number>): void {
-    this.reserve(values.length)
-    this.bytes.set(values, this.length)
-    this.length += values.length
-  }
-
-  /** An unsigned LEB128 number below 2^32. */
-  unsigned(value: number): void {
-    let rest = value >>> 0
-    while (rest >= 128) {
-      this.byte((rest & 127) | 128)
-      rest >>>= 7
-    }
-    this.byte(rest)
-  }
-
-  /** A signed LEB128 number of 32 bits. */
-  signed(value: number): void {
-    let rest = value | 0
-    while (rest < -64 || rest > 63) {
-      this.byte((rest & 127) | 128)
-      rest >>= 7
-    }
-    this.byte(rest & 127)
-  }
-
-  /** A signed LEB128 number of 64 bits. */
-  signed64(value: bigint): void {
-    let rest = BigInt.asIntN(64, value)
-    while (rest < -64n || rest > 63n) {
-      this.byte(Number(rest & 127n) | 128)
-      rest >>= 7n
-    }
-    this.byte(Number(rest & 127n))
-  }
-
-  float32(value: number): void {
-    this.reserve(4)
-    this.view.setFloat32(this.length, value, true)
-    this.length += 4
-  }
-
-  float64(value: number): void {
-    this.reserve(8)
-    this.view.setFloat64(this.length, value, true)
-    this.length += 8
-  }
-
-  name(text: string): void {
-    const bytes = new TextEncoder().encode(text)
-    this.unsigned(bytes.length)
-    this.append(bytes)
-  }
-
-  /** A section, or any other byte string that its length precedes. */
-  sized(content: ByteWriter): void {
-    this.unsigned(content.length)
-    this.append(content.finish())
-  }
-
-  finish(): Uint8Array {
-    return this.bytes.subarray(0, this.length)
-  }
+function encoded<T>(table: ReadonlyMap<string, T>, name: string): T {
+  const entry = table.get(name)
+  if (entry === undefined) throw new InternalError(`the assembler does not know the instruction ${name}; add it to opcodes.ts`)
+  return entry
 }
 
 /** A point that `br` can jump to: made by `block` (its end) or `loop` (its start). */
@@ -110,7 +40,7 @@ export interface Label {
   readonly depth: number
 }
 
-/** Writes one function. Instructions are appended in order; the methods return nothing, so that code reads as the text format does. */
+/** Writes one function. Instructions are appended in order; the methods return nothing, so that code reads like the text format. */
 export class FunctionBuilder {
   /** Index in the module's function space: the operand of `call`. */
   readonly index: number
@@ -127,7 +57,7 @@ export class FunctionBuilder {
     this.results = results
   }
 
-  /** A new local variable, zero at first; parameters are the locals 0, 1, … */
+  /** A new local variable, initially zero. Parameters are the locals 0, 1, … */
   local(type: ValueType): number {
     this.locals.push(type)
     return this.params.length + this.locals.length - 1
@@ -143,7 +73,7 @@ export class FunctionBuilder {
 
   /** An instruction without immediates. */
   op(name: PlainOp): void {
-    this.code.append(encodedOps[name] as readonly number[])
+    this.code.append(encoded(encodedOps, name))
   }
 
   /** Several instructions without immediates. */
@@ -153,10 +83,8 @@ export class FunctionBuilder {
 
   /** A load, or a store (address and value on the stack), at the address plus `offset` bytes. */
   memory(name: MemoryOp, offset = 0): void {
-    const simd = (simdMemoryOps as Readonly<Record<string, readonly [number, number]>>)[name]
-    const [opcode, align] = simd ?? memoryOps[name as keyof typeof memoryOps]
-    if (simd !== undefined) this.code.byte(0xfd)
-    this.code.byte(opcode)
+    const { bytes, align } = encoded(encodedMemoryOps, name)
+    this.code.append(bytes)
     // Alignment is a hint; element alignment is all that views guarantee.
     this.code.unsigned(Math.min(align, 2))
     this.code.unsigned(offset)
@@ -330,7 +258,7 @@ export class ModuleBuilder {
   private importedFunctions = 0
   private readonly functions: { readonly builder: FunctionBuilder; readonly type: number; readonly exportName: string | null }[] = []
 
-  /** Imports the memory `env.memory`; `sharedMaximum` (pages of 64 KiB) asks for shared memory, which engines keep strictly apart. */
+  /** Imports the memory `env.memory`. With `sharedMaximum` (in pages of 64 KiB) the memory must be shared; otherwise it must not be. */
   importMemory(sharedMaximum?: number): void {
     const entry = this.importEntry('env', 'memory')
     entry.byte(0x02)
@@ -339,16 +267,16 @@ export class ModuleBuilder {
     if (sharedMaximum !== undefined) entry.unsigned(sharedMaximum)
   }
 
-  /** Imports a function; returns its index. Throws when functions were defined already. */
+  /** Imports a function and returns its index. Throws InternalError when a function has already been defined. */
   importFunction(module: string, name: string, params: readonly ValueType[], results: readonly ValueType[]): number {
-    if (this.functions.length > 0) throw new InternalError(`The import of ${module}.${name} must come before the module's own functions`)
+    if (this.functions.length > 0) throw new InternalError(`the import of ${module}.${name} must come before the module's own functions`)
     const entry = this.importEntry(module, name)
     entry.byte(0x00)
     entry.unsigned(this.typeIndex(params, results))
     return this.importedFunctions++
   }
 
-  /** A new function, exported when a name is given. */
+  /** A new function, exported if a name is given. */
   function(params: readonly ValueType[], results: readonly ValueType[], exportName: string | null = null): FunctionBuilder {
     const builder = new FunctionBuilder(this.importedFunctions + this.functions.length, params, results)
     this.functions.push({ builder, type: this.typeIndex(params, results), exportName })
@@ -356,7 +284,7 @@ export class ModuleBuilder {
   }
 
   /** The module's bytes. */
-  finish(): Uint8Array {
+  finish(): Uint8Array<ArrayBuffer> {
     const module = new ByteWriter()
     module.append([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00])
     section(module, 1, this.typeBytes)
@@ -370,16 +298,19 @@ export class ModuleBuilder {
       3,
       this.functions.map(({ type }) => written((out) => out.unsigned(type))),
     )
-    const exported = this.functions.filter(({ exportName }) => exportName !== null)
     section(
       module,
       7,
-      exported.map(({ builder, exportName }) =>
-        written((out) => {
-          out.name(exportName as string)
-          out.byte(0x00)
-          out.unsigned(builder.index)
-        }),
+      this.functions.flatMap(({ builder, exportName }) =>
+        exportName === null
+          ? []
+          : [
+              written((out) => {
+                out.name(exportName)
+                out.byte(0x00)
+                out.unsigned(builder.index)
+              }),
+            ],
       ),
     )
     section(

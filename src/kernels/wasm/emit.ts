@@ -1,55 +1,53 @@
-// From a kernel in the loop IR to a WebAssembly module.
+// Emits a kernel of the loop IR as a WebAssembly module.
 //
-// One vector code generator writes everything. A simd loop runs four vectors at a time, then one, then single elements; the last run the same
-// vector instructions, so that an element's bits do not depend on where in a loop it falls. Code outside simd loops is that of single elements.
+// One generator of vector code writes everything. A simd loop runs four vectors at a time, then one, then single elements. Single elements use the
+// same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
-import { effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touchesFloat64 } from '../analysis.ts'
-import type { BufferParam, Combine, Expr, Index, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
+import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touchesFloat64 } from '../analysis.ts'
+import type { Effects } from '../analysis.ts'
+import type { DType } from '../dtype.ts'
+import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
+import { scalarOps } from '../scalarOps.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder, ValueType } from './assembler.ts'
 import { ExpressionEmitter } from './expressions.ts'
-import { MathLibrary } from './mathLibrary.ts'
 import { emitLoad, emitStore } from './memory.ts'
-import { constantVal, emitCombine } from './operations.ts'
+import type { ModuleFunctions } from './moduleFunctions.ts'
+import { constantVal, emitCombine, functionsFor } from './operations.ts'
+import { LANES } from './vectorCode.ts'
 import type { Val } from './vectorCode.ts'
 
-const LANES = 4
-/** Vectors in flight where that pays. */
+/** Vectors in flight, where more than one is faster. */
 const UNROLL = 4
-/** Above this many operations four vectors in flight gain nothing: one chain is long enough to keep the processor busy, and code grows. */
+/** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
 const UNROLL_LIMIT = 80
-/** How many plain operations an elementary function is worth. */
-const FUNCTION_COST = 20
-const COSTLY: ReadonlySet<string> = new Set(['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tanh', 'erf', 'sigmoid', 'pow', 'remainder', 'floorDiv'])
-
-type ForStmt = Extract<Stmt, { kind: 'for' }>
-type Access = readonly [BufferParam, Index]
+/** The WebAssembly type of a scalar of each dtype. */
+const SCALAR_TYPE: Readonly<Record<DType, ValueType>> = { float32: 'f32', float64: 'f64', int32: 'i32', bool: 'i32' }
 
 /** The WebAssembly type of a parameter. */
-export const paramType = (param: Param): ValueType =>
-  param.kind !== 'scalar' ? 'i32' : param.dtype === 'float32' ? 'f32' : param.dtype === 'float64' ? 'f64' : 'i32'
+export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALAR_TYPE[param.dtype] : 'i32')
 
 /** The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. */
-export function emitKernel(kernel: Kernel): Uint8Array {
+export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
   module.importMemory()
-  const library = new MathLibrary(module, kernel.body)
+  const functions = functionsFor(module, kernel.body)
   const f = module.function(kernel.params.map(paramType), [], 'run')
-  new StatementEmitter(library, f, kernel.params, kernel.body).body(kernel.body)
+  new StatementEmitter(functions, f, kernel.params, kernel.body).body(kernel.body)
   return module.finish()
 }
 
-/** An iteration of loops that the caller runs, for {@link StatementEmitter.epilogue}. */
+/** Where an epilogue is emitted: inside loops that the caller runs. See {@link StatementEmitter.epilogue}. */
 export interface EpilogueSite {
   /** The caller's loops, outermost first, each with the i32 local of its counter (for `lanes`: that of the first lane). */
   readonly loops: readonly { readonly loop: LoopVar; readonly counter: number }[]
   /** The loop along which lanes run: neighbouring lanes are neighbouring iterations. */
   readonly lanes: LoopVar
-  /** True: four elements a vector. False: one element, which the caller has splat into all lanes of its locals. */
+  /** True: each vector holds four elements. False: there is one element, which the caller has put into all lanes of its locals. */
   readonly wide: boolean
-  /** The values that the caller provides: v128 locals, one for each vector in flight (all values as many). */
-  readonly values: readonly { readonly local: Local; readonly vectors: readonly number[] }[]
+  /** The values that the caller provides: v128 locals, one per vector in flight, the same number for each value. */
+  readonly values: readonly { readonly local: Local; readonly vectors: Val }[]
 }
 
 /** Writes statements into a function whose first parameters are the kernel's. */
@@ -57,13 +55,13 @@ export class StatementEmitter {
   private readonly f: FunctionBuilder
   private readonly x: ExpressionEmitter
   private readonly narrow: boolean
-  /** Vector accumulators of the present simd loop, by the local that they will be combined into. */
+  /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
   private accumulators = new Map<Local, Val>()
 
-  /** `body` is everything that will be written with this emitter: float64 anywhere in it means one element at a time. */
-  constructor(library: MathLibrary, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[]) {
+  /** `body` is everything that this emitter will write. If it uses float64 anywhere, all of it runs one element at a time. */
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[]) {
     this.f = f
-    this.x = new ExpressionEmitter(library, f, params)
+    this.x = new ExpressionEmitter(functions, f, params)
     this.narrow = touchesFloat64(body)
   }
 
@@ -72,8 +70,8 @@ export class StatementEmitter {
   }
 
   /**
-   * Writes the statements for elements that the caller has computed, such as a tile of a matrix product. Values computed once for this site are
-   * not kept for the next. Throws when `wide` is asked for statements with float64 (see `touchesFloat64`).
+   * Writes the statements for elements that the caller has computed, such as a tile of a matrix product. Values computed for one site are not
+   * reused at the next. Throws InternalError when `wide` is requested for statements that use float64 (see `touchesFloat64`).
    */
   epilogue(stmts: readonly Stmt[], site: EpilogueSite): void {
     if (site.wide && this.narrow) throw new InternalError('an epilogue with float64 must be emitted one element at a time')
@@ -105,7 +103,7 @@ export class StatementEmitter {
         return
       case 'accumulate': {
         const target = this.accumulators.get(stmt.local) ?? this.local(stmt.local)
-        const sum = emitCombine(x.code, stmt.combine, stmt.local.dtype, target, x.value(stmt.value))
+        const sum = this.combine(stmt.combine, stmt.local.dtype, target, x.value(stmt.value))
         this.write(target, sum)
         x.forget(stmt.local)
         return
@@ -113,7 +111,7 @@ export class StatementEmitter {
       default: {
         let value = x.value(stmt.value)
         const place = x.place(stmt.buffer, stmt.index)
-        if (stmt.combine !== null) value = emitCombine(x.code, stmt.combine, stmt.buffer.dtype, emitLoad(x.code, place, null), value)
+        if (stmt.combine !== null) value = this.combine(stmt.combine, stmt.buffer.dtype, emitLoad(x.code, place, null), value)
         emitStore(x.code, place, value, x.wide && !place.lanes)
       }
     }
@@ -147,7 +145,7 @@ export class StatementEmitter {
         f.i32Const(0)
         f.set(counter)
         x.addressing.enter(stmt.loop, counter, accessesOf(stmt.body))
-        if (stmt.mode === 'simd' && !this.narrow && x.simd === null) this.lanes(stmt, counter, effects.changed, effects.declared)
+        if (stmt.mode === 'simd' && !this.narrow && x.simd === null) this.lanes(stmt, counter, effects)
         else this.iterations(stmt, counter, 1)
         x.addressing.leave()
       })
@@ -163,28 +161,30 @@ export class StatementEmitter {
     for (const changed of effects.changed.keys()) x.forget(changed)
   }
 
-  /** A simd loop: in fours of vectors, in vectors, in single elements. */
-  private lanes(stmt: ForStmt, counter: number, changed: ReadonlyMap<Local, Combine | 'assign'>, declared: ReadonlySet<Local>): void {
+  private combine(combine: Combine, dtype: DType, a: Val, b: Val): Val {
+    return emitCombine(this.x.code, this.x.functions, combine, dtype, a, b)
+  }
+
+  /** A simd loop: first four vectors at a time, then one, then single elements. */
+  private lanes(stmt: ForStmt, counter: number, { changed, declared }: Effects): void {
     const { x } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
     const unroll = least >= LANES * UNROLL && this.worthUnrolling(stmt) ? UNROLL : 1
-    const sums = [...changed].filter(([variable]) => !declared.has(variable)) as [Local, Combine][]
+    // Locals declared outside a simd loop are only accumulated into; see the specification.
+    const sums: (readonly [Local, Combine])[] = []
+    for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable)) sums.push([variable, how])
     if (least >= LANES) {
-      const vectors = new Map<Local, Val>()
       x.inLanes(stmt.loop, true, unroll, () => {
-        for (const [variable, combine] of sums) {
-          const identity = identityOf(combine, variable.dtype) as Extract<Expr, { kind: 'const' }>
-          vectors.set(variable, x.code.copy(constantVal(x.code, variable.dtype, identity.value)))
-        }
-        this.accumulators = vectors
+        this.accumulators = new Map(
+          sums.map(([variable, how]) => [variable, x.code.copy(constantVal(x.code, variable.dtype, identityOf(how, variable.dtype).value))]),
+        )
         if (unroll > 1) this.iterations(stmt, counter, LANES * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
-        if (unroll > 1)
-          this.accumulators = new Map(sums.map(([variable, combine]) => [variable, this.merge(variable, combine, vectors.get(variable) as Val)]))
+        if (unroll > 1) this.accumulators = new Map(sums.map(([variable, how]) => [variable, this.merge(variable, how)]))
         this.iterations(stmt, counter, LANES)
-        for (const [variable, combine] of sums) this.combineLanes(variable, combine, this.accumulators.get(variable) as Val)
+        for (const [variable, how] of sums) this.combineLanes(variable, how)
       })
       this.accumulators = new Map()
     }
@@ -192,19 +192,34 @@ export class StatementEmitter {
     for (const variable of declared) x.laneLocals.delete(variable)
   }
 
-  /** Four accumulators into one. */
-  private merge(variable: Local, combine: Combine, parts: Val): Val {
-    const pair = (a: number, b: number): Val => emitCombine(this.x.code, combine, variable.dtype, [parts[a] as number], [parts[b] as number])
-    return emitCombine(this.x.code, combine, variable.dtype, pair(0, 1), pair(2, 3))
+  private accumulator(variable: Local): Val {
+    const value = this.accumulators.get(variable)
+    if (value === undefined) throw new InternalError(`the local ${variable.name} has no accumulator in this loop`)
+    return value
   }
 
-  /** The four lanes of an accumulator into the local, all of whose lanes are equal. */
-  private combineLanes(variable: Local, combine: Combine, sum: Val): void {
+  /** The accumulators of the vectors in flight as one. */
+  private merge(variable: Local, combine: Combine): Val {
     const { code } = this.x
-    const halves = emitCombine(code, combine, variable.dtype, sum, code.shuffle32(sum, sum, [2, 3, 0, 1]))
-    const whole = emitCombine(code, combine, variable.dtype, halves, code.shuffle32(halves, halves, [1, 0, 3, 2]))
+    const parts = this.accumulator(variable)
+    // Combining pairs makes a shorter chain than combining one after the other.
+    const sum = (from: number, to: number): Val => {
+      if (to - from === 1) return [code.at(parts, from)]
+      const middle = (from + to) >> 1
+      return this.combine(combine, variable.dtype, sum(from, middle), sum(middle, to))
+    }
+    return sum(0, parts.length)
+  }
+
+  /** Combines the four lanes of an accumulator into the local, all of whose lanes are equal. */
+  private combineLanes(variable: Local, combine: Combine): void {
+    const { code } = this.x
+    const { dtype } = variable
+    const sum = this.accumulator(variable)
+    const halves = this.combine(combine, dtype, sum, code.shuffle32(sum, sum, [2, 3, 0, 1]))
+    const whole = this.combine(combine, dtype, halves, code.shuffle32(halves, halves, [1, 0, 3, 2]))
     const target = this.local(variable)
-    this.write(target, emitCombine(code, combine, variable.dtype, target, whole))
+    this.write(target, this.combine(combine, dtype, target, whole))
   }
 
   /** Runs the body `step` iterations at a time while that many are left. */
@@ -240,27 +255,14 @@ export class StatementEmitter {
   private worthUnrolling(stmt: ForStmt): boolean {
     let cost = 0
     let simple = true
-    const check = ([, index]: Access): void => {
+    for (const [, index] of accessesOf(stmt.body)) {
       const stride = strideAlong(index.terms, stmt.loop)
       if (index.dynamic.length > 0 || (stride !== 0 && stride !== 1)) simple = false
     }
-    accessesOf(stmt.body).forEach(check)
     forEachExpr(stmt.body, (expr) => {
-      if (expr.kind === 'call') cost += COSTLY.has(expr.op) ? FUNCTION_COST : 1
+      if (expr.kind === 'call') cost += scalarOps[expr.op].cost
       if (expr.kind === 'load' && expr.mask !== null) simple = false
     })
     return simple && cost <= UNROLL_LIMIT
   }
-}
-
-/** Every element access in the statements, those of loops inside included. */
-function accessesOf(body: readonly Stmt[]): readonly Access[] {
-  const accesses: Access[] = []
-  forEachStmt(body, (stmt) => {
-    if (stmt.kind === 'store') accesses.push([stmt.buffer, stmt.index])
-  })
-  forEachExpr(body, (expr) => {
-    if (expr.kind === 'load') accesses.push([expr.buffer, expr.index])
-  })
-  return accesses
 }

@@ -1,17 +1,20 @@
-// Evaluates loop-IR expressions as vector code: each shared expression once per iteration, what does not change inside a loop before it.
+// Evaluates expressions of the loop IR as vector code: a shared expression once per iteration, and loop invariants before the loop.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
-import type { BufferParam, Expr, Index, Local, LoopVar, Param } from '../loopIr.ts'
+import type { DType } from '../dtype.ts'
+import type { BufferParam, Expr, Index, LoadExpr, Local, LoopVar, Param } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
-import type { FunctionBuilder } from './assembler.ts'
+import type { FunctionBuilder, PlainOp } from './assembler.ts'
 import { Addressing } from './addressing.ts'
-import type { MathLibrary } from './mathLibrary.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
+import type { ModuleFunctions } from './moduleFunctions.ts'
 import { constantVal, emitCall, emitCast } from './operations.ts'
 import { VectorCode } from './vectorCode.ts'
 import type { Val } from './vectorCode.ts'
+
+const SPLAT: Readonly<Record<DType, PlainOp>> = { float32: 'f32x4.splat', float64: 'f64x2.splat', int32: 'i32x4.splat', bool: 'i32x4.splat' }
 
 export class ExpressionEmitter {
   readonly f: FunctionBuilder
@@ -23,21 +26,21 @@ export class ExpressionEmitter {
   wide = false
   /** Where each local lives. */
   readonly locals: Map<Local, Val> = new Map()
-  /** Locals declared inside the present simd loop: they differ between lanes. */
+  /** Locals declared inside the current simd loop, which differ between lanes. */
   readonly laneLocals: Set<Local> = new Set()
-  private readonly library: MathLibrary
+  readonly functions: ModuleFunctions
   private readonly facts = new ExprFacts()
   private readonly memos: Map<Expr, Val>[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
-  constructor(library: MathLibrary, f: FunctionBuilder, params: readonly Param[]) {
-    this.library = library
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[]) {
+    this.functions = functions
     this.f = f
     this.code = new VectorCode(f)
     this.addressing = new Addressing(this.code, params)
   }
 
-  /** Runs `body` with values of its own: what it computes is forgotten after it. */
+  /** Runs `body` in a scope of its own: the values computed in it are forgotten afterwards. */
   remembering(body: () => void): void {
     this.memos.push(new Map())
     this.code.scope(body)
@@ -85,8 +88,8 @@ export class ExpressionEmitter {
     switch (expr.kind) {
       case 'scalar': {
         f.get(this.addressing.param(expr.param))
-        f.op(expr.dtype === 'float32' ? 'f32x4.splat' : expr.dtype === 'float64' ? 'f64x2.splat' : 'i32x4.splat')
-        const value = [code.pop()]
+        f.op(SPLAT[expr.dtype])
+        const value: Val = [code.pop()]
         return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
       }
       case 'iota':
@@ -104,7 +107,7 @@ export class ExpressionEmitter {
       default:
         return emitCall(
           code,
-          this.library,
+          this.functions,
           expr,
           expr.args.map((arg) => this.value(arg)),
         )
@@ -117,15 +120,13 @@ export class ExpressionEmitter {
     if (scope === undefined) throw new InternalError(`the loop variable ${loop.name} is read outside its loop`)
     f.get(scope.counter)
     f.op('i32x4.splat')
-    const first = [code.pop()]
+    const first: Val = [code.pop()]
     if (!this.wide || loop !== this.simd) return first
     const lanes = code.op2('i32x4.add', first, code.laneNumbers())
-    return Array.from({ length: code.vectors }, (_, v) =>
-      v === 0 ? (lanes[0] as number) : (code.op2('i32x4.add', lanes, code.i32(v * 4))[0] as number),
-    )
+    return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * 4))[0]))
   }
 
-  /** Where `buffer[index]` lies for the present lanes. */
+  /** Where `buffer[index]` is for the current lanes. */
   place(buffer: BufferParam, index: Index): Place {
     const { code, f, addressing } = this
     const { size } = dtypeInfo[buffer.dtype]
@@ -143,7 +144,7 @@ export class ExpressionEmitter {
         continue
       }
       f.get(uniform ?? address.local)
-      f.get(elements[0] as number)
+      f.get(elements[0])
       f.lane('i32x4.extract_lane', 0)
       addressing.pushBytes(bytes, 1)
       f.ops('i32.mul', 'i32.add')
@@ -161,7 +162,7 @@ export class ExpressionEmitter {
     return [this.code.pop()]
   }
 
-  /** Whether an expression's value may differ between the lanes of the present simd loop. */
+  /** Whether an expression's value may differ between the lanes of the current simd loop. */
   varies(expr: Expr): boolean {
     let result = this.varying.get(expr)
     if (result === undefined) {
@@ -176,8 +177,8 @@ export class ExpressionEmitter {
   }
 
   /**
-   * Evaluates now, before a loop with these effects, the parts of `exprs` that do not change in it. Loads move only out of loops without stores,
-   * or out of simd loops that do not store to that buffer, whose iterations are independent.
+   * Evaluates the parts of `exprs` that do not change in a loop with these effects, before the loop. Loads are moved only out of loops without
+   * stores, or out of simd loops, whose iterations are independent, that do not store to that buffer.
    */
   hoist(exprs: readonly Expr[], effects: Effects, simdLoop: boolean): void {
     const invariant = new Map<Expr, boolean>()
@@ -203,7 +204,7 @@ export class ExpressionEmitter {
     exprs.forEach(visit)
   }
 
-  private loadStays(expr: Extract<Expr, { kind: 'load' }>, effects: Effects, simdLoop: boolean): boolean {
+  private loadStays(expr: LoadExpr, effects: Effects, simdLoop: boolean): boolean {
     if (expr.index.terms.some((term) => effects.loops.has(term.loop))) return false
     return effects.stored.size === 0 || (simdLoop && !effects.stored.has(expr.buffer.name))
   }

@@ -1,13 +1,13 @@
-// float32 elementary functions as straight-line SIMD code, inlined where they are used. No table, no branch, no call.
+// float32 elementary functions as straight-line SIMD code, inlined where they are used: no tables, branches or calls.
 //
 // Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; max errors are measured in test/kernels/float32Math.test.ts.
-// All are right at ±0, ±Infinity and NaN, and round to zero, subnormals and Infinity where they should.
+// All are correct at ±0, ±Infinity and NaN, and give zero, subnormals and Infinity where they should.
 import type { Val, VectorCode } from './vectorCode.ts'
 
 const LN2_HIGH = 0.693359375
 const LN2_LOW = -2.1219444e-4
 /** (e^r - 1 - r) / r^2 for |r| <= ln2 / 2. */
-const EXP = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1]
+const EXP = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1] as const
 const SIGN = -0x80000000
 
 /** n and r with x = n ln2 + r, |r| <= ln2 / 2. */
@@ -35,7 +35,7 @@ const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v1
 export function exp(code: VectorCode, x: Val): Val {
   const { n, r } = reduceExp(code, clamp(code, x, -104, 89))
   const p = code.op2('f32x4.add', expm1Core(code, r), code.f32(1))
-  // 2^n in two steps, because n reaches past the exponents of normal numbers at both ends.
+  // 2^n in two steps, because n exceeds the exponents of normal numbers at both ends.
   const whole = code.op1('i32x4.trunc_sat_f32x4_s', n)
   const half = code.shift('i32x4.shr_s', whole, 1)
   const once = code.op2('f32x4.mul', p, powerOfTwo(code, half))
@@ -70,7 +70,7 @@ export function log(code: VectorCode, x: Val): Val {
   )
   const mantissa = code.op2('f32x4.add', code.op2('f32x4.sub', small, halfSquare), f)
   const finite = code.op2('f32x4.add', mantissa, code.op2('f32x4.mul', k, code.f32(0.69313812256)))
-  // x = 0 gives -Infinity, x < 0 NaN, Infinity and NaN themselves.
+  // 0 gives -Infinity, negative numbers give NaN, Infinity and NaN give themselves.
   const positive = code.select(code.op2('f32x4.lt', x, code.f32(Infinity)), finite, x)
   const zero = code.select(code.op2('f32x4.eq', x, code.f32(0)), code.f32(-Infinity), positive)
   return code.select(code.op2('f32x4.lt', x, code.f32(0)), code.f32(NaN), zero)
@@ -86,7 +86,7 @@ export function log1p(code: VectorCode, x: Val): Val {
 }
 
 export function tanh(code: VectorCode, x: Val): Val {
-  // With t = e^(2|x|) - 1 it is t / (t + 2); past |x| = 10 that is 1.
+  // With t = e^(2|x|) - 1 it is t / (t + 2), which is 1 beyond |x| = 10.
   const magnitude = code.op1('f32x4.abs', x)
   const { n, r } = reduceExp(code, code.op2('f32x4.min', code.op2('f32x4.add', magnitude, magnitude), code.f32(20)))
   const scale = powerOfTwo(code, code.op1('i32x4.trunc_sat_f32x4_s', n))
@@ -99,8 +99,8 @@ export function sigmoid(code: VectorCode, x: Val): Val {
 }
 
 /** Coefficients of the rational function x P(x^2) / Q(x^2) that Eigen and XLA use for erf. */
-const ERF_P = [2.2905066e-4, 3.408291e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791]
-const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.407047e-2, 1.1098505e-1, 4.9746925e-1, 1]
+const ERF_P = [2.2905066e-4, 3.408291e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791] as const
+const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.407047e-2, 1.1098505e-1, 4.9746925e-1, 1] as const
 
 export function erf(code: VectorCode, x: Val): Val {
   const bounded = clamp(code, x, -3.8325069, 3.8325069)

@@ -5,7 +5,7 @@ import type { Address } from './addressing.ts'
 import type { LaneMemoryOp, MemoryOp } from './assembler.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
-/** Where the elements of a value lie: an address, and byte offsets of each lane where they are computed at run time. */
+/** Where the elements of a value are: an address, and the byte offset of each lane where it is computed at run time. */
 export interface Place {
   readonly dtype: DType
   readonly address: Address
@@ -31,10 +31,10 @@ const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = {
 const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
   laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
 
-/** The elements at `place`; those where `mask` is false are 0 and not touched. */
+/** The elements at `place`. Where `mask` is false the element is 0 and its memory is not accessed. */
 export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val {
   if (!place.lanes) return mask === null ? loadShared(code, place) : loadSharedMasked(code, place, mask)
-  const result = Array.from({ length: code.vectors }, (_, v) => {
+  const result = code.perVector((v) => {
     if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadLanes(code, place, v)
     return loadMasked(code, place, v, code.at(mask, v))
   })
@@ -45,7 +45,7 @@ export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val 
 function loadShared(code: VectorCode, { dtype, address }: Place): Val {
   code.f.get(address.local)
   code.f.memory(SPLAT[dtype], address.offset)
-  const value = [code.pop()]
+  const value: Val = [code.pop()]
   return dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
 }
 
@@ -56,7 +56,7 @@ function loadSharedMasked(code: VectorCode, place: Place, mask: Val): Val {
     f.get(code.at(mask, v))
     f.op('v128.any_true')
     f.if(() => {
-      f.get(loadShared(code, place)[0] as number)
+      f.get(loadShared(code, place)[0])
       f.set(loaded)
     })
     f.get(loaded)
@@ -70,7 +70,7 @@ function zero(code: VectorCode): number {
   return code.pop()
 }
 
-/** Four neighbours; bools as numbers not yet masks. */
+/** Four neighbours; bools are numbers here, not masks. */
 function loadVector(code: VectorCode, { dtype, address }: Place, v: number): number {
   const { f } = code
   f.get(address.local)
@@ -81,7 +81,7 @@ function loadVector(code: VectorCode, { dtype, address }: Place, v: number): num
   return code.pop()
 }
 
-/** Pushes the address of lane `lane` of vector `v`; returns the immediate offset that goes with it. */
+/** Pushes the address of a lane of vector `v` and returns the immediate offset that belongs to it. */
 function pushLaneAddress(code: VectorCode, { address, laneOffsets }: Place, v: number, lane: number): number {
   const { f } = code
   f.get(address.local)
@@ -149,7 +149,7 @@ function loadMasked(code: VectorCode, place: Place, v: number, mask: number): nu
   return result
 }
 
-/** Writes `value`; without lanes the first lane (or, in lanes that share an element, the last one, as a serial loop would leave it). */
+/** Writes `value`. A place without lanes gets the first lane or, with `lastLane`, the last one, which is what a serial loop would leave there. */
 export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
   const { f } = code
   const bytes = place.dtype === 'bool' ? code.op2('v128.and', value, code.i32(1)) : value

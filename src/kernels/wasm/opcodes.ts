@@ -1,4 +1,4 @@
-// The WebAssembly instructions that kernels use, by their names in the specification. Data only; assembler.ts writes them.
+// The encodings of the WebAssembly instructions that kernels use, by their names in the WebAssembly specification. assembler.ts writes them.
 
 /** Instructions without immediates, one byte. */
 export const plainOps = {
@@ -228,7 +228,7 @@ export const laneOps = {
   'f64x2.replace_lane': 34,
 } as const
 
-/** Loads and stores: [opcode, log2 of the natural alignment]; those of SIMD have the prefix 0xfd. */
+/** Loads and stores: [opcode, log2 of the natural alignment]; SIMD ones have the prefix 0xfd. */
 export const memoryOps = {
   'i32.load': [0x28, 2],
   'i64.load': [0x29, 3],

@@ -1,19 +1,24 @@
 // Straight-line vector code: operations on values that live in WebAssembly locals.
 //
-// A value is one v128 local for each vector in flight. With four vectors in flight each operation is emitted four times in a row, so that
-// independent work is interleaved and the processor need not wait for one long chain. A value that is the same in all vectors is one local.
-// Locals cost nothing in optimised code (the engine turns them into SSA); they are pooled to keep their number small for the baseline compiler.
+// A value is one v128 local per vector in flight. With four vectors in flight each operation is emitted four times in a row, so that independent
+// work is interleaved and the processor does not wait for one long chain. A value that is the same in all vectors is one local. Locals cost
+// nothing in optimised code (the engine converts them to SSA); they are pooled to keep their number small for the baseline compiler.
 import type { FunctionBuilder, PlainOp } from './assembler.ts'
 
-/** The locals that hold a value: one per vector in flight, or a single one when all vectors agree. */
-export type Val = readonly number[]
+/** The locals that hold a value: one per vector in flight, or a single one if the value is the same in all vectors. */
+export type Val = readonly [number, ...number[]]
+
+/** The number of 32-bit lanes of a vector. */
+export const LANES = 4
+
+type TempType = 'v128' | 'i32'
 
 export class VectorCode {
   readonly f: FunctionBuilder
   /** Vectors in flight. */
   vectors = 1
-  private readonly free: { v128: number[]; i32: number[] } = { v128: [], i32: [] }
-  private readonly taken: { type: 'v128' | 'i32'; local: number }[] = []
+  private readonly free: Readonly<Record<TempType, number[]>> = { v128: [], i32: [] }
+  private readonly taken: { readonly type: TempType; readonly local: number }[] = []
   private readonly constants = new Map<string, Val>()
 
   constructor(f: FunctionBuilder) {
@@ -30,17 +35,17 @@ export class VectorCode {
     return this.take('i32')
   }
 
-  private take(type: 'v128' | 'i32'): number {
+  private take(type: TempType): number {
     const local = this.free[type].pop() ?? this.f.local(type)
     this.taken.push({ type, local })
     return local
   }
 
-  /** Runs `body`; the locals taken in it are free again afterwards, but for those of its result. */
+  /** Runs `body`. The locals taken in it are free again afterwards, except for those of its result. */
   scope<T extends Val | void>(body: () => T): T {
     const mark = this.taken.length
     const result = body()
-    const kept: { type: 'v128' | 'i32'; local: number }[] = []
+    const kept: { readonly type: TempType; readonly local: number }[] = []
     for (const entry of this.taken.splice(mark)) {
       if (entry.type === 'v128' && Array.isArray(result) && result.includes(entry.local)) kept.push(entry)
       else this.free[entry.type].push(entry.local)
@@ -58,12 +63,19 @@ export class VectorCode {
 
   /** The local of `value` for vector `v`. */
   at(value: Val, v: number): number {
-    return value.length === 1 ? (value[0] as number) : (value[v] as number)
+    return value[v] ?? value[0]
+  }
+
+  /** A value whose local for each vector in flight is what `make` returns. */
+  perVector(make: (v: number) => number, vectors: number = this.vectors): Val {
+    const value: [number, ...number[]] = [make(0)]
+    for (let v = 1; v < vectors; v++) value.push(make(v))
+    return value
   }
 
   /** New locals, one per vector in flight, with the value of `value`. */
   copy(value: Val): Val {
-    return Array.from({ length: this.vectors }, (_, v) => {
+    return this.perVector((v) => {
       this.f.get(this.at(value, v))
       return this.pop()
     })
@@ -71,16 +83,15 @@ export class VectorCode {
 
   /** A constant, loaded once at the start of the function. */
   private constant(key: string, push: () => void): Val {
-    let value = this.constants.get(key)
-    if (value === undefined) {
-      const local = this.f.local('v128')
-      this.f.prologue(() => {
-        push()
-        this.f.set(local)
-      })
-      value = [local]
-      this.constants.set(key, value)
-    }
+    const known = this.constants.get(key)
+    if (known !== undefined) return known
+    const local = this.f.local('v128')
+    this.f.prologue(() => {
+      push()
+      this.f.set(local)
+    })
+    const value: Val = [local]
+    this.constants.set(key, value)
     return value
   }
 
@@ -102,10 +113,9 @@ export class VectorCode {
   }
 
   op1(name: PlainOp, a: Val): Val {
-    return a.map((local) => {
-      this.f.get(local)
+    return this.each([a], (v) => {
+      this.f.get(this.at(a, v))
       this.f.op(name)
-      return this.pop()
     })
   }
 
@@ -117,7 +127,7 @@ export class VectorCode {
     })
   }
 
-  /** Where the mask is set, `a`, else `b`. */
+  /** `a` where the mask is set, otherwise `b`. */
   select(mask: Val, a: Val, b: Val): Val {
     return this.each([mask, a, b], (v) => {
       this.f.get(this.at(a, v))
@@ -145,25 +155,25 @@ export class VectorCode {
     })
   }
 
-  /** Any instruction sequence that pushes one vector; `operands` say whether it differs between vectors. */
+  /** Any instruction sequence that pushes one vector. It is written once per vector in flight if one of `operands` differs between them, otherwise once. */
   each(operands: readonly Val[], push: (v: number) => void): Val {
-    const count = operands.some((operand) => operand.length > 1) ? this.vectors : 1
-    const result: number[] = []
-    for (let v = 0; v < count; v++) {
+    const make = (v: number): number => {
       push(v)
-      result.push(this.pop())
+      return this.pop()
     }
-    return result
+    return this.perVector(make, operands.some((operand) => operand.length > 1) ? this.vectors : 1)
   }
 
   /** c[0] * x^n + … + c[n], by Horner's rule; coefficients of the highest power first. */
-  polynomial(x: Val, coefficients: readonly number[], type: 'f32' | 'f64' = 'f32'): Val {
-    const [add, mul] = type === 'f32' ? (['f32x4.add', 'f32x4.mul'] as const) : (['f64x2.add', 'f64x2.mul'] as const)
-    let sum: Val | null = null
-    for (const c of coefficients) {
-      const term = type === 'f32' ? this.f32(c) : this.f64(c)
-      sum = sum === null ? term : this.op2(add, this.op2(mul, sum, x), term)
+  polynomial(x: Val, coefficients: readonly [number, ...number[]], type: 'f32' | 'f64' = 'f32'): Val {
+    const vector = type === 'f32' ? 'f32x4' : 'f64x2'
+    const term = (c: number): Val => (type === 'f32' ? this.f32(c) : this.f64(c))
+    const [first, ...rest] = coefficients
+    let sum = term(first)
+    for (const c of rest) {
+      const next = term(c)
+      sum = this.op2(`${vector}.add`, this.op2(`${vector}.mul`, sum, x), next)
     }
-    return sum as Val
+    return sum
   }
 }

@@ -1,53 +1,50 @@
-// Calls a compiled kernel on tensors: turns tensors into byte addresses.
-import { allocate, dtypeInfo, free, withPointers } from '../../kernels/index.ts'
+// Launches a compiled kernel on tensors: their byte addresses become the kernel's arguments.
+import { ScratchMemory, dtypeInfo, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { Storage, Tensor } from '../../tensor/index.ts'
 
+/** The offset of a tensor's first element from the start of its storage, in bytes. */
+const byteOffset = (tensor: Tensor): number => tensor.offset * dtypeInfo[tensor.dtype].size
+
 /**
  * Runs `kernel` on real tensors. The kernel's parameters are the buffers, in the order of `tensors`, then the numbers.
- * A tensor's address is that of its first element; nothing is checked here.
+ * A tensor's address is that of its first element. Nothing is checked here.
  */
 export function launch(kernel: CompiledKernel, tensors: readonly Tensor[], numbers: readonly number[]): void {
-  const args = new Array<number>(tensors.length + numbers.length)
+  const args: number[] = []
   let resident = true
-  for (let i = 0; i < tensors.length; i++) {
-    const tensor = tensors[i] as Tensor
+  for (const tensor of tensors) {
     const { ptr } = tensor.realize().block
     if (ptr === 0) resident = false
-    args[i] = ptr + tensor.offset * dtypeInfo[tensor.dtype].size
+    args.push(ptr + byteOffset(tensor))
   }
-  for (let i = 0; i < numbers.length; i++) args[tensors.length + i] = numbers[i] as number
-  if (resident) {
-    kernel.run(...args)
-    return
+  for (const number of numbers) args.push(number)
+  if (resident) kernel.run(...args)
+  else {
+    const { params } = kernel.kernel
+    const written = tensors.map((_, i) => {
+      const param = params[i]
+      return param?.kind === 'buffer' && param.access !== 'read'
+    })
+    launchSpilled(kernel.run, tensors, written, numbers)
   }
-  // Some data was moved off the heap: bring it there for the time of the call.
-  const { params } = kernel.kernel
-  const blocks = tensors.map((t) => t.realize().block)
-  const writes = tensors.map((_, i) => {
-    const param = params[i]
-    return param?.kind === 'buffer' && param.access !== 'read'
-  })
-  withPointers(blocks, writes, (pointers) => {
-    for (let i = 0; i < tensors.length; i++) {
-      const tensor = tensors[i] as Tensor
-      args[i] = (pointers[i] as number) + tensor.offset * dtypeInfo[tensor.dtype].size
-    }
-    kernel.run(...args)
-  })
 }
 
-/** Gives the kernel for a key, building it at the first call. */
-export type KernelCache = (...key: (string | number | boolean)[]) => CompiledKernel
+/** Runs a kernel on tensors of which some are off the heap: their data is brought there for the call. */
+export function launchSpilled(run: CompiledKernel['run'], tensors: readonly Tensor[], written: readonly boolean[], numbers: readonly number[]): void {
+  const blocks = tensors.map((tensor) => tensor.realize().block)
+  const offsets = tensors.map(byteOffset)
+  withPointers(blocks, written, (pointers) => run(...pointers.map((pointer, i) => pointer + (offsets[i] ?? 0)), ...numbers))
+}
 
-/** A compiled-kernel cache keyed by a string. */
-export function kernelCache(build: (...key: never[]) => CompiledKernel): KernelCache {
+/** A function that builds the kernel for a key at the first call, and returns the same one from then on. */
+export function kernelCache<K extends readonly (string | number | boolean)[]>(build: (...key: K) => CompiledKernel): (...key: K) => CompiledKernel {
   const cache = new Map<string, CompiledKernel>()
   return (...key) => {
     const text = key.join(' ')
     let kernel = cache.get(text)
     if (kernel === undefined) {
-      kernel = (build as (...k: (string | number | boolean)[]) => CompiledKernel)(...key)
+      kernel = build(...key)
       cache.set(text, kernel)
     }
     return kernel
@@ -59,15 +56,7 @@ export function emptyPadded(shape: readonly number[], dtype: Tensor['dtype'], el
   return new Tensor(shape, dtype, Storage.allocate(elements * dtypeInfo[dtype].size))
 }
 
-let scratchPointer = 0
-let scratchSize = 0
+const scratch = new ScratchMemory()
 
-/** Address of at least `bytes` bytes that hold until the next call: for kernels that pack their operands. */
-export function scratchMemory(bytes: number): number {
-  if (bytes > scratchSize) {
-    if (scratchPointer !== 0) free(scratchPointer, scratchSize)
-    scratchSize = Math.max(bytes, 65536)
-    scratchPointer = allocate(scratchSize)
-  }
-  return scratchPointer
-}
+/** The address of at least `bytes` bytes that stay valid until the next call of this function: for kernels that pack their operands. */
+export const scratchMemory = (bytes: number): number => scratch.reserve(bytes)

@@ -1,36 +1,38 @@
-// Eager pointwise operators. The common call (contiguous operands of one shape) takes a short path with one cached kernel per operator and
-// dtypes; any other layout goes through collapsed dimensions, with sizes and strides as parameters of the kernel.
-import type { Arg, OpDef } from '../../dispatch/index.ts'
+// Eager pointwise operators. The common call (contiguous operands of one shape) takes a short path, with one cached kernel per operator and
+// dtypes. Any other layout has its dimensions collapsed, and its kernel takes sizes and strides as parameters.
+import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
-import { dtypeInfo, withPointers } from '../../kernels/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { Storage, Tensor, sameShape } from '../../tensor/index.ts'
+import { launchSpilled } from './launch.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
 import type { NumberUse } from './pointwiseKernels.ts'
 import { pointwiseDTypes, pointwiseSpec } from './pointwiseTypes.ts'
+import type { PointwiseOp } from './pointwiseTypes.ts'
 
 interface FlatKernel {
   readonly run: CompiledKernel['run']
   readonly result: DType
 }
 
-/** What is known of an operator's kernels. */
+/** The kernels of one operator. */
 interface OpKernels {
-  /** By signature; a string where literal arguments are part of it. */
+  /** By signature: a number, or a string if literal arguments are part of it. */
   readonly flat: Map<number | string, FlatKernel>
   readonly layout: Map<string, CompiledKernel>
-  /** Per argument: whether its number is for the rule to look at. */
+  /** Per argument: whether the rule looks at its value. */
   readonly baked: readonly boolean[]
-  /** Per argument: the default of an option such as alpha, which is built in as a constant; NaN for none. */
+  /** Per argument: the default of an option such as alpha, which the kernel has built in as a constant; NaN if there is none. */
   readonly defaults: readonly number[]
 }
 
-const known = new WeakMap<OpDef, OpKernels>()
-// Nearly all calls of a loop alternate between few operators: a slot per id saves the hash lookup.
+const known = new WeakMap<PointwiseOp, OpKernels>()
+// A slot per operator id: faster than the hash lookup.
 const byId: (OpKernels | undefined)[] = []
 
-function kernelsOf(op: OpDef): OpKernels {
+function kernelsOf(op: PointwiseOp): OpKernels {
   let kernels = known.get(op)
   if (kernels === undefined) {
     const baked = op.pointwise?.baked ?? []
@@ -48,7 +50,7 @@ function kernelsOf(op: OpDef): OpKernels {
 
 const codeOf = (dtype: DType): number => (dtype === 'float32' ? 1 : dtype === 'int32' ? 2 : dtype === 'bool' ? 3 : 4)
 
-// Codes of arguments in a signature, base 16: 1 to 4 tensors by dtype; then
+// The code of each argument in a signature, a digit in base 16. 1 to 4 are tensors, by dtype; then:
 const [INTEGER, FRACTION, DEFAULT, NULL, LITERAL] = [5, 6, 7, 8, 9]
 
 function numberCode(kernels: OpKernels, arg: number, i: number): number {
@@ -57,7 +59,7 @@ function numberCode(kernels: OpKernels, arg: number, i: number): number {
   return Number.isInteger(arg) ? INTEGER : FRACTION
 }
 
-function usesOf(kernels: OpKernels, op: OpDef, args: readonly Arg[]): NumberUse[] {
+function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): NumberUse[] {
   return args.map((arg, i) => {
     if (typeof arg === 'number') {
       const code = numberCode(kernels, arg, i)
@@ -67,21 +69,21 @@ function usesOf(kernels: OpKernels, op: OpDef, args: readonly Arg[]): NumberUse[
   })
 }
 
-/** Runs the operator on real tensors into `out`, or into a new tensor. Throws ShapeError when the operands do not broadcast. */
-export function launchPointwise(op: OpDef, args: readonly Arg[], out: Tensor | null): Tensor {
+/** Runs the operator on real tensors into `out`, or into a new tensor if that is null. Throws ShapeError if the operands do not broadcast. */
+export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tensor | null): Tensor {
   const kernels = byId[op.id] ?? kernelsOf(op)
   let first: Tensor | null = null
   let flat = true
   let signature = 0
   let literals = ''
   for (let i = 0; i < args.length; i++) {
-    const arg = args[i] as Arg
+    const arg = args[i]
     let code: number
     if (arg instanceof Tensor) {
       code = codeOf(arg.dtype)
       if (first === null) {
         first = arg
-        // A tensor without dimensions promotes differently, see pointwiseDTypes.
+        // A tensor without dimensions promotes differently: see pointwiseDTypes.
         flat = arg.contiguousLayout && arg.shape.length > 0
       } else if (flat) flat = arg.contiguousLayout && sameShape(first.shape, arg.shape)
     } else if (typeof arg === 'number') {
@@ -111,7 +113,7 @@ export function launchPointwise(op: OpDef, args: readonly Arg[], out: Tensor | n
   return target
 }
 
-/** A new tensor of a contiguous tensor's shape; shares its shape and strides. */
+/** A new tensor with the shape and strides of a contiguous one. */
 function emptyLike(like: Tensor, dtype: DType): Tensor {
   return new Tensor(like.shape, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.strides)
 }
@@ -134,7 +136,7 @@ function runFlat(kernels: OpKernels, kernel: FlatKernel, args: readonly Arg[], o
     if (typeof arg === 'number' && isParameter(kernels, arg, i)) pointers.push(arg)
   }
   if (resident) callKernel(kernel.run, pointers)
-  else runSpilled(kernel.run, [out, ...(args.filter((a) => a instanceof Tensor) as Tensor[])], pointers.slice(first))
+  else launchPointwiseSpilled(kernel.run, args, out, pointers.slice(first))
 }
 
 function isParameter(kernels: OpKernels, arg: number, i: number): boolean {
@@ -143,25 +145,21 @@ function isParameter(kernels: OpKernels, arg: number, i: number): boolean {
 
 /** `run(...p)`, without the cost of a spread for the usual counts. */
 function callKernel(run: CompiledKernel['run'], p: readonly number[]): void {
-  if (p.length === 3) run(p[0] as number, p[1] as number, p[2] as number)
-  else if (p.length === 4) run(p[0] as number, p[1] as number, p[2] as number, p[3] as number)
-  else if (p.length === 5) run(p[0] as number, p[1] as number, p[2] as number, p[3] as number, p[4] as number)
+  if (p.length === 3) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0)
+  else if (p.length === 4) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0)
+  else if (p.length === 5) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0)
   else run(...p)
 }
 
-/** Some operand is off the heap: bring it there for the call. */
-function runSpilled(run: CompiledKernel['run'], tensors: readonly Tensor[], rest: readonly number[]): void {
-  withPointers(
-    tensors.map((t) => t.realize().block),
-    tensors.map((_, i) => i === 0),
-    (pointers) => run(...pointers.map((p, i) => p + (tensors[i] as Tensor).offset * dtypeInfo[(tensors[i] as Tensor).dtype].size), ...rest),
-  )
+function launchPointwiseSpilled(run: CompiledKernel['run'], args: readonly Arg[], out: Tensor, numbers: readonly number[]): void {
+  const operands = args.filter((arg) => arg instanceof Tensor)
+  launchSpilled(run, [out, ...operands], [true, ...operands.map(() => false)], numbers)
 }
 
-function runLayout(op: OpDef, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
+function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
   const spec = pointwiseSpec(op, args)
   const { shape } = spec
-  if (given !== null && !sameShape(given.shape, shape)) throw new InternalError(`${op.qualname}: in-place result has another shape`)
+  if (given !== null && !sameShape(given.shape, shape)) throw new InternalError(`${op.qualname}: the in-place result has another shape`)
   const out = given ?? Tensor.empty(shape, spec.dtype)
   if (out.numel === 0) return out
   const tensors: Tensor[] = [out]
@@ -179,7 +177,7 @@ function runLayout(op: OpDef, kernels: OpKernels, args: readonly Arg[], given: T
   const rest = layout.dims.slice()
   for (const operand of layout.strides) {
     for (let d = 0; d < rank; d++) {
-      const stride = operand[d] as number
+      const stride = operand[d] ?? 0
       if (isFixedStride(stride, d, rank)) key += stride === 0 ? '0' : '1'
       else {
         key += 's'
@@ -205,6 +203,6 @@ function runLayout(op: OpDef, kernels: OpKernels, args: readonly Arg[], given: T
     pointers.push(ptr + t.offset * dtypeInfo[t.dtype].size)
   }
   if (resident) kernel.run(...pointers, ...rest)
-  else runSpilled(kernel.run, tensors, rest)
+  else launchPointwiseSpilled(kernel.run, args, out, rest)
   return out
 }

@@ -1,48 +1,41 @@
-// Kernels of pointwise operators, built from the operator's rule for one combination of dtypes, literal arguments and layout class.
-import type { Arg, OpDef } from '../../dispatch/index.ts'
+// Kernels of pointwise operators, built from an operator's rule for one combination of dtypes, literal arguments and kind of layout.
+import type { Arg, PointwiseArg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
 import { bufferParam, cast, compileKernel, constant, forLoop, load, loopVar, scalar, scalarParam, sizeParam, store } from '../../kernels/index.ts'
-import type { CompiledKernel, DType, Expr, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Layout } from './layout.ts'
 import { pointwiseDTypes } from './pointwiseTypes.ts'
+import type { PointwiseOp } from './pointwiseTypes.ts'
 
-/** How an argument that is no tensor reaches the kernel. */
+/** How an argument that is not a tensor reaches the kernel. */
 export type NumberUse =
-  | 'parameter' // a number of each call
+  | 'parameter' // a number that each call passes
   | 'constant' // a number built into the kernel as an operand
   | 'literal' // the value itself, for the rule to look at
 
 /** For contiguous operands of one shape: parameters are the output, the tensors, n, then the numbers. */
-export function flatKernel(op: OpDef, args: readonly Arg[], uses: readonly NumberUse[], target: DType): CompiledKernel {
+export function flatKernel(op: PointwiseOp, args: readonly Arg[], uses: readonly NumberUse[], target: DType): CompiledKernel {
   const n = sizeParam('n')
   const i = loopVar('i', n)
   const index: Index = { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }
-  return build(
-    op,
-    args,
-    uses,
-    target,
-    () => index,
-    [n],
-    (body) => [forLoop(i, 'simd', body)],
-  )
+  return build(op, args, uses, target, [index, ...args.map(() => index)], [n], (body) => [forLoop(i, 'simd', body)])
 }
 
 /** Whether a stride is part of the kernel (0, or 1 in the innermost dimension) instead of a parameter. */
 export const isFixedStride = (stride: number, dim: number, rank: number): boolean => stride === 0 || (stride === 1 && dim === rank - 1)
 
 /** For any layout: parameters are the output, the tensors, the sizes, the strides that are not fixed (operand by operand), then the numbers. */
-export function layoutKernel(op: OpDef, args: readonly Arg[], uses: readonly NumberUse[], target: DType, layout: Layout): CompiledKernel {
+export function layoutKernel(op: PointwiseOp, args: readonly Arg[], uses: readonly NumberUse[], target: DType, layout: Layout): CompiledKernel {
   const rank = layout.dims.length
   const sizes = layout.dims.map((_, d) => sizeParam(`n${d}`))
   const loops = sizes.map((size, d) => loopVar(`i${d}`, size))
   const strideParams: Param[] = []
   const indices = layout.strides.map((strides, operand): Index => {
     const terms: { loop: LoopVar; stride: Size }[] = []
-    strides.forEach((stride, d) => {
+    loops.forEach((loop, d) => {
+      const stride = strides[d] ?? 0
       if (stride === 0) return
-      const loop = loops[d] as LoopVar
       if (isFixedStride(stride, d, rank)) terms.push({ loop, stride })
       else {
         const param = sizeParam(`t${operand}_${d}`)
@@ -54,30 +47,32 @@ export function layoutKernel(op: OpDef, args: readonly Arg[], uses: readonly Num
   })
   const nest = (body: readonly Stmt[]): readonly Stmt[] =>
     loops.reduceRight<readonly Stmt[]>((inner, loop, d) => [forLoop(loop, d === rank - 1 ? 'simd' : 'serial', inner)], body)
-  return build(op, args, uses, target, (operand) => indices[operand] as Index, [...sizes, ...strideParams], nest)
+  return build(op, args, uses, target, indices, [...sizes, ...strideParams], nest)
 }
 
-/** `indexOf(0)` is the output's index, `indexOf(k)` that of the k-th tensor. */
+/** `indices` are those of the output and then of the tensors among the arguments. */
 function build(
-  op: OpDef,
+  op: PointwiseOp,
   args: readonly Arg[],
   uses: readonly NumberUse[],
   target: DType,
-  indexOf: (operand: number) => Index,
+  [outIndex, ...indices]: readonly Index[],
   sizes: readonly Param[],
   nest: (body: readonly Stmt[]) => readonly Stmt[],
 ): CompiledKernel {
   const rule = op.pointwise
-  if (rule === null) throw new InternalError(`operator ${op.qualname} has no pointwise rule`)
+  if (rule === null || outIndex === undefined) throw new InternalError(`operator ${op.qualname} has no pointwise rule`)
   const { compute, result } = pointwiseDTypes(op, args)
   const out = bufferParam('out', target, 'write')
   const buffers: Param[] = []
   const scalars: Param[] = []
-  const operands = args.map((arg, i): unknown => {
+  const operands = args.map((arg, i): PointwiseArg => {
     if (arg instanceof Tensor) {
+      const index = indices[buffers.length]
+      if (index === undefined) throw new InternalError(`operator ${op.qualname}: tensor ${buffers.length} has no index`)
       const param = bufferParam(`a${buffers.length}`, arg.dtype)
       buffers.push(param)
-      return cast(load(param, indexOf(buffers.length)), compute)
+      return cast(load(param, index), compute)
     }
     if (uses[i] === 'literal') return arg
     if (uses[i] === 'constant') return constant(compute, compute === 'float32' ? Math.fround(Number(arg)) : Number(arg))
@@ -85,6 +80,6 @@ function build(
     scalars.push(param)
     return scalar(param)
   })
-  const value = cast(cast(rule.compute(...operands) as Expr, result), target)
-  return compileKernel({ name: op.name, params: [out, ...buffers, ...sizes, ...scalars], body: nest([store(out, indexOf(0), value)]) })
+  const value = cast(cast(rule.compute(...operands), result), target)
+  return compileKernel({ name: op.name, params: [out, ...buffers, ...sizes, ...scalars], body: nest([store(out, outIndex, value)]) })
 }

@@ -6,13 +6,19 @@ import type { DType } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 
+/** What a launch needs to know of a pointwise operator. */
+export type PointwiseOp = Pick<OpDef, 'id' | 'name' | 'qualname' | 'schema' | 'pointwise'>
+
 const kindOf = (dtype: DType): number => (dtype === 'bool' ? 0 : dtype === 'int32' ? 1 : 2)
 
-/** bool is computed with as int32: true + true is 2, and only then cast to bool. */
+/** Computations on bool use int32, and the result is cast to bool at the end: true + true is 2, then true. */
 const arithmetic = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
 
-/** The dtype that a pointwise call computes in, and that of its result. A tensor without dimensions, or a number, lifts only the kind (bool, integer, float). */
-export function pointwiseDTypes(op: OpDef, args: readonly Arg[]): { readonly compute: DType; readonly result: DType } {
+/**
+ * The dtype that a pointwise call computes in, and that of its result. A tensor without dimensions, or a number, lifts only the kind
+ * (bool, integer, float).
+ */
+export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readonly compute: DType; readonly result: DType } {
   const rule = op.pointwise?.promotion
   if (rule === 'logical') return { compute: 'bool', result: 'bool' }
   if (rule === 'first') {
@@ -32,7 +38,7 @@ export function pointwiseDTypes(op: OpDef, args: readonly Arg[]): { readonly com
       if (arg.ndim > 0) dims = dims === null ? arg.dtype : promoteTypes(dims, arg.dtype)
       else zero = zero === null ? arg.dtype : promoteTypes(zero, arg.dtype)
     } else if (typeof arg === 'number') {
-      // Options such as alpha take part in no promotion.
+      // Options such as alpha do not take part in promotion.
       if (op.schema.args[i]?.kwargOnly === true) optionFraction ||= !Number.isInteger(arg)
       else {
         number = true
@@ -52,8 +58,8 @@ export function pointwiseDTypes(op: OpDef, args: readonly Arg[]): { readonly com
   return { compute: arithmetic(common), result: rule === 'compare' ? 'bool' : common }
 }
 
-/** Shape and dtype of a pointwise call. Throws ShapeError when the operands do not broadcast. */
-export function pointwiseSpec(op: OpDef, args: readonly Arg[]): TensorSpec {
+/** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast. */
+export function pointwiseSpec(op: PointwiseOp, args: readonly Arg[]): TensorSpec {
   let shape: readonly number[] | null = null
   for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.shape : broadcastShapes(op.qualname, shape, arg.shape)
   return { shape: shape ?? [], dtype: pointwiseDTypes(op, args).result }

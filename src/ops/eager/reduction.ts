@@ -1,7 +1,10 @@
 // Eager reductions: one kernel per operator, dtype and layout class.
-import type { Arg, OpDef } from '../../dispatch/index.ts'
+import { isArgList, tensorAt } from '../../dispatch/index.ts'
+import type { Arg } from '../../dispatch/index.ts'
+import { InternalError } from '../../errors/index.ts'
 import {
   accumulate,
+  at,
   bufferParam,
   cast,
   compileKernel,
@@ -17,12 +20,16 @@ import {
   sizeParam,
   store,
 } from '../../kernels/index.ts'
-import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { launch } from './launch.ts'
+import { collapseLayout } from './layout.ts'
+import type { Layout } from './layout.ts'
 import { reducedDims, reductionSpec } from './reductionSpec.ts'
+import type { ReductionOp } from './reductionSpec.ts'
 
 const kernels = new Map<string, CompiledKernel>()
+
 /** Everything about a call but the data. */
 interface Plan {
   readonly shape: readonly number[]
@@ -32,20 +39,19 @@ interface Plan {
   readonly keepdim: Arg
   readonly outShape: readonly number[]
   readonly outType: DType
-  /** null where the result has no elements. */
+  /** null if the result has no elements. */
   readonly kernel: CompiledKernel | null
   readonly numbers: readonly number[]
 }
 
-/** The last plan of each operator: in a loop the next call is mostly like the last. */
-const lastPlan = new WeakMap<OpDef, Plan>()
+/** The last plan of each operator, because in a loop the next call is usually like the last. */
+const lastPlan = new WeakMap<ReductionOp, Plan>()
 
-const sameDims = (a: Arg, b: Arg): boolean =>
-  a === b || (Array.isArray(a) && Array.isArray(b) && sameShape(a as readonly number[], b as readonly number[]))
+const sameDims = (a: Arg, b: Arg): boolean => a === b || (isArgList(a) && isArgList(b) && a.length === b.length && a.every((dim, i) => dim === b[i]))
 
 /** Runs a reduction on a real tensor. */
-export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
-  const self = args[0] as Tensor
+export function launchReduction(op: ReductionOp, args: readonly Arg[]): Tensor {
+  const self = tensorAt(args, 0)
   const dim = args[1] ?? null
   const keepdim = args[2] ?? false
   let plan = lastPlan.get(op)
@@ -65,88 +71,82 @@ export function launchReduction(op: OpDef, args: readonly Arg[]): Tensor {
   return out
 }
 
-function makePlan(op: OpDef, args: readonly Arg[], dim: Arg, keepdim: Arg): Plan {
-  const self = args[0] as Tensor
+function makePlan(op: ReductionOp, args: readonly Arg[], dim: Arg, keepdim: Arg): Plan {
+  const self = tensorAt(args, 0)
   const spec = reductionSpec(op, args)
   const { reduced } = reducedDims(op, args)
   const known = { shape: self.shape, strides: self.strides, dtype: self.dtype, dim, keepdim, outShape: spec.shape, outType: spec.dtype }
   if (spec.shape.includes(0)) return { ...known, kernel: null, numbers: [] }
   const count = self.shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
-  const { dims, strides, flags } = collapse(self, reduced)
-  const key = `${op.id} ${self.dtype} ${flags.map((f, d) => `${f ? 'r' : 'k'}${strides[d] === 1 && d === dims.length - 1 ? '1' : strides[d] === 0 ? '0' : 's'}`).join('')}`
+  const layout = collapseLayout(self.shape, [self.strides], reduced)
+  const walk = walkOf(layout)
+  const key = `${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
   let kernel = kernels.get(key)
   if (kernel === undefined) {
-    kernel = build(op, self, flags, strides)
+    kernel = build(op, self, walk)
     kernels.set(key, kernel)
   }
-  const numbers: number[] = [...dims]
-  strides.forEach((v, d) => (v === 0 || (v === 1 && d === dims.length - 1) ? 0 : numbers.push(v)))
   // Strides of the contiguous result over the kept dimensions.
   const outStrides: number[] = []
   let step = 1
-  for (let d = dims.length - 1; d >= 0; d--) {
-    if (flags[d] === true) continue
+  for (const { isReduced, size } of walk.toReversed()) {
+    if (isReduced) continue
     outStrides.unshift(step)
-    step *= dims[d] as number
+    step *= size
   }
-  return { ...known, kernel, numbers: [...numbers, ...outStrides, count] }
+  const strides = walk.flatMap(({ kind, stride }) => (kind === 's' ? [stride] : []))
+  return { ...known, kernel, numbers: [...layout.dims, ...strides, ...outStrides, count] }
 }
 
-/** Collapsed dimensions with strides and reduce flags; at least one dimension. */
-function collapse(self: Tensor, reduced: readonly boolean[]): { dims: number[]; strides: number[]; flags: boolean[] } {
-  const dims: number[] = []
-  const strides: number[] = []
-  const flags: boolean[] = []
-  for (let d = self.ndim - 1; d >= 0; d--) {
-    const size = self.shape[d] as number
-    if (size === 1) continue
-    const flag = reduced[d] === true
-    const stride = self.strides[d] as number
-    if (dims.length > 0 && flags[0] === flag && stride === (strides[0] as number) * (dims[0] as number)) {
-      dims[0] = (dims[0] as number) * size
-      continue
-    }
-    dims.unshift(size)
-    strides.unshift(stride)
-    flags.unshift(flag)
-  }
-  if (dims.length === 0) return { dims: [1], strides: [1], flags: [true] }
-  return { dims, strides, flags }
+/** One dimension of the input. `kind` says how its stride reaches the kernel: built in as 0 or 1, or as a parameter ('s'). */
+interface WalkedDim {
+  readonly size: number
+  readonly stride: number
+  readonly isReduced: boolean
+  readonly kind: '0' | '1' | 's'
 }
 
-function build(op: OpDef, self: Tensor, flags: readonly boolean[], strides: readonly number[]): CompiledKernel {
-  const rule = op.reduction as NonNullable<OpDef['reduction']>
+function walkOf({ dims, strides: [own = []], reduced }: Layout): readonly WalkedDim[] {
+  return dims.map((size, d) => {
+    const stride = own[d] ?? 0
+    return { size, stride, isReduced: reduced[d] === true, kind: stride === 0 ? '0' : stride === 1 && d === dims.length - 1 ? '1' : 's' }
+  })
+}
+
+function build(op: ReductionOp, self: Tensor, walk: readonly WalkedDim[]): CompiledKernel {
+  const rule = op.reduction
+  if (rule === null) throw new InternalError(`operator ${op.qualname} has no reduction rule`)
   const dtype = rule.dtype(self.dtype)
   const out = bufferParam('out', dtype, 'write')
   const input = bufferParam('a', self.dtype)
-  const sizes = flags.map((_, d) => sizeParam(`n${d}`))
-  const loops = sizes.map((size, d) => loopVar(`${flags[d] === true ? 'r' : 'i'}${d}`, size))
   const strideParams: Param[] = []
-  const terms = strides.flatMap((v, d): { loop: LoopVar; stride: Size }[] => {
-    if (v === 0) return []
-    if (v === 1 && d === strides.length - 1) return [{ loop: loops[d] as LoopVar, stride: 1 }]
-    const param = sizeParam(`t${d}`)
-    strideParams.push(param)
-    return [{ loop: loops[d] as LoopVar, stride: param }]
+  const loops = walk.map(({ isReduced, kind }, d) => {
+    const extent = sizeParam(`n${d}`)
+    const loop = loopVar(`${isReduced ? 'r' : 'i'}${d}`, extent)
+    if (kind !== 's') return { loop, extent, isReduced, stride: Number(kind) }
+    const stride = sizeParam(`t${d}`)
+    strideParams.push(stride)
+    return { loop, extent, isReduced, stride }
   })
-  const index: Index = { base: 0, terms, dynamic: [] }
-  const kept = loops.filter((_, d) => flags[d] !== true)
-  const outStrides = kept.map((_, d) => sizeParam(`o${d}`))
-  const lastKept = flags.at(-1) !== true
-  const outIndex: Index = {
-    base: 0,
-    terms: kept.map((loop, d) => ({ loop, stride: lastKept && d === kept.length - 1 ? 1 : (outStrides[d] as Size) })),
-    dynamic: [],
-  }
+  const index = at(...loops.map(({ loop, stride }): readonly [LoopVar, Size] => [loop, stride]))
+  const kept = loops.filter(({ isReduced }) => !isReduced).map(({ loop }, d) => ({ loop, outStride: sizeParam(`o${d}`) }))
+  const reduced = loops.filter(({ isReduced }) => isReduced)
+  const lastKept = walk.at(-1)?.isReduced === false
+  const outIndex = at(...kept.map(({ loop, outStride }, d): readonly [LoopVar, Size] => [loop, lastKept && d === kept.length - 1 ? 1 : outStride]))
   const count = scalarParam('count', dtype)
   const acc = local('acc', dtype)
   const value = cast(load(input, index), dtype)
-  let inner: Stmt[] = [accumulate(acc, rule.combine, rule.map === undefined ? value : rule.map(value))]
-  const reduced = loops.filter((_, d) => flags[d] === true)
-  for (let d = reduced.length - 1; d >= 0; d--)
-    inner = [forLoop(reduced[d] as LoopVar, d === reduced.length - 1 && !lastKept ? 'simd' : 'serial', inner)]
+  const innermost: readonly Stmt[] = [accumulate(acc, rule.combine, rule.map === undefined ? value : rule.map(value))]
+  const inner = reduced.reduceRight<readonly Stmt[]>(
+    (body, { loop }, d) => [forLoop(loop, d === reduced.length - 1 && !lastKept ? 'simd' : 'serial', body)],
+    innermost,
+  )
   const result = rule.finish === undefined ? read(acc) : rule.finish(read(acc), scalar(count))
-  let body: readonly Stmt[] = [declare(acc, identityOf(rule.combine, dtype)), ...inner, store(out, outIndex, result)]
-  for (let d = kept.length - 1; d >= 0; d--) body = [forLoop(kept[d] as LoopVar, d === kept.length - 1 && lastKept ? 'simd' : 'serial', body)]
+  const body = kept.reduceRight<readonly Stmt[]>(
+    (statements, { loop }, d) => [forLoop(loop, d === kept.length - 1 && lastKept ? 'simd' : 'serial', statements)],
+    [declare(acc, identityOf(rule.combine, dtype)), ...inner, store(out, outIndex, result)],
+  )
+  const sizes = loops.map(({ extent }) => extent)
+  const outStrides = kept.map(({ outStride }) => outStride)
   return compileKernel({ name: op.name, params: [out, input, ...sizes, ...strideParams, ...outStrides, count], body })
 }

@@ -1,33 +1,39 @@
 // Which dimensions a reduction walks, and the shape of its result.
+import { isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import type { TensorSpec } from '../../tensor/index.ts'
+
+/** What a launch needs to know of a reduction. */
+export type ReductionOp = Pick<OpDef, 'id' | 'name' | 'qualname' | 'schema' | 'reduction'>
 
 /** For each dimension of the input, whether it is reduced; and whether reduced dimensions stay with size 1. */
-export function reducedDims(op: OpDef, args: readonly Arg[]): { readonly reduced: readonly boolean[]; readonly keepdim: boolean } {
-  const self = args[0] as Tensor
-  const at = op.schema.args.findIndex((a) => a.name === 'dim')
-  const keep = op.schema.args.findIndex((a) => a.name === 'keepdim')
-  const dim = at < 0 ? null : (args[at] as number | readonly number[] | null)
-  const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
+export function reducedDims(op: ReductionOp, args: readonly Arg[]): { readonly reduced: readonly boolean[]; readonly keepdim: boolean } {
+  const self = tensorAt(args, 0)
+  const [, dim = null, keepdim = false] = args
+  const list = isArgList(dim) ? dim : dim === null ? [] : [dim]
   const reduced = self.shape.map(() => list.length === 0)
   for (const d of list) {
-    const wrapped = wrapDim(op.qualname, d, self.ndim)
-    if (self.ndim > 0 && reduced[wrapped] === true) throw new ShapeError(`${op.qualname}: dim ${d} appears twice in [${list.join(', ')}].`)
+    const wrapped = wrapDim(op.qualname, Number(d), self.ndim)
+    if (self.ndim === 0) continue
+    if (reduced[wrapped] === true) throw new ShapeError(`${op.qualname}: dim ${String(d)} appears twice in [${list.join(', ')}].`)
     reduced[wrapped] = true
   }
-  return { reduced: reduced.slice(0, self.ndim), keepdim: keep >= 0 && args[keep] === true }
+  return { reduced, keepdim: keepdim === true }
 }
 
 /** Shape and dtype of a reduction's result. */
-export function reductionSpec(op: OpDef, args: readonly Arg[]): TensorSpec {
-  const self = args[0] as Tensor
+export function reductionSpec(op: ReductionOp, args: readonly Arg[]): TensorSpec {
+  const self = tensorAt(args, 0)
   const { reduced, keepdim } = reducedDims(op, args)
   const shape = self.shape.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
-  const rule = op.reduction as NonNullable<OpDef['reduction']>
+  const rule = op.reduction
+  if (rule === null) throw new InternalError(`operator ${op.qualname} has no reduction rule`)
   if ((rule.combine === 'max' || rule.combine === 'min') && self.numel === 0 && !shape.includes(0)) {
-    throw new ArgumentError(`${op.qualname}: no elements have no extreme value; self has shape ${formatShape(self.shape)}.`)
+    throw new ArgumentError(
+      `${op.qualname}: self has no elements (shape ${formatShape(self.shape)}), so it has no extreme value; reduce a tensor with elements.`,
+    )
   }
   return { shape, dtype: rule.dtype(self.dtype) }
 }

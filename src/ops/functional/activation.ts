@@ -1,39 +1,58 @@
-// The activations of torch.nn.functional that also exist as torch.*: operators of their own name, so that graphs print what the user wrote.
+// The activations of torch.nn.functional that torch has too. They are operators of their own, so that graphs print what the user wrote.
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
-import * as activation from '../pointwise/activation.ts'
+import { relu } from '../pointwise/activation.ts'
 import { to } from '../pointwise/cast.ts'
 import { relu_ } from '../pointwise/inplace.ts'
-import * as unary from '../pointwise/unary.ts'
-import * as soft from '../reduction/softmax.ts'
+import { sigmoid, tanh } from '../pointwise/unary.ts'
+import { logSoftmax, softmax } from '../reduction/softmax.ts'
 
-const namespace = 'torch.nn.functional'
-
-/** max(x, 0); `inplace` writes into the input. PyTorch's `F.relu`. */
-export const relu: OpFunction<(input: Tensor, options?: { readonly inplace?: boolean }) => Tensor> = defineOp({
+/**
+ * max(x, 0), elementwise; `inplace` writes into the input. PyTorch's `F.relu`.
+ *
+ * Shape: that of `input`.
+ *
+ * @throws ArgumentError if `input` is not a Tensor, or `inplace` not a boolean.
+ * @example F.relu(torch.tensor([-1, 2])).toArray() // [0, 2]
+ */
+export const functionalRelu: OpFunction<(input: Tensor, options?: { readonly inplace?: boolean }) => Tensor> = defineOp({
   schema: 'relu(Tensor input, bool inplace=False) -> Tensor',
-  namespace,
+  namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  decompose: (input: Tensor, inplace: boolean): Tensor => (inplace ? relu_(input) : activation.relu(input)),
+  decompose: (input, inplace) => (inplace ? relu_(input) : relu(input)),
 })
 
-/** 1 / (1 + e^-x). PyTorch's `F.sigmoid`. */
-export const sigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp({
+/**
+ * 1 / (1 + e^-x), elementwise. PyTorch's `F.sigmoid`.
+ *
+ * Shape: that of `input`; integers become float32.
+ *
+ * @throws ArgumentError if `input` is not a Tensor.
+ * @example F.sigmoid(torch.tensor([0])).toArray() // [0.5]
+ */
+export const functionalSigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp({
   schema: 'sigmoid(Tensor input) -> Tensor',
-  namespace,
+  namespace: 'torch.nn.functional',
   recordAs: 'method',
-  decompose: (input: Tensor): Tensor => unary.sigmoid(input),
+  decompose: (input) => sigmoid(input),
 })
 
-/** Hyperbolic tangent. PyTorch's `F.tanh`. */
-export const tanh: OpFunction<(input: Tensor) => Tensor> = defineOp({
+/**
+ * The hyperbolic tangent, elementwise. PyTorch's `F.tanh`.
+ *
+ * Shape: that of `input`; integers become float32.
+ *
+ * @throws ArgumentError if `input` is not a Tensor.
+ * @example F.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
+ */
+export const functionalTanh: OpFunction<(input: Tensor) => Tensor> = defineOp({
   schema: 'tanh(Tensor input) -> Tensor',
-  namespace,
+  namespace: 'torch.nn.functional',
   recordAs: 'method',
-  decompose: (input: Tensor): Tensor => unary.tanh(input),
+  decompose: (input) => tanh(input),
 })
 
 export interface SoftmaxOptions {
@@ -42,23 +61,38 @@ export interface SoftmaxOptions {
   readonly dtype?: DType | null
 }
 
-function softmaxLike(
-  name: string,
-  compute: (input: Tensor, dim: number) => Tensor,
-): OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> {
-  return defineOp({
-    schema: `${name}(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor`,
-    namespace,
-    recordAs: 'keywords',
-    decompose: (input: Tensor, dim: number | null, dtype: DType | null): Tensor => {
-      if (dim === null) throw new ArgumentError(`${namespace}.${name}: say along which dimension: argument 'dim' is missing.`)
-      return compute(dtype === null ? input : to(input, dtype), dim)
-    },
-  })
+/** The dimension that the user must name; PyTorch guesses one, with a warning. */
+function required(op: string, dim: number | null): number {
+  if (dim === null) throw new ArgumentError(`torch.nn.functional.${op}: argument 'dim' is missing; say along which dimension, e.g. { dim: -1 }.`)
+  return dim
 }
 
-/** exp(x) normalized to sum 1 along `dim`. PyTorch's `F.softmax`. */
-export const softmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = softmaxLike('softmax', soft.softmax)
+/**
+ * exp(x), scaled to sum 1 along `dim`. PyTorch's `F.softmax`.
+ *
+ * Shape: that of `input`; integers become float32, and `dtype` casts the input first.
+ *
+ * @throws ArgumentError if `dim` is missing, ShapeError if it is out of range.
+ * @example F.softmax(torch.tensor([0, 0]), { dim: 0 }).toArray() // [0.5, 0.5]
+ */
+export const functionalSoftmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = defineOp({
+  schema: 'softmax(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor',
+  namespace: 'torch.nn.functional',
+  recordAs: 'keywords',
+  decompose: (input, dim, dtype) => softmax(dtype === null ? input : to(input, dtype), required('softmax', dim)),
+})
 
-/** log(softmax(x)), computed without overflow. PyTorch's `F.log_softmax`. */
-export const logSoftmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = softmaxLike('log_softmax', soft.logSoftmax)
+/**
+ * log(softmax(x)), computed without overflow. PyTorch's `F.log_softmax`.
+ *
+ * Shape: that of `input`; integers become float32, and `dtype` casts the input first.
+ *
+ * @throws ArgumentError if `dim` is missing, ShapeError if it is out of range.
+ * @example F.logSoftmax(torch.tensor([0, 0]), 0).toArray() // [-0.693147, -0.693147]
+ */
+export const functionalLogSoftmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = defineOp({
+  schema: 'log_softmax(Tensor input, int? dim=None, ScalarType? dtype=None) -> Tensor',
+  namespace: 'torch.nn.functional',
+  recordAs: 'keywords',
+  decompose: (input, dim, dtype) => logSoftmax(dtype === null ? input : to(input, dtype), required('log_softmax', dim)),
+})

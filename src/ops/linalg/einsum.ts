@@ -1,47 +1,56 @@
-// einsum: sums of products by Einstein's convention, as products of matrices. Two operands at a time, from left to right.
+// einsum: sums of products in Einstein's notation, computed as matrix products, two operands at a time from left to right.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { sum } from '../reduction/sum.ts'
-import { expand, permute, reshape, slice } from '../view/index.ts'
+import { sizeAt } from '../shapes.ts'
+import { permute } from '../view/permute.ts'
+import { reshape } from '../view/reshape.ts'
+import { slice } from '../view/slicing.ts'
+import { expand } from '../view/windows.ts'
 import { bmm } from './mm.ts'
 
-/** A tensor whose dimensions have names. The dimensions of an ellipsis are called '0', '1', … counted from the last. */
+/** A tensor whose dimensions have labels: letters, and '0', '1', … (counted from the last) for those of an ellipsis. */
 interface Labelled {
   readonly tensor: Tensor
   readonly labels: readonly string[]
 }
 
 /**
- * `einsum('bij,bjk->bik', x, y)`: equal letters run together, letters that the output lacks are summed over; `...` stands for dimensions that broadcast.
- * Without `->` the output has the letters that occur once, in alphabetical order. PyTorch's `torch.einsum`.
+ * Sums of products in Einstein's notation: equal letters run together, and letters that the output lacks are summed over; `...` stands for dimensions that
+ * broadcast. Without `->`, the output has the letters that occur once, in alphabetical order. PyTorch's `torch.einsum`.
+ *
+ * Shapes: those that the equation says. Sizes of one letter agree, or are 1.
+ *
+ * @throws ArgumentError if the equation is malformed, or does not have as many operands as there are tensors.
+ * @throws ShapeError if the sizes of one letter differ.
+ * @example torch.einsum('ij,j->i', torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])).toArray() // [21, 43]
  */
 export const einsum: OpFunction<(equation: string, ...tensors: readonly Tensor[] | [readonly Tensor[]]) => Tensor> = defineOp({
   schema: 'einsum(str equation, Tensor[] tensors) -> Tensor',
-  decompose: (equation: string, tensors: readonly Tensor[]): Tensor => {
+  decompose: (equation, tensors) => {
     const [left = '', right] = equation.replaceAll(' ', '').split('->')
     const terms = left.split(',')
     if (terms.length !== tensors.length)
       throw new ArgumentError(`torch.einsum: the equation '${equation}' has ${terms.length} operand(s), but ${tensors.length} tensor(s) were given.`)
-    const operands = terms.map((term, i) => diagonals({ tensor: tensors[i] as Tensor, labels: labelsOf(term, tensors[i] as Tensor, equation) }))
-    const output = right === undefined ? impliedOutput(operands) : outputLabels(right, operands, equation)
+    const given = tensors.map((tensor, i) => ({ tensor, labels: labelsOf(terms[i] ?? '', tensor, equation) }))
+    const output = right === undefined ? impliedOutput(given) : outputLabels(right, given, equation)
+    const operands = given.map(diagonals)
     checkSizes(operands, equation)
-    const [first, ...rest] = operands as [Labelled, ...Labelled[]]
-    let result = first
-    for (const [i, operand] of rest.entries()) {
-      const later = new Set([...output, ...rest.slice(i + 1).flatMap((o) => o.labels)])
-      result = contract(sumOut(result, new Set([...later, ...operand.labels])), sumOut(operand, new Set([...later, ...result.labels])), later)
-    }
-    return arrange(sumOut(result, new Set(output)), output)
+    const product = operands.reduce((result, operand, i) => {
+      const later = new Set([...output, ...operands.slice(i + 1).flatMap((o) => o.labels)])
+      return contract(sumOut(result, new Set([...later, ...operand.labels])), sumOut(operand, new Set([...later, ...result.labels])), later)
+    })
+    return arrange(sumOut(product, new Set(output)), output)
   },
 })
 
 function letters(term: string, equation: string): [readonly string[], string | null, readonly string[]] {
   const [before = '', after, ...more] = term.split('...')
   if (more.length > 0 || !/^[A-Za-z]*$/.test(before + (after ?? '')))
-    throw new ArgumentError(`torch.einsum: '${term}' in '${equation}' is no operand; it may have letters and one '...'.`)
+    throw new ArgumentError(`torch.einsum: '${term}' in '${equation}' is not an operand; it may have letters and one '...'.`)
   return [[...before], after ?? null, [...(after ?? '')]]
 }
 
@@ -79,7 +88,7 @@ function checkSizes(operands: readonly Labelled[], equation: string): void {
   const sizes = new Map<string, number>()
   for (const { tensor, labels } of operands) {
     for (const [i, label] of labels.entries()) {
-      const size = tensor.shape[i] as number
+      const size = sizeAt(tensor.shape, i)
       const known = sizes.get(label) ?? 1
       if (known !== 1 && size !== 1 && known !== size)
         throw new ShapeError(`torch.einsum: '${label}' in '${equation}' is ${known} in one operand and ${size} in another.`)
@@ -88,27 +97,26 @@ function checkSizes(operands: readonly Labelled[], equation: string): void {
   }
 }
 
-/** Takes the diagonal of dimensions of the same name. */
+/** Takes the diagonal of dimensions with the same label. */
 function diagonals({ tensor, labels }: Labelled): Labelled {
   const twice = labels.find((label, i) => labels.indexOf(label) !== i)
   if (twice === undefined) return { tensor, labels }
   const [first, second] = [labels.indexOf(twice), labels.lastIndexOf(twice)]
   const others = labels.map((_, i) => i).filter((i) => i !== first && i !== second)
   const moved = permute(tensor, [...others, first, second])
-  const n = tensor.shape[first] as number
-  if (tensor.shape[second] !== n)
-    throw new ShapeError(`torch.einsum: '${twice}' occurs twice in an operand, with the sizes ${n} and ${String(tensor.shape[second])}.`)
+  const [n, other] = [sizeAt(tensor.shape, first), sizeAt(tensor.shape, second)]
+  if (other !== n) throw new ShapeError(`torch.einsum: '${twice}' occurs twice in an operand, with the sizes ${n} and ${other}.`)
   const flat = reshape(moved, [...moved.shape.slice(0, -2), n * n])
-  return diagonals({ tensor: slice(flat, flat.ndim - 1, 0, n * n, n + 1), labels: [...others.map((i) => labels[i] as string), twice] })
+  return diagonals({ tensor: slice(flat, flat.ndim - 1, 0, n * n, n + 1), labels: [...labels.filter((_, i) => others.includes(i)), twice] })
 }
 
-/** Sums over the dimensions that nobody needs. */
+/** Sums over the dimensions that are not needed. */
 function sumOut({ tensor, labels }: Labelled, needed: ReadonlySet<string>): Labelled {
-  const gone = labels.map((_, i) => i).filter((i) => !needed.has(labels[i] as string))
+  const gone = labels.flatMap((label, i) => (needed.has(label) ? [] : [i]))
   return gone.length === 0 ? { tensor, labels } : { tensor: sum(tensor, gone), labels: labels.filter((label) => needed.has(label)) }
 }
 
-/** The product of two operands, summed over what is not needed later, as one batch of products of matrices. */
+/** The product of two operands, summed over the labels that are not needed later, as one batch of matrix products. */
 function contract(a: Labelled, b: Labelled, later: ReadonlySet<string>): Labelled {
   const size = (label: string): number => Math.max(sizeIn(a, label), sizeIn(b, label))
   const shared = a.labels.filter((label) => b.labels.includes(label))

@@ -1,14 +1,29 @@
-// The float32 matrix product through the register-tiled template, with run-time sizes: one kernel for all shapes.
-import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
-import type { BufferParam, CompiledKernel, Expr, SizeParam, Stmt } from '../../kernels/index.ts'
+// The float32 matrix product by the register-tiled template, with run-time sizes: one kernel for all shapes.
+import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, store } from '../../kernels/index.ts'
+import type { CompiledKernel, Expr, Stmt } from '../../kernels/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import { launch, scratchMemory } from '../eager/launch.ts'
-import type { Product } from './product.ts'
+import { sizeParams } from '../eager/sizes.ts'
 
-const SIZES = ['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'] as const
+/** out[batch, i, j] = sum over k of a[batch, i, k] * b[batch, k, j] + bias[j]. Strides are in elements; `out` is contiguous. */
+export interface Product {
+  readonly out: Tensor
+  readonly a: Tensor
+  readonly b: Tensor
+  readonly bias: Tensor | null
+  readonly batch: number
+  readonly m: number
+  readonly n: number
+  readonly k: number
+  /** [batch, row, column] strides. */
+  readonly aStrides: readonly [number, number, number]
+  readonly bStrides: readonly [number, number, number]
+}
 
 function build(hasBias: boolean): CompiledKernel {
-  const s = Object.fromEntries(SIZES.map((name) => [name, sizeParam(name)])) as Record<(typeof SIZES)[number], SizeParam>
-  const out: BufferParam = bufferParam('out', 'float32', 'write')
+  // In the order in which float32Product passes them.
+  const s = sizeParams(['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'])
+  const out = bufferParam('out', 'float32', 'write')
   const a = bufferParam('a', 'float32')
   const b = bufferParam('b', 'float32')
   const bias = bufferParam('bias', 'float32')
@@ -26,7 +41,7 @@ function build(hasBias: boolean): CompiledKernel {
     b: { buffer: b, rowStride: s.b1, colStride: s.b2, batchStrides: [s.b0] },
     reduceBatch: 0,
     epilogue,
-    params: [out, a, b, ...(hasBias ? [bias] : []), ...SIZES.map((name) => s[name]), bufferParam('scratch', 'float32', 'readwrite')],
+    params: [out, a, b, ...(hasBias ? [bias] : []), ...Object.values(s), bufferParam('scratch', 'float32', 'readwrite')],
   })
 }
 

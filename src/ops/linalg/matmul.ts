@@ -3,11 +3,13 @@ import { ShapeError } from '../../errors/index.ts'
 import { promoteTypes } from '../../kernels/index.ts'
 import { broadcastShapes, formatShape, numelOf, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
-import { expand, reshape, squeeze, unsqueeze } from '../view/index.ts'
+import { sizeAt } from '../shapes.ts'
+import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
+import { expand } from '../view/windows.ts'
 import { bmm, mm } from './mm.ts'
 
 function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
@@ -18,8 +20,8 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   }
   const a = self.ndim === 1 ? [1, ...self.shape] : self.shape
   const b = other.ndim === 1 ? [...other.shape, 1] : other.shape
-  const k = a[a.length - 1] as number
-  const k2 = b[b.length - 2] as number
+  const k = sizeAt(a, -1)
+  const k2 = sizeAt(b, -2)
   if (k !== k2) {
     throw new ShapeError(
       `torch.matmul: self has ${k} elements in its last dimension (shape ${formatShape(self.shape)}) but other has ${k2} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
@@ -27,14 +29,14 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
     )
   }
   const batch = broadcastShapes('torch.matmul (batch dimensions)', a.slice(0, -2), b.slice(0, -2))
-  const shape = [...batch, ...(self.ndim === 1 ? [] : [a[a.length - 2] as number]), ...(other.ndim === 1 ? [] : [b[b.length - 1] as number])]
+  const shape = [...batch, ...(self.ndim === 1 ? [] : [sizeAt(a, -2)]), ...(other.ndim === 1 ? [] : [sizeAt(b, -1)])]
   return { shape, dtype: promoteTypes(self.dtype, other.dtype) }
 }
 
 function batched(self: Tensor, other: Tensor): Tensor {
-  const m = self.shape[self.ndim - 2] as number
-  const k = self.shape[self.ndim - 1] as number
-  const n = other.shape[other.ndim - 1] as number
+  const m = sizeAt(self.shape, -2)
+  const k = sizeAt(self.shape, -1)
+  const n = sizeAt(other.shape, -1)
   const batch = broadcastShapes('torch.matmul (batch dimensions)', self.shape.slice(0, -2), other.shape.slice(0, -2))
   const count = numelOf(batch)
   const flatten = (t: Tensor, rows: number, cols: number): Tensor => {
@@ -46,50 +48,75 @@ function batched(self: Tensor, other: Tensor): Tensor {
   return batch.length === 1 ? product : reshape(product, [...batch, m, n])
 }
 
-/** The matrix product with PyTorch's rules: vectors are rows or columns, leading dimensions are batches and broadcast. PyTorch's `torch.matmul`. */
+/**
+ * The matrix product by PyTorch's rules: vectors are rows or columns, and leading dimensions are batches, which broadcast. PyTorch's `torch.matmul`.
+ *
+ * Shapes: [.., m, k] times [.., k, n] gives [.., m, n]; the 1 that a vector [k] is padded with does not appear in the result.
+ *
+ * @throws ShapeError if the sizes do not fit, or a tensor has no dimensions.
+ * @throws DTypeError unless the dtypes are equal and numeric.
+ * @example
+ * torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])).toArray() // [21, 43]
+ * torch.matmul(torch.ones([5, 2, 3]), torch.ones([3, 4])).shape // [5, 2, 4]
+ */
 export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
   schema: 'matmul(Tensor self, Tensor other) -> Tensor',
   method: true,
   meta: matmulMeta,
-  decompose: (self: Tensor, other: Tensor): Tensor => {
+  decompose: (self, other) => {
     matmulMeta(self, other)
     if (self.ndim === 2 && other.ndim === 2) return mm(self, other)
     if (self.ndim === 1 && other.ndim === 1) return sum(mul(self, other))
     if (self.ndim === 1) return squeeze(matmul(unsqueeze(self, 0), other), -2)
     if (other.ndim === 1) return squeeze(matmul(self, unsqueeze(other, 1)), -1)
-    // Many rows by one matrix is one tall product, not a batch.
+    // Many rows times one matrix is one tall product, not a batch.
     if (other.ndim === 2 && self.numel > 0 && other.numel > 0) {
-      const k = self.shape[self.ndim - 1] as number
-      return reshape(mm(reshape(self, [self.numel / k, k]), other), [...self.shape.slice(0, -1), other.shape[1] as number])
+      const k = sizeAt(self.shape, -1)
+      return reshape(mm(reshape(self, [self.numel / k, k]), other), [...self.shape.slice(0, -1), sizeAt(other.shape, 1)])
     }
     return batched(self, other)
   },
 })
 
-/** Matrix times vector. PyTorch's `torch.mv`. */
+/**
+ * A matrix times a vector. PyTorch's `torch.mv`.
+ *
+ * Shapes: [m, n] times [n] gives [m].
+ *
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the dtypes are equal and numeric.
+ * @example torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])).toArray() // [21, 43]
+ */
 export const mv: OpFunction<(self: Tensor, vec: Tensor) => Tensor> = defineOp({
   schema: 'mv(Tensor self, Tensor vec) -> Tensor',
   method: true,
-  meta: (self: Tensor, vec: Tensor): TensorSpec => mvCheck(self, vec),
-  decompose: (self: Tensor, vec: Tensor): Tensor => {
-    mvCheck(self, vec)
+  meta: (self, vec) => mvSpec(self, vec),
+  decompose: (self, vec) => {
+    mvSpec(self, vec)
     return squeeze(mm(self, unsqueeze(vec, 1)), 1)
   },
 })
 
-function mvCheck(self: Tensor, vec: Tensor): TensorSpec {
+function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
   if (self.ndim !== 2 || vec.ndim !== 1 || self.shape[1] !== vec.shape[0]) {
     throw new ShapeError(`torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.shape)} and ${formatShape(vec.shape)}.`)
   }
-  return { shape: [self.shape[0] as number], dtype: self.dtype }
+  return { shape: self.shape.slice(0, 1), dtype: self.dtype }
 }
 
-/** The inner product of two vectors of equal length. PyTorch's `torch.dot`. */
+/**
+ * The inner product of two vectors. PyTorch's `torch.dot`.
+ *
+ * Shapes: [n] times [n] gives a scalar.
+ *
+ * @throws ShapeError unless both are vectors of the same length.
+ * @example torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4])).item() // 11
+ */
 export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineOp({
   schema: 'dot(Tensor self, Tensor tensor) -> Tensor',
   method: true,
-  meta: (self: Tensor): TensorSpec => ({ shape: [], dtype: self.dtype }),
-  decompose: (self: Tensor, tensor: Tensor): Tensor => {
+  meta: (self) => ({ shape: [], dtype: self.dtype }),
+  decompose: (self, tensor) => {
     if (self.ndim !== 1 || tensor.ndim !== 1 || self.numel !== tensor.numel) {
       throw new ShapeError(
         `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.shape)} and ${formatShape(tensor.shape)}.`,
@@ -99,12 +126,19 @@ export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineO
   },
 })
 
-/** The outer product of two vectors: [n] and [m] give [n, m]. PyTorch's `torch.outer`. */
+/**
+ * The outer product of two vectors. PyTorch's `torch.outer`.
+ *
+ * Shapes: [n] and [m] give [n, m].
+ *
+ * @throws ShapeError unless both are vectors.
+ * @example torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4])).toArray() // [[3, 4], [6, 8]]
+ */
 export const outer: OpFunction<(self: Tensor, vec2: Tensor) => Tensor> = defineOp({
   schema: 'outer(Tensor self, Tensor vec2) -> Tensor',
   method: true,
-  meta: (self: Tensor, vec2: Tensor): TensorSpec => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
-  decompose: (self: Tensor, vec2: Tensor): Tensor => {
+  meta: (self, vec2) => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
+  decompose: (self, vec2) => {
     if (self.ndim !== 1 || vec2.ndim !== 1) {
       throw new ShapeError(`torch.outer: expected two vectors, got shapes ${formatShape(self.shape)} and ${formatShape(vec2.shape)}.`)
     }

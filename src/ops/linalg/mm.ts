@@ -1,16 +1,17 @@
-// The primitive matrix products: mm, bmm, linear, and addmm/baddbmm on top of them. Kernels are in product.ts; matmul.ts has the broadcasting forms.
+// The primitive matrix products: mm, bmm, linear, and addmm and baddbmm on top of them. Kernels are in product.ts, the broadcasting forms in matmul.ts.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
-import { reshape, transpose } from '../view/index.ts'
+import { pairOf, sizeAt, tripleOf } from '../shapes.ts'
+import { transpose } from '../view/permute.ts'
+import { reshape } from '../view/reshape.ts'
 import { runProduct } from './product.ts'
 
-/** Options of addmm and baddbmm: `beta * self + alpha * product`. */
+/** The factors of {@link addmm} and {@link baddbmm}: `beta * self + alpha * product`. */
 export interface AddmmOptions {
   readonly beta?: number
   readonly alpha?: number
@@ -33,8 +34,8 @@ function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
       `torch.mm: self and mat2 must be matrices (2 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}. Use torch.matmul for other ranks.`,
     )
   }
-  const [m, k] = self.shape as [number, number]
-  const [k2, n] = mat2.shape as [number, number]
+  const [m, k] = pairOf(self.shape)
+  const [k2, n] = pairOf(mat2.shape)
   if (k !== k2) {
     throw new ShapeError(
       `torch.mm: self has ${k} columns (shape ${formatShape(self.shape)}) but mat2 has ${k2} rows (shape ${formatShape(mat2.shape)}); they must be equal. Perhaps one of them needs t().`,
@@ -44,27 +45,42 @@ function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
   return { shape: [m, n], dtype: self.dtype }
 }
 
-/** The product of two matrices, [m, k] by [k, n]. PyTorch's `torch.mm`. */
+/**
+ * The product of two matrices. PyTorch's `torch.mm`.
+ *
+ * Shapes: [m, k] times [k, n] gives [m, n].
+ *
+ * @throws ShapeError unless both are matrices and the columns of the first equal the rows of the second.
+ * @throws DTypeError unless the dtypes are equal and numeric.
+ * @example torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [10]])).toArray() // [[21], [43]]
+ */
 export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   schema: 'mm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
-  template: 'mm',
   meta: mmMeta,
-  kernel: (self: Tensor, mat2: Tensor): Tensor => {
+  kernel: (self, mat2) => {
     const spec = mmMeta(self, mat2)
-    const [m, n] = spec.shape as [number, number]
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [a0, a1] = self.strides as [number, number]
-    const [b0, b1] = mat2.strides as [number, number]
-    runProduct({ out, a: self, b: mat2, bias: null, batch: 1, m, n, k: self.shape[1] as number, aStrides: [0, a0, a1], bStrides: [0, b0, b1] })
+    const [[m, k], [, n]] = [pairOf(self.shape), pairOf(mat2.shape)]
+    runProduct({
+      out,
+      a: self,
+      b: mat2,
+      bias: null,
+      batch: 1,
+      m,
+      n,
+      k,
+      aStrides: [0, ...pairOf(self.strides)],
+      bStrides: [0, ...pairOf(mat2.strides)],
+    })
     return out
   },
-  derivative: ([g], { args, needs }) => {
-    const [self, mat2] = args as [Tensor, Tensor]
-    const grad = g as Tensor
-    return [needs[0] === true ? mm(grad, transpose(mat2, 0, 1)) : null, needs[1] === true ? mm(transpose(self, 0, 1), grad) : null]
-  },
+  derivative: ([g], { args: [self, mat2], needs }) => [
+    needs[0] ? mm(g, transpose(mat2, 0, 1)) : null,
+    needs[1] ? mm(transpose(self, 0, 1), g) : null,
+  ],
 })
 
 function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
@@ -73,8 +89,8 @@ function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
       `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}.`,
     )
   }
-  const [b, m, k] = self.shape as [number, number, number]
-  const [b2, k2, n] = mat2.shape as [number, number, number]
+  const [b, m, k] = tripleOf(self.shape)
+  const [b2, k2, n] = tripleOf(mat2.shape)
   if (b !== b2 || k !== k2) {
     throw new ShapeError(
       `torch.bmm: self of shape ${formatShape(self.shape)} and mat2 of shape ${formatShape(mat2.shape)} do not fit: expected [b, m, k] and [b, k, n]; ` +
@@ -85,36 +101,31 @@ function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
   return { shape: [b, m, n], dtype: self.dtype }
 }
 
-/** Products of the matrices of two batches, [b, m, k] by [b, k, n]. PyTorch's `torch.bmm`. */
+/**
+ * The products of the matrices of two batches. PyTorch's `torch.bmm`.
+ *
+ * Shapes: [b, m, k] times [b, k, n] gives [b, m, n].
+ *
+ * @throws ShapeError unless both have 3 dimensions and their sizes fit.
+ * @throws DTypeError unless the dtypes are equal and numeric.
+ * @example torch.bmm(torch.ones([2, 1, 3]), torch.ones([2, 3, 1])).toArray() // [[[3]], [[3]]]
+ */
 export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   schema: 'bmm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
-  template: 'bmm',
   meta: bmmMeta,
-  kernel: (self: Tensor, mat2: Tensor): Tensor => {
+  kernel: (self, mat2) => {
     const spec = bmmMeta(self, mat2)
-    const [batch, m, n] = spec.shape as [number, number, number]
     const out = Tensor.empty(spec.shape, spec.dtype)
-    runProduct({
-      out,
-      a: self,
-      b: mat2,
-      bias: null,
-      batch,
-      m,
-      n,
-      k: self.shape[2] as number,
-      aStrides: self.strides as [number, number, number],
-      bStrides: mat2.strides as [number, number, number],
-    })
+    const [[batch, m, k], [, , n]] = [tripleOf(self.shape), tripleOf(mat2.shape)]
+    runProduct({ out, a: self, b: mat2, bias: null, batch, m, n, k, aStrides: tripleOf(self.strides), bStrides: tripleOf(mat2.strides) })
     return out
   },
-  derivative: ([g], { args, needs }) => {
-    const [self, mat2] = args as [Tensor, Tensor]
-    const grad = g as Tensor
-    return [needs[0] === true ? bmm(grad, transpose(mat2, 1, 2)) : null, needs[1] === true ? bmm(transpose(self, 1, 2), grad) : null]
-  },
+  derivative: ([g], { args: [self, mat2], needs }) => [
+    needs[0] ? bmm(g, transpose(mat2, 1, 2)) : null,
+    needs[1] ? bmm(transpose(self, 1, 2), g) : null,
+  ],
 })
 
 const LINEAR = 'torch.nn.functional.linear'
@@ -122,7 +133,7 @@ const LINEAR = 'torch.nn.functional.linear'
 function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorSpec {
   if (weight.ndim !== 2)
     throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.shape)}.`)
-  const [outFeatures, inFeatures] = weight.shape as [number, number]
+  const [outFeatures, inFeatures] = pairOf(weight.shape)
   const last = input.shape[input.ndim - 1]
   if (last === undefined) throw new ShapeError(`${LINEAR}: input must have at least 1 dimension, got a scalar.`)
   if (last !== inFeatures) {
@@ -143,60 +154,81 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
   return { shape: [...input.shape.slice(0, -1), outFeatures], dtype: input.dtype }
 }
 
-/** Rows of a tensor's last dimension as a matrix: [the other dimensions multiplied, last]. */
-const asRows = (t: Tensor): Tensor =>
-  t.ndim === 2 ? t : reshape(t, [t.numel / Math.max(1, t.shape[t.ndim - 1] as number), t.shape[t.ndim - 1] as number])
+/** A tensor seen as a matrix whose rows are its last dimension. */
+function asRows(t: Tensor): Tensor {
+  if (t.ndim === 2) return t
+  const last = sizeAt(t.shape, -1)
+  return reshape(t, [t.numel / Math.max(1, last), last])
+}
 
-/** `input @ weight.T + bias`; input [..., inFeatures], weight [outFeatures, inFeatures], bias [outFeatures]. PyTorch's `F.linear`. */
+/**
+ * `input @ weight^T + bias`. PyTorch's `F.linear`.
+ *
+ * Shapes: input [.., inFeatures], weight [outFeatures, inFeatures] and bias [outFeatures] give [.., outFeatures].
+ *
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the dtypes are equal and numeric.
+ * @example F.linear(torch.tensor([1, 2]), torch.tensor([[1, 0], [1, 1]]), torch.tensor([10, 20])).toArray() // [11, 23]
+ */
 export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
   schema: 'linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
   tags: ['template'],
-  template: 'linear',
   meta: linearMeta,
-  kernel: (input: Tensor, weight: Tensor, bias: Tensor | null): Tensor => {
+  kernel: (input, weight, bias) => {
     const spec = linearMeta(input, weight, bias)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [n, k] = weight.shape as [number, number]
-    const [w0, w1] = weight.strides as [number, number]
-    let rows = input
-    if (input.ndim !== 2) rows = k === 0 || input.numel === 0 ? input : asRows(input)
+    const [n, k] = pairOf(weight.shape)
+    const [w0, w1] = pairOf(weight.strides)
+    const rows = input.ndim === 2 || k === 0 || input.numel === 0 ? input : asRows(input)
+    const [a0, a1] = rows.ndim === 2 ? pairOf(rows.strides) : [k, 1]
     const m = n === 0 ? 0 : out.numel / n
-    const [a0, a1] = rows.ndim === 2 ? (rows.strides as [number, number]) : [k, 1]
     runProduct({ out, a: rows, b: weight, bias, batch: 1, m, n, k, aStrides: [0, a0, a1], bStrides: [0, w1, w0] })
     return out
   },
-  derivative: ([g], { args, needs }) => {
-    const [input, weight] = args as [Tensor, Tensor]
-    const grad = g as Tensor
-    const flat = asRows(grad)
-    const gi = needs[0] === true ? mm(flat, weight) : null
+  derivative: ([g], { args: [input, weight], needs }) => {
+    const flat = asRows(g)
+    const gi = needs[0] ? mm(flat, weight) : null
     return [
       gi === null || input.ndim === 2 ? gi : reshape(gi, input.shape),
-      needs[1] === true ? mm(transpose(flat, 0, 1), asRows(input)) : null,
-      needs[2] === true ? sum(flat, [0]) : null,
+      needs[1] ? mm(transpose(flat, 0, 1), asRows(input)) : null,
+      needs[2] ? sum(flat, [0]) : null,
     ]
   },
 })
 
 const scaled = (t: Tensor, factor: number): Tensor => (factor === 1 ? t : mul(t, factor))
 
-/** `beta * self + alpha * (mat1 @ mat2)`; self broadcasts. PyTorch's `torch.addmm`. */
+/**
+ * `beta * self + alpha * (mat1 @ mat2)`. PyTorch's `torch.addmm`.
+ *
+ * Shapes: mat1 [m, k] times mat2 [k, n] gives [m, n], to which `self` broadcasts.
+ *
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the dtypes of the matrices are equal and numeric.
+ * @example torch.addmm(torch.tensor([1]), torch.tensor([[1, 2]]), torch.tensor([[3], [4]]), { alpha: 2 }).toArray() // [[23]]
+ */
 export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
-  meta: (_self: Tensor, mat1: Tensor, mat2: Tensor): TensorSpec => mmMeta(mat1, mat2),
-  decompose: (self: Tensor, mat1: Tensor, mat2: Tensor, beta: number, alpha: number): Tensor =>
-    add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
+  meta: (_self, mat1, mat2) => mmMeta(mat1, mat2),
+  decompose: (self, mat1, mat2, beta, alpha) => add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
 })
 
-/** `beta * self + alpha * bmm(batch1, batch2)`; self broadcasts. PyTorch's `torch.baddbmm`. */
+/**
+ * `beta * self + alpha * bmm(batch1, batch2)`. PyTorch's `torch.baddbmm`.
+ *
+ * Shapes: batch1 [b, m, k] times batch2 [b, k, n] gives [b, m, n], to which `self` broadcasts.
+ *
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the dtypes of the batches are equal and numeric.
+ * @example torch.baddbmm(torch.tensor([1]), torch.ones([1, 1, 2]), torch.ones([1, 2, 1]), { beta: 3 }).toArray() // [[[5]]]
+ */
 export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
-  meta: (_self: Tensor, batch1: Tensor, batch2: Tensor): TensorSpec => bmmMeta(batch1, batch2),
-  decompose: (self: Tensor, batch1: Tensor, batch2: Tensor, beta: number, alpha: number): Tensor =>
-    add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
+  meta: (_self, batch1, batch2) => bmmMeta(batch1, batch2),
+  decompose: (self, batch1, batch2, beta, alpha) => add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
 })
 
 declare module '../../tensor/tensor.ts' {
@@ -211,6 +243,3 @@ declare module '../../tensor/tensor.ts' {
     baddbmm(batch1: Tensor, batch2: Tensor, options?: AddmmOptions): Tensor
   }
 }
-
-/** Whether a tensor has a floating dtype. */
-export const isFloating = (t: Tensor): boolean => dtypeInfo[t.dtype].floating

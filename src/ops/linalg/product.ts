@@ -1,5 +1,5 @@
-// Matrix products on real tensors: picks a kernel (the register-tiled float32 template, or plain loops for other dtypes) and launches it.
-// It is below the operators: no autograd, no modes, no checks.
+// Matrix products on real tensors: the register-tiled template for float32, plain loops for other dtypes. This is below the operators: no autograd, no modes,
+// no checks.
 import {
   accumulate,
   at,
@@ -17,57 +17,25 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import { launch } from '../eager/launch.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 import { float32Product } from './gemm.ts'
+import type { Product } from './gemm.ts'
 
-/** out[batch, i, j] = sum over k of a[batch, i, k] * b[batch, k, j] + bias[j]. Strides are in elements; `out` is contiguous. */
-export interface Product {
-  readonly out: Tensor
-  readonly a: Tensor
-  readonly b: Tensor
-  readonly bias: Tensor | null
-  readonly batch: number
-  readonly m: number
-  readonly n: number
-  readonly k: number
-  /** [batch, row, column] strides. */
-  readonly aStrides: readonly [number, number, number]
-  readonly bStrides: readonly [number, number, number]
-}
-
-const loopKernels = new Map<string, CompiledKernel>()
-
-function loopKernel(dtype: DType, hasBias: boolean): CompiledKernel {
-  const key = `${dtype}${hasBias}`
-  let kernel = loopKernels.get(key)
-  if (kernel !== undefined) return kernel
+const loopKernel = kernelCache((dtype: DType, hasBias: boolean): CompiledKernel => {
   const out = bufferParam('out', dtype, 'write')
   const a = bufferParam('a', dtype)
   const b = bufferParam('b', dtype)
   const bias = bufferParam('bias', dtype)
-  const sizes = ['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'o1', 'biasStride'].map(sizeParam)
-  const [nb, m, n, k, a0, a1, a2, b0, b1, b2, o0, o1, biasStride] = sizes as [
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-    (typeof sizes)[0],
-  ]
-  const [lb, li, lj, lk] = [loopVar('batch', nb), loopVar('i', m), loopVar('j', n), loopVar('k', k)] as const
+  const [batch, m, n, k] = [sizeParam('batch'), sizeParam('m'), sizeParam('n'), sizeParam('k')]
+  const [a0, a1, a2] = [sizeParam('a0'), sizeParam('a1'), sizeParam('a2')]
+  const [b0, b1, b2] = [sizeParam('b0'), sizeParam('b1'), sizeParam('b2')]
+  const [o0, o1, biasStride] = [sizeParam('o0'), sizeParam('o1'), sizeParam('biasStride')]
+  const [lb, li, lj, lk] = [loopVar('batch', batch), loopVar('i', m), loopVar('j', n), loopVar('k', k)]
   const sum = local('sum', dtype)
   const product = call('mul', load(a, at([lb, a0], [li, a1], [lk, a2])), load(b, at([lb, b0], [lk, b1], [lj, b2])))
-  kernel = compileKernel({
+  return compileKernel({
     name: 'matmul_loops',
-    params: [out, a, b, ...(hasBias ? [bias] : []), ...sizes],
+    params: [out, a, b, ...(hasBias ? [bias] : []), batch, m, n, k, a0, a1, a2, b0, b1, b2, o0, o1, biasStride],
     body: [
       forLoop(lb, 'serial', [
         forLoop(li, 'serial', [
@@ -80,9 +48,7 @@ function loopKernel(dtype: DType, hasBias: boolean): CompiledKernel {
       ]),
     ],
   })
-  loopKernels.set(key, kernel)
-  return kernel
-}
+})
 
 /** Computes the product into `out`. */
 export function runProduct(p: Product): void {

@@ -1,26 +1,31 @@
-// Batch normalization. In training: a primitive with its own kernels and backward (decomposable for compilers), and running statistics updated by
-// plain in-place operators above the modes, so that captures see ordinary mutations. In evaluation: pointwise operators.
+// Batch normalization. In training it is a primitive with its own kernels and backward (compilers can decompose it), and ordinary in-place operators update
+// the running statistics above the modes, so that captures see them. In evaluation it consists of pointwise operators.
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
-import { formatShape, Tensor } from '../../tensor/index.ts'
+import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
-import { contiguous, reshape } from '../view/index.ts'
-import { launch } from '../eager/launch.ts'
+import { sizeAt } from '../shapes.ts'
+import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
 
 const NAME = 'torch.nn.functional.batch_norm'
 
-function check(input: Tensor, named: readonly (readonly [string, Tensor | null])[]): number {
+/** Vectors with one value per channel, by the name of the argument. */
+type PerChannel = Readonly<Record<string, Tensor | null>>
+
+/** The number of channels. Throws ShapeError unless every vector has that many elements. */
+function channelsOf(input: Tensor, vectors: PerChannel): number {
   if (input.ndim < 2)
     throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.shape)}.`)
-  const channels = input.shape[1] as number
-  for (const [name, tensor] of named) {
+  const channels = sizeAt(input.shape, 1)
+  for (const [name, tensor] of Object.entries(vectors)) {
     if (tensor !== null && (tensor.ndim !== 1 || tensor.shape[0] !== channels)) {
       throw new ShapeError(
         `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but input has ${channels} channels (shape ${formatShape(input.shape)}, dimension 1); expected [${channels}].`,
@@ -38,17 +43,27 @@ const spread = (vector: Tensor, input: Tensor): Tensor =>
     vector,
     input.shape.map((size, i) => (i === 1 ? size : 1)),
   )
-const perChannel = (input: Tensor): number => input.numel / Math.max(1, input.shape[1] as number)
+/** The number of values per channel. */
+const countOf = (input: Tensor): number => input.numel / Math.max(1, sizeAt(input.shape, 1))
 
-function sizes(input: Tensor): { numbers: number[]; lanesOverChannels: boolean } {
-  const [images, channels] = input.shape as [number, number]
-  const plane = input.shape.slice(2).reduce((a, b) => a * b, 1)
+function sizes(input: Tensor): { readonly numbers: readonly number[]; readonly lanesOverChannels: boolean } {
+  const [images, channels] = [sizeAt(input.shape, 0), sizeAt(input.shape, 1)]
+  const plane = numelOf(input.shape.slice(2))
   return { numbers: [images, channels, plane, channels * plane, images * plane], lanesOverChannels: plane === 1 }
+}
+
+/** The batch's mean, 1 / sqrt(variance + eps), variance, and the input minus the mean, with operators. */
+function statistics(input: Tensor, eps: number) {
+  const dims = otherDims(input)
+  const mu = mean(input, dims)
+  const centered = sub(input, spread(mu, input))
+  const variance = mean(mul(centered, centered), dims)
+  return { mu, invstd: rsqrt(add(variance, eps)), variance, centered }
 }
 
 function backwardFormula(grad: Tensor, input: Tensor, weight: Tensor | null, batchMean: Tensor, invstd: Tensor): readonly [Tensor, Tensor, Tensor] {
   const dims = otherDims(input)
-  const count = perChannel(input)
+  const count = countOf(input)
   const normal = mul(sub(input, spread(batchMean, input)), spread(invstd, input))
   const gb = sum(grad, dims)
   const gw = sum(mul(grad, normal), dims)
@@ -56,93 +71,78 @@ function backwardFormula(grad: Tensor, input: Tensor, weight: Tensor | null, bat
   return [mul(centered, spread(weight === null ? invstd : mul(invstd, weight), input)), gw, gb]
 }
 
-/** Gradients of batch normalization in training: [input, weight, bias]. Internal. */
+/**
+ * The gradients of batch normalization in training: [input, weight, bias]. Internal; PyTorch's `aten.native_batch_norm_backward`.
+ *
+ * Shapes: that of `input`, [C], [C].
+ *
+ * @throws ArgumentError if an argument is not a Tensor.
+ * @example torch.ops.tensorfx.nativeBatchNormBackward(torch.ones([2, 1]), torch.tensor([[1], [3]]), null, torch.tensor([2]), torch.tensor([1]))[2].toArray() // [2]
+ */
 export const nativeBatchNormBackward: OpFunction<
   (grad: Tensor, input: Tensor, weight: Tensor | null, mean: Tensor, invstd: Tensor) => readonly [Tensor, Tensor, Tensor]
 > = defineOp({
   schema: 'native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor invstd) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (_grad: Tensor, input: Tensor): readonly TensorSpec[] => {
-    const vector = { shape: [input.shape[1] as number], dtype: input.dtype }
+  meta: (_grad, input) => {
+    const vector = { shape: [sizeAt(input.shape, 1)], dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
-  kernel: (grad: Tensor, input: Tensor, weight: Tensor | null, batchMean: Tensor, invstd: Tensor): readonly Tensor[] => {
+  kernel: (grad, input, weight, batchMean, invstd): readonly [Tensor, Tensor, Tensor] => {
     const { dtype } = input
-    const vector = [input.shape[1] as number]
-    const outs = [Tensor.empty(input.shape, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]
+    const vector = [sizeAt(input.shape, 1)]
+    const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]
     const { numbers, lanesOverChannels } = sizes(input)
-    const kernel = batchNormBackwardKernel(dtype, lanesOverChannels, weight !== null)
-    launch(
-      kernel,
-      [...outs, contiguous(grad), contiguous(input), contiguous(batchMean), contiguous(invstd), ...(weight === null ? [] : [contiguous(weight)])],
-      numbers,
-    )
-    return outs
+    const operands = [grad, input, batchMean, invstd, ...(weight === null ? [] : [weight])].map((t) => contiguous(t))
+    launch(batchNormBackwardKernel(dtype, lanesOverChannels, weight !== null), [gi, gw, gb, ...operands], numbers)
+    return [gi, gw, gb]
   },
   decompose: backwardFormula,
-  // The derivative of nativeBatchNorm uses the formula itself where it must be differentiable.
+  // The derivative of nativeBatchNorm uses the formula itself if it has to be differentiated.
   derivative: () => {
     throw new InternalError('native_batch_norm_backward is never recorded')
   },
 })
 
-type NativeArgs = [input: Tensor, weight: Tensor | null, bias: Tensor | null, eps: number]
-
 /**
- * Batch normalization by the statistics of the batch: (result, mean, 1 / sqrt(variance + eps), variance), the last three per channel. The variance is the biased one. Internal.
+ * Batch normalization by the statistics of the batch: [result, mean, 1 / sqrt(variance + eps), variance], with the biased variance. Internal; PyTorch's
+ * `aten.native_batch_norm`.
+ *
+ * Shapes: that of `input`, [C], [C], [C].
+ *
+ * @throws ShapeError for fewer than 2 dimensions, or if a vector does not have one value per channel.
+ * @example torch.ops.tensorfx.nativeBatchNorm(torch.tensor([[1], [3]]), null, null, 0).map((t) => t.toArray()) // [[[-1], [1]], [2], [1], [1]]
  */
-export const nativeBatchNorm: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor, Tensor]> = defineOp({
+export const nativeBatchNorm: OpFunction<
+  (input: Tensor, weight: Tensor | null, bias: Tensor | null, eps: number) => readonly [Tensor, Tensor, Tensor, Tensor]
+> = defineOp({
   schema: 'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (input: Tensor, weight: Tensor | null, bias: Tensor | null): readonly TensorSpec[] => {
-    const vector: TensorSpec = {
-      shape: [
-        check(input, [
-          ['weight', weight],
-          ['bias', bias],
-        ]),
-      ],
-      dtype: input.dtype,
-    }
+  meta: (input, weight, bias) => {
+    const vector: TensorSpec = { shape: [channelsOf(input, { weight, bias })], dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector, vector]
   },
-  kernel: (...[input, weight, bias, eps]: NativeArgs): readonly Tensor[] => {
-    const channels = check(input, [
-      ['weight', weight],
-      ['bias', bias],
-    ])
+  kernel: (input, weight, bias, eps): readonly [Tensor, Tensor, Tensor, Tensor] => {
     const { dtype } = input
+    const channels = channelsOf(input, { weight, bias })
     const vector = (): Tensor => Tensor.empty([channels], dtype)
-    const outs = [Tensor.empty(input.shape, dtype), vector(), vector(), vector()]
+    const [out, mu, invstd, variance] = [Tensor.empty(input.shape, dtype), vector(), vector(), vector()]
     const { numbers, lanesOverChannels } = sizes(input)
-    const affine = [weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
-    launch(batchNormKernel(dtype, lanesOverChannels, weight !== null, bias !== null), [...outs, contiguous(input), ...affine], [...numbers, eps])
-    return outs
-  },
-  decompose: (...[input, weight, bias, eps]: NativeArgs): readonly Tensor[] => {
-    const dims = otherDims(input)
-    const mu = mean(input, dims)
-    const centered = sub(input, spread(mu, input))
-    const variance = mean(mul(centered, centered), dims)
-    const invstd = rsqrt(add(variance, eps))
-    let out = mul(centered, spread(weight === null ? invstd : mul(invstd, weight), input))
-    if (bias !== null) out = add(out, spread(bias, input))
+    const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
+    launch(batchNormKernel(dtype, lanesOverChannels, weight !== null, bias !== null), [out, mu, invstd, variance, ...operands], [...numbers, eps])
     return [out, mu, invstd, variance]
   },
-  derivative: ([g], { args, outputs }) => {
-    if (g === null || g === undefined) return [null, null, null, null]
-    const [input, weight, bias] = args as unknown as NativeArgs
-    const [, mu, invstd] = outputs as [Tensor, Tensor, Tensor]
-    if (dispatchState.gradEnabled) {
-      // Differentiated again: the statistics must be functions of the input here.
-      const dims = otherDims(input)
-      const m = mean(input, dims)
-      const centered = sub(input, spread(m, input))
-      const again = rsqrt(add(mean(mul(centered, centered), dims), args[3] as number))
-      const [gi, gw, gb] = backwardFormula(g, input, weight, m, again)
-      return [gi, weight === null ? null : gw, bias === null ? null : gb, null]
-    }
-    const [gi, gw, gb] = nativeBatchNormBackward(g, input, weight, mu, invstd)
+  decompose: (input, weight, bias, eps) => {
+    const { mu, invstd, variance, centered } = statistics(input, eps)
+    const out = mul(centered, spread(weight === null ? invstd : mul(invstd, weight), input))
+    return [bias === null ? out : add(out, spread(bias, input)), mu, invstd, variance]
+  },
+  derivative: ([g], { args: [input, weight, bias, eps], outputs: [, mu, invstd] }) => {
+    if (g === null) return [null, null, null, null]
+    // If the gradient is differentiated again, the statistics must be functions of the input.
+    const again = dispatchState.gradEnabled ? statistics(input, eps) : null
+    const [gi, gw, gb] =
+      again === null ? nativeBatchNormBackward(g, input, weight, mu, invstd) : backwardFormula(g, input, weight, again.mu, again.invstd)
     return [gi, weight === null ? null : gw, bias === null ? null : gb, null]
   },
 })
@@ -179,39 +179,26 @@ type BatchNorm = {
 }
 
 /**
- * Normalizes each channel of input [N, C, ..]: with `training` by the batch's statistics (and updates runningMean and runningVar in place), else by the running ones.
- * PyTorch's `F.batch_norm`.
+ * Normalizes each channel: with `training` by the statistics of the batch (and updates `runningMean` and `runningVar` in place), otherwise by the running
+ * ones. PyTorch's `F.batch_norm`.
+ *
+ * Shapes: input [N, C, ..]; the other tensors are [C]. The result has the shape of `input`.
+ *
+ * @throws ShapeError for fewer than 2 dimensions, for vectors of another size than C, or, in training, for one value per channel.
+ * @throws ArgumentError if `training` is false and there are no running statistics.
+ * @example F.batchNorm(torch.tensor([[1], [3]]), null, null, { training: true, eps: 0 }).toArray() // [[-1], [1]]
  */
 export const batchNorm: OpFunction<BatchNorm> = defineOp({
   schema:
     'batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, weight: Tensor | null, bias: Tensor | null): TensorSpec => {
-    check(input, [
-      ['running_mean', runningMean],
-      ['running_var', runningVar],
-      ['weight', weight],
-      ['bias', bias],
-    ])
+  meta: (input, runningMean, runningVar, weight, bias) => {
+    channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
     return { shape: input.shape, dtype: input.dtype }
   },
-  decompose: (
-    input: Tensor,
-    runningMean: Tensor | null,
-    runningVar: Tensor | null,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    training: boolean,
-    momentum: number,
-    eps: number,
-  ): Tensor => {
-    check(input, [
-      ['running_mean', runningMean],
-      ['running_var', runningVar],
-      ['weight', weight],
-      ['bias', bias],
-    ])
+  decompose: (input, runningMean, runningVar, weight, bias, training, momentum, eps) => {
+    channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
     if (!training) {
       if (runningMean === null || runningVar === null)
         throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
@@ -220,7 +207,7 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
       const shift = bias === null ? mul(mul(runningMean, scale), -1) : sub(bias, mul(runningMean, scale))
       return add(mul(input, spread(scale, input)), spread(shift, input))
     }
-    const count = perChannel(input)
+    const count = countOf(input)
     if (count <= 1)
       throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.shape)}.`)
     const [out, batchMean, , variance] = nativeBatchNorm(input, weight, bias, eps)

@@ -1,17 +1,21 @@
-// Convolutions: the primitive `convolution` and its backward, and the public conv1d and conv2d on top. Kernels: convGemm.ts (float32), convLoops.ts (others).
+// Convolutions: the primitive `convolution` and its backward, and the public conv1d and conv2d on top. Kernels are in convGemm.ts (float32) and convLoops.ts
+// (other dtypes).
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { constantPadNd } from '../join.ts'
 import { add } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
-import { contiguous, squeeze, unsqueeze } from '../view/index.ts'
+import { sizeAt } from '../shapes.ts'
+import { contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
 import { runConvLoops } from './convLoops.ts'
-import { convGeometry, pair, windowCount } from './convShapes.ts'
-import type { ConvGeometry, Pair } from './convShapes.ts'
-import { constantPadNd } from '../join.ts'
+import { convGeometry } from './convShapes.ts'
+import type { ConvGeometry, ConvOperands } from './convShapes.ts'
+import { windowCount, windowPair, windowSize } from './windows.ts'
+import type { Pair } from './windows.ts'
 
 const CONV2D = 'torch.nn.functional.conv2d'
 
@@ -24,17 +28,31 @@ export interface ConvOptions {
   readonly groups?: number
 }
 
-type ConvArgs = [input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number]
+const run = (geometry: ConvGeometry, operands: ConvOperands): void =>
+  operands.out.dtype === 'float32' ? runConvGemm(geometry, operands) : runConvLoops(geometry, operands)
 
-const run = (direction: 'forward' | 'input' | 'weight', geometry: ConvGeometry, tensors: readonly Tensor[], input: Tensor): void =>
-  ((tensors[0] as Tensor).dtype === 'float32' ? runConvGemm : runConvLoops)(direction, geometry, tensors, input)
-
-function convMeta(...[input, weight, bias, stride, padding, dilation, groups]: ConvArgs): TensorSpec {
+function convSpec(
+  input: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
+  groups: number,
+): TensorSpec {
   const g = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
   return { shape: [g.batch, g.groups * g.features, g.outHeight, g.outWidth], dtype: input.dtype }
 }
 
-/** Gradients of a convolution: [input, weight], each only where asked for (else an empty tensor); the bias' gradient is a sum. Internal. */
+/**
+ * The gradients of a convolution: [input, weight], each only if asked for (else an empty tensor); the gradient of the bias is a sum. Internal; PyTorch's
+ * `aten.convolution_backward`.
+ *
+ * Shapes: those of `input` and `weight`, or [0].
+ *
+ * @throws ShapeError if the sizes do not fit.
+ * @example torch.ops.tensorfx.convolutionBackward(torch.ones([1, 1, 1, 1]), torch.ones([1, 1, 2, 2]), torch.ones([1, 1, 2, 2]), [1, 1], [0, 0], [1, 1], 1, true, false)[0].toArray() // [[[[1, 1], [1, 1]]]]
+ */
 export const convolutionBackward: OpFunction<
   (
     grad: Tensor,
@@ -46,87 +64,38 @@ export const convolutionBackward: OpFunction<
     groups: number,
     needInput: boolean,
     needWeight: boolean,
-  ) => readonly Tensor[]
+  ) => readonly [Tensor, Tensor]
 > = defineOp({
   schema:
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  template: 'convolution_weight_gradient',
-  meta: (
-    _g: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    _s: Pair,
-    _p: Pair,
-    _d: Pair,
-    _groups: number,
-    needInput: boolean,
-    needWeight: boolean,
-  ): readonly TensorSpec[] => [
+  tags: ['template'],
+  meta: (_grad, input, weight, _stride, _padding, _dilation, _groups, needInput, needWeight) => [
     { shape: needInput ? input.shape : [0], dtype: input.dtype },
     { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
   ],
-  kernel: (
-    grad: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    stride: Pair,
-    padding: Pair,
-    dilation: Pair,
-    groups: number,
-    needInput: boolean,
-    needWeight: boolean,
-  ): readonly Tensor[] => {
+  kernel: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight): readonly [Tensor, Tensor] => {
     const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
-    const g = contiguous(grad)
+    const gradOut = contiguous(grad)
     const gi = Tensor.empty(needInput ? input.shape : [0], input.dtype)
     const gw = Tensor.empty(needWeight ? weight.shape : [0], weight.dtype)
-    if (needInput) run('input', geometry, [gi, g, contiguous(weight)], gi)
-    if (needWeight) run('weight', geometry, [gw, g, input], input)
+    if (needInput) run(geometry, { direction: 'input', out: gi, gradOut, weight: contiguous(weight) })
+    if (needWeight) run(geometry, { direction: 'weight', out: gw, gradOut, input })
     return [gi, gw]
   },
-  // Both gradients are bilinear in (grad, weight) and (grad, input), so their derivatives are convolutions again.
-  derivative: ([ggi, ggw], { args, needs }) => {
-    const [grad, input, weight, stride, padding, dilation, groups] = args as unknown as [Tensor, Tensor, Tensor, Pair, Pair, Pair, number]
-    const rest = [stride, padding, dilation, groups] as const
-    const usedInput = ggi !== null && ggi !== undefined && ggi.numel > 0
-    const usedWeight = ggw !== null && ggw !== undefined && ggw.numel > 0
-    const byWeight = usedInput ? convolution(ggi, weight, null, ...rest) : null
-    const byInput = usedWeight ? convolution(input, ggw, null, ...rest) : null
-    const gGrad = byWeight !== null && byInput !== null ? add(byWeight, byInput) : (byWeight ?? byInput)
-    const gInput = usedWeight && needs[1] === true ? (convolutionBackward(grad, input, ggw, ...rest, true, false)[0] as Tensor) : null
-    const gWeight = usedInput && needs[2] === true ? (convolutionBackward(grad, ggi, weight, ...rest, false, true)[1] as Tensor) : null
-    return [gGrad, gInput, gWeight, null, null, null, null, null, null]
-  },
-})
-
-/** The two-dimensional convolution (cross-correlation) of NCHW input with OIHW weight. Internal: `conv2d` is the public form. */
-export const convolution: OpFunction<
-  (input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor
-> = defineOp({
-  schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
-  namespace: 'torch.ops.tensorfx',
-  tags: ['template'],
-  template: 'convolution',
-  meta: convMeta,
-  kernel: (...args: ConvArgs): Tensor => {
-    const [input, weight, bias, stride, padding, dilation, groups] = args
-    const geometry = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
-    const out = Tensor.empty([geometry.batch, groups * geometry.features, geometry.outHeight, geometry.outWidth], input.dtype)
-    run('forward', geometry, bias === null ? [out, input, contiguous(weight)] : [out, input, contiguous(weight), contiguous(bias)], input)
-    return out
-  },
-  derivative: ([g], { args, needs }) => {
-    const [input, weight, , stride, padding, dilation, groups] = args as unknown as ConvArgs
-    const grad = g as Tensor
-    const [gi, gw] =
-      needs[0] === true || needs[1] === true
-        ? convolutionBackward(grad, input, weight, stride, padding, dilation, groups, needs[0] === true, needs[1] === true)
-        : [null, null]
+  // Both gradients are bilinear, in (grad, weight) and in (grad, input), so their derivatives are convolutions again.
+  derivative: ([ggi, ggw], { args: [grad, input, weight, stride, padding, dilation, groups], needs }) => {
+    const window = [stride, padding, dilation, groups] as const
+    const ofInput = ggi !== null && ggi.numel > 0 ? ggi : null
+    const ofWeight = ggw !== null && ggw.numel > 0 ? ggw : null
+    const byWeight = ofInput === null ? null : convolution(ofInput, weight, null, ...window)
+    const byInput = ofWeight === null ? null : convolution(input, ofWeight, null, ...window)
     return [
-      needs[0] === true ? (gi as Tensor) : null,
-      needs[1] === true ? (gw as Tensor) : null,
-      needs[2] === true ? sum(grad, [0, 2, 3]) : null,
+      byWeight !== null && byInput !== null ? add(byWeight, byInput) : (byWeight ?? byInput),
+      ofWeight !== null && needs[1] ? convolutionBackward(grad, input, ofWeight, ...window, true, false)[0] : null,
+      ofInput !== null && needs[2] ? convolutionBackward(grad, ofInput, weight, ...window, false, true)[1] : null,
+      null,
+      null,
       null,
       null,
       null,
@@ -135,56 +104,87 @@ export const convolution: OpFunction<
   },
 })
 
-/** Padding that keeps the size; where the total is odd, the extra zero goes to the end, as in PyTorch. */
+/**
+ * The two-dimensional convolution (in fact cross-correlation); `conv2d` is the public form. Internal; PyTorch's `aten.convolution`.
+ *
+ * Shapes: input [N, C, H, W], weight [O, C / groups, KH, KW] and bias [O] give [N, O, OH, OW].
+ *
+ * @throws ShapeError if channels or sizes do not fit, DTypeError if the dtypes differ.
+ * @throws ArgumentError if a window size or `groups` is out of range.
+ * @example torch.ops.tensorfx.convolution(torch.ones([1, 1, 2, 2]), torch.ones([1, 1, 2, 2]), null, [1, 1], [0, 0], [1, 1], 1).toArray() // [[[[4]]]]
+ */
+export const convolution: OpFunction<
+  (input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor
+> = defineOp({
+  schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  tags: ['template'],
+  meta: convSpec,
+  kernel: (input, weight, bias, stride, padding, dilation, groups) => {
+    const geometry = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
+    const out = Tensor.empty([geometry.batch, groups * geometry.features, geometry.outHeight, geometry.outWidth], input.dtype)
+    run(geometry, { direction: 'forward', out, input, weight: contiguous(weight), bias: bias === null ? null : contiguous(bias) })
+    return out
+  },
+  derivative: ([g], { args: [input, weight, , stride, padding, dilation, groups], needs: [needInput, needWeight, needBias] }) => {
+    const [gi, gw] =
+      needInput || needWeight ? convolutionBackward(g, input, weight, stride, padding, dilation, groups, needInput, needWeight) : [null, null]
+    return [needInput ? gi : null, needWeight ? gw : null, needBias ? sum(g, [0, 2, 3]) : null, null, null, null, null]
+  },
+})
+
+/** The padding that keeps the size, and the input with the odd zero added at its end if the total is odd, as in PyTorch. */
 function samePadding(
-  op: string,
   input: Tensor,
   kernel: readonly [number, number],
   stride: readonly [number, number],
   dilation: readonly [number, number],
-): [Tensor, [number, number]] {
+): readonly [Tensor, readonly [number, number]] {
   if (stride[0] !== 1 || stride[1] !== 1)
-    throw new ArgumentError(`${op}: padding 'same' needs stride 1, got [${stride.join(', ')}]. Give the padding as a number.`)
-  const total = [dilation[0] * (kernel[0] - 1), dilation[1] * (kernel[1] - 1)] as const
-  const half: [number, number] = [total[0] >> 1, total[1] >> 1]
-  const odd = [total[0] & 1, total[1] & 1] as const
-  return [odd[0] + odd[1] === 0 ? input : constantPadNd(input, [0, odd[1], 0, odd[0]], 0), half]
+    throw new ArgumentError(`${CONV2D}: padding 'same' needs stride 1, got [${stride.join(', ')}]. Give the padding as a number.`)
+  const [height, width] = [dilation[0] * (kernel[0] - 1), dilation[1] * (kernel[1] - 1)]
+  const isEven = height % 2 === 0 && width % 2 === 0
+  return [isEven ? input : constantPadNd(input, [0, width & 1, 0, height & 1], 0), [height >> 1, width >> 1]]
+}
+
+function checkPadding(padding: unknown): void {
+  if (typeof padding === 'string' && padding !== 'valid' && padding !== 'same')
+    throw new ArgumentError(`${CONV2D}: padding must be a number, two numbers, 'same' or 'valid', got '${padding}'.`)
 }
 
 function conv2dDecompose(
   input: Tensor,
   weight: Tensor,
   bias: Tensor | null,
-  stride: Pair,
-  padding: Pair | 'same' | 'valid',
-  dilation: Pair,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
   groups: number,
 ): Tensor {
   if (input.ndim === 3) return squeeze(conv2dDecompose(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)
-  const s = pair(CONV2D, 'stride', stride, 1)
-  const d = pair(CONV2D, 'dilation', dilation, 1)
+  checkPadding(padding)
+  const s = windowPair(CONV2D, 'stride', stride, 1)
+  const d = windowPair(CONV2D, 'dilation', dilation, 1)
   if (padding === 'same' && weight.ndim === 4 && input.ndim === 4) {
-    const [padded, half] = samePadding(CONV2D, input, [weight.shape[2] as number, weight.shape[3] as number], s, d)
+    const [padded, half] = samePadding(input, [sizeAt(weight.shape, 2), sizeAt(weight.shape, 3)], s, d)
     return convolution(padded, weight, bias, s, half, d, groups)
   }
-  if (typeof padding === 'string' && padding !== 'valid' && padding !== 'same') {
-    throw new ArgumentError(`${CONV2D}: padding must be a number, two numbers, 'same' or 'valid', got '${String(padding)}'.`)
-  }
-  return convolution(input, weight, bias, s, pair(CONV2D, 'padding', typeof padding === 'string' ? 0 : padding, 0), d, groups)
+  return convolution(input, weight, bias, s, typeof padding === 'string' ? [0, 0] : windowPair(CONV2D, 'padding', padding, 0), d, groups)
 }
 
-function conv2dMeta(
+function conv2dSpec(
   input: Tensor,
   weight: Tensor,
   bias: Tensor | null,
-  stride: Pair,
-  padding: Pair | 'same' | 'valid',
-  dilation: Pair,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
   groups: number,
 ): TensorSpec {
-  if (padding === 'same') return { shape: [...input.shape.slice(0, -3), weight.shape[0] as number, ...input.shape.slice(-2)], dtype: input.dtype }
+  checkPadding(padding)
+  if (padding === 'same') return { shape: [...input.shape.slice(0, -3), sizeAt(weight.shape, 0), ...input.shape.slice(-2)], dtype: input.dtype }
   const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.shape], dtype: input.dtype }) : input
-  const spec = convMeta(batched, weight, bias, stride, padding === 'valid' ? 0 : padding, dilation, groups)
+  const spec = convSpec(batched, weight, bias, stride, padding === 'valid' ? 0 : padding, dilation, groups)
   return input.ndim === 3 ? { shape: spec.shape.slice(1), dtype: spec.dtype } : spec
 }
 
@@ -195,57 +195,53 @@ type Conv = {
 }
 
 /**
- * Two-dimensional convolution: input [N, C, H, W] (or [C, H, W]), weight [O, C / groups, KH, KW], bias [O]. PyTorch's `F.conv2d`.
- * Throws ShapeError where channels or sizes do not fit.
+ * Two-dimensional convolution. PyTorch's `F.conv2d`.
+ *
+ * Shapes: input [N, C, H, W] (or [C, H, W]), weight [O, C / groups, KH, KW] and bias [O] give [N, O, OH, OW] (or [O, OH, OW]).
+ *
+ * @throws ShapeError if channels or sizes do not fit, DTypeError if the dtypes differ.
+ * @throws ArgumentError if a window size, `padding` or `groups` is out of range.
+ * @example F.conv2d(torch.ones([1, 3, 3]), torch.ones([1, 1, 2, 2]), { padding: 'same' }).toArray() // [[[4, 4, 2], [4, 4, 2], [2, 2, 1]]]
  */
 export const conv2d: OpFunction<Conv> = defineOp({
   schema: 'conv2d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: conv2dMeta,
+  meta: conv2dSpec,
   decompose: conv2dDecompose,
 })
 
 const CONV1D = 'torch.nn.functional.conv1d'
-const single = (name: string, value: Pair): number => (typeof value === 'number' ? value : (value[0] ?? fail(name, value)))
-function fail(name: string, value: Pair): never {
-  throw new ArgumentError(`${CONV1D}: ${name} must be a number or a list of one, got ${JSON.stringify(value)}.`)
-}
 
-/** One-dimensional convolution: input [N, C, L], weight [O, C / groups, K]; runs as a convolution of height 1. PyTorch's `F.conv1d`. */
+/**
+ * One-dimensional convolution; it runs as a two-dimensional one of height 1. PyTorch's `F.conv1d`.
+ *
+ * Shapes: input [N, C, L] (or [C, L]), weight [O, C / groups, K] and bias [O] give [N, O, OL] (or [O, OL]).
+ *
+ * @throws ShapeError if channels or sizes do not fit, DTypeError if the dtypes differ.
+ * @throws ArgumentError if a window size, `padding` or `groups` is out of range.
+ * @example F.conv1d(torch.tensor([[[1, 2, 3]]]), torch.tensor([[[1, 10]]])).toArray() // [[[21, 32]]]
+ */
 export const conv1d: OpFunction<Conv> = defineOp({
   schema: 'conv1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (input: Tensor, weight: Tensor, _bias: Tensor | null, stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair): TensorSpec => {
-    const length = input.shape[input.ndim - 1] as number
-    const pad = padding === 'valid' ? 0 : padding === 'same' ? 0 : single('padding', padding)
+  meta: (input, weight, _bias, stride, padding, dilation) => {
+    const length = sizeAt(input.shape, -1)
+    const pad = typeof padding === 'string' ? 0 : windowSize(CONV1D, 'padding', padding, 0)
     const count =
-      padding === 'same' ? length : windowCount(length, weight.shape[2] as number, single('stride', stride), pad, single('dilation', dilation))
-    return { shape: [...input.shape.slice(0, -2), weight.shape[0] as number, count], dtype: input.dtype }
+      padding === 'same'
+        ? length
+        : windowCount(length, sizeAt(weight.shape, 2), windowSize(CONV1D, 'stride', stride, 1), pad, windowSize(CONV1D, 'dilation', dilation, 1))
+    return { shape: [...input.shape.slice(0, -2), sizeAt(weight.shape, 0), count], dtype: input.dtype }
   },
-  decompose: (
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | null,
-    stride: Pair,
-    padding: Pair | 'same' | 'valid',
-    dilation: Pair,
-    groups: number,
-  ): Tensor => {
+  decompose: (input, weight, bias, stride, padding, dilation, groups) => {
     if ((input.ndim !== 3 && input.ndim !== 2) || weight.ndim !== 3) {
       throw new ShapeError(
         `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
       )
     }
-    const pad: Pair | 'same' | 'valid' = typeof padding === 'string' ? padding : [0, single('padding', padding)]
-    const out = conv2d(
-      unsqueeze(input, -2),
-      unsqueeze(weight, -2),
-      bias,
-      [1, single('stride', stride)],
-      pad,
-      [1, single('dilation', dilation)],
-      groups,
-    )
-    return squeeze(out, -2)
+    const strides = [1, windowSize(CONV1D, 'stride', stride, 1)]
+    const dilations = [1, windowSize(CONV1D, 'dilation', dilation, 1)]
+    const pads = padding === 'same' || padding === 'valid' ? padding : [0, windowSize(CONV1D, 'padding', padding, 0)]
+    return squeeze(conv2d(unsqueeze(input, -2), unsqueeze(weight, -2), bias, strides, pads, dilations, groups), -2)
   },
 })

@@ -1,13 +1,18 @@
-// float32 convolutions as matrix products whose right operand is gathered from the image (im2col inside the packing). Run-time sizes: three kernels for all shapes.
-import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
-import type { CompiledKernel, ConvGather, Expr, SizeParam, Stmt } from '../../kernels/index.ts'
+// float32 convolutions as matrix products whose right operand is gathered from the image (im2col inside the packing). Sizes are run-time parameters: three
+// kernels do for all shapes.
+import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, store } from '../../kernels/index.ts'
+import type { CompiledKernel, ConvGather, Expr, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { contiguous, reshape, transpose } from '../view/index.ts'
-import type { ConvGeometry } from './convShapes.ts'
+import { sizeParams } from '../eager/sizes.ts'
 import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
+import { quadrupleOf } from '../shapes.ts'
+import { transpose } from '../view/permute.ts'
+import { contiguous, reshape } from '../view/reshape.ts'
+import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 
-type Direction = 'forward' | 'input' | 'weight'
+type Direction = ConvOperands['direction']
 
+/** The size parameters of all three kernels, in the order in which the calls below pass them. */
 const SIZES = [
   'batch',
   'groups',
@@ -41,7 +46,7 @@ const SIZES = [
 
 // C[batch, group][row, col] = A[batch, group][row, k] * gathered B[batch, group][k, col]; the weight gradient sums over the batch.
 const kernelOf = kernelCache((direction: Direction, hasBias: boolean): CompiledKernel => {
-  const s = Object.fromEntries(SIZES.map((name) => [name, sizeParam(name)])) as Record<(typeof SIZES)[number], SizeParam>
+  const s = sizeParams(SIZES)
   const c = bufferParam('c', 'float32', 'write')
   const a = bufferParam('a', 'float32')
   const b = bufferParam('b', 'float32')
@@ -85,81 +90,41 @@ const kernelOf = kernelCache((direction: Direction, hasBias: boolean): CompiledK
     b: { buffer: b, rowStride: 0, colStride: 0, batchStrides: reduced ? [s.bGroup, s.b0] : [s.b0, s.bGroup], gather },
     reduceBatch: reduced ? 1 : 0,
     epilogue,
-    params: [c, a, b, ...(hasBias ? [bias] : []), ...SIZES.map((name) => s[name]), bufferParam('scratch', 'float32', 'readwrite')],
+    params: [c, a, b, ...(hasBias ? [bias] : []), ...Object.values(s), bufferParam('scratch', 'float32', 'readwrite')],
   })
 })
 
-/** Runs one direction. `tensors`: forward [out, input, weight, bias?], input gradient [gradInput, gradOut, weight], weight gradient [gradWeight, gradOut, input]. */
-export function runConvGemm(direction: Direction, g: ConvGeometry, tensors: readonly Tensor[], input: Tensor): void {
+/** Runs one direction. */
+export function runConvGemm(g: ConvGeometry, operands: ConvOperands): void {
+  const { direction, out } = operands
+  if (out.numel === 0) return
   const { batch, groups, channels, features, height, width, kernelHeight, kernelWidth, outHeight, outWidth } = g
   const area = kernelHeight * kernelWidth
   const outPlane = outHeight * outWidth
   const inPlane = height * width
   const window = [g.strideH, g.strideW, g.padH, g.padW, g.dilationH, g.dilationW]
-  const [first, second, third, bias] = tensors as [Tensor, Tensor, Tensor, Tensor | undefined]
-  const call = (c: Tensor, a: Tensor, b: Tensor, m: number, n: number, k: number, sizes: readonly number[]): void =>
-    launch(kernelOf(direction, bias !== undefined), bias === undefined ? [c, a, b] : [c, a, b, bias], [
-      batch,
-      groups,
-      m,
-      n,
-      k,
-      ...sizes,
-      scratchMemory(gemmScratchBytes(m, n, k)),
-    ])
+  const bias = direction === 'forward' ? operands.bias : null
+  const call = (a: Tensor, b: Tensor, m: number, n: number, k: number, sizes: readonly number[]): void => {
+    const scratch = scratchMemory(gemmScratchBytes(m, n, k))
+    launch(kernelOf(direction, bias !== null), bias === null ? [out, a, b] : [out, a, b, bias], [batch, groups, m, n, k, ...sizes, scratch])
+  }
   if (direction === 'input') {
-    if (first.numel === 0) return
     // Rows are input channels: the weight is needed as [group, channel, feature, kernel].
-    const turned = contiguous(transpose(reshape(third, [groups, features, channels, area]), 1, 2))
+    const turned = contiguous(transpose(reshape(operands.weight, [groups, features, channels, area]), 1, 2))
     const k = features * area
-    call(first, turned, second, channels, inPlane, k, [
-      0,
-      channels * k,
-      k,
-      groups * features * outPlane,
-      features * outPlane,
-      groups * channels * inPlane,
-      channels * inPlane,
-      features,
-      outHeight,
-      outWidth,
-      kernelHeight,
-      kernelWidth,
-      height,
-      width,
-      ...window,
-      outPlane,
-      outWidth,
-      1,
-    ])
+    const aSizes = [0, channels * k, k]
+    const bSizes = [groups * features * outPlane, features * outPlane]
+    const cSizes = [groups * channels * inPlane, channels * inPlane]
+    const image = [features, outHeight, outWidth, kernelHeight, kernelWidth, height, width, ...window, outPlane, outWidth, 1]
+    call(turned, operands.gradOut, channels, inPlane, k, [...aSizes, ...bSizes, ...cSizes, ...image])
     return
   }
-  const [s0, s1, s2, s3] = input.strides as [number, number, number, number]
+  const { input } = operands
+  const [s0, s1, s2, s3] = quadrupleOf(input.strides)
   const image = [channels, height, width, kernelHeight, kernelWidth, outHeight, outWidth, ...window, s1, s2, s3]
   const k = channels * area
-  if (direction === 'forward') {
-    if (first.numel === 0) return
-    call(first, third, second, features, outPlane, k, [
-      0,
-      features * k,
-      k,
-      s0,
-      channels * s1,
-      groups * features * outPlane,
-      features * outPlane,
-      ...image,
-    ])
-  } else {
-    if (first.numel === 0) return
-    call(first, second, third, features, k, outPlane, [
-      groups * features * outPlane,
-      features * outPlane,
-      outPlane,
-      s0,
-      channels * s1,
-      0,
-      features * k,
-      ...image,
-    ])
-  }
+  const bSizes = [s0, channels * s1]
+  const plane = [groups * features * outPlane, features * outPlane]
+  if (direction === 'forward') call(operands.weight, input, features, outPlane, k, [0, features * k, k, ...bSizes, ...plane, ...image])
+  else call(operands.gradOut, input, features, k, outPlane, [...plane, outPlane, ...bSizes, 0, features * k, ...image])
 }

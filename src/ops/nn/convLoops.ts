@@ -1,7 +1,7 @@
-// Convolution as plain loops, for dtypes that the matrix template does not know (float64 references). One generic kernel per dtype and direction.
+// Convolutions as plain loops, for dtypes that the matrix template does not support. One kernel per dtype and direction.
 import {
-  at,
   accumulate,
+  at,
   bufferParam,
   call,
   compileKernel,
@@ -17,12 +17,18 @@ import {
   sizeParam,
   store,
 } from '../../kernels/index.ts'
-import type { CompiledKernel, DType, Expr, SizeParam } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, Expr, Index, SizeParam } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { ConvGeometry } from './convShapes.ts'
+import { sizeParams } from '../eager/sizes.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
+import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 
-const FIELDS = [
+const mul = (a: Expr, b: Expr): Expr => call('mul', a, b)
+const add = (a: Expr, b: Expr): Expr => call('add', a, b)
+const within = (value: Expr, end: Expr): Expr => call('and', call('ge', value, constant('int32', 0)), call('lt', value, end))
+
+/** The numbers of a geometry, in the order in which the kernels take them. */
+const SIZES = [
   'batch',
   'groups',
   'channels',
@@ -40,24 +46,15 @@ const FIELDS = [
   'dilationH',
   'dilationW',
 ] as const
-type Sizes = Record<(typeof FIELDS)[number], SizeParam>
 
-const strideNames = ['x0', 'x1', 'x2', 'x3'] as const
-const mul = (a: Expr, b: Expr): Expr => call('mul', a, b)
-const addI = (a: Expr, b: Expr): Expr => call('add', a, b)
-const within = (value: Expr, end: Expr): Expr => call('and', call('ge', value, constant('int32', 0)), call('lt', value, end))
-
-type Direction = 'forward' | 'input' | 'weight'
-
-/** Which gradient: 'forward' out += x*w, 'input' x += g*w, 'weight' w += g*x. The first buffer is written; all but the input are contiguous. */
-const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boolean): CompiledKernel => {
-  const sizes = Object.fromEntries(FIELDS.map((name) => [name, sizeParam(name)])) as unknown as Sizes
-  const [x0, x1, x2, x3] = strideNames.map(sizeParam) as [SizeParam, SizeParam, SizeParam, SizeParam]
+/** 'forward': out += x * w; 'input': x += g * w; 'weight': w += g * x. The first buffer is written. All but the input are contiguous. */
+const kernelOf = kernelCache((dtype: DType, direction: ConvOperands['direction'], hasBias: boolean): CompiledKernel => {
+  const s = sizeParams(SIZES)
+  const [x0, x1, x2, x3] = [sizeParam('x0'), sizeParam('x1'), sizeParam('x2'), sizeParam('x3')]
   const x = bufferParam('input', dtype, direction === 'input' ? 'write' : 'read')
   const w = bufferParam('weight', dtype, direction === 'weight' ? 'write' : 'read')
   const y = bufferParam('output', dtype, direction === 'forward' ? 'write' : 'read')
   const bias = bufferParam('bias', dtype)
-  const s = sizes
   const n = loopVar('n', s.batch)
   const g = loopVar('g', s.groups)
   const c = loopVar('c', s.channels)
@@ -68,35 +65,30 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
   const size = (p: SizeParam): Expr => sizeOf(p)
   const outPlane = mul(size(s.outHeight), size(s.outWidth))
   const kernelPlane = mul(size(s.kernelHeight), size(s.kernelWidth))
-  const feature = addI(mul(iota(g), size(s.features)), iota(f))
-  const channel = addI(mul(iota(g), size(s.channels)), iota(c))
-  const flat = (value: Expr): { base: number; terms: []; dynamic: { value: Expr; stride: number }[] } => ({
-    base: 0,
-    terms: [],
-    dynamic: [{ value, stride: 1 }],
-  })
-  const weightIndex = flat(addI(mul(addI(mul(feature, size(s.channels)), iota(c)), kernelPlane), addI(mul(iota(kh), size(s.kernelWidth)), iota(kw))))
+  const feature = add(mul(iota(g), size(s.features)), iota(f))
+  const channel = add(mul(iota(g), size(s.channels)), iota(c))
+  const flat = (value: Expr): Index => ({ base: 0, terms: [], dynamic: [{ value, stride: 1 }] })
+  const weightIndex = flat(add(mul(add(mul(feature, size(s.channels)), iota(c)), kernelPlane), add(mul(iota(kh), size(s.kernelWidth)), iota(kw))))
   const outIndex = (row: Expr, col: Expr): Expr =>
-    addI(mul(addI(mul(iota(n), mul(size(s.groups), size(s.features))), feature), outPlane), addI(mul(row, size(s.outWidth)), col))
-  const inIndex = (row: Expr, col: Expr) => ({
-    base: 0,
-    terms: [{ loop: n, stride: x0 }],
+    add(mul(add(mul(iota(n), mul(size(s.groups), size(s.features))), feature), outPlane), add(mul(row, size(s.outWidth)), col))
+  const inIndex = (row: Expr, col: Expr): Index => ({
+    ...at([n, x0]),
     dynamic: [
       { value: channel, stride: x1 },
       { value: row, stride: x2 },
       { value: col, stride: x3 },
     ],
   })
-  const inputRow = (oh: Expr): Expr => call('sub', addI(mul(oh, size(s.strideH)), mul(iota(kh), size(s.dilationH))), size(s.padH))
-  const inputCol = (ow: Expr): Expr => call('sub', addI(mul(ow, size(s.strideW)), mul(iota(kw), size(s.dilationW))), size(s.padW))
-  const params = [...FIELDS.map((name) => sizes[name]), x0, x1, x2, x3]
+  const inputRow = (oh: Expr): Expr => call('sub', add(mul(oh, size(s.strideH)), mul(iota(kh), size(s.dilationH))), size(s.padH))
+  const inputCol = (ow: Expr): Expr => call('sub', add(mul(ow, size(s.strideW)), mul(iota(kw), size(s.dilationW))), size(s.padW))
+  const params = [...Object.values(s), x0, x1, x2, x3]
   const inside = (row: Expr, col: Expr): Expr => call('and', within(row, size(s.height)), within(col, size(s.width)))
   if (direction === 'input') {
     const ih = loopVar('ih', s.height)
     const iw = loopVar('iw', s.width)
     // oh * stride = ih + pad - kh * dilation, where divisible.
-    const row = call('sub', addI(iota(ih), size(s.padH)), mul(iota(kh), size(s.dilationH)))
-    const col = call('sub', addI(iota(iw), size(s.padW)), mul(iota(kw), size(s.dilationW)))
+    const row = call('sub', add(iota(ih), size(s.padH)), mul(iota(kh), size(s.dilationH)))
+    const col = call('sub', add(iota(iw), size(s.padW)), mul(iota(kw), size(s.dilationW)))
     const oh = call('floorDiv', row, size(s.strideH))
     const ow = call('floorDiv', col, size(s.strideW))
     const zero = constant('int32', 0)
@@ -177,8 +169,18 @@ const kernelOf = kernelCache((dtype: DType, direction: Direction, hasBias: boole
   })
 })
 
-/** Runs one direction. `tensors`: forward [out, input, weight, bias?], input gradient [gradInput, gradOut, weight], weight gradient [gradWeight, gradOut, input]. */
-export function runConvLoops(direction: Direction, geometry: ConvGeometry, tensors: readonly Tensor[], input: Tensor): void {
-  const kernel = kernelOf((tensors[0] as Tensor).dtype, direction, tensors.length === 4)
-  launch(kernel, tensors, [...FIELDS.map((name) => geometry[name]), ...input.strides])
+/** Runs one direction. */
+export function runConvLoops(geometry: ConvGeometry, operands: ConvOperands): void {
+  const { direction, out } = operands
+  const { strides } = direction === 'input' ? out : operands.input
+  const kernel = kernelOf(out.dtype, direction, direction === 'forward' && operands.bias !== null)
+  launch(kernel, buffersOf(operands), [...SIZES.map((name) => geometry[name]), ...strides])
+}
+
+/** The tensors in the order of a kernel's parameters. */
+function buffersOf(operands: ConvOperands): readonly Tensor[] {
+  if (operands.direction === 'input') return [operands.out, operands.gradOut, operands.weight]
+  if (operands.direction === 'weight') return [operands.out, operands.gradOut, operands.input]
+  const { out, input, weight, bias } = operands
+  return bias === null ? [out, input, weight] : [out, input, weight, bias]
 }

@@ -1,12 +1,11 @@
-// The geometry of a two-dimensional convolution, with its checks.
+// The geometry of a two-dimensional convolution, and its checks.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { quadrupleOf } from '../shapes.ts'
+import { windowCount, windowPair } from './windows.ts'
 
-/** A number for both dimensions, or one each [height, width]. */
-export type Pair = number | readonly number[]
-
-/** Sizes of one convolution; channels are per group. */
+/** The sizes of one convolution. Channels are per group. */
 export interface ConvGeometry {
   readonly batch: number
   readonly groups: number
@@ -27,32 +26,21 @@ export interface ConvGeometry {
   readonly dilationW: number
 }
 
-/** [height, width] from a number or a list; checks that they are integers of at least `least`. */
-export function pair(op: string, name: string, value: Pair, least: number): readonly [number, number] {
-  const list = typeof value === 'number' ? [value, value] : value.length === 1 ? [value[0] as number, value[0] as number] : value
-  if (list.length !== 2 || list.some((v) => !Number.isInteger(v) || v < least)) {
-    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or two of them [height, width], got ${JSON.stringify(value)}.`)
-  }
-  return list as unknown as readonly [number, number]
-}
+/** What one direction of a convolution reads and writes. All tensors but `input` are contiguous. */
+export type ConvOperands =
+  | { readonly direction: 'forward'; readonly out: Tensor; readonly input: Tensor; readonly weight: Tensor; readonly bias: Tensor | null }
+  | { readonly direction: 'input'; readonly out: Tensor; readonly gradOut: Tensor; readonly weight: Tensor }
+  | { readonly direction: 'weight'; readonly out: Tensor; readonly gradOut: Tensor; readonly input: Tensor }
 
-/** Number of positions of a window along a dimension. */
-export function windowCount(size: number, kernel: number, stride: number, pad: number, dilation: number, ceilMode = false): number {
-  const span = size + 2 * pad - dilation * (kernel - 1) - 1
-  const count = (ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1
-  // A window that would begin in the padding past the end is dropped.
-  return ceilMode && (count - 1) * stride >= size + pad ? count - 1 : count
-}
-
-/** Checks the arguments of a convolution and computes its sizes. */
+/** The sizes of a convolution. Throws ShapeError, DTypeError or ArgumentError if the arguments do not fit. */
 export function convGeometry(
   op: string,
   input: Tensor,
   weight: Tensor,
   bias: Tensor | null,
-  stride: Pair,
-  padding: Pair,
-  dilation: Pair,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
   groups: number,
 ): ConvGeometry {
   if (input.ndim !== 4)
@@ -67,8 +55,8 @@ export function convGeometry(
       `${op}: input has dtype ${input.dtype} and weight has dtype ${weight.dtype}; they must be equal. Convert one of them, e.g. input.to('${weight.dtype}').`,
     )
   }
-  const [batch, inChannels, height, width] = input.shape as [number, number, number, number]
-  const [outChannels, channels, kernelHeight, kernelWidth] = weight.shape as [number, number, number, number]
+  const [batch, inChannels, height, width] = quadrupleOf(input.shape)
+  const [outChannels, channels, kernelHeight, kernelWidth] = quadrupleOf(weight.shape)
   if (!Number.isInteger(groups) || groups < 1 || outChannels % groups !== 0) {
     throw new ArgumentError(`${op}: groups must be a positive integer that divides the ${outChannels} output channels of weight, got ${groups}.`)
   }
@@ -83,9 +71,9 @@ export function convGeometry(
       `${op}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outChannels} output channels; expected [${outChannels}].`,
     )
   }
-  const [strideH, strideW] = pair(op, 'stride', stride, 1)
-  const [padH, padW] = pair(op, 'padding', padding, 0)
-  const [dilationH, dilationW] = pair(op, 'dilation', dilation, 1)
+  const [strideH, strideW] = windowPair(op, 'stride', stride, 1)
+  const [padH, padW] = windowPair(op, 'padding', padding, 0)
+  const [dilationH, dilationW] = windowPair(op, 'dilation', dilation, 1)
   const outHeight = windowCount(height, kernelHeight, strideH, padH, dilationH)
   const outWidth = windowCount(width, kernelWidth, strideW, padW, dilationW)
   if (outHeight < 1 || outWidth < 1) {

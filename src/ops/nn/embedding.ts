@@ -1,15 +1,16 @@
-// Embedding: rows of a table by index; its backward adds gradient rows up.
+// Embedding: rows of a table by index. Its backward adds up the rows of the gradient.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
-import { oneHotMask } from './oneHot.ts'
-import { contiguous } from '../view/index.ts'
-import { to } from '../pointwise/cast.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
+import { to } from '../pointwise/cast.ts'
+import { pairOf, sizeAt } from '../shapes.ts'
+import { contiguous } from '../view/reshape.ts'
+import { oneHotMask } from './oneHot.ts'
 
 const NAME = 'torch.nn.functional.embedding'
 
@@ -26,14 +27,12 @@ function check(input: Tensor, weight: Tensor): TensorSpec {
     throw new DTypeError(
       `${NAME}: input holds indices and must be int32, got ${input.dtype} (shape ${formatShape(input.shape)}). Convert it: input.int().`,
     )
-  return { shape: [...input.shape, weight.shape[1] as number], dtype: weight.dtype }
+  return { shape: [...input.shape, sizeAt(weight.shape, 1)], dtype: weight.dtype }
 }
 
-/** Throws when an index is outside 0..count-1: kernels do not check addresses. */
+/** Throws ArgumentError if an index is outside 0..count-1 (and is not `ignore`), because kernels do not check addresses. */
 export function checkIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
-  const values = indices.toTypedArray() as Int32Array
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number
+  for (const [i, value] of indices.toTypedArray().entries()) {
     if ((value < 0 || value >= count) && value !== ignore) {
       throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
     }
@@ -84,29 +83,41 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
   })
 })
 
-/** Gradient of the embedding table: row r is the sum of the gradient rows whose index is r. Internal. */
+/**
+ * The gradient of an embedding table: row r is the sum of the rows of `grad` whose index is r, and 0 for `paddingIdx` (-1: none). Internal; PyTorch's
+ * `aten.embedding_dense_backward`.
+ *
+ * Shapes: grad [.., D] and indices [..] give [numWeights, D].
+ *
+ * @throws ArgumentError if `numWeights` or `paddingIdx` is not an integer.
+ * @example torch.ops.tensorfx.embeddingBackward(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]).int(), 2, -1).toArray() // [[0, 0], [4, 6]]
+ */
 export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor> = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (grad: Tensor, _indices: Tensor, numWeights: number): TensorSpec => ({
-    shape: [numWeights, grad.shape[grad.ndim - 1] as number],
-    dtype: grad.dtype,
-  }),
-  kernel: (grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number): Tensor => {
-    const width = grad.shape[grad.ndim - 1] as number
+  meta: (grad, _indices, numWeights) => ({ shape: [numWeights, sizeAt(grad.shape, -1)], dtype: grad.dtype }),
+  kernel: (grad, indices, numWeights, paddingIdx) => {
+    const width = sizeAt(grad.shape, -1)
     const out = Tensor.empty([numWeights, width], grad.dtype)
     launch(backwardKernel(grad.dtype), [out, contiguous(grad), contiguous(indices)], [numWeights * width, indices.numel, width])
     if (paddingIdx < 0) return out
     return out.mul(oneHotMask(numWeights, paddingIdx).logicalNot().to(grad.dtype).unsqueeze(1))
   },
-  derivative: ([g], { args }) => {
-    const [, indices, , paddingIdx] = args as [Tensor, Tensor, number, number]
-    const rows = embedding(indices, g as Tensor)
+  derivative: ([g], { args: [, indices, , paddingIdx] }) => {
+    const rows = embedding(indices, g)
     return [paddingIdx < 0 ? rows : rows.mul(to(indices.ne(paddingIdx), rows.dtype).unsqueeze(-1)), null, null, null]
   },
 })
 
-/** Rows of `weight` [numEmbeddings, embeddingDim] at `input` (int32): shape [...input.shape, embeddingDim]. PyTorch's `F.embedding`. */
+/**
+ * The rows of `weight` at the indices `input`. Rows of index `paddingIdx` get no gradient. PyTorch's `F.embedding`.
+ *
+ * Shapes: input [..] (int32) and weight [N, D] give [.., D].
+ *
+ * @throws ShapeError unless `weight` is a matrix, DTypeError if `input` is not int32.
+ * @throws ArgumentError if an index is out of range.
+ * @example F.embedding(torch.tensor([1, 0]).int(), torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
+ */
 export const embedding: OpFunction<{
   (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor
   (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor
@@ -114,20 +125,19 @@ export const embedding: OpFunction<{
   schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: check,
-  kernel: (input: Tensor, weight: Tensor): Tensor => {
+  meta: (input, weight) => check(input, weight),
+  kernel: (input, weight) => {
     const spec = check(input, weight)
     const indices = contiguous(input)
-    checkIndices(NAME, 'input', indices, weight.shape[0] as number)
+    const [rows, width] = pairOf(weight.shape)
+    checkIndices(NAME, 'input', indices, rows)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [rowStride, colStride] = weight.strides as [number, number]
-    launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, weight.shape[1] as number, rowStride, colStride])
+    launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.strides)])
     return out
   },
-  derivative: ([g], { args }) => {
-    const [input, weight, paddingIdx] = args as [Tensor, Tensor, number | null]
-    const rows = weight.shape[0] as number
+  derivative: ([g], { args: [input, weight, paddingIdx] }) => {
+    const rows = sizeAt(weight.shape, 0)
     const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + rows : paddingIdx
-    return [null, embeddingBackward(g as Tensor, input, rows, padding), null]
+    return [null, embeddingBackward(g, input, rows, padding), null]
   },
 })

@@ -1,32 +1,26 @@
-// Layer normalization (a primitive with kernels and a decomposition) and what is composed of it: group and instance normalization.
+// Layer normalization (a primitive with kernels and a decomposition), and what is composed of it: group and instance normalization.
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
-import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
-import { contiguous, reshape } from '../view/index.ts'
+import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNorm } from './batchNorm.ts'
-import { launch } from '../eager/launch.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
 
 const NAME = 'torch.nn.functional.layer_norm'
 
-type NativeArgs = [input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number]
-
-function check(...[input, normalizedShape, weight, bias]: NativeArgs): void {
+function check(input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null): void {
   const tail = input.shape.slice(input.ndim - normalizedShape.length)
   if (normalizedShape.length === 0 || !sameShape(tail, normalizedShape)) {
     throw new ShapeError(`${NAME}: input of shape ${formatShape(input.shape)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
   }
-  for (const [name, tensor] of [
-    ['weight', weight],
-    ['bias', bias],
-  ] as const) {
+  for (const [name, tensor] of Object.entries({ weight, bias })) {
     if (tensor !== null && !sameShape(tensor.shape, normalizedShape)) {
       throw new ShapeError(
         `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
@@ -36,9 +30,24 @@ function check(...[input, normalizedShape, weight, bias]: NativeArgs): void {
 }
 
 const lastDims = (shape: readonly number[]): number[] => shape.map((_, i) => i - shape.length)
+
+/** The shape of the mean and the deviation of each row. */
 const statShape = (input: Tensor, normalizedShape: readonly number[]): readonly number[] =>
   input.shape.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
-const widthOf = (normalizedShape: readonly number[]): number => normalizedShape.reduce((a, b) => a * b, 1)
+
+/** What the kernels take as numbers: rows, width, and the count that a mean divides by. */
+function sizes(input: Tensor, normalizedShape: readonly number[]): readonly [rows: number, width: number, count: number] {
+  const width = numelOf(normalizedShape)
+  return [width === 0 ? 0 : input.numel / width, width, width]
+}
+
+/** The rows' means, 1 / sqrt(variance + eps), and the input minus the means, with operators. */
+function statistics(input: Tensor, normalizedShape: readonly number[], eps: number) {
+  const dims = lastDims(normalizedShape)
+  const mu = mean(input, dims, true)
+  const centered = sub(input, mu)
+  return { mu, rstd: rsqrt(add(mean(mul(centered, centered), dims, true), eps)), centered }
+}
 
 function backwardFormula(
   grad: Tensor,
@@ -57,7 +66,14 @@ function backwardFormula(
   return [gi, total(mul(grad, normal)), total(grad)]
 }
 
-/** Gradients of layer normalization: [input, weight, bias]. Internal. */
+/**
+ * The gradients of layer normalization: [input, weight, bias]. Internal; PyTorch's `aten.native_layer_norm_backward`.
+ *
+ * Shapes: that of `input`, and twice `normalizedShape`.
+ *
+ * @throws ArgumentError if an argument does not fit the schema.
+ * @example torch.ops.tensorfx.nativeLayerNormBackward(torch.ones([1, 2]), torch.tensor([[1, 3]]), [2], torch.tensor([[2]]), torch.tensor([[1]]), null)[1].toArray() // [-1, 1]
+ */
 export const nativeLayerNormBackward: OpFunction<
   (
     grad: Tensor,
@@ -71,75 +87,66 @@ export const nativeLayerNormBackward: OpFunction<
   schema:
     'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (_grad: Tensor, input: Tensor, normalizedShape: readonly number[]): readonly TensorSpec[] => {
+  meta: (_grad, input, normalizedShape) => {
     const vector = { shape: normalizedShape, dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
-  kernel: (grad: Tensor, input: Tensor, normalizedShape: readonly number[], mu: Tensor, rstd: Tensor, weight: Tensor | null): readonly Tensor[] => {
+  kernel: (grad, input, normalizedShape, mu, rstd, weight): readonly [Tensor, Tensor, Tensor] => {
     const { dtype } = input
-    const outs = [Tensor.empty(input.shape, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
-    const width = widthOf(normalizedShape)
-    const tensors = [...outs, contiguous(grad), contiguous(input), contiguous(mu), contiguous(rstd), ...(weight === null ? [] : [contiguous(weight)])]
-    launch(layerNormBackwardKernel(dtype, weight !== null), tensors, [width === 0 ? 0 : input.numel / width, width, width])
-    return outs
+    const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
+    const operands = [grad, input, mu, rstd, ...(weight === null ? [] : [weight])].map((t) => contiguous(t))
+    launch(layerNormBackwardKernel(dtype, weight !== null), [gi, gw, gb, ...operands], sizes(input, normalizedShape))
+    return [gi, gw, gb]
   },
   decompose: backwardFormula,
-  // The derivative of nativeLayerNorm uses the formula itself where it must be differentiable.
+  // The derivative of nativeLayerNorm uses the formula itself if it has to be differentiated.
   derivative: () => {
     throw new InternalError('native_layer_norm_backward is never recorded')
   },
 })
 
-/** Layer normalization: (result, mean, 1 / sqrt(variance + eps)), the statistics with size 1 in the normalized dimensions. Internal. */
-export const nativeLayerNorm: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor, Tensor]> = defineOp({
+/**
+ * Layer normalization: [result, mean, 1 / sqrt(variance + eps)]. Internal; PyTorch's `aten.native_layer_norm`.
+ *
+ * Shapes: that of `input`; the statistics have size 1 in the normalized dimensions.
+ *
+ * @throws ShapeError if the input does not end in `normalizedShape`, or `weight` or `bias` have another shape.
+ * @example torch.ops.tensorfx.nativeLayerNorm(torch.tensor([[1, 3]]), [2], null, null, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
+ */
+export const nativeLayerNorm: OpFunction<
+  (input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number) => readonly [Tensor, Tensor, Tensor]
+> = defineOp({
   schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (...args: NativeArgs): readonly TensorSpec[] => {
-    check(...args)
-    const [input, normalizedShape] = args
+  meta: (input, normalizedShape, weight, bias) => {
+    check(input, normalizedShape, weight, bias)
     const stat = { shape: statShape(input, normalizedShape), dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, stat, stat]
   },
-  kernel: (...args: NativeArgs): readonly Tensor[] => {
-    check(...args)
-    const [input, normalizedShape, weight, bias, eps] = args
+  kernel: (input, normalizedShape, weight, bias, eps): readonly [Tensor, Tensor, Tensor] => {
+    check(input, normalizedShape, weight, bias)
     const { dtype } = input
     const stat = statShape(input, normalizedShape)
-    const outs = [Tensor.empty(input.shape, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
-    const width = widthOf(normalizedShape)
-    const affine = [weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
-    launch(
-      layerNormKernel(dtype, weight !== null, bias !== null),
-      [...outs, contiguous(input), ...affine],
-      [width === 0 ? 0 : input.numel / width, width, width, eps],
-    )
-    return outs
+    const [out, mu, rstd] = [Tensor.empty(input.shape, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
+    const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
+    launch(layerNormKernel(dtype, weight !== null, bias !== null), [out, mu, rstd, ...operands], [...sizes(input, normalizedShape), eps])
+    return [out, mu, rstd]
   },
-  decompose: (...args: NativeArgs): readonly Tensor[] => {
-    const [input, normalizedShape, weight, bias, eps] = args
-    const dims = lastDims(normalizedShape)
-    const mu = mean(input, dims, true)
-    const centered = sub(input, mu)
-    const rstd = rsqrt(add(mean(mul(centered, centered), dims, true), eps))
+  decompose: (input, normalizedShape, weight, bias, eps) => {
+    const { mu, rstd, centered } = statistics(input, normalizedShape, eps)
     let out = mul(centered, rstd)
     if (weight !== null) out = mul(out, weight)
     if (bias !== null) out = add(out, bias)
     return [out, mu, rstd]
   },
-  derivative: ([g], { args, outputs }) => {
-    if (g === null || g === undefined) return [null, null, null, null, null]
-    const [input, normalizedShape, weight, bias, eps] = args as unknown as NativeArgs
-    let [, mu, rstd] = outputs as [Tensor, Tensor, Tensor]
-    if (dispatchState.gradEnabled) {
-      // Differentiated again: the statistics must be functions of the input here.
-      const dims = lastDims(normalizedShape)
-      mu = mean(input, dims, true)
-      const centered = sub(input, mu)
-      rstd = rsqrt(add(mean(mul(centered, centered), dims, true), eps))
-      const [gi, gw, gb] = backwardFormula(g, input, normalizedShape, mu, rstd, weight)
-      return [gi, null, weight === null ? null : gw, bias === null ? null : gb, null]
-    }
-    const [gi, gw, gb] = nativeLayerNormBackward(g, input, normalizedShape, mu, rstd, weight)
+  derivative: ([g], { args: [input, normalizedShape, weight, bias, eps], outputs: [, mu, rstd] }) => {
+    if (g === null) return [null, null, null, null, null]
+    // If the gradient is differentiated again, the statistics must be functions of the input.
+    const again = dispatchState.gradEnabled ? statistics(input, normalizedShape, eps) : null
+    const [gi, gw, gb] =
+      again === null
+        ? nativeLayerNormBackward(g, input, normalizedShape, mu, rstd, weight)
+        : backwardFormula(g, input, normalizedShape, again.mu, again.rstd, weight)
     return [gi, null, weight === null ? null : gw, bias === null ? null : gb, null]
   },
 })
@@ -148,6 +155,7 @@ export const nativeLayerNorm: OpFunction<(...args: NativeArgs) => readonly [Tens
 export interface LayerNormOptions {
   readonly weight?: Tensor | null
   readonly bias?: Tensor | null
+  /** Added to the variance. Default 1e-5. */
   readonly eps?: number
 }
 
@@ -157,22 +165,36 @@ type LayerNorm = {
   (input: Tensor, normalizedShape: readonly number[], options?: LayerNormOptions): Tensor
 }
 
-/** Normalizes over the last dimensions (`normalizedShape`) to mean 0 and variance 1, times weight plus bias. PyTorch's `F.layer_norm`. */
+/**
+ * Normalizes over the last dimensions (`normalizedShape`) to mean 0 and variance 1, times `weight` plus `bias`. PyTorch's `F.layer_norm`.
+ *
+ * Shapes: input [.., ...normalizedShape]; `weight` and `bias` have the shape `normalizedShape`. The result has the shape of `input`.
+ *
+ * @throws ShapeError if the input does not end in `normalizedShape`, or `weight` or `bias` have another shape.
+ * @example F.layerNorm(torch.tensor([[1, 3]]), [2], { eps: 0 }).toArray() // [[-1, 1]]
+ */
 export const layerNorm: OpFunction<LayerNorm> = defineOp({
   schema: 'layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (...args: NativeArgs): TensorSpec => {
-    check(...args)
-    return { shape: args[0].shape, dtype: args[0].dtype }
+  meta: (input, normalizedShape, weight, bias) => {
+    check(input, normalizedShape, weight, bias)
+    return { shape: input.shape, dtype: input.dtype }
   },
-  decompose: (...args: NativeArgs): Tensor => nativeLayerNorm(...args)[0],
+  decompose: (...args) => nativeLayerNorm(...args)[0],
 })
 
 /** Options of groupNorm. */
 export type GroupNormOptions = LayerNormOptions
 
-/** Normalizes groups of channels of input [N, C, ..]. PyTorch's `F.group_norm`. */
+/**
+ * Normalizes groups of channels of each sample, times `weight` plus `bias` per channel. PyTorch's `F.group_norm`.
+ *
+ * Shapes: input [N, C, ..]; `weight` and `bias` are [C]. The result has the shape of `input`.
+ *
+ * @throws ArgumentError if `numGroups` does not divide the channels.
+ * @example F.groupNorm(torch.tensor([[1, 3, 10, 30]]), 2, { eps: 0 }).toArray() // [[-1, 1, -1, 1]]
+ */
 export const groupNorm: OpFunction<{
   (input: Tensor, numGroups: number, weight?: Tensor | null, bias?: Tensor | null, eps?: number): Tensor
   (input: Tensor, numGroups: number, options?: GroupNormOptions): Tensor
@@ -180,10 +202,10 @@ export const groupNorm: OpFunction<{
   schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
-  decompose: (input: Tensor, numGroups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor => {
-    const [images, channels] = input.shape as [number, number | undefined]
-    if (channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
+  meta: (input) => ({ shape: input.shape, dtype: input.dtype }),
+  decompose: (input, numGroups, weight, bias, eps) => {
+    const [images, channels] = input.shape
+    if (images === undefined || channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
       throw new ArgumentError(
         `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.shape)}, dimension 1), got ${numGroups}.`,
       )
@@ -201,8 +223,15 @@ export const groupNorm: OpFunction<{
   },
 })
 
-/** Normalizes each channel of each sample of input [N, C, ..] by its own statistics. PyTorch's `F.instance_norm`. */
-export const instanceNorm: OpFunction<{
+/**
+ * Normalizes each channel of each sample by its own statistics, times `weight` plus `bias` per channel. PyTorch's `F.instance_norm`.
+ *
+ * Shapes: input [N, C, ..]; the other tensors are [C]. The result has the shape of `input`.
+ *
+ * @throws ArgumentError if running statistics are given along with `useInputStats`.
+ * @example F.instanceNorm(torch.tensor([[[1, 3]]]), null, null, null, null, true, 0.1, 0).toArray() // [[[-1, 1]]]
+ */
+export const instanceNorm: OpFunction<
   (
     input: Tensor,
     runningMean?: Tensor | null,
@@ -212,29 +241,20 @@ export const instanceNorm: OpFunction<{
     useInputStats?: boolean,
     momentum?: number,
     eps?: number,
-  ): Tensor
-}> = defineOp({
+  ) => Tensor
+> = defineOp({
   schema:
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
-  decompose: (
-    input: Tensor,
-    runningMean: Tensor | null,
-    runningVar: Tensor | null,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    useInputStats: boolean,
-    momentum: number,
-    eps: number,
-  ): Tensor => {
+  meta: (input) => ({ shape: input.shape, dtype: input.dtype }),
+  decompose: (input, runningMean, runningVar, weight, bias, useInputStats, momentum, eps) => {
     if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
     if (runningMean !== null || runningVar !== null) {
       throw new ArgumentError(
         'torch.nn.functional.instance_norm: running statistics are only read (use_input_stats=False), not updated; pass null for them.',
       )
     }
-    return groupNorm(input, input.shape[1] as number, weight, bias, eps)
+    return groupNorm(input, input.shape[1] ?? 0, weight, bias, eps)
   },
 })

@@ -1,4 +1,4 @@
-// Negative log likelihood: a primitive with a kernel and a decomposition into comparisons and reductions (class c is where the target equals c).
+// Negative log likelihood: a primitive with a kernel, and with a decomposition into comparisons and reductions.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import {
   at,
@@ -18,48 +18,45 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { formatShape, Tensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { sum } from '../reduction/sum.ts'
-import { contiguous, reshape, unsqueeze } from '../view/index.ts'
+import { sizeAt } from '../shapes.ts'
+import { contiguous, reshape, unsqueeze } from '../view/reshape.ts'
 import { checkIndices } from './embedding.ts'
-import { kernelCache, launch } from '../eager/launch.ts'
 
-/** How a loss over elements becomes the result. */
+/** How the losses of the elements become the result. */
 export type Reduction = 'none' | 'mean' | 'sum'
 
-/** Throws ArgumentError for anything that is not a {@link Reduction}. */
-export function checkReduction(op: string, reduction: string): void {
-  if (reduction !== 'none' && reduction !== 'mean' && reduction !== 'sum') {
-    throw new ArgumentError(`${op}: reduction must be 'none', 'mean' or 'sum', got '${reduction}'.`)
-  }
+/** The reduction that the user named. Throws ArgumentError if it is not one. */
+export function checkedReduction(op: string, reduction: string): Reduction {
+  if (reduction === 'none' || reduction === 'mean' || reduction === 'sum') return reduction
+  throw new ArgumentError(`${op}: reduction must be 'none', 'mean' or 'sum', got '${reduction}'.`)
 }
 
 const NAME = 'torch.nn.functional.nll_loss'
 
-type NativeArgs = [self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number]
-
-function check(...[self, target, weight]: NativeArgs): void {
-  if (self.ndim < 2)
+function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
+  const [images, classes, ...plane] = self.shape
+  if (images === undefined || classes === undefined)
     throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.shape)}.`)
-  const expected = [self.shape[0], ...self.shape.slice(2)]
-  if (target.shape.length !== expected.length || target.shape.some((size, i) => size !== expected[i])) {
+  const expected = [images, ...plane]
+  if (!sameShape(target.shape, expected)) {
     throw new ShapeError(
-      `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(self.shape)}; target holds a class per element: expected [${expected.join(', ')}].`,
+      `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(self.shape)}; target holds a class per element: expected ${formatShape(expected)}.`,
     )
   }
   if (target.dtype !== 'int32')
     throw new DTypeError(
       `${NAME}: target holds classes and must be int32, got ${target.dtype} (shape ${formatShape(target.shape)}). Convert it: target.int().`,
     )
-  const classes = self.shape[1] as number
   if (weight !== null && (weight.ndim !== 1 || weight.shape[0] !== classes)) {
     throw new ShapeError(
       `${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`,
@@ -68,11 +65,7 @@ function check(...[self, target, weight]: NativeArgs): void {
 }
 
 /** [batch, classes, plane] sizes. */
-const sizesOf = (self: Tensor): readonly [number, number, number] => [
-  self.shape[0] as number,
-  self.shape[1] as number,
-  self.shape.slice(2).reduce((a, b) => a * b, 1),
-]
+const sizesOf = (self: Tensor): readonly [number, number, number] => [sizeAt(self.shape, 0), sizeAt(self.shape, 1), numelOf(self.shape.slice(2))]
 
 /** Params: losses, weights, input, target, weight?, images, classes, plane, ignore. */
 const forwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
@@ -132,9 +125,9 @@ const backwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledK
   })
 })
 
-/** bool, shaped like input: true at the target's class of elements that are not ignored. */
+/** bool, in the shape of the input: true at the target's class, unless the element is ignored. */
 function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
-  const classes = self.shape[1] as number
+  const classes = sizeAt(self.shape, 1)
   const numbers = reshape(arange(classes, { dtype: 'int32' }), [1, classes, ...self.shape.slice(2).map(() => 1)])
   const hit = eq(unsqueeze(target, 1), numbers)
   return ignoreIndex >= 0 && ignoreIndex < classes ? hit.logicalAnd(unsqueeze(ne(target, ignoreIndex), 1)) : hit
@@ -146,76 +139,101 @@ const weightView = (weight: Tensor, self: Tensor): Tensor =>
     self.shape.map((size, i) => (i === 1 ? size : 1)),
   )
 
-/** Gradient with respect to the log-probabilities; `scaled` is minus the gradient of each element's loss. Internal. */
+/**
+ * The gradient with respect to the log-probabilities; `scaled` is minus the gradient of each element's loss. Internal; PyTorch's `aten.nll_loss_backward`.
+ *
+ * Shapes: self [N, C, ..], scaled and target [N, ..]. The result has the shape of `self`.
+ *
+ * @throws ArgumentError if `ignoreIndex` is not an integer.
+ * @example torch.ops.tensorfx.nllLossBackward(torch.tensor([-1]), torch.zeros([1, 2]), torch.tensor([1]).int(), null, -100).toArray() // [[0, -1]]
+ */
 export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> =
   defineOp({
     schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
     namespace: 'torch.ops.tensorfx',
-    meta: (_scaled: Tensor, self: Tensor): TensorSpec => ({ shape: self.shape, dtype: self.dtype }),
-    kernel: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
+    meta: (_scaled, self) => ({ shape: self.shape, dtype: self.dtype }),
+    kernel: (scaled, self, target, weight, ignoreIndex) => {
       const out = Tensor.empty(self.shape, self.dtype)
       const [images, classes, plane] = sizesOf(self)
       const tensors = [out, contiguous(scaled), contiguous(target), ...(weight === null ? [] : [contiguous(weight)])]
       launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
       return out
     },
-    decompose: (scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number): Tensor => {
+    decompose: (scaled, self, target, weight, ignoreIndex) => {
       const spread = unsqueeze(scaled, 1)
       const value = weight === null ? spread : mul(spread, weightView(weight, self))
       return where(classMask(self, target, ignoreIndex), value, 0)
     },
-    derivative: ([g], { args }) => {
-      const [, , target, weight, ignoreIndex] = args as unknown as [Tensor, Tensor, Tensor, Tensor | null, number]
-      // Linear in `scaled`; the transpose picks the class again: nll_loss_forward, without its sign.
-      return [neg(nllLossForward(g as Tensor, target, weight, ignoreIndex)[0]), null, null, null, null]
-    },
+    derivative: ([g], { args: [, , target, weight, ignoreIndex] }) => [
+      // Linear in `scaled`. The transpose picks the class again: nll_loss_forward, without its sign.
+      neg(nllLossForward(g, target, weight, ignoreIndex)[0]),
+      null,
+      null,
+      null,
+      null,
+    ],
   })
 
-/** Loss and weight of each element, 0 where ignored. Internal. */
-export const nllLossForward: OpFunction<(...args: NativeArgs) => readonly [Tensor, Tensor]> = defineOp({
-  schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
-  namespace: 'torch.ops.tensorfx',
-  meta: (...args: NativeArgs): readonly TensorSpec[] => {
-    check(...args)
-    const spec = { shape: args[1].shape, dtype: args[0].dtype }
-    return [spec, spec]
-  },
-  kernel: (...args: NativeArgs): readonly Tensor[] => {
-    check(...args)
-    const [self, target, weight, ignoreIndex] = args
-    const [images, classes, plane] = sizesOf(self)
-    const classesOf = contiguous(target)
-    checkIndices(NAME, 'target', classesOf, classes, ignoreIndex)
-    const outs = [Tensor.empty(target.shape, self.dtype), Tensor.empty(target.shape, self.dtype)]
-    const tensors = [...outs, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
-    launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
-    return outs
-  },
-  decompose: (...args: NativeArgs): readonly Tensor[] => {
-    const [self, target, weight, ignoreIndex] = args
-    const mask = classMask(self, target, ignoreIndex)
-    const weighted = weight === null ? self : mul(self, weightView(weight, self))
-    const losses = neg(sum(where(mask, weighted, 0), [1]))
-    const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])
-    return [losses, weights]
-  },
-  derivative: ([g], { args }) => {
-    if (g === null || g === undefined) return [null, null, null, null]
-    const [self, target, weight, ignoreIndex] = args as unknown as NativeArgs
-    return [nllLossBackward(neg(g), self, target, weight, ignoreIndex), null, null, null]
-  },
-})
+/**
+ * The loss and the weight of each element, 0 if it is ignored: [losses, weights]. Internal; PyTorch's `aten.nll_loss_forward`.
+ *
+ * Shapes: self [N, C, ..] and target [N, ..] (int32) give twice [N, ..].
+ *
+ * @throws ShapeError if the shapes do not fit, DTypeError if `target` is not int32.
+ * @throws ArgumentError if a class is out of range.
+ * @example torch.ops.tensorfx.nllLossForward(torch.tensor([[-1, -2]]), torch.tensor([1]).int(), null, -100).map((t) => t.toArray()) // [[2], [1]]
+ */
+export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => readonly [Tensor, Tensor]> =
+  defineOp({
+    schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
+    namespace: 'torch.ops.tensorfx',
+    meta: (self, target, weight) => {
+      check(self, target, weight)
+      const spec = { shape: target.shape, dtype: self.dtype }
+      return [spec, spec]
+    },
+    kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
+      check(self, target, weight)
+      const [images, classes, plane] = sizesOf(self)
+      const classesOf = contiguous(target)
+      checkIndices(NAME, 'target', classesOf, classes, ignoreIndex)
+      const [losses, weights] = [Tensor.empty(target.shape, self.dtype), Tensor.empty(target.shape, self.dtype)]
+      const tensors = [losses, weights, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
+      launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
+      return [losses, weights]
+    },
+    decompose: (self, target, weight, ignoreIndex) => {
+      const mask = classMask(self, target, ignoreIndex)
+      const weighted = weight === null ? self : mul(self, weightView(weight, self))
+      const losses = neg(sum(where(mask, weighted, 0), [1]))
+      const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])
+      return [losses, weights]
+    },
+    derivative: ([g], { args: [self, target, weight, ignoreIndex] }) => [
+      g === null ? null : nllLossBackward(neg(g), self, target, weight, ignoreIndex),
+      null,
+      null,
+      null,
+    ],
+  })
 
 /** Options of nllLoss. */
 export interface NllLossOptions {
+  /** A weight per class. */
   readonly weight?: Tensor | null
+  /** Targets of this class do not count. Default -100. */
   readonly ignoreIndex?: number
   readonly reduction?: Reduction
 }
 
 /**
- * Minus the log-probability of the target's class: input [N, C, ..] of log-probabilities, target [N, ..] int32. The mean divides by the sum of the weights of the
- * elements that count. PyTorch's `F.nll_loss`.
+ * Minus the log-probability of the target's class. The mean divides by the sum of the weights of the elements that count. PyTorch's `F.nll_loss`.
+ *
+ * Shapes: self [N, C, ..] (or [C]) and target [N, ..] (or []), int32, give a scalar, or the shape of `target` for reduction 'none'.
+ *
+ * @throws ShapeError if the shapes do not fit, DTypeError if `target` is not int32.
+ * @throws ArgumentError if a class is out of range, or for an unknown `reduction`.
+ * @example F.nllLoss(torch.tensor([[-1, -2], [-3, -4]]), torch.tensor([1, 0]).int()).item() // 2.5
  */
 export const nllLoss: OpFunction<{
   (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor
@@ -224,14 +242,13 @@ export const nllLoss: OpFunction<{
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (self: Tensor, target: Tensor, _weight: Tensor | null, _ignoreIndex: number, reduction: string): TensorSpec => ({
-    shape: reduction === 'none' ? target.shape : [],
-    dtype: self.dtype,
-  }),
-  decompose: (self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number, reduction: string): Tensor => {
-    checkReduction(NAME, reduction)
-    if (self.ndim === 1 && target.ndim === 0)
-      return nllLoss(unsqueeze(self, 0), unsqueeze(target, 0), weight, { ignoreIndex, reduction: reduction as Reduction })
+  meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.shape : [], dtype: self.dtype }),
+  decompose: (self, target, weight, ignoreIndex, given) => {
+    const reduction = checkedReduction(NAME, given)
+    if (self.ndim === 1 && target.ndim === 0) {
+      const loss = nllLoss(unsqueeze(self, 0), unsqueeze(target, 0), weight, { ignoreIndex, reduction })
+      return reduction === 'none' ? reshape(loss, []) : loss
+    }
     const [losses, weights] = nllLossForward(self, target, weight, ignoreIndex)
     if (reduction === 'none') return losses
     return reduction === 'sum' ? sum(losses) : div(sum(losses), sum(weights))

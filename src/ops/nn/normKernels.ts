@@ -19,13 +19,12 @@ import {
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Local, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
-import type { KernelCache } from '../eager/launch.ts'
 
 const add = (a: Expr, b: Expr): Expr => call('add', a, b)
 const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
 const mul = (a: Expr, b: Expr): Expr => call('mul', a, b)
 const div = (a: Expr, b: Expr): Expr => call('div', a, b)
-/** 1 / sqrt(x), exactly rounded twice. */
+/** 1 / sqrt(x), with both steps rounded correctly. */
 const inverseRoot = (x: Expr): Expr => div(constant(x.dtype, 1), call('sqrt', x))
 
 /** Loops over [batch, channel, plane] data: lanes run over the plane, or over the channels where a plane is a single element. */
@@ -47,61 +46,51 @@ function channelLoops(lanesOverChannels: boolean) {
 }
 
 /** Batch statistics and the normalized result. Params: out, mean, invstd, variance, input, weight?, bias?, images, channels, plane, imageStride, count, eps. */
-export const batchNormKernel: KernelCache = kernelCache(
-  (dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
-    const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
-    const [out, mean, invstd, variance, x, weight, bias] = [
-      buffer('out', 'write'),
-      buffer('mean', 'write'),
-      buffer('invstd', 'write'),
-      buffer('variance', 'write'),
-      buffer('input'),
-      buffer('weight'),
-      buffer('bias'),
-    ]
-    const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
-    const loops = channelLoops(lanesOverChannels)
-    const v = (name: string): Local => local(name, dtype)
-    const [sum, mu, squares, variation, inverse, scale, shift] = [
-      v('sum'),
-      v('mu'),
-      v('squares'),
-      v('variation'),
-      v('inverse'),
-      v('scale'),
-      v('shift'),
-    ]
-    const body = loops.overChannels([
-      declare(sum, constant(dtype, 0)),
-      loops.overElements((i) => [accumulate(sum, 'add', load(x, i))]),
-      declare(mu, div(read(sum), scalar(count))),
-      declare(squares, constant(dtype, 0)),
-      loops.overElements((i) => {
-        const d = sub(load(x, i), read(mu))
-        return [accumulate(squares, 'add', mul(d, d))]
-      }),
-      declare(variation, div(read(squares), scalar(count))),
-      declare(inverse, inverseRoot(add(read(variation), scalar(eps)))),
-      store(mean, loops.perChannel, read(mu)),
-      store(invstd, loops.perChannel, read(inverse)),
-      store(variance, loops.perChannel, read(variation)),
-      declare(scale, hasWeight ? mul(read(inverse), load(weight, loops.perChannel)) : read(inverse)),
-      declare(shift, hasBias ? load(bias, loops.perChannel) : constant(dtype, 0)),
-      loops.overElements((i) => {
-        const scaled = mul(sub(load(x, i), read(mu)), read(scale))
-        return [store(out, i, hasBias ? add(scaled, read(shift)) : scaled)]
-      }),
-    ])
-    return compileKernel({
-      name: 'batch_norm',
-      params: [out, mean, invstd, variance, x, ...(hasWeight ? [weight] : []), ...(hasBias ? [bias] : []), ...loops.sizes, count, eps],
-      body: [body],
-    })
-  },
-)
+export const batchNormKernel = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
+  const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
+  const [out, mean, invstd, variance, x, weight, bias] = [
+    buffer('out', 'write'),
+    buffer('mean', 'write'),
+    buffer('invstd', 'write'),
+    buffer('variance', 'write'),
+    buffer('input'),
+    buffer('weight'),
+    buffer('bias'),
+  ]
+  const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
+  const loops = channelLoops(lanesOverChannels)
+  const v = (name: string): Local => local(name, dtype)
+  const [sum, mu, squares, variation, inverse, scale, shift] = [v('sum'), v('mu'), v('squares'), v('variation'), v('inverse'), v('scale'), v('shift')]
+  const body = loops.overChannels([
+    declare(sum, constant(dtype, 0)),
+    loops.overElements((i) => [accumulate(sum, 'add', load(x, i))]),
+    declare(mu, div(read(sum), scalar(count))),
+    declare(squares, constant(dtype, 0)),
+    loops.overElements((i) => {
+      const d = sub(load(x, i), read(mu))
+      return [accumulate(squares, 'add', mul(d, d))]
+    }),
+    declare(variation, div(read(squares), scalar(count))),
+    declare(inverse, inverseRoot(add(read(variation), scalar(eps)))),
+    store(mean, loops.perChannel, read(mu)),
+    store(invstd, loops.perChannel, read(inverse)),
+    store(variance, loops.perChannel, read(variation)),
+    declare(scale, hasWeight ? mul(read(inverse), load(weight, loops.perChannel)) : read(inverse)),
+    declare(shift, hasBias ? load(bias, loops.perChannel) : constant(dtype, 0)),
+    loops.overElements((i) => {
+      const scaled = mul(sub(load(x, i), read(mu)), read(scale))
+      return [store(out, i, hasBias ? add(scaled, read(shift)) : scaled)]
+    }),
+  ])
+  return compileKernel({
+    name: 'batch_norm',
+    params: [out, mean, invstd, variance, x, ...(hasWeight ? [weight] : []), ...(hasBias ? [bias] : []), ...loops.sizes, count, eps],
+    body: [body],
+  })
+})
 
 /** Gradients of batch normalization in training. Params: gradInput, gradWeight, gradBias, grad, input, mean, invstd, weight?, images, channels, plane, imageStride, count. */
-export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean): CompiledKernel => {
+export const batchNormBackwardKernel = kernelCache((dtype: DType, lanesOverChannels: boolean, hasWeight: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [gi, gw, gb] = [buffer('gradInput', 'write'), buffer('gradWeight', 'write'), buffer('gradBias', 'write')]
   const [g, x, mean, invstd, weight] = [buffer('grad'), buffer('input'), buffer('mean'), buffer('invstd'), buffer('weight')]
@@ -130,7 +119,7 @@ export const batchNormBackwardKernel: KernelCache = kernelCache((dtype: DType, l
 })
 
 /** Normalizes rows. Params: out, mean, rstd, input, weight?, bias?, rows, width, count, eps. */
-export const layerNormKernel: KernelCache = kernelCache((dtype: DType, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
+export const layerNormKernel = kernelCache((dtype: DType, hasWeight: boolean, hasBias: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [out, mean, rstd, x, weight, bias] = [
     buffer('out', 'write'),
@@ -170,7 +159,7 @@ export const layerNormKernel: KernelCache = kernelCache((dtype: DType, hasWeight
 })
 
 /** Gradients of layer normalization. Params: gradInput, gradWeight, gradBias, grad, input, mean, rstd, weight?, rows, width, count. */
-export const layerNormBackwardKernel: KernelCache = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
+export const layerNormBackwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
   const buffer = (name: string, access: BufferParam['access'] = 'read'): BufferParam => bufferParam(name, dtype, access)
   const [gi, gw, gb] = [buffer('gradInput', 'write'), buffer('gradWeight', 'write'), buffer('gradBias', 'write')]
   const [g, x, mean, rstd, weight] = [buffer('grad'), buffer('input'), buffer('mean'), buffer('rstd'), buffer('weight')]

@@ -1,37 +1,49 @@
 // Pooling over images: maximum (with positions), mean, and adaptive mean.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, Tensor } from '../../tensor/index.ts'
+import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { launch } from '../eager/launch.ts'
 import { cat } from '../join.ts'
 import { mean } from '../reduction/mean.ts'
-import { contiguous, gather, narrow, reshape } from '../view/index.ts'
-import { pair, windowCount } from './convShapes.ts'
-import type { Pair } from './convShapes.ts'
-import { launch } from '../eager/launch.ts'
+import { pairOf, sizeAt } from '../shapes.ts'
+import { gather } from '../view/indexing.ts'
+import { contiguous, reshape } from '../view/reshape.ts'
+import { narrow } from '../view/slicing.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
 import type { PoolGeometry } from './poolKernels.ts'
+import { isPair, windowCount, windowPair } from './windows.ts'
+import type { Pair } from './windows.ts'
 
 const MAX = 'torch.nn.functional.max_pool2d'
 const AVG = 'torch.nn.functional.avg_pool2d'
 
-function geometry(op: string, input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean): PoolGeometry {
+function geometryOf(
+  op: string,
+  input: Tensor,
+  kernelSize: unknown,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
+  ceilMode: boolean,
+): PoolGeometry {
   if (input.ndim !== 4 && input.ndim !== 3) {
     throw new ShapeError(
       `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.shape)}.`,
     )
   }
-  const [kernelH, kernelW] = pair(op, 'kernel_size', kernelSize, 1)
-  const [strideH, strideW] = stride === null || (Array.isArray(stride) && stride.length === 0) ? [kernelH, kernelW] : pair(op, 'stride', stride, 1)
-  const [padH, padW] = pair(op, 'padding', padding, 0)
-  const [dilationH, dilationW] = pair(op, 'dilation', dilation, 1)
+  const [kernelH, kernelW] = windowPair(op, 'kernel_size', kernelSize, 1)
+  const isDefault = stride === null || (Array.isArray(stride) && stride.length === 0)
+  const [strideH, strideW] = isDefault ? [kernelH, kernelW] : windowPair(op, 'stride', stride, 1)
+  const [padH, padW] = windowPair(op, 'padding', padding, 0)
+  const [dilationH, dilationW] = windowPair(op, 'dilation', dilation, 1)
   if (padH > kernelH / 2 || padW > kernelW / 2) {
     throw new ArgumentError(
       `${op}: padding must be at most half the kernel size, got padding [${padH}, ${padW}] and kernel [${kernelH}, ${kernelW}].`,
     )
   }
-  const [height, width] = input.shape.slice(-2) as [number, number]
+  const [height, width] = planeOf(input)
   const outHeight = windowCount(height, kernelH, strideH, padH, dilationH, ceilMode)
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
   if (outHeight < 1 || outWidth < 1) {
@@ -42,62 +54,83 @@ function geometry(op: string, input: Tensor, kernelSize: Pair, stride: Pair | nu
   return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }
 }
 
-const planesOf = (input: Tensor): number => input.shape.slice(0, -2).reduce((a, b) => a * b, 1)
+const planeOf = (t: Tensor): readonly [number, number] => pairOf(t.shape.slice(-2))
+const planesOf = (t: Tensor): number => numelOf(t.shape.slice(0, -2))
 const outShape = (input: Tensor, g: PoolGeometry): readonly number[] => [...input.shape.slice(0, -2), g.outHeight, g.outWidth]
 
-type MaxArgs = [input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean]
-
-function maxMeta(...args: MaxArgs): readonly TensorSpec[] {
-  const shape = outShape(args[0], geometry(MAX, ...args))
+function maxSpec(
+  input: Tensor,
+  kernelSize: unknown,
+  stride: unknown,
+  padding: unknown,
+  dilation: unknown,
+  ceilMode: boolean,
+): readonly [TensorSpec, TensorSpec] {
+  const shape = outShape(input, geometryOf(MAX, input, kernelSize, stride, padding, dilation, ceilMode))
   return [
-    { shape, dtype: args[0].dtype },
+    { shape, dtype: input.dtype },
     { shape, dtype: 'int32' },
   ]
 }
 
-/** Gradient of max pooling: each output's gradient goes to the position of its maximum. Internal. */
+/**
+ * The gradient of max pooling: each gradient goes to the position of its maximum. Internal; PyTorch's `aten.max_pool2d_with_indices_backward`.
+ *
+ * Shapes: `grad` and `indices` [.., OH, OW] give [.., height, width].
+ *
+ * @throws ArgumentError if a size is not an integer.
+ * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).int(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
+ */
 export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (grad: Tensor, _indices: Tensor, height: number, width: number): TensorSpec => ({
-    shape: [...grad.shape.slice(0, -2), height, width],
-    dtype: grad.dtype,
-  }),
-  kernel: (grad: Tensor, indices: Tensor, height: number, width: number): Tensor => {
+  meta: (grad, _indices, height, width) => ({ shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }),
+  kernel: (grad, indices, height, width) => {
     const out = Tensor.empty([...grad.shape.slice(0, -2), height, width], grad.dtype)
     const planes = planesOf(grad)
     const outPlane = planes === 0 ? 0 : grad.numel / planes
     launch(maxPoolBackwardKernel(grad.dtype), [out, contiguous(grad), contiguous(indices)], [out.numel, planes, height * width, outPlane])
     return out
   },
-  derivative: ([g], { args }) => {
-    const [grad, indices] = args as [Tensor, Tensor]
+  derivative: ([g], { args: [grad, indices] }) => {
     const lead = grad.shape.slice(0, -2)
-    const plane = (g as Tensor).shape.slice(-2).reduce((a, b) => a * b, 1)
-    const outPlane = grad.shape.slice(-2).reduce((a, b) => a * b, 1)
-    return [reshape(gather(reshape(g as Tensor, [...lead, plane]), -1, reshape(indices, [...lead, outPlane])), grad.shape), null, null, null]
+    const flat = reshape(g, [...lead, numelOf(planeOf(g))])
+    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(planeOf(grad))])), grad.shape), null, null, null]
   },
 })
 
-/** Maximum over windows, and its flat position in each plane. Internal: `maxPool2d` is the public form. */
-export const maxPool2dWithIndices: OpFunction<(...args: MaxArgs) => readonly [Tensor, Tensor]> = defineOp({
+/**
+ * The maximum over windows and its flat position in each plane: [values, indices]; `maxPool2d` is the public form. Internal; PyTorch's
+ * `aten.max_pool2d_with_indices`.
+ *
+ * Shapes: [.., H, W] gives twice [.., OH, OW]. The indices are int32.
+ *
+ * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
+ * @throws ArgumentError if a window size is out of range.
+ * @example torch.ops.tensorfx.maxPool2dWithIndices(torch.tensor([[[1, 7], [3, 2]]]), 2, null, 0, 1, false).map((t) => t.toArray()) // [[[[7]]], [[[1]]]]
+ */
+export const maxPool2dWithIndices: OpFunction<
+  (input: Tensor, kernelSize: Pair, stride: Pair | null, padding: Pair, dilation: Pair, ceilMode: boolean) => readonly [Tensor, Tensor]
+> = defineOp({
   schema: 'max_pool2d_with_indices(Tensor self, any kernel_size, any? stride, any padding, any dilation, bool ceil_mode) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: maxMeta,
-  kernel: (...args: MaxArgs): readonly Tensor[] => {
-    const [input] = args
-    const g = geometry(MAX, ...args)
+  meta: maxSpec,
+  kernel: (input, ...window): readonly [Tensor, Tensor] => {
+    const g = geometryOf(MAX, input, ...window)
     const shape = outShape(input, g)
     const out = Tensor.empty(shape, input.dtype)
     const indices = Tensor.empty(shape, 'int32')
     launch(maxPoolKernel(input.dtype, ...geometryKey(g)), [out, indices, contiguous(input)], [planesOf(input)])
     return [out, indices]
   },
-  derivative: ([g], { args, outputs }) => {
-    const [input] = args as [Tensor]
-    const [height, width] = input.shape.slice(-2) as [number, number]
-    return [g === null || g === undefined ? null : maxPool2dBackward(g, outputs[1] as Tensor, height, width), null, null, null, null, null]
-  },
+  derivative: ([g], { args: [input], outputs: [, indices] }) => [
+    g === null ? null : maxPool2dBackward(g, indices, ...planeOf(input)),
+    null,
+    null,
+    null,
+    null,
+    null,
+  ],
 })
 
 /** Options of maxPool2d. */
@@ -132,52 +165,50 @@ type MaxPool = {
   (input: Tensor, kernelSize: Pair, options?: MaxPoolOptions): Tensor
 }
 
+/** A window argument as the schema leaves it, unchecked. Throws ArgumentError unless it is a number or a list of numbers. */
+function checkedPair(op: string, name: string, value: unknown): Pair {
+  if (isPair(value)) return value
+  throw new ArgumentError(`${op}: ${name} must be an integer, or two of them [height, width], got ${JSON.stringify(value)}.`)
+}
+
+const checkedStride = (op: string, stride: unknown): Pair | null => (stride === null ? null : checkedPair(op, 'stride', stride))
+
 /**
- * Maximum over windows of [.., H, W]; `stride` is the kernel size by default. With `returnIndices` also the flat position of each maximum in its plane (int32).
+ * The maximum over windows; with `returnIndices` also the flat position of each maximum in its plane (int32). `stride` is the kernel size by default.
  * PyTorch's `F.max_pool2d`.
+ *
+ * Shapes: [.., H, W] gives [.., OH, OW].
+ *
+ * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
+ * @throws ArgumentError if a window size is out of range.
+ * @example F.maxPool2d(torch.tensor([[[1, 7], [3, 2]]]), 2).toArray() // [[[7]]]
  */
 export const maxPool2d: OpFunction<MaxPool> = defineOp({
   schema:
     'max_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, any dilation=1, bool ceil_mode=False, bool return_indices=False) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (
-    input: Tensor,
-    kernelSize: Pair,
-    stride: Pair | null,
-    padding: Pair,
-    dilation: Pair,
-    ceilMode: boolean,
-    returnIndices: boolean,
-  ): TensorSpec | readonly TensorSpec[] => {
-    const specs = maxMeta(input, kernelSize, stride, padding, dilation, ceilMode)
-    return returnIndices ? specs : (specs[0] as TensorSpec)
+  meta: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
+    const [values, indices] = maxSpec(input, kernelSize, stride, padding, dilation, ceilMode)
+    return returnIndices ? [values, indices] : values
   },
-  decompose: (
-    input: Tensor,
-    kernelSize: Pair,
-    stride: Pair | null,
-    padding: Pair,
-    dilation: Pair,
-    ceilMode: boolean,
-    returnIndices: boolean,
-  ): Tensor | readonly Tensor[] => {
-    const both = maxPool2dWithIndices(input, kernelSize, stride, padding, dilation, ceilMode)
+  decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
+    const both = maxPool2dWithIndices(
+      input,
+      checkedPair(MAX, 'kernel_size', kernelSize),
+      checkedStride(MAX, stride),
+      checkedPair(MAX, 'padding', padding),
+      checkedPair(MAX, 'dilation', dilation),
+      ceilMode,
+    )
     return returnIndices ? both : both[0]
   },
 })
 
-type AvgArgs = [
-  input: Tensor,
-  kernelSize: Pair,
-  stride: Pair | null,
-  padding: Pair,
-  ceilMode: boolean,
-  countIncludePad: boolean,
-  divisorOverride: number | null,
-]
-const avgGeometry = (...[input, kernelSize, stride, padding, ceilMode]: AvgArgs): PoolGeometry =>
-  geometry(AVG, input, kernelSize, stride, padding, 1, ceilMode)
+function avgGeometry(input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, ceilMode: boolean): PoolGeometry {
+  return geometryOf(AVG, input, kernelSize, stride, padding, 1, ceilMode)
+}
 
+/** The divisor that the user gave, or 0 if it depends on the window. */
 function fixedDivisor(divisorOverride: number | null): number {
   if (divisorOverride === null) return 0
   if (!Number.isInteger(divisorOverride) || divisorOverride < 1)
@@ -185,24 +216,56 @@ function fixedDivisor(divisorOverride: number | null): number {
   return divisorOverride
 }
 
-/** Gradient of mean pooling; the other arguments are those of the forward call. Internal. */
-export const avgPool2dBackward: OpFunction<(grad: Tensor, ...args: AvgArgs) => Tensor> = defineOp({
+/**
+ * The gradient of mean pooling; the arguments after `grad` are those of the forward call. Internal; PyTorch's `aten.avg_pool2d_backward`.
+ *
+ * Shape: that of `input`.
+ *
+ * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
+ * @throws ArgumentError if a window size is out of range.
+ * @example torch.ops.tensorfx.avgPool2dBackward(torch.tensor([[[4]]]), torch.zeros([1, 2, 2]), 2, null, 0, false, true, null).toArray() // [[[1, 1], [1, 1]]]
+ */
+export const avgPool2dBackward: OpFunction<
+  (
+    grad: Tensor,
+    input: Tensor,
+    kernelSize: Pair,
+    stride: Pair | null,
+    padding: Pair,
+    ceilMode: boolean,
+    countIncludePad: boolean,
+    divisorOverride: number | null,
+  ) => Tensor
+> = defineOp({
   schema:
     'avg_pool2d_backward(Tensor grad, Tensor self, any kernel_size, any? stride, any padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (_g: Tensor, input: Tensor): TensorSpec => ({ shape: input.shape, dtype: input.dtype }),
-  kernel: (grad: Tensor, ...args: AvgArgs): Tensor => {
-    const [input, , , , , countIncludePad, divisorOverride] = args
+  meta: (_grad, input) => ({ shape: input.shape, dtype: input.dtype }),
+  kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const out = Tensor.empty(input.shape, input.dtype)
-    const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(avgGeometry(...args)))
+    const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
+    const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
     launch(kernel, [out, contiguous(grad)], [out.numel, planesOf(input)])
     return out
   },
-  derivative: ([g], { args }) => {
-    const [, , ...rest] = args as unknown as [Tensor, ...AvgArgs]
-    const [kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] = rest
-    return [avgPool2d(g as Tensor, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride), null, null, null, null, null, null, null]
-  },
+  derivative: ([g], { args: [, , kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] }) => [
+    avgPool2d(
+      g,
+      checkedPair(AVG, 'kernel_size', kernelSize),
+      checkedStride(AVG, stride),
+      checkedPair(AVG, 'padding', padding),
+      ceilMode,
+      countIncludePad,
+      divisorOverride,
+    ),
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ],
 })
 
 /** Options of avgPool2d. */
@@ -229,55 +292,90 @@ type AvgPool = {
   (input: Tensor, kernelSize: Pair, options: AvgPoolOptions): Tensor
 }
 
-/** Mean over windows of [.., H, W]; `stride` is the kernel size by default. PyTorch's `F.avg_pool2d`. */
+/**
+ * The mean over windows; `stride` is the kernel size by default. PyTorch's `F.avg_pool2d`.
+ *
+ * Shapes: [.., H, W] gives [.., OH, OW].
+ *
+ * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
+ * @throws ArgumentError if a window size or `divisorOverride` is out of range.
+ * @example F.avgPool2d(torch.tensor([[[1, 7], [3, 1]]]), 2).toArray() // [[[3]]]
+ */
 export const avgPool2d: OpFunction<AvgPool> = defineOp({
   schema:
     'avg_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (...args: AvgArgs): TensorSpec => ({ shape: outShape(args[0], avgGeometry(...args)), dtype: args[0].dtype }),
-  kernel: (...args: AvgArgs): Tensor => {
-    const [input, , , , , countIncludePad, divisorOverride] = args
-    const g = avgGeometry(...args)
+  meta: (input, kernelSize, stride, padding, ceilMode) => ({
+    shape: outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)),
+    dtype: input.dtype,
+  }),
+  kernel: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
+    const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
     const out = Tensor.empty(outShape(input, g), input.dtype)
-    launch(avgPoolKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g)), [out, contiguous(input)], [planesOf(input)])
+    const kernel = avgPoolKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
+    launch(kernel, [out, contiguous(input)], [planesOf(input)])
     return out
   },
-  derivative: ([g], { args }) => [avgPool2dBackward(g as Tensor, ...(args as unknown as AvgArgs)), null, null, null, null, null, null],
+  derivative: ([g], { args: [input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] }) => [
+    avgPool2dBackward(
+      g,
+      input,
+      checkedPair(AVG, 'kernel_size', kernelSize),
+      checkedStride(AVG, stride),
+      checkedPair(AVG, 'padding', padding),
+      ceilMode,
+      countIncludePad,
+      divisorOverride,
+    ),
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ],
 })
 
-function adaptiveSize(input: Tensor, outputSize: Pair | readonly (number | null)[]): readonly [number, number] {
-  const list = typeof outputSize === 'number' ? [outputSize, outputSize] : outputSize
-  const [height, width] = input.shape.slice(-2) as [number, number]
-  const [h, w] = [list[0] ?? height, list.length === 1 ? (list[0] ?? width) : (list[1] ?? width)]
-  if (input.ndim < 3 || !Number.isInteger(h) || !Number.isInteger(w) || h < 1 || w < 1) {
-    throw new ArgumentError(
-      `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.shape)} and ${JSON.stringify(outputSize)}.`,
-    )
+/** [height, width] of the output. null keeps a size of the input. */
+function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, number] {
+  const list: readonly unknown[] = Array.isArray(outputSize) ? outputSize : [outputSize]
+  const positive = (size: unknown, own: number): number => (size === null ? own : typeof size === 'number' && Number.isInteger(size) ? size : 0)
+  if (input.ndim >= 3 && list.length >= 1 && list.length <= 2) {
+    const [height, width] = planeOf(input)
+    const [h, w] = [positive(list[0], height), positive(list.at(-1), width)]
+    if (h > 0 && w > 0) return [h, w]
   }
-  return [h, w]
+  throw new ArgumentError(
+    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.shape)} and ${JSON.stringify(outputSize)}.`,
+  )
 }
 
-/** Mean over `count` nearly equal stretches of dimension `dim`. */
+/** The mean over `count` nearly equal stretches of dimension `dim`. */
 function stretches(input: Tensor, dim: number, count: number): Tensor {
-  const size = input.shape.at(dim) as number
+  const size = sizeAt(input.shape, dim)
   const parts = Array.from({ length: count }, (_, i) => {
     const start = Math.floor((i * size) / count)
     return mean(narrow(input, dim, start, Math.ceil(((i + 1) * size) / count) - start), [dim], true)
   })
-  return parts.length === 1 ? (parts[0] as Tensor) : cat(parts, dim)
+  const [only] = parts
+  return only !== undefined && count === 1 ? only : cat(parts, dim)
 }
 
-/** Mean over windows chosen so that the output has `outputSize`. PyTorch's `F.adaptive_avg_pool2d`. */
+/**
+ * The mean over windows chosen so that the output has `outputSize`; null keeps a size. PyTorch's `F.adaptive_avg_pool2d`.
+ *
+ * Shapes: [.., H, W] gives [.., h, w].
+ *
+ * @throws ArgumentError for fewer than 3 dimensions, or if an output size is not positive.
+ * @example F.adaptiveAvgPool2d(torch.tensor([[[1, 2, 3], [4, 5, 6]]]), [1, 3]).toArray() // [[[2.5, 3.5, 4.5]]]
+ */
 export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (input: Tensor, outputSize: Pair): TensorSpec => ({
-    shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)],
-    dtype: input.dtype,
-  }),
-  decompose: (input: Tensor, outputSize: Pair): Tensor => {
+  meta: (input, outputSize) => ({ shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
+  decompose: (input, outputSize) => {
     const [h, w] = adaptiveSize(input, outputSize)
-    const [height, width] = input.shape.slice(-2) as [number, number]
+    const [height, width] = planeOf(input)
     if (h === 1 && w === 1) return mean(input, [-2, -1], true)
     if (h === height && w === width) return input
     if (height % h === 0 && width % w === 0) return avgPool2d(input, [height / h, width / w])

@@ -1,6 +1,7 @@
-// Kernels of pooling. The image and window sizes are constants of the kernel (masks vanish where no window leaves the image); the number of planes is not.
+// Kernels of pooling. The image and window sizes are built in (no masks are needed if no window leaves the image); the number of planes is a parameter.
 import {
   assign,
+  at,
   bufferParam,
   call,
   cast,
@@ -18,7 +19,6 @@ import {
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
-import type { KernelCache } from '../eager/launch.ts'
 
 /** Sizes of a pooling window over planes of height x width. */
 export interface PoolGeometry {
@@ -36,32 +36,34 @@ export interface PoolGeometry {
   readonly dilationW: number
 }
 
-const GEOMETRY = [
-  'height',
-  'width',
-  'outHeight',
-  'outWidth',
-  'kernelH',
-  'kernelW',
-  'strideH',
-  'strideW',
-  'padH',
-  'padW',
-  'dilationH',
-  'dilationW',
-] as const
-
 /** The sizes as a list: part of a kernel's cache key. */
-export const geometryKey = (g: PoolGeometry): readonly number[] => GEOMETRY.map((name) => g[name])
+export const geometryKey = (g: PoolGeometry): GeometryKey => [
+  g.height,
+  g.width,
+  g.outHeight,
+  g.outWidth,
+  g.kernelH,
+  g.kernelW,
+  g.strideH,
+  g.strideW,
+  g.padH,
+  g.padW,
+  g.dilationH,
+  g.dilationW,
+]
 
-const geometryOf = (key: readonly number[]): PoolGeometry => Object.fromEntries(GEOMETRY.map((name, i) => [name, key[i]])) as unknown as PoolGeometry
+type GeometryKey = readonly [number, number, number, number, number, number, number, number, number, number, number, number]
+
+const geometryOf = (...key: GeometryKey): PoolGeometry => {
+  const [height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW] = key
+  return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }
+}
 
 const int = (value: number): Expr => constant('int32', value)
 const both = (a: Expr | null, b: Expr | null): Expr | null => (a === null ? b : b === null ? a : call('and', a, b))
 
-/** Whether position loop * stride + shift lies in 0..size-1; null when it always does. */
-function inside(loop: LoopVar, stride: number, shift: number, size: number): Expr | null {
-  const count = loop.extent as number
+/** Whether position loop * stride + shift lies in 0..size-1, where the loop runs to `count`; null if it always does. */
+function inside(loop: LoopVar, count: number, stride: number, shift: number, size: number): Expr | null {
   const position = call('add', call('mul', iota(loop), int(stride)), int(shift))
   const low = shift < 0 ? call('ge', position, int(0)) : null
   const high = (count - 1) * stride + shift >= size ? call('lt', position, int(size)) : null
@@ -91,38 +93,25 @@ function windowOf(g: PoolGeometry, plane: LoopVar): Window {
       const row = call('mul', call('add', call('mul', iota(oh), int(g.strideH)), int(shiftH)), int(g.width))
       return {
         index: {
+          ...at([plane, g.height * g.width], [oh, g.strideH * g.width], [ow, g.strideW]),
           base,
-          terms: [
-            { loop: plane, stride: g.height * g.width },
-            { loop: oh, stride: g.strideH * g.width },
-            { loop: ow, stride: g.strideW },
-          ],
-          dynamic: [],
         },
         position: call('add', row, call('add', call('mul', iota(ow), int(g.strideW)), int(shiftW))),
-        mask: both(inside(oh, g.strideH, shiftH, g.height), inside(ow, g.strideW, shiftW, g.width)),
+        mask: both(inside(oh, g.outHeight, g.strideH, shiftH, g.height), inside(ow, g.outWidth, g.strideW, shiftW, g.width)),
       }
     },
-    out: {
-      base: 0,
-      terms: [
-        { loop: plane, stride: g.outHeight * g.outWidth },
-        { loop: oh, stride: g.outWidth },
-        { loop: ow, stride: 1 },
-      ],
-      dynamic: [],
-    },
+    out: at([plane, g.outHeight * g.outWidth], [oh, g.outWidth], [ow, 1]),
   }
 }
 
 const taps = (g: PoolGeometry): readonly (readonly [number, number])[] =>
-  Array.from({ length: g.kernelH * g.kernelW }, (_, i) => [Math.floor(i / g.kernelW), i % g.kernelW] as const)
+  Array.from({ length: g.kernelH * g.kernelW }, (_, i) => [Math.floor(i / g.kernelW), i % g.kernelW])
 
 const overPlanes = (w: Window, body: readonly Stmt[]): Stmt => forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'simd', body)])])
 
 /** Maximum and its flat position in the plane: params out, indices, input, planes. */
-export const maxPoolKernel: KernelCache = kernelCache((dtype: DType, ...key: number[]): CompiledKernel => {
-  const g = geometryOf(key)
+export const maxPoolKernel = kernelCache((dtype: DType, ...key: GeometryKey): CompiledKernel => {
+  const g = geometryOf(...key)
   const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int32', 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
   const w = windowOf(g, loopVar('plane', planes))
@@ -135,7 +124,7 @@ export const maxPoolKernel: KernelCache = kernelCache((dtype: DType, ...key: num
     const value = local(`value${i}`, dtype)
     const better = local(`better${i}`, 'bool')
     body.push(declare(value, load(input, index, mask)))
-    // NaN wins, the first of equals wins, and a window of nothing but -Infinity still has a position.
+    // NaN wins, the first of equals wins, and a window that holds only -Infinity still has a position.
     const wins = call('or', call('or', call('gt', read(value), read(best)), call('ne', read(value), read(value))), call('lt', read(where), int(0)))
     body.push(declare(better, mask === null ? wins : call('and', mask, wins)))
     body.push(assign(best, call('where', read(better), read(value), read(best))))
@@ -146,50 +135,43 @@ export const maxPoolKernel: KernelCache = kernelCache((dtype: DType, ...key: num
 })
 
 /** Scatters gradients to the positions of the maxima: params gradInput, grad, indices, total, planes, inPlane, outPlane. */
-export const maxPoolBackwardKernel: KernelCache = kernelCache((dtype: DType): CompiledKernel => {
+export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel => {
   const [gi, grad, indices] = [bufferParam('gradInput', dtype, 'readwrite'), bufferParam('grad', dtype), bufferParam('indices', 'int32')]
   const [total, planes, inPlane, outPlane] = [sizeParam('total'), sizeParam('planes'), sizeParam('inPlane'), sizeParam('outPlane')]
   const [z, p, i] = [loopVar('z', total), loopVar('p', planes), loopVar('i', outPlane)]
-  const from: Index = {
-    base: 0,
-    terms: [
-      { loop: p, stride: outPlane },
-      { loop: i, stride: 1 },
-    ],
-    dynamic: [],
-  }
-  const into: Index = { base: 0, terms: [{ loop: p, stride: inPlane }], dynamic: [{ value: load(indices, from), stride: 1 }] }
+  const from = at([p, outPlane], [i, 1])
+  const into: Index = { ...at([p, inPlane]), dynamic: [{ value: load(indices, from), stride: 1 }] }
   return compileKernel({
     name: 'max_pool2d_backward',
     params: [gi, grad, indices, total, planes, inPlane, outPlane],
     body: [
-      forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
+      forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]),
       forLoop(p, 'serial', [forLoop(i, 'serial', [store(gi, into, load(grad, from), 'add')])]),
     ],
   })
 })
 
-/** 1 / the number of elements that a window's mean divides by. */
+/** The number of elements that a window's mean divides by. */
 function divisor(g: PoolGeometry, w: Window, countIncludePad: boolean, fixed: number, dtype: DType): Expr {
   if (fixed > 0) return constant(dtype, fixed)
-  const extent = (loop: LoopVar, stride: number, pad: number, kernel: number, size: number): Expr | number => {
-    const last = ((loop.extent as number) - 1) * stride - pad
-    // Windows never leave the image (padded or not): the size is the kernel's.
+  const extent = (loop: LoopVar, windows: number, stride: number, pad: number, kernel: number, size: number): Expr | number => {
+    const last = (windows - 1) * stride - pad
+    // If no window leaves the image (padded or not), the size is the kernel's.
     if (countIncludePad ? last + kernel <= size + pad : pad === 0 && last + kernel <= size) return kernel
     const start = call('add', call('mul', iota(loop), int(stride)), int(-pad))
     const end = call('min', call('add', start, int(kernel)), int(countIncludePad ? size + pad : size))
     return call('sub', end, countIncludePad ? start : call('max', start, int(0)))
   }
-  const h = extent(w.oh, g.strideH, g.padH, g.kernelH, g.height)
-  const v = extent(w.ow, g.strideW, g.padW, g.kernelW, g.width)
+  const h = extent(w.oh, g.outHeight, g.strideH, g.padH, g.kernelH, g.height)
+  const v = extent(w.ow, g.outWidth, g.strideW, g.padW, g.kernelW, g.width)
   if (typeof h === 'number' && typeof v === 'number') return constant(dtype, h * v)
   const expr = (x: Expr | number): Expr => (typeof x === 'number' ? int(x) : x)
   return cast(call('mul', expr(h), expr(v)), dtype)
 }
 
 /** Mean over windows: params out, input, planes. */
-export const avgPoolKernel: KernelCache = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
-  const g = geometryOf(key)
+export const avgPoolKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: GeometryKey): CompiledKernel => {
+  const g = geometryOf(...key)
   const [out, input] = [bufferParam('out', dtype, 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
   const w = windowOf(g, loopVar('plane', planes))
@@ -207,36 +189,30 @@ export const avgPoolKernel: KernelCache = kernelCache((dtype: DType, countInclud
 })
 
 /** Spreads each gradient over its window: params gradInput, grad, total, planes. */
-export const avgPoolBackwardKernel: KernelCache = kernelCache(
-  (dtype: DType, countIncludePad: boolean, fixed: number, ...key: number[]): CompiledKernel => {
-    const g = geometryOf(key)
-    const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
-    const grad = bufferParam('grad', dtype)
-    const [total, planes] = [sizeParam('total'), sizeParam('planes')]
-    const z = loopVar('z', total)
-    const w = windowOf(g, loopVar('plane', planes))
-    const share = local('share', dtype)
-    const body: Stmt[] = [declare(share, call('div', load(grad, w.out), divisor(g, w, countIncludePad, fixed, dtype)))]
-    for (const [kh, kw] of taps(g)) {
-      const { index, position, mask } = w.tap(kh, kw)
-      if (mask === null) body.push(store(gi, index, read(share), 'add'))
-      else {
-        // Outside taps add 0 to the plane's first element.
-        const target: Index = {
-          base: 0,
-          terms: [{ loop: w.plane, stride: g.height * g.width }],
-          dynamic: [{ value: call('where', mask, position, int(0)), stride: 1 }],
-        }
-        body.push(store(gi, target, call('where', mask, read(share), constant(dtype, 0)), 'add'))
-      }
+export const avgPoolBackwardKernel = kernelCache((dtype: DType, countIncludePad: boolean, fixed: number, ...key: GeometryKey): CompiledKernel => {
+  const g = geometryOf(...key)
+  const gi: BufferParam = bufferParam('gradInput', dtype, 'readwrite')
+  const grad = bufferParam('grad', dtype)
+  const [total, planes] = [sizeParam('total'), sizeParam('planes')]
+  const z = loopVar('z', total)
+  const w = windowOf(g, loopVar('plane', planes))
+  const share = local('share', dtype)
+  const body: Stmt[] = [declare(share, call('div', load(grad, w.out), divisor(g, w, countIncludePad, fixed, dtype)))]
+  for (const [kh, kw] of taps(g)) {
+    const { index, position, mask } = w.tap(kh, kw)
+    if (mask === null) body.push(store(gi, index, read(share), 'add'))
+    else {
+      // Taps outside the image add 0 to the plane's first element.
+      const target: Index = { ...at([w.plane, g.height * g.width]), dynamic: [{ value: call('where', mask, position, int(0)), stride: 1 }] }
+      body.push(store(gi, target, call('where', mask, read(share), constant(dtype, 0)), 'add'))
     }
-    return compileKernel({
-      name: 'avg_pool2d_backward',
-      params: [gi, grad, total, planes],
-      body: [
-        forLoop(z, 'simd', [store(gi, { base: 0, terms: [{ loop: z, stride: 1 }], dynamic: [] }, constant(dtype, 0))]),
-        forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
-      ],
-    })
-  },
-)
+  }
+  return compileKernel({
+    name: 'avg_pool2d_backward',
+    params: [gi, grad, total, planes],
+    body: [
+      forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]),
+      forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
+    ],
+  })
+})

@@ -1,69 +1,170 @@
-// Comparisons and logic; they return bool tensors and have no derivative.
+// Comparisons and logic. They return bool tensors and have no derivative.
 import { call } from '../../kernels/index.ts'
-import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 
-type Compare = OpFunction<(self: Tensor, other: Tensor | number) => Tensor>
+/**
+ * `self == other`, elementwise. PyTorch's `torch.eq`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.eq(torch.tensor([1, 2, 3]), 2).toArray() // [false, true, false]
+ */
+export const eq: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'eq.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('eq', a, b) },
+})
 
-const comparison = (name: ScalarOp): Compare =>
-  defineOp({
-    schema: `${name}.Tensor(Tensor self, Tensor other) -> Tensor`,
-    method: true,
-    pointwise: { promotion: 'compare', compute: (a: Expr, b: Expr) => call(name, a, b) },
-  })
+/**
+ * `self != other`, elementwise. PyTorch's `torch.ne`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.ne(torch.tensor([1, 2, 3]), 2).toArray() // [true, false, true]
+ */
+export const ne: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'ne.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('ne', a, b) },
+})
 
-/** self == other, elementwise. PyTorch's `torch.eq`. */
-export const eq: Compare = comparison('eq')
-/** self != other. PyTorch's `torch.ne`. */
-export const ne: Compare = comparison('ne')
-/** self < other. PyTorch's `torch.lt`. */
-export const lt: Compare = comparison('lt')
-/** self <= other. PyTorch's `torch.le`. */
-export const le: Compare = comparison('le')
-/** self > other. PyTorch's `torch.gt`. */
-export const gt: Compare = comparison('gt')
-/** self >= other. PyTorch's `torch.ge`. */
-export const ge: Compare = comparison('ge')
+/**
+ * `self < other`, elementwise. PyTorch's `torch.lt`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.lt(torch.tensor([1, 2, 3]), 2).toArray() // [true, false, false]
+ */
+export const lt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'lt.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('lt', a, b) },
+})
 
-const logic = (name: string, op: ScalarOp): Compare =>
-  defineOp({
-    schema: `${name}(Tensor self, Tensor other) -> Tensor`,
-    method: true,
-    pointwise: { promotion: 'logical', compute: (a: Expr, b: Expr) => call(op, a, b) },
-  })
+/**
+ * `self <= other`, elementwise. PyTorch's `torch.le`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.le(torch.tensor([1, 2, 3]), 2).toArray() // [true, true, false]
+ */
+export const le: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'le.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('le', a, b) },
+})
 
-/** Both are not zero. PyTorch's `torch.logical_and`. */
-export const logicalAnd: Compare = logic('logical_and', 'and')
-/** One is not zero. PyTorch's `torch.logical_or`. */
-export const logicalOr: Compare = logic('logical_or', 'or')
+/**
+ * `self > other`, elementwise. PyTorch's `torch.gt`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.gt(torch.tensor([1, 2, 3]), 2).toArray() // [false, false, true]
+ */
+export const gt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'gt.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('gt', a, b) },
+})
 
-/** Is zero. PyTorch's `torch.logical_not`. */
+/**
+ * `self >= other`, elementwise. PyTorch's `torch.ge`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.ge(torch.tensor([1, 2, 3]), 2).toArray() // [false, true, true]
+ */
+export const ge: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'ge.Tensor(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'compare', compute: (a, b) => call('ge', a, b) },
+})
+
+/**
+ * Whether both values are non-zero, elementwise. PyTorch's `torch.logical_and`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.logicalAnd(torch.tensor([1, 2, 0]), torch.tensor([3, 0, 0])).toArray() // [true, false, false]
+ */
+export const logicalAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'logical_and(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'logical', compute: (a, b) => call('and', a, b) },
+})
+
+/**
+ * Whether either value is non-zero, elementwise. PyTorch's `torch.logical_or`.
+ *
+ * Shapes: `self` and `other` broadcast; the result is bool and has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.logicalOr(torch.tensor([1, 2, 0]), torch.tensor([3, 0, 0])).toArray() // [true, true, false]
+ */
+export const logicalOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'logical_or(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'logical', compute: (a, b) => call('or', a, b) },
+})
+
+/**
+ * Whether a value is zero, elementwise. PyTorch's `torch.logical_not`.
+ *
+ * Shape: that of `self`; the result is bool.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.logicalNot(torch.tensor([0, 3])).toArray() // [true, false]
+ */
 export const logicalNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'logical_not(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'logical', compute: (a: Expr) => call('not', a) },
+  pointwise: { promotion: 'logical', compute: (a) => call('not', a) },
 })
 
-/** Is NaN. PyTorch's `torch.isnan`. */
+/**
+ * Whether a value is NaN, elementwise. PyTorch's `torch.isnan`.
+ *
+ * Shape: that of `self`; the result is bool.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.isnan(torch.tensor([0, NaN])).toArray() // [false, true]
+ */
 export const isnan: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'isnan(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'compare', compute: (a: Expr) => call('ne', a, a) },
+  pointwise: { promotion: 'compare', compute: (a) => call('ne', a, a) },
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link eq} */
     eq(other: Tensor | number): Tensor
+    /** {@link ne} */
     ne(other: Tensor | number): Tensor
+    /** {@link lt} */
     lt(other: Tensor | number): Tensor
+    /** {@link le} */
     le(other: Tensor | number): Tensor
+    /** {@link gt} */
     gt(other: Tensor | number): Tensor
+    /** {@link ge} */
     ge(other: Tensor | number): Tensor
+    /** {@link logicalAnd} */
     logicalAnd(other: Tensor | number): Tensor
+    /** {@link logicalOr} */
     logicalOr(other: Tensor | number): Tensor
+    /** {@link logicalNot} */
     logicalNot(): Tensor
+    /** {@link isnan} */
     isnan(): Tensor
   }
 }

@@ -2,80 +2,306 @@
 import { call } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { add, mul, neg, sub } from './arithmetic.ts'
 
-type Unary = OpFunction<(self: Tensor) => Tensor>
+/** The rule of a function of one floating value that the kernels have as an operation. */
+const unary = (op: ScalarOp): { readonly promotion: 'float'; readonly compute: (a: Expr) => Expr } => ({
+  promotion: 'float',
+  compute: (a) => call(op, a),
+})
 
-/** `slope` is the derivative at x, from x and the result. */
-const unary = (name: string, op: ScalarOp, slope: ((x: Tensor, out: Tensor) => Tensor | number) | null): Unary =>
-  defineOp({
-    schema: `${name}(Tensor self) -> Tensor`,
-    method: true,
-    pointwise: { promotion: 'float', compute: (a: Expr) => call(op, a) },
-    derivative: ([g], { args: [x], outputs: [out] }) => [slope === null ? mul(g as Tensor, 0) : mul(g as Tensor, slope(x as Tensor, out as Tensor))],
-  })
+/**
+ * e^x, elementwise. PyTorch's `torch.exp`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.exp(torch.tensor([0, 1])).toArray() // [1, 2.71828]
+ */
+export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'exp(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('exp'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, out)],
+})
 
-/** e^x. PyTorch's `torch.exp`. */
-export const exp: Unary = unary('exp', 'exp', (_, out) => out)
-/** e^x - 1, accurate near 0. PyTorch's `torch.expm1`. */
-export const expm1: Unary = unary('expm1', 'expm1', (_, out) => add(out, 1))
-/** Natural logarithm. PyTorch's `torch.log`. */
-export const log: Unary = unary('log', 'log', (x) => reciprocal(x))
-/** log(1 + x), accurate near 0. PyTorch's `torch.log1p`. */
-export const log1p: Unary = unary('log1p', 'log1p', (x) => reciprocal(add(x, 1)))
-/** Square root. PyTorch's `torch.sqrt`. */
-export const sqrt: Unary = unary('sqrt', 'sqrt', (_, out) => reciprocal(mul(out, 2)))
-/** 1 / sqrt(x). PyTorch's `torch.rsqrt`. */
-export const rsqrt: Unary = unary('rsqrt', 'rsqrt', (_, out) => mul(mul(mul(out, out), out), -0.5))
-/** 1 / x. PyTorch's `torch.reciprocal`. */
-export const reciprocal: Unary = unary('reciprocal', 'reciprocal', (_, out) => neg(mul(out, out)))
-/** Sine. PyTorch's `torch.sin`. */
-export const sin: Unary = unary('sin', 'sin', (x) => cos(x))
-/** Cosine. PyTorch's `torch.cos`. */
-export const cos: Unary = unary('cos', 'cos', (x) => neg(sin(x)))
-/** Hyperbolic tangent. PyTorch's `torch.tanh`. */
-export const tanh: Unary = unary('tanh', 'tanh', (_, out) => sub(neg(mul(out, out)), -1))
-/** 1 / (1 + e^-x). PyTorch's `torch.sigmoid`. */
-export const sigmoid: Unary = unary('sigmoid', 'sigmoid', (_, out) => mul(out, add(neg(out), 1)))
-/** Error function. PyTorch's `torch.erf`. */
-export const erf: Unary = unary('erf', 'erf', (x) => mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI)))
-/** Rounds down. PyTorch's `torch.floor`. */
-export const floor: Unary = unary('floor', 'floor', null)
-/** Rounds up. PyTorch's `torch.ceil`. */
-export const ceil: Unary = unary('ceil', 'ceil', null)
-/** Rounds to the nearest integer, halves to even. PyTorch's `torch.round`. */
-export const round: Unary = unary('round', 'round', null)
-/** Rounds towards zero. PyTorch's `torch.trunc`. */
-export const trunc: Unary = unary('trunc', 'trunc', null)
+/**
+ * e^x - 1, elementwise, accurate near 0. PyTorch's `torch.expm1`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.expm1(torch.tensor([0, 1])).toArray() // [0, 1.71828]
+ */
+export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'expm1(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('expm1'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, add(out, 1))],
+})
 
-/** x * x. PyTorch's `torch.square`. */
+/**
+ * The natural logarithm, elementwise. PyTorch's `torch.log`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.log(torch.tensor([1, 10])).toArray() // [0, 2.30259]
+ */
+export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'log(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('log'),
+  derivative: ([g], { args: [x] }) => [mul(g, reciprocal(x))],
+})
+
+/**
+ * log(1 + x), elementwise, accurate near 0. PyTorch's `torch.log1p`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.log1p(torch.tensor([0, 1])).toArray() // [0, 0.693147]
+ */
+export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'log1p(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('log1p'),
+  derivative: ([g], { args: [x] }) => [mul(g, reciprocal(add(x, 1)))],
+})
+
+/**
+ * The square root, elementwise. PyTorch's `torch.sqrt`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.sqrt(torch.tensor([4, 9])).toArray() // [2, 3]
+ */
+export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'sqrt(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('sqrt'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, reciprocal(mul(out, 2)))],
+})
+
+/**
+ * 1 / sqrt(x), elementwise. PyTorch's `torch.rsqrt`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.rsqrt(torch.tensor([4, 16])).toArray() // [0.5, 0.25]
+ */
+export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'rsqrt(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('rsqrt'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, mul(mul(mul(out, out), out), -0.5))],
+})
+
+/**
+ * 1 / x, elementwise. PyTorch's `torch.reciprocal`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.reciprocal(torch.tensor([2, 4])).toArray() // [0.5, 0.25]
+ */
+export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'reciprocal(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('reciprocal'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, neg(mul(out, out)))],
+})
+
+/**
+ * The sine, elementwise. PyTorch's `torch.sin`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.sin(torch.tensor([0, 1])).toArray() // [0, 0.841471]
+ */
+export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'sin(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('sin'),
+  derivative: ([g], { args: [x] }) => [mul(g, cos(x))],
+})
+
+/**
+ * The cosine, elementwise. PyTorch's `torch.cos`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.cos(torch.tensor([0, 1])).toArray() // [1, 0.540302]
+ */
+export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'cos(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('cos'),
+  derivative: ([g], { args: [x] }) => [mul(g, neg(sin(x)))],
+})
+
+/**
+ * The hyperbolic tangent, elementwise. PyTorch's `torch.tanh`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
+ */
+export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'tanh(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('tanh'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, sub(neg(mul(out, out)), -1))],
+})
+
+/**
+ * 1 / (1 + e^-x), elementwise. PyTorch's `torch.sigmoid`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.sigmoid(torch.tensor([0, 2])).toArray() // [0.5, 0.880797]
+ */
+export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'sigmoid(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('sigmoid'),
+  derivative: ([g], { outputs: [out] }) => [mul(g, mul(out, add(neg(out), 1)))],
+})
+
+/**
+ * The error function, elementwise. PyTorch's `torch.erf`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.erf(torch.tensor([0, 1])).toArray() // [0, 0.842701]
+ */
+export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'erf(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('erf'),
+  derivative: ([g], { args: [x] }) => [mul(g, mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI)))],
+})
+
+/**
+ * Rounds down, elementwise. PyTorch's `torch.floor`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.floor(torch.tensor([1.7, -1.2])).toArray() // [1, -2]
+ */
+export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'floor(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('floor'),
+  derivative: ([g]) => [mul(g, 0)],
+})
+
+/**
+ * Rounds up, elementwise. PyTorch's `torch.ceil`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.ceil(torch.tensor([1.2, -1.7])).toArray() // [2, -1]
+ */
+export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'ceil(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('ceil'),
+  derivative: ([g]) => [mul(g, 0)],
+})
+
+/**
+ * Rounds to the nearest integer, halves to the even one, elementwise. PyTorch's `torch.round`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.round(torch.tensor([0.5, 1.5, 2.4])).toArray() // [0, 2, 2]
+ */
+export const round: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'round(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('round'),
+  derivative: ([g]) => [mul(g, 0)],
+})
+
+/**
+ * Rounds toward zero, elementwise. PyTorch's `torch.trunc`.
+ *
+ * Shape: that of `self`; integers become float32.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.trunc(torch.tensor([1.7, -1.7])).toArray() // [1, -1]
+ */
+export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'trunc(Tensor self) -> Tensor',
+  method: true,
+  pointwise: unary('trunc'),
+  derivative: ([g]) => [mul(g, 0)],
+})
+
+/**
+ * x * x, elementwise. PyTorch's `torch.square`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.square(torch.tensor([2, -3])).toArray() // [4, 9]
+ */
 export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'square(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a: Expr) => call('mul', a, a) },
-  derivative: ([g], { args: [x] }) => [mul(mul(g as Tensor, x as Tensor), 2)],
+  pointwise: { promotion: 'promote', compute: (a) => call('mul', a, a) },
+  derivative: ([g], { args: [x] }) => [mul(mul(g, x), 2)],
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link exp} */
     exp(): Tensor
+    /** {@link expm1} */
     expm1(): Tensor
+    /** {@link log} */
     log(): Tensor
+    /** {@link log1p} */
     log1p(): Tensor
+    /** {@link sqrt} */
     sqrt(): Tensor
+    /** {@link rsqrt} */
     rsqrt(): Tensor
+    /** {@link reciprocal} */
     reciprocal(): Tensor
+    /** {@link sin} */
     sin(): Tensor
+    /** {@link cos} */
     cos(): Tensor
+    /** {@link tanh} */
     tanh(): Tensor
+    /** {@link sigmoid} */
     sigmoid(): Tensor
+    /** {@link erf} */
     erf(): Tensor
+    /** {@link floor} */
     floor(): Tensor
+    /** {@link ceil} */
     ceil(): Tensor
+    /** {@link round} */
     round(): Tensor
+    /** {@link trunc} */
     trunc(): Tensor
+    /** {@link square} */
     square(): Tensor
   }
 }

@@ -1,6 +1,7 @@
 // Running sums along a dimension.
 import {
   accumulate,
+  at,
   bufferParam,
   cast,
   compileKernel,
@@ -14,71 +15,63 @@ import {
   sizeParam,
   store,
 } from '../../kernels/index.ts'
-import type { CompiledKernel, DType, Index } from '../../kernels/index.ts'
+import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { Tensor, wrapDim } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
-import { launch } from '../eager/launch.ts'
+import { kernelCache, launch } from '../eager/launch.ts'
 import { add, sub } from '../pointwise/arithmetic.ts'
-import { contiguous } from '../view/index.ts'
+import { linesOf } from '../shapes.ts'
+import { contiguous } from '../view/reshape.ts'
 import { sum } from './sum.ts'
 
 const resultType = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
-const kernels = new Map<DType, CompiledKernel>()
 
 /** Walks [outer, n, inner] of a contiguous tensor. */
-function kernelFor(dtype: DType): CompiledKernel {
-  let kernel = kernels.get(dtype)
-  if (kernel !== undefined) return kernel
+const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
   const [outer, n, inner, line] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner'), sizeParam('line')]
   const [o, k, i] = [loopVar('o', outer), loopVar('k', n), loopVar('i', inner)]
   const result = resultType(dtype)
   const out = bufferParam('out', result, 'write')
   const a = bufferParam('a', dtype)
   const total = local('total', result)
-  const index: Index = {
-    base: 0,
-    terms: [
-      { loop: o, stride: line },
-      { loop: k, stride: inner },
-      { loop: i, stride: 1 },
-    ],
-    dynamic: [],
-  }
+  const index = at([o, line], [k, inner], [i, 1])
   const step = [accumulate(total, 'add', cast(load(a, index), result)), store(out, index, read(total))]
-  kernel = compileKernel({
+  return compileKernel({
     name: 'cumsum',
     params: [out, a, outer, n, inner, line],
     body: [forLoop(o, 'serial', [forLoop(i, 'simd', [declare(total, identityOf('add', result)), forLoop(k, 'serial', step)])])],
   })
-  kernels.set(dtype, kernel)
-  return kernel
-}
+})
 
-/** Sums of the elements up to each position of a dimension; of bools in int32. PyTorch's `torch.cumsum`. */
+/**
+ * Sums of the elements up to each position of a dimension; sums of bools are int32. PyTorch's `torch.cumsum`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.cumsum(torch.tensor([1, 2, 3]), 0).toArray() // [1, 3, 6]
+ */
 export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'cumsum(Tensor self, int dim) -> Tensor',
   method: true,
-  meta: (self: Tensor, dim: number): TensorSpec => {
+  meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
     return { shape: self.shape, dtype: resultType(self.dtype) }
   },
-  kernel: (self: Tensor, dim: number): Tensor => {
-    const at = wrapDim('torch.cumsum', dim, self.ndim)
+  kernel: (self, dim) => {
     const out = Tensor.empty(self.shape, resultType(self.dtype))
-    if (out.numel === 0) return out
-    const n = self.shape[at] ?? 1
-    const inner = self.shape.slice(at + 1).reduce((a, b) => a * b, 1)
-    launch(kernelFor(self.dtype), [out, contiguous(self)], [out.numel / (n * inner), n, inner, n * inner])
+    const [outer, n, inner] = linesOf(self.shape, wrapDim('torch.cumsum', dim, self.ndim))
+    if (out.numel > 0) launch(kernelOf(self.dtype), [out, contiguous(self)], [outer, n, inner, n * inner])
     return out
   },
   // The sum of the gradients from each position on.
-  derivative: ([g], { args: [, dim] }) => [add(sub(sum(g as Tensor, dim as number, true), cumsum(g as Tensor, dim as number)), g as Tensor), null],
+  derivative: ([g], { args: [, dim] }) => [add(sub(sum(g, dim, true), cumsum(g, dim)), g), null],
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link cumsum} */
     cumsum(dim: number | { readonly dim: number }): Tensor
   }
 }

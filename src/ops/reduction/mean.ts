@@ -1,99 +1,125 @@
-// Means and variances.
+// Means, variances and norms.
 import { call } from '../../kernels/index.ts'
-import type { DType, Expr } from '../../kernels/index.ts'
+import type { DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { abs, div, mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ne } from '../pointwise/comparison.ts'
 import { sqrt, square } from '../pointwise/unary.ts'
+import { sizeAt } from '../shapes.ts'
 import { amax, amin } from './extremes.ts'
 import { spread, sum } from './sum.ts'
-import type { ReductionOptions } from './sum.ts'
-
-type Dims = number | readonly number[] | null
+import type { Dims, ReductionOptions } from './sum.ts'
 
 const floating = (dtype: DType): DType => (dtype === 'float64' ? 'float64' : 'float32')
 
-/** How many elements each result combines. */
+/** How many elements each result of a reduction combines. */
 export function reducedCount(x: Tensor, dim: Dims): number {
   const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
-  return list.length === 0 ? x.numel : list.reduce((n, d) => n * (x.shape[d < 0 ? d + x.ndim : d] as number), 1)
+  return list.length === 0 || x.ndim === 0 ? x.numel : list.reduce((n, d) => n * sizeAt(x.shape, d), 1)
 }
 
-/** Mean over `dim` (all dimensions by default). PyTorch's `torch.mean`. */
+/**
+ * The mean over `dim`, or over all dimensions. PyTorch's `torch.mean`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1. Integers become float32.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.mean(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [1.5, 3.5]
+ */
 export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'mean.dim(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  reduction: { combine: 'add', dtype: floating, finish: (acc: Expr, count: Expr) => call('div', acc, count) },
-  derivative: ([g], { args: [x, dim, keepdim] }) => [
-    div(spread(g as Tensor, x as Tensor, dim as Dims, keepdim as boolean), reducedCount(x as Tensor, dim as Dims)),
-    null,
-    null,
-  ],
+  reduction: { combine: 'add', dtype: floating, finish: (acc, count) => call('div', acc, count) },
+  derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null],
 })
 
-/** Variance over `dim`; `correction` 1 divides by n - 1. PyTorch's `torch.var`. */
-export const variance: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | (ReductionOptions & { readonly correction?: number }),
-    options?: { readonly correction?: number; readonly keepdim?: boolean },
-  ) => Tensor
-> = defineOp({
-  schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
-  method: true,
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): Tensor => {
-    const centred = sub(self, mean(self, dim, true))
-    return div(sum(square(centred), dim, keepdim), Math.max(0, reducedCount(self, dim) - correction))
-  },
-})
-
-/** Standard deviation over `dim`. PyTorch's `torch.std`. */
-export const std: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | (ReductionOptions & { readonly correction?: number }),
-    options?: { readonly correction?: number; readonly keepdim?: boolean },
-  ) => Tensor
-> = defineOp({
-  schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
-  method: true,
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): Tensor => sqrt(variance(self, dim, { correction, keepdim })),
-})
-
-interface MomentOptions extends ReductionOptions {
+/** Options of {@link variance}, {@link std} and their kin. */
+export interface MomentOptions extends ReductionOptions {
+  /** What is subtracted from the number of elements in the divisor. Default 1, the unbiased estimate. */
   readonly correction?: number
 }
 
-/** Variance and mean: [var, mean]. PyTorch's `torch.var_mean`. */
-export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
-  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [
-    variance(self, dim, { correction, keepdim }),
-    mean(self, dim, keepdim),
-  ],
+/**
+ * The variance over `dim`, or over all dimensions; `correction` 1 (the default) divides by n - 1. PyTorch's `torch.var`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example
+ * torch.var(torch.tensor([1, 2, 3, 4])).item() // 1.66667
+ * torch.var(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 4]
+ */
+export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
+  schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
+  method: true,
+  decompose: (self, dim, correction, keepdim) => {
+    const centered = sub(self, mean(self, dim, true))
+    return div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - correction))
+  },
 })
 
-/** Standard deviation and mean: [std, mean]. PyTorch's `torch.std_mean`. */
+/**
+ * The standard deviation over `dim`, or over all dimensions; `correction` 1 (the default) divides by n - 1. PyTorch's `torch.std`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.std(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 2]
+ */
+export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
+  schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
+  method: true,
+  decompose: (self, dim, correction, keepdim) => sqrt(variance(self, dim, { correction, keepdim })),
+})
+
+/**
+ * The variance and the mean: [variance, mean]. PyTorch's `torch.var_mean`.
+ *
+ * Shapes: both have the shape of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.varMean(torch.tensor([1, 2, 3])).map((t) => t.item()) // [1, 2]
+ */
+export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
+  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
+  decompose: (self, dim, correction, keepdim) => [variance(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+})
+
+/**
+ * The standard deviation and the mean: [std, mean]. PyTorch's `torch.std_mean`.
+ *
+ * Shapes: both have the shape of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.stdMean(torch.tensor([1, 3, 5])).map((t) => t.item()) // [2, 3]
+ */
 export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
   schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self: Tensor, dim: Dims, correction: number, keepdim: boolean): readonly Tensor[] => [
-    std(self, dim, { correction, keepdim }),
-    mean(self, dim, keepdim),
-  ],
+  decompose: (self, dim, correction, keepdim) => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
 })
 
 export interface NormOptions extends ReductionOptions {
   readonly p?: number
 }
 
-/** The p-norm over `dim`: 2 the Euclidean length, 1 the sum of absolute values, Infinity the greatest, 0 the count of non-zeros. PyTorch's `torch.norm`. */
+/**
+ * The p-norm over `dim`, or over all dimensions: 2 is the Euclidean length, 1 the sum of absolute values, Infinity the greatest of them, -Infinity the
+ * least, 0 the number of non-zero elements. PyTorch's `torch.norm`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example
+ * torch.norm(torch.tensor([3, -4])).item() // 5
+ * torch.norm(torch.tensor([3, -4]), 1).item() // 7
+ */
 export const norm: OpFunction<(self: Tensor, p?: number | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'norm.ScalarOpt_dim(Tensor self, Scalar p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  decompose: (self: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor => {
+  decompose: (self, p, dim, keepdim) => {
     if (p === 2) return sqrt(sum(mul(self, self), dim, keepdim))
     if (p === 1) return sum(abs(self), dim, keepdim)
     if (p === 0) return sum(to(ne(self, 0), self.dtype), dim, keepdim)
@@ -105,9 +131,13 @@ export const norm: OpFunction<(self: Tensor, p?: number | NormOptions, dim?: Dim
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
-    mean(dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
-    var(dim?: number | readonly number[] | null | (ReductionOptions & { readonly correction?: number })): Tensor
-    std(dim?: number | readonly number[] | null | (ReductionOptions & { readonly correction?: number })): Tensor
-    norm(p?: number | NormOptions, dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
+    /** {@link mean} */
+    mean(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    /** {@link variance} */
+    var(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
+    /** {@link std} */
+    std(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
+    /** {@link norm} */
+    norm(p?: number | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
   }
 }

@@ -2,17 +2,21 @@
 import type { DType } from '../../kernels/index.ts'
 import { sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
-import { expand, reshape } from '../view/index.ts'
+import { reshape } from '../view/reshape.ts'
+import { expand } from '../view/windows.ts'
 
-type Dims = number | readonly number[] | null
+/** The dimensions of a reduction: one, several, or all (null, or an empty list). */
+export type Dims = number | readonly number[] | null
+
 export interface ReductionOptions {
   readonly dim?: Dims
+  /** Whether reduced dimensions stay, with size 1. Default false. */
   readonly keepdim?: boolean
 }
 
@@ -21,7 +25,7 @@ export function spread(grad: Tensor, like: Tensor, dim: Dims, keepdim: boolean):
   return expand(withReducedDims(grad, like, dim, keepdim), like.shape)
 }
 
-/** A reduction's result (or gradient) with its reduced dimensions of size 1 put back. */
+/** A reduction's result (or gradient) with its reduced dimensions put back, with size 1. */
 export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim: boolean): Tensor {
   if (keepdim || like.ndim === 0) return value
   const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
@@ -34,38 +38,60 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
 
 const accumulated = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
 
-/** Sum over `dim` (all dimensions by default); of bools in int32. PyTorch's `torch.sum`. */
+/**
+ * The sum over `dim`, or over all dimensions; sums of bools are int32. PyTorch's `torch.sum`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example
+ * torch.sum(torch.tensor([[1, 2], [3, 4]])).item() // 10
+ * torch.sum(torch.tensor([[1, 2], [3, 4]]), 0).toArray() // [4, 6]
+ */
 export const sum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'sum.dim_IntList(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'add', dtype: accumulated },
-  derivative: ([g], { args: [x, dim, keepdim] }) => [spread(g as Tensor, x as Tensor, dim as Dims, keepdim as boolean), null, null],
+  derivative: ([g], { args: [self, dim, keepdim] }) => [spread(g, self, dim, keepdim), null, null],
 })
 
-/** Product over `dim`. PyTorch's `torch.prod`. */
+/**
+ * The product over `dim`, or over all dimensions; products of bools are int32. PyTorch's `torch.prod`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.prod(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [2, 12]
+ */
 export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'mul', dtype: accumulated },
-  derivative: ([g], { args: [x, dim, keepdim] }) => {
-    const self = x as Tensor
-    const whole = (value: Tensor): Tensor => spread(value, self, dim as Dims, keepdim as boolean)
-    // The product of the others: with one zero in a line, only that element has any; with two, none.
+  derivative: ([g], { args: [self, dim, keepdim] }) => {
+    const whole = (value: Tensor): Tensor => spread(value, self, dim, keepdim)
+    // The gradient of an element is the product of the others. With one zero in a line only that element has any; with two, none has.
     const isZero = eq(self, 0)
-    const zeros = whole(sum(to(isZero, 'int32'), dim as Dims, keepdim as boolean))
+    const zeros = whole(sum(to(isZero, 'int32'), dim, keepdim))
     const filled = where(isZero, 1, self)
-    const others = div(whole(prod(filled, dim as Dims, keepdim as boolean)), filled)
+    const others = div(whole(prod(filled, dim, keepdim)), filled)
     const reached = eq(zeros, to(isZero, 'int32'))
-    return [mul(whole(g as Tensor), where(reached, others, 0)), null, null]
+    return [mul(whole(g), where(reached, others, 0)), null, null]
   },
 })
 
-/** Sums over the dimensions that were broadcast, so that the result has `size`. PyTorch's `Tensor.sum_to_size`. */
+/**
+ * Sums over the dimensions that broadcasting added or grew, so that the result has shape `size`. PyTorch's `Tensor.sum_to_size`.
+ *
+ * Shape: `size`, which must broadcast to the shape of `self`.
+ *
+ * @throws ShapeError if `self` cannot be summed to that shape.
+ * @example torch.ones([2, 3]).sumToSize([1, 3]).toArray() // [[2, 2, 2]]
+ */
 export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Tensor> = defineOp({
   schema: 'sum_to_size(Tensor self, int[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self: Tensor, size: readonly number[]): Tensor => {
+  decompose: (self, size) => {
     if (sameShape(self.shape, size)) return self
     const lead = self.ndim - size.length
     const dims = self.shape.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && n !== 1) ? [i] : []))
@@ -76,8 +102,11 @@ export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Te
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
-    sum(dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
-    prod(dim?: number | readonly number[] | null | ReductionOptions, keepdim?: boolean): Tensor
+    /** {@link sum} */
+    sum(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    /** {@link prod} */
+    prod(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    /** {@link sumToSize} */
     sumToSize(size: readonly number[]): Tensor
   }
 }

@@ -1,10 +1,12 @@
-// Indexing as Python writes it, `x[1, :, None]`: what `operator.getitem` in graphs calls. It is no operator itself but select, slice, unsqueeze and indexSelect.
+// Indexing as Python writes it, `x[1, :, None]`: what `operator.getitem` in graphs calls. It is not an operator of its own, but select, slice, unsqueeze and
+// indexSelect.
+import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
-import { withoutModes } from '../../dispatch/index.ts'
+import { dimAndSize } from '../shapes.ts'
 import { indexSelect } from './indexing.ts'
-import { reshape, unsqueeze } from './reshape.ts'
 import { permute } from './permute.ts'
+import { reshape, unsqueeze } from './reshape.ts'
 import { select, slice } from './slicing.ts'
 
 /** `start:stop:step`; a `Slice` of fx is one. */
@@ -14,14 +16,19 @@ export interface SliceLike {
   readonly step: number | null
 }
 
-/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers or int32). */
+/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers, or an int32 tensor). */
 export type IndexItem = number | SliceLike | null | '...' | readonly number[] | Tensor
 
-const isSlice = (item: unknown): item is SliceLike => typeof item === 'object' && item !== null && 'start' in item && 'stop' in item
+const isSlice = (item: object): item is SliceLike => 'start' in item && 'stop' in item
+const isList = (index: unknown): index is readonly IndexItem[] => Array.isArray(index)
+const isPositions = (item: unknown): item is readonly number[] => Array.isArray(item)
 
-/** The part of `self` that `index` names; an array is Python's tuple, one item per dimension. Throws ArgumentError for what is no index. */
+/**
+ * The part of `self` that `index` names; an array is Python's tuple, one item per dimension.
+ * Throws ArgumentError for anything that is not an index, or for more indices than dimensions.
+ */
 export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
-  const items: readonly IndexItem[] = Array.isArray(index) ? (index as readonly IndexItem[]) : [index as IndexItem]
+  const items = isList(index) ? index : [index]
   const named = items.filter((item) => item !== null && item !== '...').length
   if (named > self.ndim)
     throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
@@ -32,53 +39,55 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
     if (item === null) out = unsqueeze(out, dim++)
     else if (item === '...') dim += self.ndim - named
     else if (typeof item === 'number') out = select(out, dim, item)
-    else if (isSlice(item)) {
-      out = slice(out, dim, item.start, item.stop, item.step ?? 1)
-      dim++
-    } else if (Array.isArray(item) || item instanceof Tensor) {
+    else if (item instanceof Tensor || isPositions(item)) {
       if (lists++ > 0)
         throw new UnsupportedError('getitem: more than one list of positions is not supported; use gather, or index one dimension after the other.')
-      const [result, rank] = byList(out, dim, item as readonly number[] | Tensor)
-      out = result
-      dim += rank
+      out = item instanceof Tensor ? byTensor(out, dim, item) : byList(out, dim, item)
+      dim += item instanceof Tensor ? item.ndim : 1
+    } else if (typeof item === 'object' && isSlice(item)) {
+      out = slice(out, dim, item.start, item.stop, item.step ?? 1)
+      dim++
     } else throw new ArgumentError(`getitem: an index must be an integer, a slice, null, '...', or a list of integers, got ${typeof item}.`)
   }
   return out
 }
 
-/** Positions from a list or tensor; returns how many dimensions they take. */
-function byList(self: Tensor, dim: number, list: readonly number[] | Tensor): [Tensor, number] {
-  if (list instanceof Tensor) {
-    if (list.dtype === 'bool')
-      throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
-    const flat = indexSelect(self, dim, reshape(list, -1))
-    return [reshape(flat, [...self.shape.slice(0, dim), ...list.shape, ...self.shape.slice(dim + 1)]), list.ndim]
-  }
-  const size = self.shape[dim] as number
+/** The positions of a tensor: its dimensions replace dimension `dim`. */
+function byTensor(self: Tensor, dim: number, list: Tensor): Tensor {
+  if (list.dtype === 'bool')
+    throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
+  const flat = indexSelect(self, dim, reshape(list, -1))
+  return reshape(flat, [...self.shape.slice(0, dim), ...list.shape, ...self.shape.slice(dim + 1)])
+}
+
+function byList(self: Tensor, dim: number, list: readonly number[]): Tensor {
+  const [at, size] = dimAndSize('getitem', self, dim)
   const positions = list.map((p) => (p < 0 ? p + size : p))
-  return [
-    indexSelect(
-      self,
-      dim,
-      withoutModes(() => tensorFromValues(positions, [positions.length], 'int32')),
-    ),
-    1,
-  ]
+  return indexSelect(
+    self,
+    at,
+    withoutModes(() => tensorFromValues(positions, [positions.length], 'int32')),
+  )
 }
 
-Tensor.prototype.getitem = function (this: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
-  return getitem(this, index)
-}
-
-Object.defineProperty(Tensor.prototype, 'T', {
-  configurable: true,
-  get(this: Tensor): Tensor {
-    return permute(
-      this,
-      this.shape.map((_, i) => this.ndim - 1 - i),
-    )
+/** The methods of Tensor that index. */
+export const indexMethods: object = {
+  getitem(this: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
+    return getitem(this, index)
   },
-})
+
+  get T(): Tensor {
+    return reversed(this)
+  },
+}
+
+function reversed(self: unknown): Tensor {
+  if (!(self instanceof Tensor)) throw new ArgumentError('T: the receiver must be a Tensor.')
+  return permute(
+    self,
+    self.shape.map((_, i) => self.ndim - 1 - i),
+  )
+}
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {

@@ -1,31 +1,39 @@
 // Dimensions in another order.
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { sizeAt } from '../shapes.ts'
 import { viewSpec } from './strides.ts'
 
-/** Dimensions in another order. PyTorch's `torch.permute`. */
+/**
+ * The dimensions in another order; a view. PyTorch's `torch.permute`.
+ *
+ * Shape: dimension i of the result is dimension `dims[i]` of `self`.
+ *
+ * @throws ShapeError unless `dims` names each dimension once.
+ * @example torch.permute(torch.zeros([2, 3, 4]), [2, 0, 1]).shape // [4, 2, 3]
+ */
 export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'permute(Tensor self, int[] dims) -> Tensor',
   method: true,
   tags: ['view'],
-  meta: (self: Tensor, dims: readonly number[]): TensorSpec => {
+  meta: (self, dims) => {
     const order = dims.map((d) => wrapDim('torch.permute', d, self.ndim))
     if (order.length !== self.ndim || new Set(order).size !== self.ndim)
       throw new ShapeError(`torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.`)
     return viewSpec(
       self,
-      order.map((d) => self.shape[d] as number),
-      order.map((d) => self.strides[d] as number),
+      order.map((d) => sizeAt(self.shape, d)),
+      order.map((d) => sizeAt(self.strides, d)),
     )
   },
-  derivative: ([g], { args: [x, dims] }) => {
-    const order = (dims as readonly number[]).map((d) => (d < 0 ? d + (x as Tensor).ndim : d))
+  derivative: ([g], { args: [self, dims] }) => {
+    const order = dims.map((d) => (d < 0 ? d + self.ndim : d))
     return [
       permute(
-        g as Tensor,
+        g,
         order.map((_, i) => order.indexOf(i)),
       ),
       null,
@@ -33,25 +41,39 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
   },
 })
 
-/** Two dimensions swapped. PyTorch's `torch.transpose`. */
+/**
+ * Two dimensions swapped; a view. PyTorch's `torch.transpose`.
+ *
+ * Shape: that of `self` with the two sizes swapped.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1).toArray() // [[1, 4], [2, 5], [3, 6]]
+ */
 export const transpose: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
   schema: 'transpose.int(Tensor self, int dim0, int dim1) -> Tensor',
   method: true,
   tags: ['view'],
-  meta: (self: Tensor, dim0: number, dim1: number): TensorSpec => {
+  meta: (self, dim0, dim1) => {
     const a = wrapDim('torch.transpose', dim0, self.ndim)
     const b = wrapDim('torch.transpose', dim1, self.ndim)
     const swap = (list: readonly number[]): number[] => list.map((v, i) => (i === a ? (list[b] ?? v) : i === b ? (list[a] ?? v) : v))
     return viewSpec(self, swap(self.shape), swap(self.strides))
   },
-  derivative: ([g], { args: [, a, b] }) => [transpose(g as Tensor, a as number, b as number), null, null],
+  derivative: ([g], { args: [, dim0, dim1] }) => [transpose(g, dim0, dim1), null, null],
 })
 
-/** A matrix with rows and columns swapped. PyTorch's `torch.t`. */
+/**
+ * A matrix with rows and columns swapped; vectors and scalars as they are. A view. PyTorch's `torch.t`.
+ *
+ * Shape: [m, n] becomes [n, m].
+ *
+ * @throws ShapeError for more than 2 dimensions.
+ * @example torch.t(torch.tensor([[1, 2], [3, 4]])).toArray() // [[1, 3], [2, 4]]
+ */
 export const t: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 't(Tensor self) -> Tensor',
   method: true,
-  decompose: (self: Tensor): Tensor => {
+  decompose: (self) => {
     if (self.ndim > 2) throw new ShapeError(`torch.t: expected at most 2 dimensions, got shape ${formatShape(self.shape)}; use transpose or permute.`)
     return self.ndim < 2 ? self : transpose(self, 0, 1)
   },
@@ -59,8 +81,11 @@ export const t: OpFunction<(self: Tensor) => Tensor> = defineOp({
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link permute} */
     permute(...dims: readonly (number | readonly number[])[]): Tensor
+    /** {@link transpose} */
     transpose(dim0: number, dim1: number): Tensor
+    /** {@link t} */
     t(): Tensor
   }
 }

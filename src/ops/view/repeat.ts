@@ -1,72 +1,96 @@
-// Arranging copies: repeat, flip, roll.
+// Copies of elements in another arrangement: repeat, flip, roll.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
 import { cat } from '../join.ts'
+import { dimAndSize } from '../shapes.ts'
 import { indexSelect } from './indexing.ts'
 import { clone, flatten, reshape } from './reshape.ts'
 import { slice } from './slicing.ts'
 import { expand } from './windows.ts'
 
-/** Copies side by side: `repeats` per dimension, further dimensions in front. PyTorch's `Tensor.repeat`. */
+/**
+ * Copies side by side: `repeats[i]` of them along dimension i; further repeats add dimensions in front. PyTorch's `Tensor.repeat`.
+ *
+ * Shape: the sizes of `self` times `repeats`.
+ *
+ * @throws ShapeError if there are fewer repeats than dimensions.
+ * @throws ArgumentError if a repeat is negative.
+ * @example torch.tensor([1, 2]).repeat(2, 2).toArray() // [[1, 2, 1, 2], [1, 2, 1, 2]]
+ */
 export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'repeat(Tensor self, int[] repeats) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self: Tensor, repeats: readonly number[]): Tensor => {
+  decompose: (self, repeats) => {
     const lead = repeats.length - self.ndim
     if (lead < 0)
       throw new ShapeError(
         `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}); give at least one per dimension.`,
       )
     if (repeats.some((r) => r < 0)) throw new ArgumentError(`Tensor.repeat: repeats must be at least 0, got [${repeats.join(', ')}].`)
-    const sizes = repeats.map((_, i) => (i < lead ? 1 : (self.shape[i - lead] as number)))
+    const pairs = repeats.map((times, i) => ({ times, size: self.shape[i - lead] ?? 1 }))
     const apart = reshape(
       self,
-      sizes.flatMap((n) => [1, n]),
+      pairs.flatMap(({ size }) => [1, size]),
     )
     const wide = expand(
       apart,
-      sizes.flatMap((n, i) => [repeats[i] as number, n]),
+      pairs.flatMap(({ times, size }) => [times, size]),
     )
     return reshape(
       clone(wide),
-      sizes.map((n, i) => n * (repeats[i] as number)),
+      pairs.map(({ times, size }) => times * size),
     )
   },
 })
 
-/** The listed dimensions in reverse order (a copy). PyTorch's `torch.flip`. */
+/**
+ * A copy with the listed dimensions in reverse order. PyTorch's `torch.flip`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.flip(torch.tensor([[1, 2], [3, 4]]), [1]).toArray() // [[2, 1], [4, 3]]
+ */
 export const flip: OpFunction<(self: Tensor, dims: readonly number[] | number) => Tensor> = defineOp({
   schema: 'flip(Tensor self, int[] dims) -> Tensor',
   method: true,
-  decompose: (self: Tensor, dims: readonly number[]): Tensor => {
+  decompose: (self, dims) => {
     let out = self
     for (const dim of dims) {
-      const at = wrapDim('torch.flip', dim, self.ndim)
-      const n = self.shape[at] as number
+      const [at, n] = dimAndSize('torch.flip', self, dim)
       out = n === 0 ? out : indexSelect(out, at, arange(n - 1, -1, -1, { dtype: 'int32' }))
     }
     return out === self ? clone(self) : out
   },
 })
 
-/** Elements moved by `shifts` along `dims` (or in the flattened tensor), those pushed out come in at the other end. PyTorch's `torch.roll`. */
+/**
+ * The elements moved by `shifts` along `dims` (or in the flattened tensor); what is pushed out comes in at the other end. PyTorch's `torch.roll`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ArgumentError if there are not as many shifts as dims.
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.roll(torch.tensor([1, 2, 3, 4]), 1).toArray() // [4, 1, 2, 3]
+ */
 export const roll: OpFunction<(self: Tensor, shifts: number | readonly number[], dims?: number | readonly number[]) => Tensor> = defineOp({
   schema: 'roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor',
   method: true,
-  decompose: (self: Tensor, shifts: readonly number[], dims: readonly number[]): Tensor => {
-    if (dims.length === 0 && shifts.length === 1) return reshape(rolled(flatten(self), shifts[0] as number, 0), self.shape)
+  decompose: (self, shifts, dims) => {
+    const [shift] = shifts
+    if (dims.length === 0 && shifts.length === 1 && shift !== undefined) return reshape(rolled(flatten(self), shift, 0), self.shape)
     if (dims.length !== shifts.length) throw new ArgumentError(`torch.roll: ${shifts.length} shifts for ${dims.length} dims; give one per dimension.`)
-    return dims.reduce((out, dim, i) => rolled(out, shifts[i] as number, wrapDim('torch.roll', dim, self.ndim)), self)
+    return shifts.reduce((out, by, i) => rolled(out, by, wrapDim('torch.roll', dims[i] ?? 0, self.ndim)), self)
   },
 })
 
 function rolled(x: Tensor, shift: number, dim: number): Tensor {
-  const n = x.shape[dim] as number
+  const n = x.shape[dim] ?? 0
   if (n === 0) return clone(x)
   const split = (((n - shift) % n) + n) % n
   return split === 0 ? clone(x) : cat([slice(x, dim, split, n), slice(x, dim, 0, split)], dim)
@@ -74,8 +98,11 @@ function rolled(x: Tensor, shift: number, dim: number): Tensor {
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link repeat} */
     repeat(...repeats: readonly (number | readonly number[])[]): Tensor
+    /** {@link flip} */
     flip(...dims: readonly (number | readonly number[])[]): Tensor
+    /** {@link roll} */
     roll(shifts: number | readonly number[], dims?: number | readonly number[]): Tensor
   }
 }

@@ -1,35 +1,56 @@
-// Other shapes for the same elements: a view where the layout allows it, a copy otherwise.
+// Other shapes for the same elements: a view if the layout allows it, otherwise a copy.
 import { ShapeError } from '../../errors/index.ts'
-import type { Expr } from '../../kernels/index.ts'
-import { formatShape, sameShape, wrapDim } from '../../tensor/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, wrapDim } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../defineOp.ts'
+import { sizeAt } from '../shapes.ts'
 import { inferShape, viewSpec, viewStrides } from './strides.ts'
 
-/** A contiguous copy. PyTorch's `torch.clone`. */
+/**
+ * A contiguous copy. PyTorch's `torch.clone`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.clone(torch.tensor([1, 2])).toArray() // [1, 2]
+ */
 export const clone: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'clone(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (x: Expr) => x },
-  derivative: ([g]) => [g as Tensor],
+  pointwise: { promotion: 'promote', compute: (x) => x },
+  derivative: ([g]) => [g],
 })
 
-/** self if it is contiguous, else a contiguous copy. PyTorch's `Tensor.contiguous`. */
+/**
+ * `self` if it is contiguous, otherwise a contiguous copy. PyTorch's `Tensor.contiguous`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.zeros([2, 3]).t().contiguous().isContiguous() // true
+ */
 export const contiguous: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'contiguous(Tensor self) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self: Tensor): Tensor => (self.contiguousLayout ? self : clone(self)),
+  decompose: (self) => (self.contiguousLayout ? self : clone(self)),
 })
 
-/** The same elements in another shape; -1 stands for what is left. Throws ShapeError where the layout needs a copy: use reshape. PyTorch's `Tensor.view`. */
+/**
+ * The same elements in another shape, without a copy; one -1 stands for whatever size is left. PyTorch's `Tensor.view`.
+ *
+ * Shape: `shape`, which must hold the elements of `self`.
+ *
+ * @throws ShapeError if the number of elements differs, or the layout would need a copy (use reshape).
+ * @example torch.arange(6).view(2, -1).toArray() // [[0, 1, 2], [3, 4, 5]]
+ */
 export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'view(Tensor self, int[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],
-  meta: (self: Tensor, size: readonly number[]): TensorSpec => {
+  meta: (self, size) => {
     const shape = inferShape('torch.Tensor.view', self, size)
     const strides = viewStrides(self, shape)
     if (strides === null)
@@ -38,71 +59,102 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
       )
     return viewSpec(self, shape, strides)
   },
-  derivative: ([g], { args: [x] }) => [reshape(g as Tensor, (x as Tensor).shape), null],
+  derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
 })
 
-/** The same elements in another shape; -1 stands for what is left. A view if possible. PyTorch's `torch.reshape`. */
+/**
+ * The same elements in another shape; one -1 stands for whatever size is left. A view if possible, otherwise a copy. PyTorch's `torch.reshape`.
+ *
+ * Shape: `shape`, which must hold the elements of `self`.
+ *
+ * @throws ShapeError if the number of elements differs.
+ * @example torch.reshape(torch.tensor([[1, 2], [3, 4]]).t(), [4]).toArray() // [1, 3, 2, 4]
+ */
 export const reshape: OpFunction<(self: Tensor, ...shape: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'reshape(Tensor self, int[] shape) -> Tensor',
   method: true,
-  decompose: (self: Tensor, shape: readonly number[]): Tensor => {
+  decompose: (self, shape) => {
     const target = inferShape('torch.reshape', self, shape)
     if (sameShape(self.shape, target)) return self
     return view(viewStrides(self, target) === null ? clone(self) : self, target)
   },
 })
 
-/** Dimensions startDim to endDim as one. PyTorch's `torch.flatten`. */
+/**
+ * The dimensions `startDim` to `endDim` as one. PyTorch's `torch.flatten`.
+ *
+ * Shape: [.., a, b, c, ..] becomes [.., a * b * c, ..]; a scalar becomes [1].
+ *
+ * @throws ShapeError if a dimension is out of range, or `startDim` comes after `endDim`.
+ * @example torch.flatten(torch.zeros([2, 3, 4]), 1).shape // [2, 12]
+ */
 export const flatten: OpFunction<(self: Tensor, startDim?: number, endDim?: number) => Tensor> = defineOp({
   schema: 'flatten.using_ints(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor',
   method: true,
-  decompose: (self: Tensor, startDim: number, endDim: number): Tensor => {
+  decompose: (self, startDim, endDim) => {
     const from = wrapDim('torch.flatten', startDim, self.ndim)
     const to = wrapDim('torch.flatten', endDim, self.ndim)
+    if (from > to) throw new ShapeError(`torch.flatten: start_dim ${startDim} comes after end_dim ${endDim} (shape ${formatShape(self.shape)}).`)
     if (self.ndim === 0) return reshape(self, [1])
-    const middle = self.shape.slice(from, to + 1).reduce((a, b) => a * b, 1)
-    return reshape(self, [...self.shape.slice(0, from), middle, ...self.shape.slice(to + 1)])
+    return reshape(self, [...self.shape.slice(0, from), numelOf(self.shape.slice(from, to + 1)), ...self.shape.slice(to + 1)])
   },
 })
 
-/** A new dimension of size 1. PyTorch's `torch.unsqueeze`. */
+/**
+ * A new dimension of size 1 at position `dim`; a view. PyTorch's `torch.unsqueeze`.
+ *
+ * Shape: that of `self` with a 1 inserted.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.unsqueeze(torch.tensor([1, 2]), 1).toArray() // [[1], [2]]
+ */
 export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defineOp({
   schema: 'unsqueeze(Tensor self, int dim) -> Tensor',
   method: true,
   tags: ['view'],
-  meta: (self: Tensor, dim: number): TensorSpec => {
+  meta: (self, dim) => {
     const at = wrapDim('torch.unsqueeze', dim, self.ndim + 1)
-    const stride = at < self.ndim ? (self.shape[at] as number) * (self.strides[at] as number) : 1
+    const stride = at < self.ndim ? sizeAt(self.shape, at) * sizeAt(self.strides, at) : 1
     return viewSpec(self, self.shape.toSpliced(at, 0, 1), self.strides.toSpliced(at, 0, stride))
   },
-  derivative: ([g], { args: [, dim] }) => [squeeze(g as Tensor, dim as number), null],
+  derivative: ([g], { args: [, dim] }) => [squeeze(g, dim), null],
 })
 
-/** Without dimensions of size 1: `dim` alone, or all. PyTorch's `torch.squeeze`. */
+/**
+ * Without the dimensions of size 1: all of them, or only `dim` if it has size 1. A view. PyTorch's `torch.squeeze`.
+ *
+ * Shape: that of `self` without those dimensions.
+ *
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch.squeeze(torch.zeros([1, 3, 1])).shape // [3]
+ */
 export const squeeze: OpFunction<(self: Tensor, dim?: number | null) => Tensor> = defineOp({
   schema: 'squeeze(Tensor self, int? dim=None) -> Tensor',
   method: true,
   tags: ['view'],
-  meta: (self: Tensor, dim: number | null): TensorSpec => {
-    const at = dim === null ? -1 : wrapDim('torch.squeeze', dim, self.ndim)
-    const keep = self.shape.flatMap((s, i) => (s === 1 && (dim === null || i === at) ? [] : [i]))
-    return viewSpec(
-      self,
-      keep.map((i) => self.shape[i] as number),
-      keep.map((i) => self.strides[i] as number),
-    )
+  meta: (self, dim) => {
+    const at = dim === null ? null : wrapDim('torch.squeeze', dim, self.ndim)
+    const stays = (_: number, i: number): boolean => self.shape[i] !== 1 || (at !== null && i !== at)
+    return viewSpec(self, self.shape.filter(stays), self.strides.filter(stays))
   },
-  derivative: ([g], { args: [x] }) => [reshape(g as Tensor, (x as Tensor).shape), null],
+  derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link clone} */
     clone(): Tensor
+    /** {@link contiguous} */
     contiguous(): Tensor
+    /** {@link view} */
     view(...shape: readonly (number | readonly number[])[]): Tensor
+    /** {@link reshape} */
     reshape(...shape: readonly (number | readonly number[])[]): Tensor
+    /** {@link flatten} */
     flatten(startDim?: number, endDim?: number): Tensor
+    /** {@link unsqueeze} */
     unsqueeze(dim: number): Tensor
+    /** {@link squeeze} */
     squeeze(dim?: number | null): Tensor
   }
 }

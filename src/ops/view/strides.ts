@@ -1,6 +1,6 @@
-// The arithmetic of views: which strides show a storage in another shape.
+// The arithmetic of views: the strides under which a storage shows another shape.
 import { ShapeError } from '../../errors/index.ts'
-import { formatShape, numelOf } from '../../tensor/index.ts'
+import { contiguousStrides, formatShape, numelOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** The layout of a view of `self`. */
@@ -11,7 +11,7 @@ export const viewSpec = (self: Tensor, shape: readonly number[], strides: readon
   dtype: self.dtype,
 })
 
-/** A shape with one -1 filled in. Throws ShapeError when the sizes do not fit. */
+/** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */
 export function inferShape(op: string, self: Tensor, shape: readonly number[]): readonly number[] {
   const unknown = shape.indexOf(-1)
   const known = shape.reduce((n, s) => (s === -1 ? n : n * s), 1)
@@ -24,36 +24,20 @@ export function inferShape(op: string, self: Tensor, shape: readonly number[]): 
   return out
 }
 
-/** Strides under which self's elements form `shape` without a copy; null when its layout does not allow that. */
-export function viewStrides(
-  self: Pick<Tensor, 'shape' | 'strides' | 'ndim' | 'numel' | 'contiguousLayout'>,
-  shape: readonly number[],
-): readonly number[] | null {
-  if (self.contiguousLayout || self.numel === 0) {
-    const out = new Array<number>(shape.length)
-    let step = 1
-    for (let i = shape.length - 1; i >= 0; i--) {
-      out[i] = step
-      step *= Math.max(1, shape[i] as number)
-    }
-    return out
-  }
-  const out = new Array<number>(shape.length).fill(0)
+/** What {@link viewStrides} reads of a tensor. */
+type Laid = Pick<Tensor, 'shape' | 'strides' | 'numel' | 'contiguousLayout'>
+
+/** Strides under which the elements of `self` form `shape` without a copy; null if its layout does not allow that. */
+export function viewStrides(self: Laid, shape: readonly number[]): readonly number[] | null {
+  if (self.contiguousLayout || self.numel === 0) return contiguousStrides(shape)
+  const out = shape.map(() => 1)
   let target = shape.length - 1
-  let d = self.ndim - 1
-  while (d >= 0) {
-    // A run of dimensions that walk as one.
-    const base = self.strides[d] as number
-    let size = self.shape[d] as number
-    while (d > 0 && (self.shape[d - 1] === 1 || size === 1 || self.strides[d - 1] === (self.strides[d] as number) * (self.shape[d] as number))) {
-      if (size === 1) return viewStridesSqueezed(self, shape)
-      d--
-      size *= self.shape[d] as number
-    }
-    d--
-    let step = base
+  for (const run of runsOf(self)) {
+    // The sizes of `shape`, from the last, must divide the run exactly.
+    let { size } = run
+    let step = run.stride
     while (target >= 0 && size > 1) {
-      const s = shape[target] as number
+      const s = shape[target] ?? 1
       if (size % s !== 0) return null
       out[target--] = step
       step *= s
@@ -61,18 +45,18 @@ export function viewStrides(
     }
     if (size !== 1) return null
   }
-  for (; target >= 0; target--) {
-    if (shape[target] !== 1) return null
-    out[target] = 1
-  }
-  return out
+  return shape.slice(0, target + 1).every((s) => s === 1) ? out : null
 }
 
-/** Layouts with dimensions of size 1 in odd places: without them. */
-function viewStridesSqueezed(self: Pick<Tensor, 'shape' | 'strides' | 'ndim' | 'numel'>, shape: readonly number[]): readonly number[] | null {
-  const keep = self.shape.flatMap((s, i) => (s === 1 ? [] : [i]))
-  if (keep.length === self.ndim) return null
-  const squeezedShape = keep.map((i) => self.shape[i] as number)
-  const squeezedStrides = keep.map((i) => self.strides[i] as number)
-  return viewStrides({ shape: squeezedShape, strides: squeezedStrides, ndim: keep.length, numel: self.numel, contiguousLayout: false }, shape)
+/** Stretches of dimensions that are walked as one, from the last; dimensions of size 1 do not count. */
+function runsOf({ shape, strides }: Laid): readonly { readonly size: number; readonly stride: number }[] {
+  const runs: { size: number; stride: number }[] = []
+  shape.toReversed().forEach((size, i) => {
+    const stride = strides.at(-1 - i)
+    if (size === 1 || stride === undefined) return
+    const run = runs.at(-1)
+    if (run !== undefined && stride === run.stride * run.size) run.size *= size
+    else runs.push({ size, stride })
+  })
+  return runs
 }

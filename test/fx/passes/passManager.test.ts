@@ -5,7 +5,8 @@ import type { Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { PassBase, PassManager, PassResult, passResultWrapper, thisBeforeThatPassConstraint } from 'tensorfx/fx/passes'
-import type { Pass } from 'tensorfx/fx/passes'
+
+type Pass = (gm: GraphModule) => PassResult
 
 const program = (x: Tensor): Tensor => torch.add(torch.add(x, x), x)
 

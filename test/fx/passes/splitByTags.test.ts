@@ -100,7 +100,7 @@ describe('splitByTags', () => {
       "node 'cat' of 'blue' needs a value of 'green', which comes later in tags",
     )
     expect(() => splitByTags(symbolicTrace(new Net()), ['red'])).toThrow("node 'linear1' has no tag; set node.meta.tag of every operation.")
-    expect(() => splitByTags(tagged(new Net(), tags), ['red'])).toThrow("node 'linear2' has the tag 'blue', which is none of red")
+    expect(() => splitByTags(tagged(new Net(), tags), ['red'])).toThrow("node 'linear2' has the tag 'blue', which is not in tags (red)")
     expect(() => splitByTags(gm, ['a', 'a'])).toThrow('tags must be an array of different names')
   })
 })

@@ -1,10 +1,19 @@
 // What JavaScript makes different from PyTorch in graphs, as rules: each turns a node or value of PyTorch's graph into ours, wherever it occurs.
 // The rows of docs/differences-from-pytorch.md say why. A rule never looks at a sample's name.
-import { Namespace } from '../../../src/fx/namespace.ts'
+import { torch } from 'tensorfx'
+import { getSignatureForTorchOp } from 'tensorfx/fx'
+import type { TargetFunction } from 'tensorfx/fx'
+import { Namespace } from '../../../src/fx/graph/namespace.ts'
+import type { FunctionSchema } from '../../../src/protocol/index.ts'
 import type { GoldenNode, GoldenValue } from './golden.ts'
 
-/** A rule for nodes; it returns the very node when it does not apply. `ours` is the node in its place. */
-export type NodeRule = (golden: GoldenNode, ours: GoldenNode) => GoldenNode
+/** What the transform did that was applied to both graphs. */
+export interface Applied {
+  /** Types were noted by schemas. Default false. */
+  readonly annotated?: boolean
+}
+/** A rule for nodes. It returns the same node if it does not apply. `ours` is the node in its place. */
+export type NodeRule = (golden: GoldenNode, ours: GoldenNode, applied: Applied) => GoldenNode
 /** A rule for values inside args and kwargs; undefined when it does not apply. */
 export type ValueRule = (golden: GoldenValue, ours: GoldenValue | undefined) => GoldenValue | undefined
 
@@ -20,6 +29,25 @@ const rename = (name: string, from: string, to: string): string =>
 
 /** The dtypes that stand for those that kernels do not have. */
 const NARROWER: Readonly<Record<string, string>> = { 'torch.int64': 'int32', 'torch.float16': 'float32' }
+
+/** Functions with several overloads, which PyTorch normalizes only if it knows types. */
+const OVERLOADED: ReadonlySet<string> = new Set(['torch.arange', 'torch.clamp', 'torch.neg', 'torch.where'])
+
+/** Arguments that our operators do not have. */
+const OMITTED: ReadonlySet<string> = new Set(['dtype', 'layout', 'device', 'pin_memory', 'memory_format', 'sorted'])
+
+/** The schema of our operator that a node calls; null for other nodes. */
+function schemaOf(node: GoldenNode): FunctionSchema | null {
+  if (node.op !== 'call_function' || !node.target.startsWith('torch.')) return null
+  const fn = node.target
+    .split('.')
+    .slice(1)
+    .reduce<unknown>((holder, name) => (holder as Readonly<Record<string, unknown>> | undefined)?.[camelCase(name)], torch)
+  return typeof fn === 'function' ? (getSignatureForTorchOp(fn as TargetFunction)?.[0] ?? null) : null
+}
+
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, c: string) => c.toUpperCase())
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)
 
 export const nodeRules: Readonly<Record<string, NodeRule>> = {
   'operator-as-method': (golden, ours) => {
@@ -48,16 +76,27 @@ export const nodeRules: Readonly<Record<string, NodeRule>> = {
     return { ...golden, args: values.slice(0, ours.args.length), kwargs: Object.fromEntries(rest) }
   },
   'own-schemas': (golden, ours) => {
-    const keys = Object.keys(ours.kwargs)
-    if (golden.op !== 'call_function' || ours.args.length > 0 || keys.length === 0) return golden
-    const same = golden.args.length === 0 && keys.join() === Object.keys(golden.kwargs).join()
-    const value = (key: string, i: number): GoldenValue | undefined => golden.args[i] ?? golden.kwargs[key] ?? ours.kwargs[key]
-    return same ? golden : { ...golden, args: [], kwargs: Object.fromEntries(keys.map((key, i) => [key, value(key, i) as GoldenValue])) }
+    const schema = schemaOf(golden)
+    if (schema === null) return golden
+    const isNormalized = golden.args.length === 0 && Object.keys(golden.kwargs).length > 0
+    if (!isNormalized && !(OVERLOADED.has(golden.target) && ours.args.length === 0)) return golden
+    const kwargs: Record<string, GoldenValue> = {}
+    for (const [i, arg] of schema.args.entries()) {
+      const name = arg.name === 'self' ? 'input' : snakeCase(arg.name)
+      const given = golden.args[i] ?? golden.kwargs[name]
+      if (given !== undefined) kwargs[name] = given
+      else if (arg.hasDefault) kwargs[name] = arg.default as GoldenValue
+    }
+    // What is in neither schema stays, so that the comparison fails.
+    for (const [name, value] of Object.entries(golden.kwargs)) if (!(name in kwargs) && !OMITTED.has(name)) kwargs[name] = value
+    return JSON.stringify([golden.args, golden.kwargs]) === JSON.stringify([[], kwargs]) ? golden : { ...golden, args: [], kwargs }
   },
-  'types-from-schemas': (golden, ours) =>
-    /^call_(module|function)$/.test(golden.op) && golden.type !== ours.type && (golden.type ?? ours.type) === 'torch.Tensor'
-      ? { ...golden, type: ours.type }
-      : golden,
+  'types-from-schemas': (golden, _ours, { annotated = false }) => {
+    if (!annotated || !/^call_(module|function)$/.test(golden.op)) return golden
+    const [result, more] = schemaOf(golden)?.returns ?? []
+    const type = golden.op === 'call_function' && result?.base === 'Tensor' && !result.list && more === undefined ? 'torch.Tensor' : null
+    return golden.type === type ? golden : { ...golden, type }
+  },
   'no-stacklevel': (golden) => {
     if (!('_stacklevel' in golden.kwargs)) return golden
     const { _stacklevel, ...kwargs } = golden.kwargs
@@ -83,7 +122,7 @@ export const valueRules: Readonly<Record<string, ValueRule>> = {
 export const usedDifferences: Set<string> = new Set()
 
 /** PyTorch's nodes as tensorfx should have recorded them. */
-export function expectedNodes(golden: readonly GoldenNode[], ours: readonly GoldenNode[]): GoldenNode[] {
+export function expectedNodes(golden: readonly GoldenNode[], ours: readonly GoldenNode[], applied: Applied = {}): GoldenNode[] {
   const names = new Map<string, string>()
   const fresh = new Namespace()
   const changed = golden.map((node, i) => {
@@ -91,7 +130,7 @@ export function expectedNodes(golden: readonly GoldenNode[], ours: readonly Gold
     if (other === undefined) return node
     let result = node
     for (const [id, rule] of Object.entries(nodeRules)) {
-      const next = rule(result, other)
+      const next = rule(result, other, applied)
       if (next !== result) usedDifferences.add(id)
       result = next
     }

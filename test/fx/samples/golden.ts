@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { Graph, Node, Slice, tuple } from 'tensorfx/fx'
 import type { Argument, Kwargs, Opcode, Target } from 'tensorfx/fx'
-import { nodeTargetText, targetText } from '../../../src/fx/format.ts'
-import { isTuple } from '../../../src/fx/tuple.ts'
+import { targetText } from '../../../src/fx/graph/node.ts'
+import { nodeTargetText } from '../../../src/fx/text/format.ts'
+import { isTuple } from '../../../src/fx/graph/pythonValues.ts'
 import { nameTarget } from '../../../src/protocol/index.ts'
 import type { TargetFunction } from '../../../src/protocol/index.ts'
 

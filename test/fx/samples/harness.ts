@@ -5,10 +5,11 @@ import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, SymbolicTraceOptions } from 'tensorfx/fx'
 import { Module } from 'tensorfx/nn'
 import { ShapeProp } from 'tensorfx/fx/passes'
-import { formatTabular } from '../../../src/fx/format.ts'
+import { formatTabular } from '../../../src/fx/text/format.ts'
 import type { Program } from './common.ts'
 import { parseGraph } from './parseGraph.ts'
 import { expectedNodes, metaRules, tableRule } from './differences.ts'
+import type { Applied } from './differences.ts'
 import { goldenGraph, goldenText, toGoldenNodes } from './golden.ts'
 import type { GoldenError, GoldenMeta, GoldenNode, GoldenOutput, GoldenTensor } from './golden.ts'
 
@@ -27,9 +28,9 @@ export function traced(sample: Program): GraphModule {
 export const isError = (value: unknown): value is GoldenError => typeof value === 'object' && value !== null && 'error_type' in value
 
 /** The graph agrees with PyTorch's nodes: op, name, target, type, args, kwargs, users; and so does its text. */
-export function checkGraph(gm: GraphModule, golden: readonly GoldenNode[]): void {
+export function checkGraph(gm: GraphModule, golden: readonly GoldenNode[], applied?: Applied): void {
   const ours = toGoldenNodes(gm.graph)
-  const expected = expectedNodes(golden, ours)
+  const expected = expectedNodes(golden, ours, applied)
   expect(ours).toEqual(expected)
   expect(String(gm.graph)).toBe(goldenText(goldenGraph(expected)))
 }

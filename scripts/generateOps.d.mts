@@ -1,0 +1,16 @@
+/** An operator as its source declares it. */
+export interface DeclaredOperator {
+  readonly file: string
+  /** The exported constant. */
+  readonly constant: string
+  /** The schema's name in camelCase. */
+  readonly name: string
+  readonly namespace: string
+  readonly method: boolean
+  /** Whether the result is a list or tuple of tensors. */
+  readonly returnsList: boolean
+  /** The text of its doc comment. */
+  readonly doc: string
+}
+export declare function findOperators(): readonly DeclaredOperator[]
+export declare function generate(): void

@@ -1,0 +1,131 @@
+// npm run generate: writes the index of operators from their declarations in src/ops. It reads source text only, so it needs neither a build nor a network,
+// and runs before build, typecheck, lint and tests. What it writes is not committed.
+//
+// An operator is an exported constant that calls defineOp with an object literal:
+//
+//     export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+//       schema: 'relu(Tensor self) -> Tensor',
+//       method: true,
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const ops = join(root, 'src/ops')
+
+/** `log_softmax` -> `logSoftmax`, as protocol/names.ts does. */
+const camelCase = (name) => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a, b) => a + b.toUpperCase())
+
+const DECLARATION = /^export const (\w+):.*?=\s*defineOp\(\{\n\s*schema:\s*(['"`])(\w+)(?:\.\w+)?\(.*?\) -> (.*?)\2,\n(.*?)^\s*\}\)$/gms
+const TYPE = /^export (?:interface|type) (\w+)/gm
+
+/** The declarations of one file. Throws if a call of defineOp does not have the form above. */
+function operatorsOf(file, text) {
+  const found = [...text.matchAll(DECLARATION)].map(([whole, constant, , name, returns, rest]) => ({
+    file,
+    constant,
+    name: camelCase(name),
+    namespace: /^\s*namespace: '([\w.]+)',$/m.exec(rest)?.[1] ?? 'torch',
+    method: /^\s*method: true,$/m.test(rest),
+    returnsList: returns.startsWith('(') || returns.endsWith('[]'),
+    doc: docBefore(text, whole),
+  }))
+  const calls = text.match(/= defineOp\(|=\s+defineOp\(/g)?.length ?? 0
+  if (found.length !== calls)
+    throw new Error(
+      `${relative(root, file)}: ${calls} calls of defineOp, but ${found.length} that can be read. Write each as ` +
+        "`export const name: OpFunction<...> = defineOp({ schema: '...', ... })`, with the schema first and `namespace` and `method` as literals.",
+    )
+  return found
+}
+
+/** The doc comment that ends right before `declaration`. */
+function docBefore(text, declaration) {
+  const before = text.slice(0, text.indexOf(declaration))
+  return /\/\*\*((?:(?!\*\/).)*)\*\/\s*$/s.exec(before)?.[1] ?? ''
+}
+
+/** All operators of src/ops, in the order of files and of their declarations there. */
+export function findOperators() {
+  return sourceFiles().flatMap((file) => operatorsOf(file, readFileSync(file, 'utf8')))
+}
+
+const sourceFiles = () =>
+  readdirSync(ops, { recursive: true })
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('generated') && name !== 'defineOp.ts')
+    .sort()
+    .map((name) => join(ops, name))
+
+/** An import path from the generated folder. */
+const pathTo = (file) => `../${relative(ops, file).replaceAll('\\', '/')}`
+
+/** Export statements, one per file. `nameOf` gives the public name of an operator. */
+function exportsOf(operators, nameOf) {
+  const files = [...new Set(operators.map((op) => op.file))]
+  return files.flatMap((file) => {
+    const names = operators
+      .filter((op) => op.file === file)
+      .map((op) => (op.constant === nameOf(op) ? op.constant : `${op.constant} as ${nameOf(op)}`))
+    const types = [...readFileSync(file, 'utf8').matchAll(TYPE)].map(([, name]) => name)
+    return [
+      `export { ${names.join(', ')} } from '${pathTo(file)}'`,
+      ...(types.length === 0 ? [] : [`export type { ${types.join(', ')} } from '${pathTo(file)}'`]),
+    ]
+  })
+}
+
+function checkUnique(operators, what, nameOf) {
+  const seen = new Map()
+  for (const op of operators) {
+    const other = seen.get(nameOf(op))
+    if (other !== undefined)
+      throw new Error(
+        `two operators have the ${what} '${nameOf(op)}': in ${relative(root, other.file)} and in ${relative(root, op.file)}. Rename one.`,
+      )
+    seen.set(nameOf(op), op)
+  }
+}
+
+/** Writes a file, unless it has this text already: watchers and other processes then see no change. */
+function write(file, lines) {
+  const text = `// Written by scripts/generateOps.mjs; not committed.\n${lines.join('\n')}\n`
+  let before = null
+  try {
+    before = readFileSync(file, 'utf8')
+  } catch {
+    mkdirSync(join(file, '..'), { recursive: true })
+  }
+  if (before !== text) writeFileSync(file, text)
+}
+
+const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
+
+/** Writes src/ops/generated and the lint rules' list of methods. */
+export function generate() {
+  const operators = findOperators()
+  checkUnique(operators, 'constant', (op) => op.constant)
+  checkUnique(operators, 'name', (op) => `${op.namespace}.${op.name}`)
+  const inNamespace = (namespace) => operators.filter((op) => op.namespace === namespace)
+  const generated = (name) => join(ops, 'generated', name)
+  write(generated('torch.ts'), ['// The operators of torch.', ...exportsOf(inNamespace('torch'), (op) => op.name)])
+  write(generated('functional.ts'), ['// The operators of torch.nn.functional.', ...exportsOf(inNamespace('torch.nn.functional'), (op) => op.name)])
+  write(generated('internal.ts'), ['// The operators of torch.ops.tensorfx.', ...exportsOf(inNamespace('torch.ops.tensorfx'), (op) => op.name)])
+  write(generated('operators.ts'), ['// All operators, by the names of their constants.', ...exportsOf(operators, (op) => op.constant)])
+  write(generated('all.ts'), [
+    '// All operators, as a list.',
+    ...exportsOf(operators, (op) => op.constant)
+      .filter((line) => !line.startsWith('export type'))
+      .map((line) => line.replace('export', 'import')),
+    "import type { OpFunction } from '../declaration.ts'",
+    '',
+    `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
+  ])
+  const methods = operators.filter((op) => op.method)
+  write(join(root, 'lint-rules/vocabulary.generated.js'), [
+    '// The methods of tensors that operators have, and among them those whose result is a list of tensors.',
+    `export const METHODS = ${words(methods)}`,
+    `export const LIST_METHODS = ${words(methods.filter((op) => op.returnsList))}`,
+  ])
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) generate()

@@ -1,0 +1,2 @@
+export declare function passFiles(): readonly string[]
+export declare function generate(): void

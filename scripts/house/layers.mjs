@@ -1,0 +1,75 @@
+// The layers of src/, from bottom to top: the one list that the linter (plugin.mjs), the tests and CONTRIBUTING's table follow.
+// A place is a folder of src (a room, or a wing of fx) or a file that stands in src itself. It may import itself and the places that its row names;
+// a name includes the folders below it, so 'fx' stands for all its wings, and '*' is all that stands before the row. Imports only go down.
+
+const base = ['errors', 'protocol', 'provenance']
+const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
+const capture = [...tensors, 'autograd', 'module', 'pipeline', 'fx']
+const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
+const fxCore = ['graph', 'text', 'values', 'run', 'trace']
+
+export const layers = [
+  { place: 'version', holds: 'the version of the package', imports: [] },
+  { place: 'errors', holds: 'the error classes', imports: [] },
+  { place: 'protocol', holds: 'override, target names, schemas, spelling of names', imports: ['errors'] },
+  { place: 'provenance', holds: 'stacks and code frames', imports: ['errors'] },
+  { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
+  { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: ['errors'] },
+  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: ['errors'] },
+  { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
+  { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },
+  { place: 'ops', holds: 'the operator table: one declaration per operator', imports: tensors.slice(0, -1) },
+  { place: 'autograd', holds: 'tape, engine, grad modes', imports: tensors },
+  { place: 'module', holds: 'Module: parameters, buffers, children, state dict; no operators', imports: [...base, 'pytree'] },
+  { place: 'fx/graph', holds: 'Node and Graph, and what they need', imports: wings() },
+  { place: 'fx/text', holds: 'printing, generated code, JSON', imports: wings('graph') },
+  { place: 'fx/values', holds: 'Proxy and the other values of a trace', imports: wings('graph', 'text') },
+  { place: 'fx/run', holds: 'GraphModule and Interpreter', imports: wings('graph', 'text', 'values') },
+  { place: 'fx/trace', holds: 'Tracer, `symbolicTrace`, Transformer', imports: wings('graph', 'text', 'values', 'run') },
+  { place: 'fx/rewrite', holds: 'patterns: matching and replacing', imports: wings(...fxCore) },
+  { place: 'fx/passes', holds: 'passes that users run', imports: [...wings(...fxCore, 'rewrite'), 'pipeline'] },
+  { place: 'fx/experimental', holds: "PyTorch's `fx.experimental`", imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline'] },
+  { place: 'fx/viewer', holds: 'a graph as an HTML page', imports: wings(...fxCore, 'rewrite', 'passes') },
+  { place: 'fx', holds: '`tensorfx/fx`: the names that users import; no tensors in any wing', imports: wings(...fxCore, 'rewrite') },
+  { place: 'controlFlow', holds: '`cond`, `whileLoop`, `scan`, `map`', imports: capture },
+  { place: 'nn', holds: 'layers, losses, initialisation', imports: [...tensors, 'autograd', 'module'] },
+  { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module'] },
+  { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: capture },
+  { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },
+  { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
+  { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...capture, 'nn', 'aot'] },
+  { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
+  { place: 'install', holds: 'the composition root: what works only after it was put together', imports: ['*'] },
+  { place: 'torch', holds: 'the `torch` object', imports: ['*'] },
+  { place: 'entries', holds: 'what `package.json` exports; each calls `install`', imports: ['*'] },
+  { place: 'index', holds: 'the front door, `tensorfx`', imports: ['*'] },
+  { place: 'cli', holds: 'the `tensorfx` command', imports: ['*'] },
+]
+
+/** The place of a file, by its path from src (`fx/graph/node.ts`); undefined if no row has it. */
+export function placeOf(path) {
+  const name = path.replace(/\.ts$/, '')
+  return layers
+    .map((layer) => layer.place)
+    .filter((place) => name === place || name.startsWith(`${place}/`))
+    .toSorted((a, b) => b.length - a.length)[0]
+}
+
+/** Whether a file of one place may import one of another. */
+export function mayImport(from, to) {
+  if (from === to) return true
+  const at = layers.findIndex((layer) => layer.place === from)
+  const below = layers.slice(0, Math.max(at, 0)).some((layer) => layer.place === to)
+  return below && layers[at].imports.some((name) => name === '*' || to === name || to.startsWith(`${name}/`))
+}
+
+const code = (name) => `\`${name}\``
+
+/** The table of CONTRIBUTING.md, from top to bottom. */
+export function layerTable() {
+  const rows = layers.toReversed().map(({ place, holds, imports }) => {
+    const names = imports.filter((name) => !base.includes(name) || imports.length < base.length)
+    return `| ${code(place)} | ${holds} | ${imports.includes('*') ? 'everything below' : names.map(code).join(', ')} |`
+  })
+  return ['| place | holds | may import |', '| --- | --- | --- |', ...rows]
+}

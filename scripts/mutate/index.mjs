@@ -1,0 +1,132 @@
+// npm run mutate -- src/room: mutation testing of one room (or folder, or file).
+//
+// Stryker's instrumenter plants every mutant of the room behind a switch. One run of the tests records which tests reach which mutant; then a seeded sample
+// of the mutants is switched on, one at a time, and the tests that reach it run until one fails. A mutant that no test kills is printed: the tests would not
+// notice that change of the code. Stryker's own runner cannot sample single mutants, and starts a fresh environment for each test file.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Instrumenter } from '@stryker-mutator/instrumenter'
+import { runMutants } from './pool.mjs'
+import { planTests } from './plan.mjs'
+import { printReport } from './report.mjs'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const USAGE = `npm run mutate -- PATH... [options]
+
+PATH                 files or folders under src, for example src/nn
+--sample N           mutants to test; 0: all of them (150)
+--seed N             seed of the sample (1)
+--line N             only mutants on this line of the one file that PATH names; repeat it for several lines; they are not sampled
+--threshold PERCENT  exit with code 1 if less than this is killed (0)
+--budget SECONDS     of tests for one mutant, those of the room first, then the fastest (15)
+--workers N          processes (2)
+--json FILE          write the results there`
+
+const { values: options, positionals: paths } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sample: { type: 'string', default: '150' },
+    seed: { type: 'string', default: '1' },
+    line: { type: 'string', multiple: true, default: [] },
+    threshold: { type: 'string', default: '0' },
+    budget: { type: 'string', default: '15' },
+    workers: { type: 'string', default: '2' },
+    json: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (options.help || paths.length === 0) {
+  console.log(USAGE)
+  process.exit(options.help ? 0 : 2)
+}
+
+const number = (name) => {
+  const value = Number(options[name])
+  if (!Number.isFinite(value) || value < 0) throw new Error(`--${name} must be a number that is not negative, but is '${options[name]}'`)
+  return value
+}
+
+/** The TypeScript files of a file or folder, relative to the root. */
+function sourcesOf(path) {
+  const full = join(root, path)
+  const info = statSync(full, { throwIfNoEntry: false })
+  if (info === undefined) throw new Error(`There is no '${path}'. Give files or folders under src, for example src/nn.`)
+  if (info.isFile()) return [relative(root, full)]
+  return readdirSync(full, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => relative(root, join(full, name)))
+}
+
+/** Numbers in [0, 1) from a seed (mulberry32). */
+function generator(seed) {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+/** `count` of the items, drawn without replacement, in their order. */
+function sample(items, count, seed) {
+  const random = generator(seed)
+  const order = items.map((_, i) => i)
+  for (let i = 0; i < Math.min(count, order.length); i++) {
+    const j = i + Math.floor(random() * (order.length - i))
+    ;[order[i], order[j]] = [order[j], order[i]]
+  }
+  return order
+    .slice(0, count)
+    .sort((a, b) => a - b)
+    .map((i) => items[i])
+}
+
+async function instrument(files) {
+  const silent = () => {}
+  const logger = { debug: silent, info: silent, warn: silent, error: console.error, isDebugEnabled: () => false }
+  const sources = files.map((name) => ({ name: join(root, name), content: readFileSync(join(root, name), 'utf8'), mutate: true }))
+  return new Instrumenter(logger).instrument(sources, { plugins: null, ignorers: [], excludedMutations: [] })
+}
+
+const files = [...new Set(paths.flatMap(sourcesOf))].sort()
+const work = mkdtempSync(join(tmpdir(), 'tensorfx-mutate-'))
+const started = Date.now()
+const seconds = () => ((Date.now() - started) / 1000).toFixed(0)
+try {
+  const { files: instrumented, mutants } = await instrument(files)
+  writeFileSync(join(work, 'sources.json'), JSON.stringify(Object.fromEntries(instrumented.map((f) => [f.name, f.content]))))
+  const lines = new Set(options.line.map(Number))
+  const count = number('sample')
+  const seed = number('seed')
+  const candidates = lines.size > 0 ? mutants.filter((m) => lines.has(m.location.start.line + 1)) : mutants
+  const chosen = lines.size > 0 || count === 0 ? candidates : sample(candidates, count, seed)
+  console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
+
+  // Which tests reach which mutants. A process of its own, since the tests leave much behind.
+  execFileSync(process.execPath, [fileURLToPath(new URL('coverage.mjs', import.meta.url)), work, ...files], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const coverage = JSON.parse(readFileSync(join(work, 'coverage.json'), 'utf8'))
+  console.log(`${coverage.reached} tests reach the code (${seconds()} s)`)
+
+  const plans = chosen.map((mutant) => planTests(mutant, coverage, files, number('budget')))
+  const results = await runMutants(plans, { work, workers: Math.max(1, number('workers')) })
+  const score = printReport(root, chosen, plans, results)
+  console.log(`seed ${seed}, ${seconds()} s`)
+  if (options.json !== undefined) {
+    const entries = chosen.map((m, i) => ({ ...m, fileName: relative(root, m.fileName), ...results[i] }))
+    writeFileSync(options.json, `${JSON.stringify({ paths, seed, score, mutants: entries }, null, 1)}\n`)
+  }
+  if (score < number('threshold')) {
+    console.log(`The score is below the threshold of ${options.threshold}%.`)
+    process.exitCode = 1
+  }
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}

@@ -1,0 +1,38 @@
+// Which tests run for a mutant: those that reach it, the room's own before others and fast ones before slow ones, as far as the budget goes.
+
+/** Folders of tests that are about a room, by the start of its files' paths. Rooms without a row: the folder of the same name. */
+const own = [
+  ['src/module/', ['test/nn/']],
+  ['src/pytree/', ['test/fx/']],
+  ['src/provenance/', ['test/fx/']],
+  ['src/protocol/', ['test/fx/', 'test/ops/']],
+  ['src/errors/', ['test/ops/', 'test/fx/']],
+]
+
+function foldersOf(file) {
+  const [, folders] = own.find(([start]) => file.startsWith(start)) ?? []
+  return [`test/${file.split('/')[1]}/`, ...(folders ?? [])]
+}
+
+/** How many hits an endless loop needs to be found out, beyond those that the unchanged code has. */
+const HIT_FACTOR = 100
+
+/** `{ id, hitLimit, ms, specs: { file: [test ids] } }`; no specs if no test reaches the mutant. */
+export function planTests(mutant, coverage, files, budgetSeconds) {
+  const folders = [...new Set(files.flatMap(foldersOf))]
+  const isOwn = (test) => folders.some((folder) => test.file.startsWith(folder))
+  const isFixed = coverage.fixed[mutant.id] !== undefined
+  // Code that runs while modules load may matter to every test: the room's own run, reached or not.
+  const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined || (isFixed && isOwn(test)))
+  reaching.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)) || a.ms - b.ms)
+  const specs = {}
+  let ms = 0
+  let hits = coverage.fixed[mutant.id] ?? 0
+  for (const test of reaching) {
+    if (ms > 0 && ms + test.ms > budgetSeconds * 1000) continue
+    ms += test.ms
+    hits += test.hits[mutant.id] ?? 0
+    ;(specs[test.file] ??= []).push(test.id)
+  }
+  return { id: mutant.id, hitLimit: hits * HIT_FACTOR + HIT_FACTOR, ms, specs }
+}

@@ -1,0 +1,42 @@
+// tensorfx/compile. The backends and the debugger are installed by the first call that needs them, so that bundlers can leave them out of programs
+// that import `tensorfx` and do not compile.
+import * as dynamo from '../dynamo/index.ts'
+import { installCompile } from '../install/compile.ts'
+
+export {
+  BackendCompilerFailed,
+  EscapedTensorError,
+  ExplainOutput,
+  FullGraphError,
+  InvalidBackend,
+  ReluCompileError,
+  config,
+  disable,
+  registerBackend,
+  reset,
+  withConfig,
+} from '../dynamo/index.ts'
+export type {
+  Backend,
+  BackendCode,
+  BackendOptions,
+  BreakReason,
+  CompileOptions,
+  Compiled,
+  CompiledModule,
+  Config,
+  KernelSummary,
+} from '../dynamo/index.ts'
+
+function installed<F extends (...args: never[]) => unknown>(fn: F): F {
+  const call = (...args: Parameters<F>): unknown => {
+    installCompile()
+    return fn(...args)
+  }
+  return call as F
+}
+
+export const compile: typeof dynamo.compile = /* @__PURE__ */ installed(dynamo.compile)
+export const explain: typeof dynamo.explain = /* @__PURE__ */ installed(dynamo.explain)
+export const lookupBackend: typeof dynamo.lookupBackend = /* @__PURE__ */ installed(dynamo.lookupBackend)
+export const listBackends: typeof dynamo.listBackends = /* @__PURE__ */ installed(dynamo.listBackends)

@@ -1,0 +1,5 @@
+// tensorfx/fx/passes
+import { installFx } from '../../install/fx.ts'
+export * from '../../fx/passes/index.ts'
+
+installFx()

@@ -1,0 +1,5 @@
+// tensorfx/fx/viewer
+import { installFx } from '../../install/fx.ts'
+export * from '../../fx/viewer/index.ts'
+
+installFx()

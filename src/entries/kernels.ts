@@ -1,0 +1,2 @@
+// tensorfx/kernels
+export * from '../kernels/index.ts'

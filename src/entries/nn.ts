@@ -1,0 +1,5 @@
+// tensorfx/nn
+import { installTensors } from '../install/tensors.ts'
+export * from '../nn/index.ts'
+
+installTensors()

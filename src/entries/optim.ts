@@ -1,0 +1,5 @@
+// tensorfx/optim
+import { installTensors } from '../install/tensors.ts'
+export * from '../optim/index.ts'
+
+installTensors()

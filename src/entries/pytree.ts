@@ -1,0 +1,2 @@
+// tensorfx/pytree
+export * from '../pytree/index.ts'

@@ -1,0 +1,435 @@
+// Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
+import { inspectAs, targetInfo, snakeCase } from '../../protocol/index.ts'
+import { GraphError } from './errors.ts'
+import { graphText } from './graphText.ts'
+import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
+import { lintGraph, warnMissing } from './lint.ts'
+import { Namespace } from './namespace.ts'
+import { mapArg } from './mapArg.ts'
+import { Node } from './node.ts'
+import type { Argument, Kwargs, Opcode, OutputNode, OwningModule, Target } from './node.ts'
+import { NodeList } from './collections.ts'
+import { giveKey } from './order.ts'
+import { isImpureNode } from './purity.ts'
+
+/** A setting that is undone when it is disposed: `using _ = graph.insertingBefore(node)`. */
+export interface Scope {
+  [Symbol.dispose](): void
+}
+
+let graphs = 0
+
+/** The body of a function as data; PyTorch's torch.fx.Graph. */
+export class Graph {
+  /** Identifies the graph in messages and in `from_node`. */
+  readonly label: string
+  /** The GraphModule whose attributes the nodes refer to; null if there is none. */
+  owningModule: OwningModule | null
+  /** The Tracer class that recorded the graph, for tracing it again. */
+  tracerClass: unknown
+  /** Where the traced program is defined, `model.ts:12 in Net.forward`; generated code is named after it. Null if unknown. */
+  sourceHint: string | null = null
+  /** The first node; null in an empty graph. */
+  first: Node | null = null
+  /** The last node; null in an empty graph. */
+  last: Node | null = null
+  /** The number of nodes. */
+  size = 0
+  /** The nodes in order: a live view. PyTorch's `graph.nodes`. */
+  readonly nodes: NodeList<Node>
+  #names = new Namespace()
+  /** Nodes by op, and by the function they call. Built by the first findNodes, and kept up to date from then on. */
+  #lookup: Map<Opcode | Target, Set<Node>> | null = null
+  /** New nodes go before this one, or at the end if it is null. */
+  #insertBefore: Node | null = null
+  #codegen: GraphCodegen | null = null
+
+  constructor(owningModule: OwningModule | null = null, tracerClass: unknown = null) {
+    this.label = `Graph ${graphs++}`
+    this.owningModule = owningModule
+    this.tracerClass = tracerClass
+    this.nodes = new NodeList(this)
+  }
+
+  // ---- building ----
+
+  /**
+   * Adds a node at the insert point. `name` is a suggestion; a suffix is added if it is taken.
+   * Throws GraphError for an unknown op or a target of the wrong type.
+   */
+  createNode(
+    op: Opcode,
+    target: Target,
+    args: readonly Argument[] = [],
+    kwargs: Kwargs = {},
+    name: string | null = null,
+    type: string | null = null,
+  ): Node {
+    const candidate = name ?? candidateName(target)
+    const node = new Node(this, candidate, op, target, args, kwargs, type)
+    // Only now, so that a node that could not be made takes no name.
+    node.name = this.#names.create(candidate)
+    this.#link(node, this.#insertBefore)
+    this.#list(node)
+    try {
+      this.owningModule?.fireCreateHooks(node)
+    } catch (error) {
+      this.#remove(node)
+      throw error
+    }
+    return node
+  }
+
+  /** Adds an input. Leave `defaultValue` out for a parameter without a default; null and undefined are defaults. */
+  placeholder(name: string, type: string | null = null, ...defaultValue: readonly [Argument?]): Node {
+    return this.createNode('placeholder', name, defaultValue, {}, null, type)
+  }
+
+  /** Adds a read of the owning module's parameter, buffer or constant at a dotted path. Warns if there is none. PyTorch's get_attr. */
+  getAttr(path: string, type: string | null = null): Node {
+    if (this.owningModule !== null) warnMissing(this.owningModule, 'get_attr', path)
+    return this.createNode('get_attr', path, [], {}, null, type)
+  }
+
+  /** Adds a call of the owning module's submodule at a dotted path. Warns if there is none. PyTorch's call_module. */
+  callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
+    return this.createNode('call_module', path, args, kwargs, null, type)
+  }
+
+  /** Adds a call of a method of `args[0]`. PyTorch's call_method. */
+  callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    return this.createNode('call_method', name, args, kwargs, null, type)
+  }
+
+  /** Adds a call of a function. A function is printed, saved and loaded by its registered name, which `fx.wrap` gives it. PyTorch's call_function. */
+  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+    return this.createNode('call_function', fn, args, kwargs, null, type)
+  }
+
+  /** Adds the output: a node, or any structure of nodes and constants. */
+  output(value: Argument, type: string | null = null): Node {
+    return this.createNode('output', 'output', [value], {}, null, type)
+  }
+
+  // ---- insert point ----
+
+  /** Inserts new nodes before `node` (null: at the front) while `fn` runs, or until the returned scope is disposed. */
+  insertingBefore<T>(node: Node | null, fn: () => T): T
+  insertingBefore(node?: Node | null): Scope
+  insertingBefore<T>(node: Node | null = null, fn?: () => T): T | Scope {
+    this.#check(node, 'before')
+    return this.#inserting(node ?? this.first, fn)
+  }
+
+  /** Inserts new nodes after `node` (null: at the end), in the order in which they are made, while `fn` runs, or until the returned scope is disposed. */
+  insertingAfter<T>(node: Node | null, fn: () => T): T
+  insertingAfter(node?: Node | null): Scope
+  insertingAfter<T>(node: Node | null = null, fn?: () => T): T | Scope {
+    this.#check(node, 'after')
+    return this.#inserting(node === null ? null : node.next, fn)
+  }
+
+  #check(node: Node | null, where: string): void {
+    if (node !== null && (node.graph !== this || node.erased)) throw new GraphError(`Node to insert ${where} is not in graph.`)
+  }
+
+  #inserting<T>(point: Node | null, fn: (() => T) | undefined): T | Scope {
+    const before = this.#insertBefore
+    this.#insertBefore = point
+    const restore = (): void => {
+      // If the node was erased in the meantime, the next one takes its place.
+      let at = before
+      while (at?.erased === true) at = at.next
+      this.#insertBefore = at
+    }
+    if (fn === undefined) return { [Symbol.dispose]: restore }
+    try {
+      return fn()
+    } finally {
+      restore()
+    }
+  }
+
+  // ---- reading ----
+
+  /** The output node. Throws GraphError if the graph does not end in one. */
+  outputNode(): OutputNode {
+    if (this.last === null || this.last.op !== 'output') throw new GraphError('the graph has no output node at its end.')
+    return this.last
+  }
+
+  /** The nodes with an op, and with a target if given, in graph order unless `sort` is false. Throws GraphError for call_function without a target. */
+  findNodes<O extends Opcode>(options: { readonly op: O; readonly target?: Target; readonly sort?: boolean }): Extract<Node, { readonly op: O }>[] {
+    const { op, target, sort = true } = options
+    if (op === 'call_function' && target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
+    const candidates = this.#table().get(op === 'call_function' ? (target ?? op) : op) ?? []
+    const nodes: Extract<Node, { readonly op: O }>[] = []
+    for (const node of candidates) if (hasOp(node, op) && (target === undefined || node.target === target)) nodes.push(node)
+    return sort ? nodes.sort((a, b) => a.sortKey - b.sortKey) : nodes
+  }
+
+  // ---- copying ----
+
+  /** Copies a node of any graph to the insert point. `argTransform` maps each of its inputs to an argument of the copy. `meta` is copied shallowly. */
+  nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
+    const args = mapArg(node.args, argTransform)
+    const kwargs = mapArg(node.kwargs, argTransform)
+    const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
+    copy.copyMeta(node)
+    return copy
+  }
+
+  /**
+   * Copies the nodes of `graph`, except its output, to the insert point. Nodes that are already in `valueMap` are not copied; the copies are added to it. Returns
+   * the mapped value of the output, null if there is no output. Throws GraphError if the graph is not in order.
+   */
+  graphCopy(graph: Graph, valueMap: Map<Node, Argument>): Argument {
+    for (const node of graph.nodes) {
+      if (valueMap.has(node)) continue
+      const get = (n: Node): Argument => {
+        const value = valueMap.get(n)
+        if (value === undefined)
+          throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
+        return value
+      }
+      if (node.op === 'output') return mapArg(node.args[0], get)
+      valueMap.set(node, this.nodeCopy(node, get))
+    }
+    return null
+  }
+
+  /** A copy with its own nodes, which keep their names, types and meta. */
+  deepCopy(): Graph {
+    const copy = new Graph()
+    copy.tracerClass = this.tracerClass
+    copy.sourceHint = this.sourceHint
+    copy.#codegen = this.#codegen === null ? null : this.#codegen.clone()
+    const map = new Map<Node, Argument>()
+    const value = copy.graphCopy(this, map)
+    if (this.last?.op === 'output') {
+      const output = copy.output(value, this.last.type)
+      output.copyMeta(this.last)
+    }
+    return copy
+  }
+
+  // ---- editing ----
+
+  /** Removes a node. Throws GraphError if it has users or belongs to another graph. */
+  eraseNode(node: Node): void {
+    if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
+    if (node.users.size > 0) {
+      const users = [...node.users].map((u) => `${u.name}: None`).join(', ')
+      throw new GraphError(`Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: {${users}}!`)
+    }
+    if (node.erased) {
+      console.warn(`eraseNode(${node.name}) on an already erased node`)
+      return
+    }
+    this.owningModule?.fireEraseHooks(node)
+    this.#remove(node)
+  }
+
+  #remove(node: Node): void {
+    this.#unlist(node)
+    if (this.#insertBefore === node) this.#insertBefore = node.next
+    this.#unlink(node)
+    node.erased = true
+    node.args = []
+    node.kwargs = {}
+  }
+
+  /**
+   * Removes nodes that are unused and have no side effects, and whatever only they used. Returns them, last first (PyTorch returns whether there were any).
+   * `isImpure` tells which unused nodes to keep. Throws GraphError if the graph is not well formed (see lint) or if purity cannot be determined (see
+   * Node.isImpure). If anything throws, including `isImpure`, nothing is removed.
+   */
+  eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): Node[] {
+    this.lint()
+    const dead = new Set<Node>()
+    for (const node of this.nodes.reversed()) if (areAllIn(node.users, dead) && !isImpure(node)) dead.add(node)
+    const removed = [...dead]
+    for (const node of removed) this.eraseNode(node)
+    return removed
+  }
+
+  /** See Node.rename. @internal */
+  rename(node: Node, candidate: string): void {
+    if (candidate !== node.name) node.name = this.#names.create(candidate)
+  }
+
+  /** Checks that the graph is well formed. Throws GraphError for the first problem. */
+  lint(): void {
+    lintGraph(this)
+  }
+
+  /** Whether the table behind findNodes, if it exists, has the node. For lint. @internal */
+  isListed(node: Node): boolean {
+    return this.#lookup === null || this.#lookup.get(node.op)?.has(node) === true
+  }
+
+  /** See Node.isImpure. @internal */
+  isImpure(node: Node): boolean {
+    return isImpureNode(node)
+  }
+
+  /** See Node.formatNode. @internal */
+  formatNode(node: Node): string {
+    return graphText().formatNode(node)
+  }
+
+  /** The nodes as an array. Until the next edit, `node.position` is the index of a node in it. @internal */
+  numberNodes(): Node[] {
+    const nodes: Node[] = []
+    for (let node = this.first; node !== null; node = node.next) node.position = nodes.push(node) - 1
+    return nodes
+  }
+
+  /** Runs a change of a node's op or target, and updates the table behind findNodes. @internal */
+  relist(node: Node, change: () => void): void {
+    const listed = this.isListed(node)
+    if (listed) this.#unlist(node)
+    change()
+    if (listed) this.#list(node)
+  }
+
+  /** Moves a node before `point` (null: to the end). An erased node is added again. Throws GraphError if `point` was erased. @internal */
+  moveBefore(node: Node, point: Node | null): void {
+    if (point === node) return
+    if (point?.erased === true) throw new GraphError(`Attempting to move node '${node.name}' to '${point.name}', which was erased.`)
+    if (node.erased) this.#list(node)
+    else this.#unlink(node)
+    node.erased = false
+    this.#link(node, point)
+  }
+
+  #table(): Map<Opcode | Target, Set<Node>> {
+    if (this.#lookup === null) {
+      this.#lookup = new Map()
+      for (const node of this.nodes) this.#list(node)
+    }
+    return this.#lookup
+  }
+
+  #list(node: Node): void {
+    const lookup = this.#lookup
+    if (lookup === null) return
+    for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) {
+      const set = lookup.get(key)
+      if (set === undefined) lookup.set(key, new Set([node]))
+      else set.add(node)
+    }
+  }
+
+  #unlist(node: Node): void {
+    this.#lookup?.get(node.op)?.delete(node)
+    if (node.op === 'call_function') this.#lookup?.get(node.target)?.delete(node)
+  }
+
+  #link(node: Node, before: Node | null): void {
+    const prev = before === null ? this.last : before.prev
+    node.prev = prev
+    node.next = before
+    if (prev === null) this.first = node
+    else prev.next = node
+    if (before === null) this.last = node
+    else before.prev = node
+    this.size++
+    giveKey(node)
+  }
+
+  /** The node keeps its own links, so that an iteration that has reached it can continue. */
+  #unlink(node: Node): void {
+    if (node.prev === null) this.first = node.next
+    else node.prev.next = node.next
+    if (node.next === null) this.last = node.prev
+    else node.next.prev = node.prev
+    this.size--
+  }
+
+  // ---- code and text ----
+
+  /** Generates JavaScript for the graph. PyTorch's python_code. */
+  generateCode(options: WriteOptions = {}): GeneratedCode {
+    return this.codegen.generate(this, options)
+  }
+
+  /** The values of the placeholders for these arguments of the compiled function; the code generator defines the mapping. */
+  processInputs(...inputs: readonly unknown[]): readonly unknown[] {
+    return this.codegen.processInputs(inputs)
+  }
+
+  /** What the compiled function returns for this value of the output node; the code generator defines the mapping. */
+  processOutputs(output: unknown): unknown {
+    return this.codegen.processOutputs(output)
+  }
+
+  /** The code generator of this graph. */
+  get codegen(): GraphCodegen {
+    return (this.#codegen ??= graphText().newCodegen())
+  }
+
+  /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws GraphError for anything but a CodeGen. */
+  setCodegen(codegen: GraphCodegen): void {
+    if (!graphText().isCodegen(codegen))
+      throw new GraphError('setCodegen: expected a CodeGen; make a subclass of fx.CodeGen and pass an instance of it.')
+    this.#codegen = codegen
+  }
+
+  /**
+   * Registers a transformer of generated lines: `make` gets the current one (or null) and returns the new one. It stays registered until the returned scope is
+   * disposed. Throws GraphError if `make` is not a function or returns anything but a function.
+   */
+  onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
+    const { codegen } = this
+    const before = codegen.bodyTransformer
+    const transformer = typeof make === 'function' ? make(before) : undefined
+    if (typeof transformer !== 'function')
+      throw new GraphError(
+        'onGenerateCode: expected a function that takes the current transformer (or null) and returns the new one: onGenerateCode(() => (body) => [...body]).',
+      )
+    codegen.bodyTransformer = transformer
+    return {
+      [Symbol.dispose]: () => {
+        codegen.bodyTransformer = before
+      },
+    }
+  }
+
+  /** Returns a table of the nodes, and prints it unless `print` is false: opcode, name, target, args, kwargs, and the columns in `extra`. */
+  printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
+    const text = graphText().formatTabular(this, options.extra)
+    if (options.print !== false) console.log(text)
+    return text
+  }
+
+  /** The nodes as PyTorch prints them, one per line. */
+  toString(): string {
+    return graphText().formatGraph(this)
+  }
+}
+
+inspectAs(Graph.prototype, String)
+
+type CompleteGraph = Graph
+declare module './node.ts' {
+  // oxlint-disable-next-line typescript/no-empty-object-type -- a node's graph is a Graph
+  interface NodeGraph extends CompleteGraph {}
+}
+
+function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
+  for (const user of users) if (!nodes.has(user)) return false
+  return true
+}
+
+function hasOp<O extends Opcode>(node: Node, op: O): node is Extract<Node, { readonly op: O }> {
+  return node.op === op
+}
+
+/** The name that a node gets if it is free: from the function's name, or the path. */
+function candidateName(target: Target): string {
+  if (typeof target === 'string')
+    return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
+  return snakeCase(targetInfo(target)?.shortName ?? String(target?.name))
+}

@@ -1,0 +1,29 @@
+// Rebuilding the arguments of a node: every node, or every leaf, of a nested structure replaced by what a function returns for it.
+import { GraphError } from './errors.ts'
+import { Node, describe, isRecord, setOwn } from './node.ts'
+import type { Argument, Kwargs } from './node.ts'
+import { Slice, isTuple, markTuple } from './pythonValues.ts'
+
+/** The structure with every node in it replaced by what `fn` returns; PyTorch's map_arg. Throws GraphError if `fn` is not a function. */
+export function mapArg<R>(value: readonly Argument[], fn: (node: Node) => R): readonly (Argument | R)[]
+export function mapArg<R>(value: Kwargs, fn: (node: Node) => R): Readonly<Record<string, Argument | R>>
+export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R
+export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R {
+  if (typeof fn !== 'function') throw new GraphError(`mapArg: expected a function that takes a node, got ${describe(fn)}.`)
+  return mapAggregate(value, (leaf) => (leaf instanceof Node ? fn(leaf) : leaf))
+}
+
+/** The structure with every leaf, nodes included, replaced by what `fn` returns; PyTorch's map_aggregate. */
+export function mapAggregate<R>(value: Argument, fn: (leaf: Argument) => R): R | object {
+  if (typeof value !== 'object' || value === null || value instanceof Node) return fn(value)
+  if (Array.isArray(value)) {
+    const out: unknown[] = []
+    for (let i = 0; i < value.length; i++) out.push(mapAggregate(value[i], fn))
+    return isTuple(value) ? markTuple(out) : out
+  }
+  if (value instanceof Slice) return new Slice<unknown>(mapAggregate(value.start, fn), mapAggregate(value.stop, fn), mapAggregate(value.step, fn))
+  if (!isRecord(value)) return fn(value)
+  const out: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) setOwn(out, key, mapAggregate(value[key], fn))
+  return out
+}

@@ -1,0 +1,246 @@
+// Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
+// graphs name them `operator.add`, `operator.getitem`, …
+import { findOverride, isTensorLike, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import type { Effects } from '../../protocol/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { getAttribute, setAttribute } from '../../module/index.ts'
+import { Slice } from './pythonValues.ts'
+
+type Operation = (...args: readonly unknown[]) => unknown
+
+/** Registers an operator under its name. Calls with a traced value are recorded instead, unless `isPlain` tells that they need not be. */
+function named(name: string, fn: Operation, isPlain: (...args: readonly unknown[]) => boolean = () => false, effects: Effects = 'pure'): Operation {
+  const withOverride: Operation = (...args) => {
+    const override = isPlain(...args) ? null : findOverride(args)
+    return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride, args, {})
+  }
+  Object.defineProperty(withOverride, 'name', { value: name })
+  return nameTarget(withOverride, { name: `operator.${name}`, effects })
+}
+
+function call(target: unknown, method: string, ...args: readonly unknown[]): unknown {
+  const fn = getAttribute(target, method)
+  if (typeof fn !== 'function') throw new ArgumentError(`operator: a value of type ${typeof target} has no method '${method}'.`)
+  return Reflect.apply(fn, target, args)
+}
+
+/** What JavaScript's own operators take. */
+type Scalar = number | boolean | string
+
+function scalar(name: string, value: unknown): Scalar {
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
+  throw new ArgumentError(`operator.${name}: expected tensors or numbers, got ${value === null ? 'null' : typeof value}.`)
+}
+
+type OnScalars = (a: Scalar, b: Scalar) => unknown
+
+/** `a.method(b)` if `a` has the method, `reversed` for a number and a tensor, and otherwise the operation on scalars. */
+function binary(
+  name: string,
+  method: string,
+  onScalars: OnScalars,
+  reversed: (a: unknown, b: unknown) => unknown = (a, b) => call(numberLike(a, b), method, b),
+): (a: unknown, b: unknown) => unknown {
+  return named(name, (a, b) => {
+    if (typeof a === 'object' && a !== null && method in a) return call(a, method, b)
+    if (typeof b === 'object' && b !== null) return reversed(a, b)
+    return onScalars(scalar(name, a), scalar(name, b))
+  })
+}
+
+/** The number `a` as a tensor like `b`. */
+const numberLike = (a: unknown, b: unknown): unknown => call(call(call(b, 'isnan'), 'mul', 0), 'add', a)
+
+/** The method called with the operands exchanged. */
+const exchanged =
+  (method: string) =>
+  (a: unknown, b: unknown): unknown =>
+    call(b, method, a)
+
+function unary(name: string, method: string, onNumber: (a: number) => unknown): (a: unknown) => unknown {
+  return named(name, (a) => (typeof a === 'number' || typeof a === 'boolean' ? onNumber(Number(a)) : call(a, method)))
+}
+
+const onNumbers =
+  (compute: (a: number, b: number) => number): OnScalars =>
+  (a, b) =>
+    compute(Number(a), Number(b))
+
+const add: OnScalars = (a, b) => (typeof a === 'string' && typeof b === 'string' ? a + b : Number(a) + Number(b))
+const subtract = onNumbers((a, b) => a - b)
+const multiply = onNumbers((a, b) => a * b)
+const divide = onNumbers((a, b) => a / b)
+const floorDivide = onNumbers((a, b) => Math.floor(a / b))
+const power = onNumbers((a, b) => a ** b)
+
+/** Python's `%`, whose result has the sign of the divisor. */
+const modulo = onNumbers((a, b) => a - b * Math.floor(a / b))
+
+/** A bitwise operation on integers; two booleans give a boolean. */
+const bits =
+  (compute: (a: number, b: number) => number): OnScalars =>
+  (a, b) => {
+    const result = compute(Number(a), Number(b))
+    return typeof a === 'boolean' && typeof b === 'boolean' ? result !== 0 : result
+  }
+
+/**
+ * The in-place form, `a += b`. Calls the in-place method of a tensor, or copies the result into it if it has none. A number cannot change, so only the returned
+ * value counts.
+ */
+function inPlace(name: string, method: string, onScalars: OnScalars): (a: unknown, b: unknown) => unknown {
+  const write = (a: unknown, b: unknown): unknown => {
+    if (typeof a !== 'object' || a === null) return onScalars(scalar(name, a), scalar(name, b))
+    return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
+  }
+  return named(name, write, undefined, 'mutates')
+}
+
+type Name =
+  | ('add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'pow' | 'matmul')
+  | ('and_' | 'or_' | 'xor' | 'lshift' | 'rshift')
+  | ('gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne')
+  | ('iadd' | 'isub' | 'imul' | 'itruediv' | 'ifloordiv' | 'imod' | 'ipow')
+  | ('iand' | 'ior' | 'ixor' | 'ilshift' | 'irshift')
+
+/**
+ * Python's `operator` module for tensors and numbers: `operator.add(1, x)` is `1 + x`. These are the functions that PyTorch records for operators.
+ */
+export const operator: Readonly<
+  Record<Name, (a: unknown, b: unknown) => unknown> & Record<'neg' | 'pos' | 'abs' | 'invert', (a: unknown) => unknown>
+> & {
+  readonly getitem: (value: unknown, index: unknown) => unknown
+  readonly setitem: (value: unknown, index: unknown, item: unknown) => void
+} = {
+  add: binary('add', 'add', add, exchanged('add')),
+  sub: binary('sub', 'sub', subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
+  mul: binary('mul', 'mul', multiply, exchanged('mul')),
+  truediv: binary('truediv', 'div', divide, (a, b) => call(call(b, 'reciprocal'), 'mul', a)),
+  floordiv: binary('floordiv', 'floorDivide', floorDivide),
+  mod: binary('mod', 'remainder', modulo),
+  pow: binary('pow', 'pow', power),
+  matmul: binary('matmul', 'matmul', notNumbers, notNumbers),
+  and_: binary(
+    'and_',
+    'bitwiseAnd',
+    bits((a, b) => a & b),
+    exchanged('bitwiseAnd'),
+  ),
+  or_: binary(
+    'or_',
+    'bitwiseOr',
+    bits((a, b) => a | b),
+    exchanged('bitwiseOr'),
+  ),
+  xor: binary(
+    'xor',
+    'bitwiseXor',
+    bits((a, b) => a ^ b),
+    exchanged('bitwiseXor'),
+  ),
+  lshift: binary(
+    'lshift',
+    'bitwiseLeftShift',
+    onNumbers((a, b) => a << b),
+  ),
+  rshift: binary(
+    'rshift',
+    'bitwiseRightShift',
+    onNumbers((a, b) => a >> b),
+  ),
+  gt: binary('gt', 'gt', (a, b) => a > b, exchanged('lt')),
+  lt: binary('lt', 'lt', (a, b) => a < b, exchanged('gt')),
+  ge: binary('ge', 'ge', (a, b) => a >= b, exchanged('le')),
+  le: binary('le', 'le', (a, b) => a <= b, exchanged('ge')),
+  eq: binary('eq', 'eq', (a, b) => a === b, exchanged('eq')),
+  ne: binary('ne', 'ne', (a, b) => a !== b, exchanged('ne')),
+  iadd: inPlace('iadd', 'add', add),
+  isub: inPlace('isub', 'sub', subtract),
+  imul: inPlace('imul', 'mul', multiply),
+  itruediv: inPlace('itruediv', 'div', divide),
+  ifloordiv: inPlace('ifloordiv', 'floorDivide', floorDivide),
+  imod: inPlace('imod', 'remainder', modulo),
+  ipow: inPlace('ipow', 'pow', power),
+  iand: inPlace(
+    'iand',
+    'bitwiseAnd',
+    bits((a, b) => a & b),
+  ),
+  ior: inPlace(
+    'ior',
+    'bitwiseOr',
+    bits((a, b) => a | b),
+  ),
+  ixor: inPlace(
+    'ixor',
+    'bitwiseXor',
+    bits((a, b) => a ^ b),
+  ),
+  ilshift: inPlace(
+    'ilshift',
+    'bitwiseLeftShift',
+    onNumbers((a, b) => a << b),
+  ),
+  irshift: inPlace(
+    'irshift',
+    'bitwiseRightShift',
+    onNumbers((a, b) => a >> b),
+  ),
+  neg: unary('neg', 'neg', (a) => -a),
+  pos: named('pos', (a) => a),
+  abs: unary('abs', 'abs', Math.abs),
+  invert: unary('invert', 'bitwiseNot', (a) => ~a),
+  // An element of an array is read at once, even if the array holds traced values.
+  getitem: named('getitem', getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
+  setitem: named('setitem', setItem, undefined, 'mutates'),
+}
+
+/** An element of a container or tensor. */
+function getItem(value: unknown, index: unknown): unknown {
+  if (Array.isArray(value)) {
+    if (index instanceof Slice) return value.slice(index.start ?? 0, index.stop ?? undefined)
+    return typeof index === 'number' ? value.at(index) : getAttribute(value, String(index))
+  }
+  if (value instanceof Map) return value.get(index)
+  if (typeof value === 'object' && value !== null && 'getitem' in value) return call(value, 'getitem', index)
+  if (typeof value === 'object' && value !== null && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
+  return property('operator.getitem', value, String(index))
+}
+
+/** `x[i] = item`: sets an element of a container, or copies into the indexed part of a tensor. */
+function setItem(value: unknown, index: unknown, item: unknown): void {
+  if (value instanceof Map) value.set(index, item)
+  else if (isTensorLike(value)) {
+    const parts = Array.isArray(index) ? index : [index]
+    if (parts.some((part) => Array.isArray(part) || isTensorLike(part)))
+      throw new ArgumentError(
+        'operator.setitem: a list of positions does not select a part of the tensor that can be written to; write one position at a time, or use torch.where.',
+      )
+    call(getItem(value, index), typeof item === 'number' ? 'fill_' : 'copy_', item)
+  } else if (Array.isArray(value)) {
+    if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
+      throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+    value[index < 0 ? index + value.length : index] = item
+  } else if (typeof value === 'object' && value !== null) setAttribute(value, String(index), item)
+  else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
+}
+
+function notNumbers(): never {
+  throw new ArgumentError('operator.matmul: expected two tensors, got a number.')
+}
+
+/** A property of any value but null and undefined. */
+function property(where: string, value: unknown, name: string): unknown {
+  if (value === null || value === undefined) throw new ArgumentError(`${where}: ${String(value)} has no property '${name}'.`)
+  return Reflect.get(Object(value), name)
+}
+
+function readAttribute(value: unknown, name: string): unknown {
+  const override = findOverride([value])
+  return override === null ? property('getattr', value, name) : override[OVERRIDE]('function', getattr, [value, name], {})
+}
+
+/** Python's builtin getattr. Reading an attribute of a traced value records a call of it. */
+export const getattr: (value: unknown, name: string) => unknown = nameTarget(Object.defineProperty(readAttribute, 'name', { value: 'getattr' }), {
+  name: 'builtins.getattr',
+})

@@ -1,0 +1,41 @@
+// Python values that JavaScript lacks but graphs hold: slices (`start:stop:step`) and tuples.
+
+/** A range of indices with a step; null leaves an end open. Frozen. Python's `slice(start, stop, step)`. */
+export class Slice<T = number | null> {
+  readonly start: T | null
+  readonly stop: T | null
+  readonly step: T | null
+
+  constructor(start: T | null, stop: T | null, step: T | null = null) {
+    this.start = start
+    this.stop = stop
+    this.step = step
+    Object.freeze(this)
+  }
+
+  /** As Python prints it: `slice(None, 3, None)`. */
+  toString(): string {
+    const text = (part: T | null): string => (part === null ? 'None' : String(part))
+    return `slice(${text(this.start)}, ${text(this.stop)}, ${text(this.step)})`
+  }
+}
+
+/** Marks tuples. Without the mark an array prints as a list, `[x, y]`. */
+const TUPLE: unique symbol = Symbol.for('tensorfx.tuple')
+
+/** A frozen array that prints as a tuple, `(x, y)`; everywhere else it is an ordinary array. */
+export function tuple<T extends readonly unknown[]>(...values: T): T {
+  markTuple(values)
+  return values
+}
+
+/** Marks an array as a tuple and freezes it. The caller must own the array. */
+export function markTuple<T>(values: readonly T[]): readonly T[] {
+  Object.defineProperty(values, TUPLE, { value: true })
+  return Object.freeze(values)
+}
+
+/** Whether a value was made by {@link tuple}. */
+export function isTuple(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && TUPLE in value
+}

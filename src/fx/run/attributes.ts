@@ -1,0 +1,74 @@
+// The attributes of a GraphModule: where values are put in its tree of modules, and how tensors are copied.
+import { ArgumentError } from '../../errors/index.ts'
+import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { isParameter, isTensorLike } from '../../protocol/index.ts'
+import type { TensorLike } from '../../protocol/index.ts'
+
+/** A module that only holds attributes: an inner node of the tree. `layer1.0.conv` needs a `layer1` and a `0`. */
+export class Container extends Module {
+  override getName(): string {
+    return 'Module'
+  }
+
+  override forward(): never {
+    throw new ArgumentError('this module only holds attributes of a GraphModule; call the GraphModule.')
+  }
+}
+
+/**
+ * Puts a value at a dotted path of `target`, and makes the containers on the way. A tensor that is not a parameter becomes a buffer. `source` is the module that
+ * the value comes from, if any: where a module on the way is shared with it, the value is already there.
+ */
+export function placeAttribute(target: Module, path: string, value: unknown, source: Module | null): void {
+  const [ownerPath, name] = splitPath(path)
+  let owner = target
+  let at = ''
+  for (const part of ownerPath === '' ? [] : ownerPath.split('.')) {
+    at = at === '' ? part : `${at}.${part}`
+    const next = childOrContainer(owner, part)
+    if (source !== null && next === attributeAt(source, at)) return
+    owner = next
+  }
+  if (isTensorLike(value) && !isParameter(value)) owner.registerBuffer(name, value)
+  else setAttribute(owner, name, value)
+}
+
+/** The path, with a number appended if `owner` has another value than `value` there. */
+export function freePath(owner: Module, path: string, value: unknown): string {
+  let free = path
+  for (let i = 1; isTaken(attributeAt(owner, free), value); i++) free = `${path}_${i}`
+  return free
+}
+
+const isTaken = (present: unknown, value: unknown): boolean => present !== undefined && present !== value
+
+function childOrContainer(owner: Module, name: string): Module {
+  const child = getAttribute(owner, name)
+  if (child instanceof Module) return child
+  const made = new Container()
+  setAttribute(owner, name, made)
+  return made
+}
+
+/** A tensor that can be copied. The methods are those of tensors; this room knows nothing else about them. */
+export interface CopyableTensor extends TensorLike {
+  detach(): CopyableTensor
+  clone(): CopyableTensor
+  asParameter(requiresGrad: boolean): CopyableTensor
+}
+
+const isCopyable = (tensor: TensorLike): tensor is CopyableTensor => 'detach' in tensor && 'clone' in tensor && 'asParameter' in tensor
+
+/** The tensor with its methods for copying. Throws ArgumentError if it lacks them. */
+export function copyable(tensor: TensorLike): CopyableTensor {
+  if (!isCopyable(tensor)) throw new ArgumentError('cannot copy this tensor: it has no methods detach, clone and asParameter.')
+  return tensor
+}
+
+/** A new tensor with the same values, without history and gradient. A copy of a parameter is a parameter. */
+export function copyTensor(tensor: TensorLike): TensorLike {
+  const copy = copyable(tensor).detach().clone()
+  if (tensor.isParameter) return copy.asParameter(tensor.requiresGrad)
+  if (tensor.requiresGrad) copy.requiresGrad = true
+  return copy
+}

@@ -1,0 +1,289 @@
+// Writes a graph as readable JavaScript. The functions that the code calls are bound to names once, so that running it looks nothing up.
+import { targetInfo } from '../../protocol/index.ts'
+import type { TargetFunction } from '../../protocol/index.ts'
+import { annotation, withEnvironment } from './annotation.ts'
+import { Globals } from './codeGlobals.ts'
+import { GraphError } from '../graph/errors.ts'
+import { WrittenCode } from './generatedCode.ts'
+import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
+import { Namespace, isIdentifier } from '../graph/namespace.ts'
+import { Node, isFunction, isRecord } from '../graph/node.ts'
+import type { Argument, Kwargs, NodeGraph, OutputNode, PlaceholderNode } from '../graph/node.ts'
+import { getattr } from '../graph/operator.ts'
+import { moduleText, originCode, originOf } from '../graph/origin.ts'
+import { Slice } from '../graph/pythonValues.ts'
+import { TextBuilder } from './textBuilder.ts'
+import { valueType } from './typeText.ts'
+import type { HeadTypes } from './typeText.ts'
+
+/** The parts of the code that can be customized; class CodeGen has the defaults. */
+export interface CodeStyle {
+  readonly bodyTransformer: BodyTransformer | null
+  functionHead(parameters: readonly string[], types: HeadTypes | null): string
+  returnStatement(value: string): string
+  additionalGlobals(): readonly (readonly [string, unknown])[]
+  reservedNames(): readonly string[]
+}
+
+/** Writes the code of `graph` in the style of `codegen`. Throws GraphError for a call of a function that has no name. */
+export function writeCode(codegen: CodeStyle, graph: NodeGraph, options: WriteOptions): GeneratedCode {
+  return new Writer(codegen, graph, options).write()
+}
+
+/** Whether to release the value after its last use. The module holds its attributes anyway, and a shape or number is small. */
+const holdsMemory = (node: Node): boolean => node.op !== 'get_attr' && node.target !== getattr
+
+/** Escape sequences for terminals. */
+const DIM = '\u001b[2m'
+const GREEN = '\u001b[2;32m'
+const PLAIN = '\u001b[0m'
+
+/** The type of a parameter, which includes null if that is its default. */
+function parameterType(node: Node): string | null {
+  const type = valueType(node)
+  return type !== null && node.args.length > 0 && node.args[0] === null ? `${type} | null` : type
+}
+
+class Writer {
+  readonly #codegen: CodeStyle
+  readonly #options: WriteOptions
+  readonly #globals: Globals
+  /** The nodes in order. The lists below have an entry for each. */
+  readonly #order: readonly Node[]
+  readonly #names: string[] = []
+  /** Position of the last user; 0 if there is none, and for values that are not released. */
+  readonly #lastUse: Uint32Array
+  readonly #namespace = new Namespace()
+  readonly #parameters: string[] = []
+  readonly #body = new TextBuilder()
+  /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to #body. */
+  readonly #lines: string[] | null
+  /** The node of each line of the body. */
+  readonly #nodes: (Node | null)[] = []
+  #lastPlace: string | null = null
+  #lastModule: string | null = null
+
+  constructor(codegen: CodeStyle, graph: NodeGraph, options: WriteOptions) {
+    this.#codegen = codegen
+    this.#options = withEnvironment(options)
+    this.#order = graph.numberNodes()
+    this.#lastUse = new Uint32Array(this.#order.length)
+    this.#lines = codegen.bodyTransformer === null ? null : []
+    this.#globals = new Globals(this.#namespace)
+  }
+
+  write(): GeneratedCode {
+    for (const [name, value] of this.#codegen.additionalGlobals()) this.#globals.reserve(name, value)
+    for (const name of this.#codegen.reservedNames()) this.#namespace.reserve(name)
+    for (const node of this.#order) this.#names.push(this.#namespace.create(node.name))
+    this.#findLastUses()
+    for (const node of this.#order) this.#emit(node)
+    return this.#assemble()
+  }
+
+  #assemble(): GeneratedCode {
+    const { bodyTransformer } = this.#codegen
+    if (this.#lines !== null && bodyTransformer !== null) this.#transform(bodyTransformer, this.#lines)
+    const head = this.#codegen.functionHead(this.#parameters, this.#headTypes())
+    const nodes: (Node | null)[] = head.split('\n').map(() => null)
+    for (const node of this.#nodes) nodes.push(node)
+    nodes.push(null)
+    return new WrittenCode([head, ...(this.#nodes.length === 0 ? [] : [String(this.#body)]), '}'].join('\n'), this.#globals.values, nodes)
+  }
+
+  /** The types for the head, if the options ask for types. */
+  #headTypes(): HeadTypes | null {
+    const style = this.#options.types
+    if (style === undefined) return null
+    const output = this.#order.at(-1)
+    const parameters = this.#order.filter((node) => node.op === 'placeholder').map(parameterType)
+    const usesThis = this.#order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
+    return { style, parameters, returns: output?.op === 'output' ? valueType(output) : null, usesThis }
+  }
+
+  /** Writes the body as the transformer changes it. */
+  #transform(transformer: BodyTransformer, lines: readonly string[]): void {
+    const places = new LinePlaces(lines, this.#nodes.splice(0))
+    const transformed = transformer(lines)
+    if (!Array.isArray(transformed) || transformed.some((line) => typeof line !== 'string'))
+      throw new GraphError('onGenerateCode: the transformer must return the lines of the body as an array of strings.')
+    for (const line of transformed) {
+      const node = places.nodeOf(line)
+      for (const part of line.split('\n')) if (part !== '' || line === '') this.#write(part, node)
+    }
+  }
+
+  /** Finds where each value is used last, to release it there. The values that the output returns are not released. */
+  #findLastUses(): void {
+    for (const user of this.#order)
+      for (const input of user.allInputNodes)
+        if (this.#owns(input) && holdsMemory(input)) this.#lastUse[input.position] = user.op === 'output' ? 0 : user.position
+  }
+
+  /** Whether a node belongs to this graph; a graph that lint rejects can still be printed. */
+  #owns(node: Node): boolean {
+    return this.#order[node.position] === node
+  }
+
+  /** Adds a statement, which may have several lines. */
+  #push(text: string, node: Node | null): void {
+    if (this.#lines !== null) {
+      this.#lines.push(text)
+      this.#nodes.push(node)
+    } else if (node !== null && node.op !== 'output') this.#write(text, node)
+    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) this.#write(line, node)
+  }
+
+  #write(line: string, node: Node | null): void {
+    this.#body.add(`  ${line}`)
+    this.#nodes.push(node)
+  }
+
+  #emit(node: Node): void {
+    if (node.op === 'placeholder') return this.#parameter(node)
+    if (node.op === 'output') return this.#push(this.#codegen.returnStatement(this.#value(node.args[0])), node)
+    if (this.#options.verbose === true) this.#comment(node)
+    let line = this.#expression(node)
+    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#name(node)}${this.#annotation(node)} = ${line}`
+    let released = false
+    for (const input of node.allInputNodes) {
+      if (this.#lastUse[input.position] !== node.position || !this.#owns(input)) continue
+      line += `${released ? ' =' : ';'} ${this.#name(input)}`
+      released = true
+    }
+    if (released) line += this.#options.types === 'typescript' ? ' = null!' : ' = null'
+    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
+    this.#push(known === null ? line : `${line}  ${this.#colored(`// ${known}`, GREEN)}`, node)
+  }
+
+  /** `: Tensor`, if the type is known and the options ask for it. */
+  #annotation(node: Node): string {
+    const type = this.#options.types === 'typescript' ? valueType(node) : null
+    return type === null ? '' : `: ${type}`
+  }
+
+  #colored(comment: string, colour: string): string {
+    return this.#options.colored === true ? `${colour}${comment}${PLAIN}` : comment
+  }
+
+  #name(node: Node): string {
+    return (this.#owns(node) ? this.#names[node.position] : undefined) ?? node.name
+  }
+
+  /** Adds comments with the module and the user's line, if they differ from those of the previous node. */
+  #comment(node: Node): void {
+    if (this.#options.includeModule === true) this.#moduleComment(node)
+    const frame = originOf(node)
+    if (frame === null) {
+      if (this.#lastPlace !== '') this.#pushComment('No stacktrace found for following nodes')
+      this.#lastPlace = ''
+      return
+    }
+    const place = `${frame.file}:${frame.line}:${frame.fn}`
+    if (place === this.#lastPlace) return
+    this.#lastPlace = place
+    const code = originCode(node)
+    this.#pushComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
+  }
+
+  #moduleComment(node: Node): void {
+    const module = moduleText(node)
+    if (module === this.#lastModule) return
+    this.#lastModule = module
+    if (module !== null) this.#pushComment(`Module: ${module}`)
+  }
+
+  #pushComment(text: string): void {
+    this.#push(this.#colored(`// ${text}`, DIM), null)
+  }
+
+  #parameter(node: PlaceholderNode): void {
+    const { target } = node
+    const name = this.#name(node)
+    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
+    const comment = known === null ? '' : ` ${this.#colored(`/* ${known.replaceAll('*/', '* /')} */`, GREEN)}`
+    const rest = target.startsWith('*') && !target.startsWith('**')
+    const fallback = rest || node.args.length === 0 ? '' : ` = ${this.#value(node.args[0])}`
+    this.#parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
+  }
+
+  #expression(node: Exclude<Node, PlaceholderNode | OutputNode>): string {
+    const { args, kwargs } = node
+    switch (node.op) {
+      case 'get_attr':
+        return this.#path(node.target)
+      case 'call_module':
+        return `${this.#path(node.target)}.call(${this.#arguments(args, 0, kwargs)})`
+      case 'call_method':
+        // `__call__` is a call of a traced value itself.
+        return `${this.#operand(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target)}(${this.#arguments(args, 1, kwargs)})`
+      case 'call_function':
+        return this.#functionCall(node.target, args, kwargs)
+    }
+  }
+
+  #functionCall(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
+    const name = args[1]
+    if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${this.#operand(args[0])}.${name}`
+    return `${this.#globals.callee(fn, targetInfo(fn))}(${this.#arguments(args, 0, kwargs)})`
+  }
+
+  #path(path: string): string {
+    return path.includes('.') ? `this${path.split('.').map(memberAccess).join('')}` : `this${memberAccess(path)}`
+  }
+
+  /** A value as the object of a member access. */
+  #operand(value: Argument): string {
+    return value instanceof Node ? this.#name(value) : `(${this.#value(value)})`
+  }
+
+  #arguments(args: readonly Argument[], from: number, kwargs: Kwargs): string {
+    let text = ''
+    for (let i = from; i < args.length; i++) text += i === from ? this.#value(args[i]) : `, ${this.#value(args[i])}`
+    const options = this.#object(kwargs)
+    return options === '{}' ? text : text === '' ? options : `${text}, ${options}`
+  }
+
+  #object(value: Kwargs): string {
+    const keys = Object.keys(value)
+    return keys.length === 0 ? '{}' : `{ ${keys.map((k) => `${propertyKey(k)}: ${this.#value(value[k])}`).join(', ')} }`
+  }
+
+  #value(value: Argument): string {
+    if (value instanceof Node) return this.#name(value)
+    if (value === null || value === undefined) return String(value)
+    if (typeof value === 'string') return quote(value)
+    if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
+    if (typeof value === 'boolean') return String(value)
+    if (typeof value === 'bigint') return `${String(value)}n`
+    if (isFunction(value)) return this.#globals.callee(value, targetInfo(value))
+    if (Array.isArray(value)) return `[${value.map((v) => this.#value(v)).join(', ')}]`
+    if (value instanceof Slice)
+      return `new ${this.#globals.constant(Slice)}(${[value.start, value.stop, value.step].map((v) => this.#value(v)).join(', ')})`
+    return isRecord(value) ? this.#object(value) : this.#globals.constant(value)
+  }
+}
+
+/** Finds the nodes of lines that went through a transformer. Equal lines are matched in order. */
+class LinePlaces {
+  readonly #places = new Map<string, (Node | null)[]>()
+
+  constructor(body: readonly string[], nodes: readonly (Node | null)[]) {
+    for (const [i, line] of [...body.entries()].reverse()) {
+      const node = nodes[i] ?? null
+      const list = this.#places.get(line)
+      if (list === undefined) this.#places.set(line, [node])
+      else list.push(node)
+    }
+  }
+
+  nodeOf(line: string): Node | null {
+    return this.#places.get(line)?.pop() ?? null
+  }
+}
+
+const quote = (text: string): string => `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+
+const propertyKey = (key: string): string => (key === '__proto__' ? "['__proto__']" : isIdentifier(key) ? key : quote(key))
+
+const memberAccess = (name: string): string => (isIdentifier(name) ? `.${name}` : `[${/^(0|[1-9]\d*)$/.test(name) ? name : quote(name)}]`)

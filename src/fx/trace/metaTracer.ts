@@ -1,0 +1,115 @@
+// MetaTracer: traces a program and at the same time runs it on values of the right shapes, so that sizes are numbers: `if (x.size(1) !== 3)` takes the right branch.
+import { ArgumentError } from '../../errors/index.ts'
+import { attributeAt } from '../../module/index.ts'
+import { isTensorLike } from '../../protocol/index.ts'
+import { evaluateFunction, evaluateMethod, evaluateModule } from '../run/evaluate.ts'
+import { mapArg } from '../graph/mapArg.ts'
+import { targetText } from '../graph/node.ts'
+import type { Argument, Kwargs, Node, Opcode, Target } from '../graph/node.ts'
+import { isKnowable, knownProxy, nodeOf, tracerOf } from '../values/proxy.ts'
+import type { Proxied } from '../values/proxy.ts'
+import { TraceError } from '../graph/errors.ts'
+import { Tracer } from './tracer.ts'
+import type { TracerOptions } from './tracer.ts'
+
+/** Options of {@link MetaTracer}. */
+export interface MetaTracerOptions extends TracerOptions {
+  /** Values of parameters by name: tensors of the shapes and dtypes that the program is traced for. The graph is valid only for these. */
+  readonly metaArgs: Readonly<Record<string, unknown>>
+  /** Wraps the computation on these values. With `(run) => withMode(new FakeTensorMode(), run)` it uses fake tensors, which need no data. Default: none. */
+  readonly within?: (run: () => unknown) => unknown
+}
+
+/** A tracer that knows the shapes of all values that can be computed from `metaArgs`; PyTorch's torch.fx.experimental.meta_tracer.MetaTracer. */
+export class MetaTracer extends Tracer {
+  readonly #metaArgs: Readonly<Record<string, unknown>>
+  readonly #within: (run: () => unknown) => unknown
+  readonly #values = new WeakMap<Node, { readonly value: unknown }>()
+
+  constructor(options: MetaTracerOptions) {
+    // For callers in JavaScript.
+    if (typeof options?.metaArgs !== 'object')
+      throw new ArgumentError(
+        'MetaTracer: options.metaArgs must be an object from parameter name to example value, as in new MetaTracer({ metaArgs: { x: torch.ones([2, 3]) } }).',
+      )
+    super(options)
+    this.#metaArgs = options.metaArgs
+    this.#within = options.within ?? ((run) => run())
+  }
+
+  /** The value that was computed for a traced value; undefined if unknown. */
+  metaOf(value: Proxied): unknown {
+    return tracerOf(value) === this ? this.#values.get(nodeOf(value))?.value : undefined
+  }
+
+  override createNode(
+    op: Opcode,
+    target: Target,
+    args: readonly Argument[],
+    kwargs: Kwargs,
+    name: string | null = null,
+    type: string | null = null,
+  ): Node {
+    const node = super.createNode(op, target, args, kwargs, name, type)
+    const known = this.#compute(node)
+    if (known === null) return node
+    this.#values.set(node, known)
+    const { value } = known
+    if (isTensorLike(value)) node.meta['val'] = { shape: value.shape, dtype: value.dtype, strides: 'strides' in value ? value.strides : undefined }
+    return node
+  }
+
+  protected override bodyInput(input: Node, outer: Node): void {
+    const known = this.#values.get(outer)
+    if (known !== undefined) this.#values.set(input, known)
+  }
+
+  override proxy(node: Node): Proxied {
+    const value = this.#values.get(node)?.value
+    return isKnowable(value) ? knownProxy(node, this, value) : super.proxy(node)
+  }
+
+  /** Iterates over an array of known length to its end. */
+  override iter(value: Proxied): Iterator<Proxied> {
+    const known = this.metaOf(value)
+    return Array.isArray(known) ? elementsOf(value, known.length) : super.iter(value)
+  }
+
+  /** The value of a node, computed from those of its inputs; null if one of them is unknown. */
+  #compute(node: Node): { readonly value: unknown } | null {
+    if (node.op === 'output') return null
+    if (node.op === 'placeholder') return node.target in this.#metaArgs ? { value: this.#metaArgs[node.target] } : null
+    if (node.allInputNodes.some((n) => !this.#values.has(n))) return null
+    const valueOf = (n: Node): unknown => this.#values.get(n)?.value
+    const args = mapArg(node.args, valueOf)
+    const kwargs = mapArg(node.kwargs, valueOf)
+    try {
+      return { value: this.untraced(() => this.#within(() => this.#evaluate(node, args, kwargs))) }
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      throw new TraceError(
+        `Could not compute metadata for ${node.op} target ${targetText(node.target)}: ${message}`,
+        'The shapes in metaArgs do not match the program.',
+      )
+    }
+  }
+
+  #evaluate(node: Node, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
+    switch (node.op) {
+      case 'get_attr':
+        return attributeAt(this.root, node.target)
+      case 'call_module':
+        return evaluateModule(node.target, attributeAt(this.root, node.target), args, kwargs)
+      case 'call_method':
+        return evaluateMethod(node.target, args, kwargs)
+      case 'call_function':
+        return evaluateFunction(node.target, args, kwargs)
+      default:
+        return undefined
+    }
+  }
+}
+
+function* elementsOf(value: Proxied, length: number): Generator<Proxied> {
+  for (let i = 0; i < length; i++) yield value[i]
+}

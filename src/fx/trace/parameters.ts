@@ -1,0 +1,107 @@
+// The signature of a function: its parameters, read from its source, because JavaScript offers no other way to get their names.
+import { elementsRead, readsArguments } from './bodyReads.ts'
+import { parseFunction } from './parameterList.ts'
+import type { Binding, FunctionSource, Pattern } from './parameterList.ts'
+
+/** A parameter of a function. */
+export interface Parameter {
+  /** Its name; `arg0`, `arg1`, … (by position) for a pattern. */
+  readonly name: string
+  /** The value of its default, if it has one and it is a literal; otherwise `[]`. */
+  readonly default: readonly [unknown?]
+  /** Whether it is `...rest`. */
+  readonly rest: boolean
+  /** For `...rest`: the highest index that the function reads, plus one, if it only reads single elements (`rest[1]`). Otherwise null. */
+  readonly elements: number | null
+  /** The properties of a pattern such as `{ scale = 2, bias }`; null for anything else. */
+  readonly properties: readonly Property[] | null
+  /** Whether a nested pattern has a default, `([a, b = 1])`, which a traced value never uses. */
+  readonly hasHiddenDefault: boolean
+}
+
+/** A property of a pattern. */
+export interface Property {
+  readonly name: string
+  /** The value of its default, if it has one and it is a literal; otherwise `[]`. */
+  readonly default: readonly [unknown?]
+}
+
+/** The inputs of a function, as far as its source tells. */
+export interface Signature {
+  readonly parameters: readonly Parameter[]
+  /** Whether it declares no parameters but reads `arguments`. */
+  readonly readsArguments: boolean
+}
+
+type AnyFunction = (...args: never[]) => unknown
+
+const cache = new WeakMap<AnyFunction, Signature>()
+const sources = new WeakMap<AnyFunction, string>()
+
+/** Makes {@link signatureOf} read the parameters of `fn` from this source instead of its own. */
+export function standsFor<F extends AnyFunction>(fn: F, source: string): F {
+  sources.set(fn, source)
+  return fn
+}
+
+/** The signature of a function. If its source is hidden (native, bound), the parameters are `arg0`, `arg1`, … */
+export function signatureOf(fn: AnyFunction): Signature {
+  let signature = cache.get(fn)
+  if (signature === undefined) {
+    signature = signatureFrom(sources.get(fn) ?? String(fn)) ?? {
+      parameters: Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`)),
+      readsArguments: false,
+    }
+    cache.set(fn, signature)
+  }
+  return signature
+}
+
+/** The signature in the source of a function; null if the source is hidden, or not that of a function. */
+export function signatureFrom(source: string): Signature | null {
+  const fn = parseFunction(source)
+  if (fn === null) return null
+  const parameters = fn.parameters.map((binding, i) => parameterOf(binding, i, fn))
+  return { parameters, readsArguments: parameters.length === 0 && !fn.isArrow && readsArguments(fn.body) }
+}
+
+const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })
+
+function parameterOf(binding: Binding, index: number, fn: FunctionSource): Parameter {
+  const { pattern } = binding
+  const name = pattern.kind === 'name' ? pattern.name : `arg${index}`
+  if (binding.isRest) return { ...plain(name), rest: true, elements: elementsOf(pattern, fn) }
+  const properties = propertiesOf(pattern)
+  const inner =
+    properties === null ? hasDefaultInside(pattern) : pattern.kind === 'record' && pattern.properties.some((p) => hasDefaultInside(p.pattern))
+  // `{ scale = 2 } = {}`: the properties have defaults of their own, and the empty object has none of them.
+  if (properties === null || !binding.hasDefault || isEmptyObject(binding.default[0]))
+    return { ...plain(name), default: properties === null ? binding.default : [], properties, hasHiddenDefault: inner }
+  return { ...plain(name), default: binding.default, hasHiddenDefault: hasDefaultInside(pattern) }
+}
+
+/** The number of elements of a rest parameter, if it is known. */
+function elementsOf(pattern: Pattern, fn: FunctionSource): number | null {
+  if (pattern.kind === 'name') return elementsRead(pattern.name, fn.body)
+  return pattern.kind === 'list' && pattern.elements.every((element) => element?.isRest !== true) ? pattern.elements.length : null
+}
+
+/** Whether a pattern contains a default. */
+function hasDefaultInside(pattern: Pattern): boolean {
+  const bindings = pattern.kind === 'list' ? pattern.elements : pattern.kind === 'record' ? pattern.properties : []
+  return bindings.some((binding) => binding !== null && (binding.hasDefault || hasDefaultInside(binding.pattern)))
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+
+/** The properties that a pattern names; null if it is not a pattern of properties, or takes others as well. */
+function propertiesOf(pattern: Pattern): readonly Property[] | null {
+  if (pattern.kind !== 'record') return null
+  const properties: Property[] = []
+  for (const { key, default: value } of pattern.properties) {
+    if (key === null) return null
+    properties.push({ name: key, default: value })
+  }
+  return properties
+}

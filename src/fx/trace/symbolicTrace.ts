@@ -1,0 +1,43 @@
+// symbolicTrace: records a module or function as a GraphModule, without data and shapes.
+import { Module } from '../../module/index.ts'
+import type { GraphModule } from '../run/graphModule.ts'
+import { makeGraphModule } from '../run/lazyGraphModule.ts'
+import { MetaTracer } from './metaTracer.ts'
+import type { ConcreteArgs } from './rootArgs.ts'
+import { Tracer } from './tracer.ts'
+import type { Traceable } from './tracer.ts'
+
+// eslint-disable-next-line typescript/no-explicit-any -- any function
+type AnyFunction = (...args: any[]) => unknown
+
+/** A GraphModule with the signature of what it was traced from: `gm.call(x)` takes and returns the same as `model.call(x)`. */
+export type Traced<F> = GraphModule & { forward: F }
+
+/** Options of {@link symbolicTrace}. */
+export interface SymbolicTraceOptions {
+  /** Fixes parameters to these values, given by name or position; see {@link ConcreteArgs}. */
+  readonly concreteArgs?: ConcreteArgs
+  /**
+   * Tensors by parameter name, with the shapes that the program is traced for. All sizes that follow from them are plain numbers, and the graph is valid only for
+   * these shapes. See {@link MetaTracer} for fake tensors.
+   */
+  readonly metaArgs?: Readonly<Record<string, unknown>>
+  /** The tracer to use. Default: a MetaTracer if `metaArgs` is given, else a Tracer. */
+  readonly tracer?: Tracer
+}
+
+/**
+ * Records a module or function on symbolic values. Throws TraceError if the program depends on values (control flow, coercions); the message tells where, and what
+ * to do. PyTorch's torch.fx.symbolic_trace.
+ *
+ *     const gm = symbolicTrace(model)
+ *     console.log(gm.code)
+ */
+export function symbolicTrace<M extends Module>(root: M, options?: SymbolicTraceOptions): Traced<M['forward']>
+export function symbolicTrace<F extends AnyFunction>(root: F, options?: SymbolicTraceOptions): Traced<F>
+export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): GraphModule
+export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
+  const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
+  const graph = tracer.trace(root, options.concreteArgs ?? {})
+  return makeGraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
+}

@@ -1,0 +1,88 @@
+// Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
+import { compileKernel, printKernel, verifyKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, Kernel } from '../../kernels/index.ts'
+import { nodesOf } from '../groups.ts'
+import type { Group, LoopGroup, TemplateGroup } from '../groups.ts'
+import type { ExternNode } from '../ir.ts'
+import type { Placement } from '../placement.ts'
+import { emitLoops } from './loops.ts'
+import type { Operand } from './operands.ts'
+import { emitTemplate } from './template.ts'
+
+/** One step of the program. */
+export type Step =
+  | {
+      readonly kind: 'kernel'
+      readonly name: string
+      readonly compiled: CompiledKernel
+      readonly operands: readonly Operand[]
+      /** Bytes of scratch memory; 0 for none. Its address follows the operands. */
+      readonly scratchBytes: number
+    }
+  | { readonly kind: 'extern'; readonly node: ExternNode }
+
+/** One kernel of a compiled graph, for reports: what was fused, and its loops. */
+export interface KernelReport {
+  readonly name: string
+  readonly kind: Group['kind']
+  /** Operators in it, in order. */
+  readonly ops: readonly string[]
+  /** Graph nodes that it computes. */
+  readonly origins: readonly string[]
+  /** The loop IR as text; for an extern step the operator's name. */
+  readonly text: string
+}
+
+/** A group after emission. */
+export interface EmittedGroup {
+  readonly step: Step
+  readonly report: KernelReport
+  /** Its loop IR: a kernel, or the epilogue of a template; null for an eager kernel. */
+  readonly loops: (() => Kernel) | null
+}
+
+/** The comment at a kernel call names at most this many operators. */
+const MAX_LABEL = 8
+
+/** Emits and compiles a group. */
+export function emitGroup(name: string, group: Group, placement: Placement): EmittedGroup {
+  const nodes = nodesOf(group)
+  const ops = nodes.map((node) => node.op)
+  const origins = [...new Set(nodes.map((node) => node.origin))]
+  if (group.kind === 'extern') {
+    const { node } = group
+    return { step: { kind: 'extern', node }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname }, loops: null }
+  }
+  const { compiled, operands, scratchBytes, loops, text } =
+    group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
+  const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
+  return {
+    step: { kind: 'kernel', name: label, compiled, operands, scratchBytes },
+    report: { name, kind: group.kind, ops, origins, text },
+    loops,
+  }
+}
+
+interface Emitted {
+  readonly compiled: CompiledKernel
+  readonly operands: readonly Operand[]
+  readonly scratchBytes: number
+  readonly loops: () => Kernel
+  readonly text: string
+}
+
+function loopKernel(group: LoopGroup, ops: readonly string[], placement: Placement): Emitted {
+  const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, placement)
+  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, loops: () => kernel, text: printKernel(kernel) }
+}
+
+function templateKernel(name: string, group: TemplateGroup, [op, ...fused]: readonly string[], placement: Placement): Emitted {
+  const { epilogue, ...emitted } = emitTemplate(name, group, placement)
+  const text = `${name}: ${op} template [${group.template.iter.join(' x ')}]${fused.length > 0 ? `, epilogue ${fused.join(' -> ')}` : ''}`
+  return { ...emitted, loops: epilogue, text }
+}
+
+/** Checks the loops of all groups against the specification of the loop IR. Throws KernelError. */
+export function verifyEmitted(groups: readonly EmittedGroup[]): void {
+  for (const { loops } of groups) if (loops !== null) verifyKernel(loops())
+}

@@ -1,0 +1,9 @@
+// The composition root of graphs: what `tensorfx/fx` needs before it works, and no tensors.
+import { installGraphText } from '../fx/graph/graphText.ts'
+import { CodeGen } from '../fx/text/codegen.ts'
+import { formatGraph, formatNode, formatTabular } from '../fx/text/format.ts'
+
+/** Gives graphs their texts and code. */
+export function installFx(): void {
+  installGraphText({ newCodegen: () => new CodeGen(), isCodegen: (value) => value instanceof CodeGen, formatNode, formatGraph, formatTabular })
+}

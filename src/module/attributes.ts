@@ -1,0 +1,24 @@
+// Attributes of modules by name and by dotted path: `layer1.0.weight` is the `weight` of the `0` of `layer1`.
+
+/** The value of a property; undefined if there is none, or if the owner is not an object. */
+export function getAttribute(owner: unknown, name: string | symbol): unknown {
+  return typeof owner === 'object' && owner !== null ? Reflect.get(owner, name) : undefined
+}
+
+/** Sets a property. Throws TypeError if it is read-only. */
+export function setAttribute(owner: object, name: string, value: unknown): void {
+  Object.assign(owner, { [name]: value })
+}
+
+/** The value at a dotted path; undefined if a part of the path is missing. */
+export function attributeAt(root: object, path: string): unknown {
+  let value: unknown = root
+  for (const part of path.split('.')) value = getAttribute(value, part)
+  return value
+}
+
+/** The path of the owner ('' for the root) and the name of the attribute: `['layer1.0', 'weight']`. */
+export function splitPath(path: string): [owner: string, name: string] {
+  const dot = path.lastIndexOf('.')
+  return dot < 0 ? ['', path] : [path.slice(0, dot), path.slice(dot + 1)]
+}

@@ -1,0 +1,46 @@
+// What an operator declares about itself. The types of its rules follow from its schema.
+import type { OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
+import type { Expr } from '../kernels/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
+import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf } from './schemaTypes.ts'
+
+/** A public function of the operator table; `op` is its definition. */
+export type OpFunction<F extends TargetFunction = TargetFunction> = F & { readonly op: OpDef }
+
+/** How a pointwise operator computes one element. */
+export interface PointwiseDeclaration<S extends string, Promotion, Baked> {
+  readonly promotion: Promotion
+  /** Names of numeric arguments that `compute` gets as numbers instead of Exprs, because it looks at their values. */
+  readonly baked?: readonly (Baked & ArgumentNames<S>)[]
+  readonly compute: (...operands: OperandsOf<S, Baked>) => Expr
+}
+
+/** One operator. `S` is the text of its schema; `Promotion` and `Baked` come from its pointwise rule. */
+export interface OpDeclaration<S extends string = string, Promotion extends PromotionRule = never, Baked extends string = never> {
+  /** PyTorch's schema. Arguments after `*` are given in the trailing options object; the others by position or in the options object. */
+  readonly schema: S
+  /**
+   * Where the public function lives: 'torch' (default), 'torch.nn.functional', 'torch.Tensor' (for methods that are not functions of torch),
+   * 'torch.ops.tensorfx' (internal primitives, e.g. backward operators), or a namespace of your own.
+   */
+  readonly namespace?: string
+  /** Whether Tensor gets it as a method, under the schema's name in camelCase. */
+  readonly method?: boolean
+  readonly tags?: readonly OpTag[]
+  /** Shapes and dtypes of the results. Derived for pointwise, reduction and in-place operators; otherwise `decompose` can stand in for it. */
+  readonly meta?: (...args: ArgumentsOf<S>) => ResultSpec
+  readonly pointwise?: PointwiseDeclaration<S, Promotion, Baked>
+  readonly reduction?: ReductionRule
+  readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S>
+  readonly decompose?: (...args: ArgumentsOf<S>) => Result
+  /** The vector-Jacobian product, written with operators. Leave it out for composites. */
+  readonly derivative?: DerivativeOf<S, Promotion>
+  /** For an in-place operator such as `relu_`: the public function of the functional one. */
+  readonly functional?: OpFunction
+  readonly dynamicScalars?: readonly string[]
+  /**
+   * How a symbolic trace records a call of a function that PyTorch writes in Python: 'keywords', arguments with defaults become keywords, given or not;
+   * 'method', as a call of the method of that name. Default: as the user wrote it.
+   */
+  readonly recordAs?: 'keywords' | 'method'
+}

@@ -1,0 +1,36 @@
+// Sizes of windows (kernel, stride, padding, dilation) as users give them: one number for every dimension, or a list.
+import { ArgumentError } from '../../errors/index.ts'
+
+/** A number for both dimensions, or one each [height, width]. */
+export type Pair = number | readonly number[]
+
+const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
+
+/** Whether a value is a number or a list of numbers. */
+export const isPair = (value: unknown): value is Pair => typeof value === 'number' || isNumbers(value)
+
+/** [height, width] from a number or a list of one or two. Throws ArgumentError, naming `op` and the argument, unless they are integers of at least `least`. */
+export function windowPair(op: string, name: string, value: unknown, least: number): readonly [number, number] {
+  const [height, width = height] = typeof value === 'number' ? [value] : isNumbers(value) ? value : []
+  const fits = (v: number | undefined): v is number => v !== undefined && Number.isInteger(v) && v >= least
+  if ((Array.isArray(value) && value.length > 2) || !fits(height) || !fits(width)) {
+    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or two of them [height, width], got ${JSON.stringify(value)}.`)
+  }
+  return [height, width]
+}
+
+/** The size along the only dimension, from a number or a list of one. Throws ArgumentError for anything else. */
+export function windowSize(op: string, name: string, value: unknown, least: number): number {
+  const size: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value
+  if (typeof size !== 'number' || !Number.isInteger(size) || size < least)
+    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or a list of one, got ${JSON.stringify(value)}.`)
+  return size
+}
+
+/** The number of positions that a window takes along a dimension. */
+export function windowCount(size: number, kernel: number, stride: number, pad: number, dilation: number, ceilMode = false): number {
+  const span = size + 2 * pad - dilation * (kernel - 1) - 1
+  const count = (ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1
+  // A window that would start in the padding past the end is dropped.
+  return ceilMode && (count - 1) * stride >= size + pad ? count - 1 : count
+}

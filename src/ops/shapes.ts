@@ -1,0 +1,50 @@
+// Reading shapes.
+import { InternalError, ShapeError } from '../errors/index.ts'
+import { formatShape, numelOf, wrapDim } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+
+/** The size of one dimension; -1 is the last. Throws InternalError if there is no such dimension: callers check user input first. */
+export function sizeAt(shape: readonly number[], dim: number): number {
+  const size = shape.at(dim)
+  if (size === undefined) throw new InternalError(`the shape ${formatShape(shape)} has no dimension ${dim}`)
+  return size
+}
+
+/** The index and the size of a dimension that the user named. Throws ShapeError, naming `op`, if `self` has no such dimension. */
+export function dimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: number] {
+  const index = wrapDim(op, dim, self.ndim)
+  const size = self.shape[index]
+  if (size === undefined) throw new ShapeError(`${op}: self has no dimensions, so there is no dimension ${dim}; call unsqueeze(0) first.`)
+  return [index, size]
+}
+
+/** `list`, which holds sizes or strides of `rank` dimensions. Throws InternalError if it has another length. */
+function sized(list: readonly number[], rank: number): readonly number[] {
+  if (list.length !== rank) throw new InternalError(`expected sizes of ${rank} dimensions, got ${formatShape(list)}`)
+  return list
+}
+
+/** Sizes (or strides) of a tensor with 2 dimensions. Throws InternalError for any other number of them. */
+export function pairOf(list: readonly number[]): readonly [number, number] {
+  const [a = 0, b = 0] = sized(list, 2)
+  return [a, b]
+}
+
+/** Sizes (or strides) of a tensor with 3 dimensions. */
+export function tripleOf(list: readonly number[]): readonly [number, number, number] {
+  const [a = 0, b = 0, c = 0] = sized(list, 3)
+  return [a, b, c]
+}
+
+/** Sizes (or strides) of a tensor with 4 dimensions. */
+export function quadrupleOf(list: readonly number[]): readonly [number, number, number, number] {
+  const [a = 0, b = 0, c = 0, d = 0] = sized(list, 4)
+  return [a, b, c, d]
+}
+
+/** A shape seen as [outer, size, inner] around dimension `dim`; [1, 1, 1] for a tensor without dimensions. */
+export const linesOf = (shape: readonly number[], dim: number): readonly [outer: number, size: number, inner: number] => [
+  numelOf(shape.slice(0, dim)),
+  shape[dim] ?? 1,
+  numelOf(shape.slice(dim + 1)),
+]

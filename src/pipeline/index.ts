@@ -1,0 +1,5 @@
+// Passes and the function that runs them. Independent of graphs and kernels.
+export { replaced } from './pass.ts'
+export type { Pass, PassObserver, PassRun, Replaced } from './pass.ts'
+export { PassError, isVerifying, runPasses, setVerification } from './runPasses.ts'
+export type { PassesResult, RunPassesOptions } from './runPasses.ts'

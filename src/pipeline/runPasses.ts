@@ -1,0 +1,103 @@
+// The function that runs all passes. Timing, snapshots, verification and reports are attached here, never inside a pass.
+import { TensorfxError } from '../errors/index.ts'
+import type { Pass, PassObserver, PassRun } from './pass.ts'
+
+/** Options of {@link runPasses}. */
+export interface RunPassesOptions<T> {
+  readonly observers?: readonly PassObserver<T>[]
+  /** Whether to call `verifies` of each pass after it ran; a function is called, too, with the value. Default: as set by {@link setVerification}. */
+  readonly verify?: boolean | ((value: T) => void)
+  /** The names of passes that have already run, for `requires`. */
+  readonly done?: Iterable<string>
+}
+
+/** The result of {@link runPasses}. */
+export interface PassesResult<T> {
+  /** The value after the last pass. */
+  readonly value: T
+  readonly changed: boolean
+  readonly runs: readonly PassRun[]
+}
+
+/** A pass lacks a pass that it requires, or left a value that does not verify. For the latter, `cause` is the error of the verification. */
+export class PassError extends TensorfxError {
+  readonly passName: string
+
+  constructor(passName: string, message: string, options?: { cause?: unknown }) {
+    super('TFX_PASS', message, options)
+    this.passName = passName
+  }
+}
+
+let verification: boolean | null = null
+
+/** Whether the environment asks for verification: TENSORFX_VERIFY=1. A host without an environment, or that refuses to show it, does not. */
+function verificationAsked(): boolean {
+  try {
+    return 'process' in globalThis && globalThis.process.env['TENSORFX_VERIFY'] === '1'
+  } catch {
+    return false
+  }
+}
+
+/** Sets whether passes are verified by default: tests and debug mode turn it on, otherwise TENSORFX_VERIFY=1 in the environment does. Returns the previous setting. */
+export function setVerification(on: boolean): boolean {
+  const before = isVerifying()
+  verification = on
+  return before
+}
+
+/** Whether passes are verified by default. */
+export function isVerifying(): boolean {
+  verification ??= verificationAsked()
+  return verification
+}
+
+/**
+ * Runs passes on a value, one after the other. Throws PassError before a pass if one of its `requires` has not run, and after a pass if the value does not verify.
+ * Errors of passes themselves are rethrown unchanged.
+ */
+export function runPasses<T>(passes: readonly Pass<T>[], value: T, options: RunPassesOptions<T> = {}): PassesResult<T> {
+  const { observers = [], verify = isVerifying() } = options
+  const done = new Set(options.done ?? [])
+  const runs: PassRun[] = []
+  let current = value
+  for (const pass of passes) {
+    const missing = (pass.requires ?? []).filter((name) => !done.has(name))
+    if (missing.length > 0)
+      throw new PassError(
+        pass.name,
+        `pass '${pass.name}' needs ${missing.map((name) => `'${name}'`).join(', ')} to run before it; add it to the list, before this one.`,
+      )
+    for (const observer of observers) observer.before?.(pass, current)
+    const start = performance.now()
+    let changed: boolean
+    try {
+      const result = pass.run(current)
+      if (typeof result === 'boolean') changed = result
+      else ({ value: current, changed } = result)
+    } catch (error) {
+      for (const observer of observers) observer.failed?.(pass, current, error)
+      throw error
+    }
+    const run: PassRun = { name: pass.name, changed, milliseconds: performance.now() - start }
+    if (verify !== false) verifyAfter(pass, current, verify === true ? null : verify)
+    runs.push(run)
+    done.add(pass.name)
+    for (const observer of observers) observer.after?.(pass, current, run)
+  }
+  return { value: current, changed: runs.some((run) => run.changed), runs }
+}
+
+function verifyAfter<T>(pass: Pass<T>, value: T, check: ((value: T) => void) | null): void {
+  try {
+    check?.(value)
+    pass.verifies?.(value)
+  } catch (error) {
+    throw new PassError(
+      pass.name,
+      `pass '${pass.name}' left a value that is not well formed: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
+  }
+}

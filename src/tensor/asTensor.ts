@@ -1,0 +1,15 @@
+// Values that must be tensors, checked where other rooms hand them over as unknown.
+import { InternalError } from '../errors/index.ts'
+import { Tensor } from './tensor.ts'
+
+/** The value, if it is a tensor. Throws InternalError, which says `what` it is, for anything else. */
+export function asTensor(value: unknown, what: string): Tensor {
+  if (value instanceof Tensor) return value
+  throw new InternalError(`${what} must be a tensor, got ${value === null ? 'null' : typeof value}`)
+}
+
+/** The values, if all of them are tensors. Throws InternalError like {@link asTensor}. */
+export function asTensors(values: unknown, what: string): readonly Tensor[] {
+  if (!Array.isArray(values)) throw new InternalError(`${what} must be an array of tensors, got ${typeof values}`)
+  return values.map((value) => asTensor(value, what))
+}

@@ -1,0 +1,54 @@
+// The scripts that the debugger writes run by themselves, in a folder from which no package can be imported.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { node, root } from './node.ts'
+
+const work = mkdtempSync(join(tmpdir(), 'tensorfx-repro-'))
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+/** The one file of that name in the working folder or below. */
+function script(name: string): string {
+  const found = readdirSync(work, { recursive: true, encoding: 'utf8' }).filter((path) => basename(path) === name)
+  expect(found).toHaveLength(1)
+  return join(work, found[0] ?? '')
+}
+
+/** Runs a script as a user does; its output, and whether it failed. */
+function run(path: string, ...args: readonly string[]): { readonly failed: boolean; readonly output: string } {
+  try {
+    return { failed: false, output: execFileSync(process.execPath, [path, ...args], { cwd: work, encoding: 'utf8', stdio: 'pipe' }) }
+  } catch (error) {
+    const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string }
+    return { failed: true, output: stdout + stderr }
+  }
+}
+
+describe('a failing compile in the environment TENSORFX_REPRO_AFTER=dynamo', () => {
+  const program = `
+    import { compile, torch } from '${pathToFileURL(join(root, 'dist/index.js')).href}'
+    const f = compile((x) => torch.cos(torch.relu(torch.sin(x))), { backend: 'relu_compile_error_TESTING_ONLY' })
+    try { f(torch.ones([4])) } catch (error) { console.log(error.name) }`
+
+  it('leaves a script that fails in the same way, and passes with another backend', () => {
+    expect(node(program, { cwd: work, env: { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '1' } })).toBe('BackendCompilerFailed')
+    const repro = script('repro.mjs')
+    const failure = run(repro)
+    expect(failure.failed).toBe(true)
+    expect(failure.output).toContain('relu')
+    expect(run(repro, '--backend', 'eager')).toEqual({ failed: false, output: 'The repro ran without an error.\n' })
+    expect(run(repro, '--help').output).toContain('usage: node repro.mjs')
+    expect(run(repro, 'analyse').output).toContain("unknown argument 'analyse'")
+  })
+
+  it('leaves a launcher that shrinks the graph to the relu', () => {
+    node(program, { cwd: work, env: { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '2' } })
+    expect(run(script('minifier_launcher.mjs')).failed).toBe(false)
+    const minimal = script('repro.mjs')
+    expect(readFileSync(minimal, 'utf8').match(/torch\.(sin|cos|relu)\(/g)).toEqual(['torch.relu('])
+    expect(run(minimal).failed).toBe(true)
+  })
+})

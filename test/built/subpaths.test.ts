@@ -1,0 +1,138 @@
+// Each subpath of the built package, imported alone in a fresh process, does its main job.
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { node, root } from './node.ts'
+
+/** A program that imports one subpath only, and what it prints. */
+const programs: Readonly<Record<string, readonly [code: string, printed: string]>> = {
+  '.': [
+    `import { torch } from 'tensorfx'
+     const x = torch.tensor([1, -2], { requiresGrad: true })
+     torch.relu(x).sum().backward()
+     console.log(JSON.stringify(x.grad.toArray()))`,
+    '[1,0]',
+  ],
+  './nn': [
+    `import { Linear } from 'tensorfx/nn'
+     const layer = new Linear(2, 3)
+     console.log(JSON.stringify(layer.call(layer.weight).shape), layer.weight.requiresGrad)`,
+    '[3,3] true',
+  ],
+  './optim': [
+    `import { SGD } from 'tensorfx/optim'
+     const { parameter } = await import('./test/built/parts.mjs')
+     const weight = parameter([1, 2])
+     weight.mul(weight).sum().backward()
+     new SGD([weight], { lr: 0.25 }).step()
+     console.log(JSON.stringify(weight.toArray()))`,
+    '[0.5,1]',
+  ],
+  './ops': [
+    `import { allOps, opByName } from 'tensorfx/ops'
+     const { tensor } = await import('./test/built/parts.mjs')
+     console.log(allOps().length > 150, JSON.stringify(opByName('torch.relu').fn(tensor([-1, 1])).toArray()))`,
+    'true [0,1]',
+  ],
+  './dispatch': [
+    `import { RecordMode, withMode } from 'tensorfx/dispatch'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const mode = new RecordMode()
+     withMode(mode, () => tensor([-1, 1]).relu())
+     console.log(mode.calls.map((call) => call.op.name).join(' '))`,
+    'relu',
+  ],
+  './fx': [
+    `import { symbolicTrace } from 'tensorfx/fx'
+     const gm = symbolicTrace((x) => x.add(1))
+     console.log(gm.call({ add: (n) => 41 + n }), gm.graph.nodes.length, gm.code.includes('x.add(1)'), String(gm.graph).includes('%x'))`,
+    '42 3 true true',
+  ],
+  './fx/passes': [
+    `import { ShapeProp } from 'tensorfx/fx/passes'
+     const { addable, graphModule } = await import('./test/built/parts.mjs')
+     const gm = graphModule()
+     console.log(new ShapeProp(gm).propagate(addable(3)), gm.graph.outputNode().meta.type)`,
+    '4 number',
+  ],
+  './fx/viewer': [
+    `import { graphPage } from 'tensorfx/fx/viewer'
+     const { graphModule } = await import('./test/built/parts.mjs')
+     console.log(graphPage(graphModule()).includes('x.add(1)'))`,
+    'true',
+  ],
+  './fx/experimental': [
+    `import { splitConstSubgraphs } from 'tensorfx/fx/experimental'
+     const { addable, graphModule } = await import('./test/built/parts.mjs')
+     console.log(splitConstSubgraphs(graphModule()).call(addable(41)))`,
+    '42',
+  ],
+  './compile': [
+    `import { compile } from 'tensorfx/compile'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const f = compile((x) => x.relu().add(1))
+     console.log(JSON.stringify(f(tensor([-1, 1])).toArray()), f.kernels().length)`,
+    '[1,2] 1',
+  ],
+  './aot': [
+    `import { makeFx } from 'tensorfx/aot'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const gm = makeFx((x) => x.mul(2).relu())(tensor([-1, 1]))
+     console.log(gm.graph.nodes.length, JSON.stringify(gm.call(tensor([-1, 2])).toArray()))`,
+    '4 [0,4]',
+  ],
+  './inductor': [
+    `import { compileFx } from 'tensorfx/inductor'
+     const { makeFx, tensor } = await import('./test/built/parts.mjs')
+     const x = tensor([-1, 1])
+     const run = compileFx(makeFx((x) => [x.mul(2).relu()])(x), [x])
+     console.log(JSON.stringify(run(tensor([-1, 3]))[0].toArray()))`,
+    '[0,6]',
+  ],
+  './interop': [
+    `import { readSafetensors, writeSafetensors } from 'tensorfx/interop'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const { tensors } = readSafetensors(writeSafetensors([['w', tensor([1, 2])]]))
+     console.log(JSON.stringify(tensors.get('w').mul(2).toArray()))`,
+    '[2,4]',
+  ],
+  './debug': [
+    `import { minifyBackendFailure, setLogSink } from 'tensorfx/debug'
+     const { makeFx, tensor } = await import('./test/built/parts.mjs')
+     setLogSink(() => {})
+     const x = tensor([-1, 1])
+     const gm = makeFx((x) => [x.mul(2).relu().add(1).neg()])(x)
+     const small = await minifyBackendFailure(gm, [x], { backend: 'relu_compile_error_TESTING_ONLY', print: () => {} })
+     console.log(small.gm.graph.nodes.length, small.isolated)
+     process.exit()`,
+    '3 true',
+  ],
+  './kernels': [
+    `import { ModuleBuilder } from 'tensorfx/kernels'
+     const module = new ModuleBuilder()
+     const f = module.function(['i32', 'i32'], ['i32'], 'add')
+     f.get(0)
+     f.get(1)
+     f.op('i32.add')
+     console.log(new WebAssembly.Instance(new WebAssembly.Module(module.finish())).exports.add(40, 2))`,
+    '42',
+  ],
+  './pytree': [
+    `import { treeFlatten, treeUnflatten } from 'tensorfx/pytree'
+     const { leaves, spec } = treeFlatten({ a: [1, 2], b: 3 })
+     console.log(leaves.length, JSON.stringify(treeUnflatten(leaves, spec)))`,
+    '3 {"a":[1,2],"b":3}',
+  ],
+}
+
+it('each subpath has a program here', () => {
+  const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { readonly exports: Readonly<Record<string, unknown>> }
+  expect(Object.keys(programs).sort()).toEqual(
+    Object.keys(exports)
+      .filter((name) => name !== './package.json')
+      .sort(),
+  )
+})
+
+it.each(Object.entries(programs))('%s', (_, [code, printed]) => {
+  expect(node(code)).toBe(printed)
+})

@@ -1,0 +1,109 @@
+// The list of layers: it is in order and complete, CONTRIBUTING shows it, and the linter finds an import that breaks it.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { layerTable, layers, mayImport, placeOf } from '../../scripts/house/layers.mjs'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+
+describe('the list of layers', () => {
+  it('goes from bottom to top: a place imports only what stands before it', () => {
+    const before = new Set<string>()
+    for (const { place, imports } of layers) {
+      const known = (name: string): boolean => name === '*' || before.has(name) || [...before].some((other) => other.startsWith(`${name}/`))
+      expect([place, imports.filter((name) => !known(name))]).toEqual([place, []])
+      before.add(place)
+    }
+  })
+
+  it('has a row for every file, and a file for every row', () => {
+    expect(sources.filter((name) => placeOf(name) === undefined)).toEqual([])
+    const used = new Set(sources.map(placeOf))
+    expect(layers.map((layer) => layer.place).filter((place) => !used.has(place))).toEqual([])
+  })
+
+  it('knows a wing of fx from fx itself', () => {
+    expect(placeOf('fx/graph/node.ts')).toBe('fx/graph')
+    expect(placeOf('fx/index.ts')).toBe('fx')
+    expect(mayImport('fx/text', 'fx/graph')).toBe(true)
+    expect(mayImport('fx/graph', 'fx/text')).toBe(false)
+    expect(mayImport('dynamo', 'fx/run')).toBe(true)
+    expect(mayImport('debug', 'fx/run')).toBe(true)
+    expect(mayImport('debug', 'cli')).toBe(false)
+  })
+
+  it('is the table of CONTRIBUTING.md', () => {
+    const cells = (line: string): string => line.replaceAll(/\s*\|\s*/g, '|').replaceAll(/-+/g, '-')
+    const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').split('\n')
+    const start = page.findIndex((line) => line.startsWith('| place '))
+    const table = layerTable()
+    expect(page.slice(start, start + table.length).map(cells)).toEqual(table.map(cells))
+    expect(page[start + table.length]).toBe('')
+  })
+})
+
+describe('folders of fx', () => {
+  it('hold at most 16 files, but for passes and experimental', () => {
+    const counts = new Map<string, number>()
+    for (const name of sources.filter((n) => n.startsWith('fx/'))) counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1)
+    const full = [...counts].filter(([folder, count]) => count > 16 && folder !== 'fx/passes' && folder !== 'fx/experimental')
+    expect(full).toEqual([])
+  })
+})
+
+describe('the linter', () => {
+  /** What oxlint says of files, with the settings of this repository. */
+  function lint(files: Readonly<Record<string, string>>): string[] {
+    const work = mkdtempSync(join(tmpdir(), 'tensorfx-layers-'))
+    try {
+      for (const [name, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(work, name)), { recursive: true })
+        writeFileSync(join(work, name), text)
+      }
+      const config = readFileSync(join(root, '.oxlintrc.json'), 'utf8').replaceAll('"./', `"${root}`)
+      writeFileSync(join(work, '.oxlintrc.json'), config)
+      try {
+        execFileSync(process.execPath, [join(root, 'node_modules/oxlint/bin/oxlint'), '--format', 'unix'], { cwd: work, encoding: 'utf8' })
+        return []
+      } catch (error) {
+        const { stdout } = error as { readonly stdout: string }
+        return stdout.split('\n').filter((line) => line.includes('[Error'))
+      }
+    } finally {
+      rmSync(work, { recursive: true, force: true })
+    }
+  }
+
+  const tensor = { 'src/tensor/index.ts': 'export type Tensor = number\n' }
+
+  it.each([
+    ["import type { Tensor } from '../tensor/index.ts'\nexport type A = Tensor\n"],
+    ["export type { Tensor } from '../tensor/index.ts'\n"],
+    ["export type * from '../tensor/index.ts'\n"],
+    ["export type A = import('../tensor/index.ts').Tensor\n"],
+    ["export const load = async (): Promise<unknown> => import('../tensor/index.ts')\n"],
+  ])('finds an upward import: %s', (text) => {
+    const found = lint({ ...tensor, 'src/kernels/a.ts': text })
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain("'kernels' may not import 'tensor'. It may import errors")
+  })
+
+  it('lets downward imports pass, and finds folders without a row', () => {
+    expect(lint({ ...tensor, 'src/dispatch/a.ts': "export type { Tensor } from '../tensor/index.ts'\n" })).toEqual([])
+    expect(lint({ ...tensor, 'src/attic/a.ts': "export type { Tensor } from '../tensor/index.ts'\n" })[0]).toContain('src/attic/a.ts has no row')
+  })
+
+  it('counts type imports in circles, and lines of files', () => {
+    const circle = lint({
+      'src/kernels/a.ts': "import type { B } from './b.ts'\nexport type A = B | 1\n",
+      'src/kernels/b.ts': "import type { A } from './a.ts'\nexport type B = A[]\n",
+    })
+    expect(circle.every((line) => line.includes('Dependency cycle'))).toBe(true)
+    expect(circle).toHaveLength(2)
+    expect(lint({ 'src/kernels/a.ts': 'export {}\n'.repeat(451) })[0]).toContain('too many lines (451)')
+  })
+})

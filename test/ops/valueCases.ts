@@ -1,0 +1,74 @@
+// Value cases: what each operator computes, by an independent reference. A file of test/ops/values holds the cases of one operator or of a small family, and is
+// found by itself; see values.test.ts, and tableGradients.test.ts, which takes its inputs from the same cases.
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { torch } from 'tensorfx'
+import type { DType, Tensor } from 'tensorfx'
+import { Plain } from './plain.ts'
+
+const { tensor } = torch
+
+/** One call: its arguments, with tensors as `Plain`, and the result. */
+export interface ValueCase {
+  readonly args: readonly unknown[]
+  /** The result (an array for several tensors), or the reference that computes it from the arguments, whose numbers are rounded to the dtype that the case runs in. */
+  readonly gives: Plain | readonly Plain[] | ((...args: never[]) => Plain | readonly Plain[])
+  /** Relative tolerance in float32; default 4e-6. */
+  readonly tolerance?: number
+  /** Whether the shape of the result depends on values: on fake tensors the call throws. */
+  readonly readsValues?: true
+  /** Why the gradient is not checked on these arguments, e.g. because they are at a kink. */
+  readonly noGradient?: string
+  /** Positions of float arguments that get no gradient, such as class weights. */
+  readonly constants?: readonly number[]
+  /** How many of the results have a gradient; default all. The rest are statistics. */
+  readonly differentiable?: number
+}
+
+/** Cases by the qualified name of the operator. */
+export type ValueCases = Readonly<Record<string, readonly ValueCase[]>>
+
+/** Every case in test/ops/values. */
+export async function allValueCases(): Promise<ReadonlyMap<string, readonly ValueCase[]>> {
+  const folder = new URL('values/', import.meta.url)
+  const found = new Map<string, readonly ValueCase[]>()
+  for (const name of readdirSync(fileURLToPath(folder)).sort()) {
+    const { default: cases } = (await import(fileURLToPath(new URL(name, folder)))) as { default: ValueCases }
+    for (const [qualname, list] of Object.entries(cases)) found.set(qualname, [...(found.get(qualname) ?? []), ...list])
+  }
+  return found
+}
+
+const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array } as const
+
+export const dtypeOf = (plain: Plain, float: DType): DType => (plain.kind === 'float' ? float : plain.kind)
+
+/** The tensor with these numbers. */
+export function tensorOf(plain: Plain, float: DType): Tensor {
+  return tensor(arrays[dtypeOf(plain, float)].from(plain.data)).view(plain.shape)
+}
+
+/** Replaces the tensors in nested arguments. */
+export function replace(value: unknown, fn: (plain: Plain) => unknown): unknown {
+  if (value instanceof Plain) return fn(value)
+  if (Array.isArray(value)) return value.map((item) => replace(item, fn))
+  if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replace(item, fn)]))
+  return value
+}
+
+/** All tensors in nested arguments, in order. */
+export function plainsIn(value: unknown): Plain[] {
+  const found: Plain[] = []
+  replace(value, (plain) => found.push(plain))
+  return found
+}
+
+/** The arguments with float numbers as float32 has them. */
+export const rounded = (args: readonly unknown[]): unknown[] =>
+  args.map((arg) => replace(arg, (plain) => (plain.kind === 'float' ? plain.map(Math.fround) : plain)))
+
+/** What a case gives for these arguments. */
+export function expectedOf({ gives }: ValueCase, args: readonly unknown[]): Plain | readonly Plain[] {
+  return typeof gives === 'function' ? gives(...(args as never[])) : gives
+}
