@@ -64,9 +64,9 @@ describe('the operator table', () => {
     expect(targetInfo(torch.rand)?.effects).toBe('random')
     expect(torch.add.name).toBe('add')
   })
-  test('ids are dense and names unique', () => {
+  test('ids and names are unique', () => {
     const ops = allOps()
-    expect(ops.map((op) => op.id).sort((a, b) => a - b)).toEqual(ops.map((_, i) => i))
+    expect(new Set(ops.map((op) => op.id)).size).toBe(ops.length)
     expect(new Set(ops.map((op) => op.qualname)).size).toBe(ops.length)
   })
   test('every operator can be run and has a meta', () => {
@@ -79,7 +79,8 @@ describe('the operator table', () => {
   test('functions of torch are reachable under the name that graphs print', () => {
     const camel = (name: string): string => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase())
     const missing: string[] = []
-    for (const op of allOps()) {
+    // Other operators are those that tests define.
+    for (const op of allOps().filter(({ qualname }) => qualname.startsWith('torch.'))) {
       let at: unknown = { torch }
       // Methods as functions: torch.Tensor.add_.
       for (const part of op.qualname.split('.').slice(0, -1)) at = (at as Record<string, unknown> | undefined)?.[part]
