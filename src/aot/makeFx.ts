@@ -22,7 +22,7 @@ export function makeFx(
 ): (...args: readonly unknown[]) => GraphModule {
   for (const key of Object.keys(options)) if (key !== 'decompose') throw new ArgumentError(`makeFx: unknown option '${key}'; known is decompose.`)
   // Arguments have the types that `fn` takes, or its own checks fail.
-  const run = (fn instanceof Module ? fn.call.bind(fn) : fn) as (...args: readonly unknown[]) => unknown
+  const run = (...args: readonly unknown[]): unknown => Reflect.apply(fn, undefined, args)
   return (...args) => {
     const mode = new ProxyTensorMode(options)
     const names = argumentNames(fn, args.length)

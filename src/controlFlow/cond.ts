@@ -62,8 +62,8 @@ export function cond<R>(
   if (tracer === null) {
     const result = condOp(
       pred,
-      (...values) => branches.trueFn(values),
-      (...values) => branches.falseFn(values),
+      (...values: readonly unknown[]) => branches.trueFn(values),
+      (...values: readonly unknown[]) => branches.falseFn(values),
       inputs,
     )
     return results.trueFn.known.rebuild(result)

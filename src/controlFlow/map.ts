@@ -36,7 +36,7 @@ export function map<X, A extends readonly unknown[], R>(fn: (x: X, ...args: A) =
   }
   const tracer = tracerAmong('map_impl', [slices.leaves, rest.leaves])
   if (tracer === null) {
-    const result = mapOp((...values) => run(values), slices.leaves, rest.leaves)
+    const result = mapOp((...values: readonly unknown[]) => run(values), slices.leaves, rest.leaves)
     return structure.known.rebuild(result)
   }
   checkTensors('map', 'xs', slices.leaves)

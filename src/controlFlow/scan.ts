@@ -70,7 +70,7 @@ export function scan<C, X, Y>(combineFn: (carry: C, x: X) => readonly [C, Y], in
   }
   const tracer = tracerAmong('scan', [first.leaves, slices.leaves])
   if (tracer === null) {
-    const result = scanOp((...values) => run(values), first.leaves, slices.leaves, dim, reverse, [])
+    const result = scanOp((...values: readonly unknown[]) => run(values), first.leaves, slices.leaves, dim, reverse, [])
     return structure.known.rebuild(result)
   }
   checkTensors('scan', 'init', first.leaves)

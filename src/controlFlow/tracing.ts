@@ -2,14 +2,14 @@
 import { ArgumentError } from '../errors/index.ts'
 import { TraceError, Tracer, isProxy, nodeOf, tracerOf } from '../fx/index.ts'
 import type { BodySource, Node } from '../fx/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { isTensorLike, isCallable, kindOf } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { countLeaves, treeLeaves } from '../pytree/index.ts'
 import type { Flat } from './structure.ts'
 
 /** Throws ArgumentError for anything but a function. */
 export function checkFunction(op: string, name: string, fn: unknown): void {
-  if (typeof fn !== 'function' || isProxy(fn)) throw new ArgumentError(`${op}: ${name} must be a function, got ${fn === null ? 'null' : typeof fn}.`)
+  if (!isCallable(fn) || isProxy(fn)) throw new ArgumentError(`${op}: ${name} must be a function, got ${kindOf(fn)}.`)
 }
 
 /** The tracer of the first traced value among these; null if all are real. Throws TraceError if the tracer cannot record bodies. */

@@ -51,8 +51,8 @@ export function whileLoop<A extends unknown[] | []>(
   const tracer = tracerAmong('while_loop', leaves)
   if (tracer === null) {
     const result = whileLoopOp(
-      (...values) => runCond(values),
-      (...values) => runBodyFn(values),
+      (...values: readonly unknown[]) => runCond(values),
+      (...values: readonly unknown[]) => runBodyFn(values),
       leaves,
       [],
     )

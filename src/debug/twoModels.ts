@@ -18,8 +18,7 @@ export type Runnable = Module | ((...inputs: never[]) => unknown)
 
 function callOf(model: Runnable, inputs: readonly unknown[]): unknown {
   // The inputs are those of the graph, which the caller has checked.
-  const call = (model instanceof Module ? model.call : model) as (...i: readonly unknown[]) => unknown
-  return call.apply(model instanceof Module ? model : undefined, [...inputs])
+  return Reflect.apply(model, undefined, inputs)
 }
 
 /** A copy of an input: a leaf of its own that requires grad if the original does. Numbers are returned as they are. */

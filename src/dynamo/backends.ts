@@ -4,7 +4,7 @@ import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { nameTarget } from '../protocol/index.ts'
+import { nameTarget, isCallable } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -27,7 +27,7 @@ export interface BackendOptions {
 
 /** What a backend returned, as a function of any inputs. Throws ArgumentError if it is not a function. */
 export function runnable(compiled: BackendCode): (...inputs: readonly unknown[]) => unknown {
-  if (typeof compiled !== 'function') throw new ArgumentError('compiler_fn did not return callable')
+  if (!isCallable(compiled)) throw new ArgumentError('compiler_fn did not return callable')
   // The types that a backend declares for its inputs are its own affair: it gets one value per placeholder.
   return compiled as (...inputs: readonly unknown[]) => unknown
 }
@@ -42,8 +42,7 @@ const registry = new Map<string, Entry>()
 
 /** Registers a backend under a name; PyTorch's register_backend. */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
-  if (name === '' || typeof backend !== 'function')
-    throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
+  if (name === '' || !isCallable(backend)) throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
   registry.set(name, { backend, options })
 }
 

@@ -3,6 +3,7 @@ import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
+import { isCallable, kindOf, isFunction } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -60,13 +61,12 @@ const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
  *
  *     const fast = compile((x) => torch.relu(x.mul(2)).sum())
  */
-export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile<M extends Module>(module: M, options?: CompileOptions): CompiledModule<M>
+export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
   for (const key of Object.keys(options))
     if (!OPTIONS.has(key)) throw new ArgumentError(`compile: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
-  if (!(target instanceof Module) && typeof target !== 'function')
-    throw new ArgumentError(`compile: expected a function or a Module, got ${target === null ? 'null' : typeof target}.`)
+  if (!isCallable(target)) throw new ArgumentError(`compile: expected a function or a Module, got ${kindOf(target)}.`)
   const compiled = newCompiled(target, options)
   compiledFunctions.add(new WeakRef(compiled))
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
@@ -106,15 +106,16 @@ export function reset(): void {
   }
 }
 
-/** Returns a function that runs `fn` eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
+/** Returns a function that runs `fn`, a function or a module, eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
+  const { name } = fn instanceof Module ? fn.constructor : fn
   return function (this: unknown, ...args: never[]): unknown {
     // Capture does not see what the function does, and it may write to any tensor.
     const tensors = treeLeaves(args).filter((leaf) => leaf instanceof Tensor)
     if (dispatchState.mode instanceof Capture)
-      dispatchState.mode.breakForEagerCode(tensors, `call of a disabled function (${fn.name === '' ? 'anonymous' : fn.name})`)
+      dispatchState.mode.breakForEagerCode(tensors, `call of a disabled function (${name === '' ? 'anonymous' : name})`)
     for (const tensor of tensors) if (!tensor.isFake) tensor.realize()
-    return withoutModes(() => fn.apply(this, args))
+    return withoutModes(() => Reflect.apply(fn, this, args))
   } as F
 }
 

@@ -53,8 +53,7 @@ export class CompiledFunction implements CaptureHost {
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
     // `compile` promises that callers give the arguments that the target takes.
-    const run = (target instanceof Module ? target.call : target) as (...args: readonly unknown[]) => unknown
-    this.#run = (self, args) => run.apply(target instanceof Module ? target : self, [...args])
+    this.#run = (self, args) => Reflect.apply(target, self, args)
     this.#options = options
   }
 

@@ -6,7 +6,7 @@ import type { GraphJson } from '../fx/index.ts'
 import { decodeNote, encodeMeta } from '../fx/text/json.ts'
 import type { JsonValue } from '../fx/text/json.ts'
 import { Module, setAttribute, splitPath } from '../module/index.ts'
-import { isParameter, isPlainObject } from '../protocol/index.ts'
+import { isParameter, isPlainObject, isObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenFromJson, codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
@@ -208,6 +208,6 @@ function makeOwners(gm: GraphModule, path: string): void {
 
 function setAt(gm: GraphModule, path: string, value: unknown): void {
   const { owner, name } = place(gm, path)
-  if (typeof owner !== 'object' || owner === null) throw new ArgumentError(`loadGraphModule: the module has no place for the attribute '${path}'.`)
+  if (!isObject(owner)) throw new ArgumentError(`loadGraphModule: the module has no place for the attribute '${path}'.`)
   setAttribute(owner, name, value)
 }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module, getAttribute } from '../module/index.ts'
 import * as nn from '../nn/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { isTensorLike, isFunction } from '../protocol/index.ts'
 
 /** The description of a layer. */
 export interface ModuleSpec {
@@ -71,7 +71,7 @@ export function moduleSpec(module: Module): ModuleSpec | null {
 
 type ModuleClass = new (...args: readonly unknown[]) => Module
 
-const isModuleClass = (value: unknown): value is ModuleClass => typeof value === 'function' && value.prototype instanceof Module
+const isModuleClass = (value: unknown): value is ModuleClass => isFunction(value) && value.prototype instanceof Module
 
 /** Makes a layer. Throws ArgumentError for a class that `nn` does not have. */
 export function moduleFromSpec(spec: ModuleSpec): Module {

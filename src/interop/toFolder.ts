@@ -1,11 +1,10 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
-import { isFunction } from '../fx/graph/node.ts'
 import { isIdentifier } from '../fx/graph/namespace.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
-import { isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
+import { isParameter, lookupTarget, targetInfo, isFunction, isObject } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { attributePaths } from './attributePaths.ts'
@@ -233,7 +232,7 @@ function constantText(name: string, value: unknown): string {
   const info = targetInfo(value)
   if (info !== undefined && lookupTarget(info.name) === value) return `registered(${JSON.stringify(info.name)})`
   // A namespace object of the code generator.
-  if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === null)
+  if (isObject(value) && Object.getPrototypeOf(value) === null)
     return `{ ${Object.entries(value)
       .map(([key, inner]) => `${key}: ${constantText(`${name}.${key}`, inner)}`)
       .join(', ')} }`

@@ -1,8 +1,9 @@
 // Attributes of modules by name and by dotted path: `layer1.0.weight` is the `weight` of the `0` of `layer1`.
+import { isObject } from '../protocol/index.ts'
 
 /** The value of a property; undefined if there is none, or if the owner is not an object. */
 export function getAttribute(owner: unknown, name: string | symbol): unknown {
-  return typeof owner === 'object' && owner !== null ? Reflect.get(owner, name) : undefined
+  return isObject(owner) ? Reflect.get(owner, name) : undefined
 }
 
 /** Sets a property. Throws TypeError if it is read-only. */

@@ -1,9 +1,11 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule can be a Module
-// while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
+// while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
-import { LEAF_MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import { LEAF_MODULE, MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike, isFunction } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, setAttribute, splitPath } from './attributes.ts'
+import { CallableObject, makeCallable } from './callable.ts'
+import { copyTensor } from './copyTensor.ts'
 import { collectState, loadState } from './stateDict.ts'
 
 /** Undoes a registration. */
@@ -47,33 +49,45 @@ function internalsOf(module: Module): Internals {
   return own
 }
 
-/** The base class of all layers and models; PyTorch's torch.nn.Module. Subclasses define `forward`; users run a module with `call`. */
-export abstract class Module {
+/** Runs a module's forward, with its hooks if it has any. */
+function forwardOf(module: Module, own: Internals | undefined, given: readonly unknown[]): unknown {
+  if (own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0)) return Reflect.apply(module.forward, module, given)
+  let args = given
+  for (const hook of own.preHooks) args = hook(module, args) ?? args
+  let output: unknown = Reflect.apply(module.forward, module, args)
+  for (const hook of own.hooks) {
+    const replaced = hook(module, args, output)
+    if (replaced !== undefined) output = replaced
+  }
+  return output
+}
+
+/**
+ * The base class of all layers and models; PyTorch's torch.nn.Module. Subclasses define `forward`; users call the module: `model(x)`. Its typeof is 'function', but
+ * it has no properties except its own.
+ *
+ * @example
+ * class Net extends nn.Module {
+ *   fc = new nn.Linear(4, 2)
+ *   forward(x: Tensor): Tensor {
+ *     return torch.relu(this.fc(x))
+ *   }
+ * }
+ * const y = new Net()(torch.randn([3, 4]))
+ */
+export abstract class Module extends CallableObject {
+  declare readonly [MODULE]: true
   /** Whether layers such as dropout run in training mode. Set it with `train()` and `eval()`. */
   training = true
 
   /** Computes the module's output. */
   abstract forward(...args: never[]): unknown
 
-  /** Runs the module: hooks, then forward. PyTorch's `module(x)`. */
+  /** The same as calling the module: runs the hooks and forward. `model.call(x)` is `model(x)`. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
-    const forward = (...inputs: readonly unknown[]): unknown => Reflect.apply(this.forward, this, inputs)
     const own = internals.get(this)
-    const run = own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0) ? forward : this.#withHooks(own, forward)
-    return (tracing === null ? run(...args) : tracing.callModule(this, run, args)) as ReturnType<this['forward']>
-  }
-
-  #withHooks(own: Internals, forward: (...args: readonly unknown[]) => unknown): (...args: readonly unknown[]) => unknown {
-    return (...given) => {
-      let args: readonly unknown[] = given
-      for (const hook of own.preHooks) args = hook(this, args) ?? args
-      let output = forward(...args)
-      for (const hook of own.hooks) {
-        const replaced = hook(this, args, output)
-        if (replaced !== undefined) output = replaced
-      }
-      return output
-    }
+    const output = tracing === null ? forwardOf(this, own, args) : tracing.callModule(this, (...given) => forwardOf(this, own, given), args)
+    return output as ReturnType<this['forward']>
   }
 
   /** Registers a hook that runs before forward. */
@@ -195,22 +209,17 @@ export abstract class Module {
 
   /** The parameter at a dotted path. Throws ArgumentError if there is none. */
   getParameter(path: string): TensorLike {
-    const [owner, name] = this.#place(path)
+    const [owner, name] = placeOf(this, path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
     return readTensor(owner, name)
   }
 
   /** The buffer at a dotted path. Throws ArgumentError if there is none. */
   getBuffer(path: string): TensorLike {
-    const [owner, name] = this.#place(path)
+    const [owner, name] = placeOf(this, path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
     return readTensor(owner, name)
-  }
-
-  #place(path: string): [Module, string] {
-    const [owner, name] = splitPath(path)
-    return [this.getSubmodule(owner), name]
   }
 
   /** Sets the training mode of this module and all modules below it. */
@@ -255,6 +264,20 @@ export abstract class Module {
     loadState(this, state, options.strict ?? true)
   }
 
+  /**
+   * A copy with its own submodules, parameters and buffers; with `shareTensors`, parameters and buffers are shared. What the module shares within itself, such as a
+   * parameter that two layers use, is shared within the copy. Hooks are kept. The copy is made without calling the constructor, so a class with private fields
+   * (`#x`) has to override `cloneWith`. PyTorch's copy.deepcopy.
+   */
+  deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
+    return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
+  }
+
+  /** The own properties, for JSON.stringify, which leaves out functions. */
+  toJSON(): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(this))
+  }
+
   /** The text in the parentheses of `toString`. Layers override it. */
   extraRepr(): string {
     return ''
@@ -265,7 +288,7 @@ export abstract class Module {
     return this.constructor.name
   }
 
-  toString(): string {
+  override toString(): string {
     const extra = this.extraRepr()
     const children = [...this.namedChildren()].map(([name, child]) => `(${name}): ${String(child).replaceAll('\n', '\n  ')}`)
     const name = this.getName()
@@ -274,7 +297,18 @@ export abstract class Module {
   }
 }
 
+// Calling a module is `call`; CallableObject makes it possible.
+export interface Module {
+  (...args: Parameters<this['forward']>): ReturnType<this['forward']>
+}
+
+Object.defineProperty(Module.prototype, MODULE, { value: true })
 inspectAs(Module.prototype, String)
+
+function placeOf(module: Module, path: string): [Module, string] {
+  const [owner, name] = splitPath(path)
+  return [module.getSubmodule(owner), name]
+}
 
 function checkName(where: string, name: string): void {
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
@@ -309,16 +343,18 @@ export interface SelfCloning {
   cloneWith(copy: (value: unknown) => unknown): Module
 }
 
-const isSelfCloning = (value: Module): value is Module & SelfCloning => 'cloneWith' in value && typeof value.cloneWith === 'function'
+const isSelfCloning = (value: Module): value is Module & SelfCloning => 'cloneWith' in value && isFunction(value.cloneWith)
+
+/** An empty module of the same class. */
+const makeModule = (like: Module): Module => makeCallable(Object.getPrototypeOf(like)) as unknown as Module
 
 /**
- * A copy of a module tree. Each module, array, plain object and tensor (by `copyTensor`) is copied once, so that sharing is preserved; other values are shared
+ * A copy of a module tree. Each module, array, Map, Set, plain object and tensor (by `copyTensor`) is copied once, so that sharing is preserved; other values are shared
  * with the original. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
  */
 export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: TensorLike) => TensorLike): M {
   const seen = new Map<unknown, unknown>()
   const copy = (value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null) return value
     if (seen.has(value)) return seen.get(value)
     if (isTensorLike(value)) {
       const made = copyTensor(value)
@@ -332,7 +368,7 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
       return made
     }
     if (value instanceof Module) {
-      const made: Module = Object.create(Object.getPrototypeOf(value))
+      const made = makeModule(value)
       seen.set(value, made)
       for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
       copyInternals(value, made)
@@ -342,6 +378,18 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
       const made: unknown[] = []
       seen.set(value, made)
       for (const item of value) made.push(copy(item))
+      return made
+    }
+    if (value instanceof Map) {
+      const made = new Map<unknown, unknown>()
+      seen.set(value, made)
+      for (const [key, item] of value) made.set(copy(key), copy(item))
+      return made
+    }
+    if (value instanceof Set) {
+      const made = new Set<unknown>()
+      seen.set(value, made)
+      for (const item of value) made.add(copy(item))
       return made
     }
     if (isPlainObject(value)) {

@@ -1,6 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
+import { isModule, kindOf, isObject } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -13,7 +14,7 @@ function entriesOf(named: Named): Iterable<readonly [string, Module]> {
 }
 
 function addChild(where: string, owner: Module, name: string, child: unknown): void {
-  if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${child === null ? 'null' : typeof child}.`)
+  if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${kindOf(child)}.`)
   const taken: unknown = Reflect.get(owner, name)
   if (taken !== undefined && !(taken instanceof Module))
     throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
@@ -44,13 +45,13 @@ export class Sequential extends Module {
   constructor(...modules: readonly Module[] | readonly [Named]) {
     super()
     const [first] = modules
-    const byName = modules.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Module)
+    const byName = modules.length === 1 && isObject(first) && !isModule(first)
     const named = byName ? entriesOf(first) : modules.map((m, i) => [String(i), m] as const)
     for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
   }
 
   /** Number of modules. */
-  get length(): number {
+  override get length(): number {
     return count(this)
   }
 
@@ -71,12 +72,12 @@ export class Sequential extends Module {
 
   override forward(input: Tensor): Tensor {
     let value: unknown = input
-    for (const module of this.children()) value = (module.call as (this: Module, x: unknown) => unknown).call(module, value)
+    for (const module of this.children()) value = Reflect.apply(module, undefined, [value])
     return value as Tensor
   }
 }
 
-/** Modules in an array, so that they are registered: `for (const layer of this.layers) x = layer.call(x)`. PyTorch's `nn.ModuleList`. */
+/** Modules in an array, so that they are registered: `for (const layer of this.layers) x = layer(x)`. PyTorch's `nn.ModuleList`. */
 export class ModuleList<M extends Module = Module> extends Module {
   constructor(modules: Iterable<M> = []) {
     super()
@@ -84,7 +85,7 @@ export class ModuleList<M extends Module = Module> extends Module {
   }
 
   /** Number of modules. */
-  get length(): number {
+  override get length(): number {
     return count(this)
   }
 
@@ -201,6 +202,6 @@ export class ModuleDict<M extends Module = Module> extends Module {
   }
 
   override forward(): never {
-    throw new UnsupportedError('nn.ModuleDict has no forward: call the module that you need, `this.layers.get(name).call(x)`.')
+    throw new UnsupportedError('nn.ModuleDict has no forward: call the module that you need, `this.layers.get(name)(x)`.')
   }
 }

@@ -1,6 +1,6 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { isPlainObject, isObject } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
@@ -41,7 +41,7 @@ const show = (value: unknown): string =>
     ? `[${value.map(show).join(', ')}]`
     : typeof value === 'string'
       ? `'${value}'`
-      : typeof value === 'object' && value !== null
+      : isObject(value)
         ? `a ${value.constructor.name}`
         : String(value)
 

@@ -2,7 +2,7 @@
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { isPlainObject, isModule, kindOf } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -150,6 +150,7 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
 function nameOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
+  if (isModule(value)) return kindOf(value)
   if (typeof value === 'object') return Object.getPrototypeOf(value) === null ? 'an object' : value.constructor.name
   return typeof value === 'number' ? String(value) : typeof value
 }

@@ -1,7 +1,7 @@
 // The operator table: registered operators, by name and by function. The composition root registers ours; programs may register their own.
 import type { OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { nameTarget } from '../protocol/index.ts'
+import { nameTarget, isFunction } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { callAs } from './call.ts'
@@ -16,7 +16,7 @@ export const allOps = (): readonly OpDef[] => table
 /** The operator with that qualified name, e.g. 'torch.relu'; undefined if there is none. */
 export const opByName = (qualname: string): OpDef | undefined => byName.get(qualname)
 
-const isOpFunction = (fn: unknown): fn is OpFunction => typeof fn === 'function' && 'op' in fn
+const isOpFunction = (fn: unknown): fn is OpFunction => isFunction(fn) && 'op' in fn
 
 /** The operator behind a public function; undefined for any other function. */
 export const opOf = (fn: unknown): OpDef | undefined => (isOpFunction(fn) ? fn.op : undefined)

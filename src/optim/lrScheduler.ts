@@ -1,5 +1,6 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
+import { isFunction } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -112,7 +113,7 @@ export class LambdaLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
     super(optimizer)
     const count = this.baseLrs.length
-    this.lambdas = typeof lrLambda === 'function' ? Array.from({ length: count }, () => lrLambda) : lrLambda
+    this.lambdas = isFunction(lrLambda) ? Array.from({ length: count }, () => lrLambda) : lrLambda
     if (this.lambdas.length !== count)
       throw new ArgumentError(`optim.LambdaLR: expected ${count} functions, one for each parameter group, got ${this.lambdas.length}.`)
     this.apply()

@@ -3,7 +3,7 @@ import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { isTensorLike, isModule, kindOf } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -233,6 +233,8 @@ const describe = (value: unknown): string =>
       ? 'a Tensor'
       : Array.isArray(value)
         ? 'an array'
-        : typeof value === 'object'
-          ? 'an object'
-          : `${typeof value} ${String(value)}`
+        : isModule(value)
+          ? `the module ${kindOf(value)}, so write model.parameters()`
+          : typeof value === 'object'
+            ? 'an object'
+            : `${typeof value} ${String(value)}`

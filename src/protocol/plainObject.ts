@@ -6,3 +6,9 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
+
+/** Like `out[key] = value`, but also right for the key `__proto__`. */
+export function setOwn<T>(out: Record<string, T>, key: string, value: T): void {
+  if (key === '__proto__') Object.defineProperty(out, key, { value, enumerable: true, configurable: true, writable: true })
+  else out[key] = value
+}

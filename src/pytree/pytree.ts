@@ -1,7 +1,7 @@
 // Flattening nested values to a list of leaves and a TreeSpec, which is their structure, and rebuilding them. Arrays, plain objects, Maps and instances of
 // registered classes are nested values; everything else is a leaf.
 import { ArgumentError } from '../errors/index.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { isPlainObject, isObject } from '../protocol/index.ts'
 import { nodeTypeOf } from './registry.ts'
 import type { PytreeNodeType } from './registry.ts'
 
@@ -16,7 +16,7 @@ export type TreeSpec =
 const LEAF: TreeSpec = { kind: 'leaf' }
 
 function visit(value: unknown, leaves: unknown[]): TreeSpec {
-  if (typeof value === 'object' && value !== null) {
+  if (isObject(value)) {
     if (Array.isArray(value)) return { kind: 'array', children: visitAll(value, leaves) }
     if (value instanceof Map) return { kind: 'map', keys: [...value.keys()], children: visitAll([...value.values()], leaves) }
     if (isPlainObject(value)) return { kind: 'object', keys: Object.keys(value), children: visitAll(Object.values(value), leaves) }
@@ -98,7 +98,7 @@ export function treeFlattenSpec(
 
 /** The direct children of a value; null if its kind or its keys differ from those of `spec`. */
 function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): readonly unknown[] | null {
-  if (typeof value !== 'object' || value === null) return null
+  if (!isObject(value)) return null
   if (spec.kind === 'array') return Array.isArray(value) && value.length === spec.children.length ? value : null
   if (spec.kind === 'map') {
     const { keys } = spec

@@ -1,7 +1,7 @@
 // splitConstSubgraphs: constant folding. The part of a graph that depends only on parameters and constants is computed once, before the first run. PyTorch's
 // torch.fx.experimental.const_fold.
 import { InternalError } from '../../errors/index.ts'
-import { Module, setAttribute } from '../../module/index.ts'
+import { Module, copyable, setAttribute } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
@@ -9,7 +9,6 @@ import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
 import { Node } from '../graph/node.ts'
-import { copyable } from '../run/attributes.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { inlineModule, splitModule } from '../passes/splitModule.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'

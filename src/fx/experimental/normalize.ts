@@ -1,5 +1,5 @@
 // Normal forms of graphs: arguments by name, operators as functions, and types for values. PyTorch's torch.fx.experimental.normalize and schema_type_annotation.
-import { isTensorLike, targetInfo } from '../../protocol/index.ts'
+import { isTensorLike, targetInfo, isFunction } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import type { Node, Target } from '../graph/node.ts'
@@ -78,7 +78,7 @@ const OPERATORS: ReadonlyMap<string, BinaryName> = new Map<string, BinaryName>([
  */
 export class NormalizeOperators extends AnnotateTypesWithSchema {
   override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
-    const name = typeof target === 'function' && targetInfo(target)?.name.startsWith('torch.') === true ? target.name : ''
+    const name = isFunction(target) && targetInfo(target)?.name.startsWith('torch.') === true ? target.name : ''
     return super.callFunction(operatorFor(name, args, kwargs) ?? target, args, kwargs)
   }
 

@@ -1,5 +1,5 @@
 // Captured constants: tensors and objects that a traced program used without getting them as arguments, and that its graph therefore holds.
-import { isTensorLike } from '../../protocol/index.ts'
+import { isTensorLike, isObject } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Graph } from './graph.ts'
@@ -43,7 +43,7 @@ export function capturedConstants(graph: Graph): CapturedConstant[] {
     const path = node.target
     if (!CAPTURED.test(path) || found.has(path)) continue
     const value = graph.owningModule?.attribute(path)
-    if (typeof value !== 'object' || value === null) continue
+    if (!isObject(value)) continue
     found.set(path, describeConstant(path, value, node))
   }
   return [...found.values()].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))

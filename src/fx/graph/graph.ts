@@ -1,5 +1,5 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
-import { inspectAs, targetInfo, snakeCase } from '../../protocol/index.ts'
+import { inspectAs, targetInfo, snakeCase, isFunction } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -35,6 +35,8 @@ export class Graph {
   last: Node | null = null
   /** The number of nodes. */
   size = 0
+  /** The number of edits so far, by which a GraphModule knows whether its code is out of date. @internal */
+  edits = 0
   /** The nodes in order: a live view. PyTorch's `graph.nodes`. */
   readonly nodes: NodeList<Node>
   #names = new Namespace()
@@ -216,6 +218,12 @@ export class Graph {
 
   // ---- editing ----
 
+  /** Must be called before every change of what the graph computes. @internal */
+  willChange(): void {
+    this.owningModule?.beforeEdit()
+    this.edits++
+  }
+
   /** Removes a node. Throws GraphError if it has users or belongs to another graph. */
   eraseNode(node: Node): void {
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
@@ -232,6 +240,7 @@ export class Graph {
   }
 
   #remove(node: Node): void {
+    this.willChange()
     this.#unlist(node)
     if (this.#insertBefore === node) this.#insertBefore = node.next
     this.#unlink(node)
@@ -288,6 +297,7 @@ export class Graph {
 
   /** Runs a change of a node's op or target, and updates the table behind findNodes. @internal */
   relist(node: Node, change: () => void): void {
+    this.willChange()
     const listed = this.isListed(node)
     if (listed) this.#unlist(node)
     change()
@@ -298,6 +308,7 @@ export class Graph {
   moveBefore(node: Node, point: Node | null): void {
     if (point === node) return
     if (point?.erased === true) throw new GraphError(`Attempting to move node '${node.name}' to '${point.name}', which was erased.`)
+    this.willChange()
     if (node.erased) this.#list(node)
     else this.#unlink(node)
     node.erased = false
@@ -374,6 +385,7 @@ export class Graph {
   setCodegen(codegen: GraphCodegen): void {
     if (!graphText().isCodegen(codegen))
       throw new GraphError('setCodegen: expected a CodeGen; make a subclass of fx.CodeGen and pass an instance of it.')
+    this.willChange()
     this.#codegen = codegen
   }
 
@@ -384,14 +396,16 @@ export class Graph {
   onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
     const { codegen } = this
     const before = codegen.bodyTransformer
-    const transformer = typeof make === 'function' ? make(before) : undefined
-    if (typeof transformer !== 'function')
+    const transformer = isFunction(make) ? make(before) : undefined
+    if (!isFunction(transformer))
       throw new GraphError(
         'onGenerateCode: expected a function that takes the current transformer (or null) and returns the new one: onGenerateCode(() => (body) => [...body]).',
       )
+    this.willChange()
     codegen.bodyTransformer = transformer
     return {
       [Symbol.dispose]: () => {
+        this.willChange()
         codegen.bodyTransformer = before
       },
     }

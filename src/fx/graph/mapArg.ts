@@ -1,6 +1,7 @@
 // Rebuilding the arguments of a node: every node, or every leaf, of a nested structure replaced by what a function returns for it.
+import { isFunction, described, setOwn } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
-import { Node, describe, isRecord, setOwn } from './node.ts'
+import { Node, isRecord } from './node.ts'
 import type { Argument, Kwargs } from './node.ts'
 import { Slice, isTuple, markTuple } from './pythonValues.ts'
 
@@ -9,7 +10,7 @@ export function mapArg<R>(value: readonly Argument[], fn: (node: Node) => R): re
 export function mapArg<R>(value: Kwargs, fn: (node: Node) => R): Readonly<Record<string, Argument | R>>
 export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R
 export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R {
-  if (typeof fn !== 'function') throw new GraphError(`mapArg: expected a function that takes a node, got ${describe(fn)}.`)
+  if (!isFunction(fn)) throw new GraphError(`mapArg: expected a function that takes a node, got ${described(fn)}.`)
   return mapAggregate(value, (leaf) => (leaf instanceof Node ? fn(leaf) : leaf))
 }
 

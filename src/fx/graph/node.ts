@@ -1,11 +1,11 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
-import { inspectAs, targetInfo, isPlainObject } from '../../protocol/index.ts'
+import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, isObject, kindOf, described, setOwn } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'
 import { normalizeFunction } from './operatorSchemas.ts'
 import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
-import { Slice, isTuple, markTuple } from './pythonValues.ts'
+import { Slice, freezeArguments, isTuple } from './pythonValues.ts'
 import { UserSet } from './collections.ts'
 
 /** What a node does; PyTorch's opcodes. */
@@ -14,9 +14,6 @@ export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get
 
 /** What a node calls or reads: a function for call_function, otherwise a name or a dotted path. */
 export type Target = TargetFunction | string
-
-/** Whether a value is a function, and so a possible target. */
-export const isFunction = (value: unknown): value is TargetFunction => typeof value === 'function'
 
 /** Whether a function is a class, which cannot be called. */
 export const isClass = (fn: TargetFunction): boolean => /^class\b/.test(Function.prototype.toString.call(fn))
@@ -46,11 +43,13 @@ export type Kwargs = Readonly<Record<string, Argument>>
 /** What passes know about a node. They share keys such as `val`, `tensor_meta`, `nn_module_stack` and `stack_trace`. */
 export type Meta = Record<string, unknown>
 
-const NO_ARGS: readonly Argument[] = Object.freeze([])
+const NO_ARGS: readonly Argument[] = freezeArguments([])
 const NO_KWARGS: Kwargs = Object.freeze({})
 
 /** What a graph needs of the module that owns it. GraphModule implements it. */
 export interface OwningModule {
+  /** Called before an edit of the graph. @internal */
+  beforeEdit(): void
   /** Tells the hooks that `user` is about to use a node named `name` instead of `old`. @internal */
   fireReplaceHooks(old: Node, name: string, user: Node): void
   /** Tells the hooks about a new node. @internal */
@@ -68,6 +67,8 @@ export interface OwningModule {
 /** The graph of a node. This interface lists what nodes call; graph.ts completes it with the members of class Graph. */
 export interface NodeGraph {
   owningModule: OwningModule | null
+  /** @internal */
+  willChange(): void
   /** @internal */
   rename(node: Node, candidate: string): void
   /** @internal */
@@ -125,6 +126,7 @@ class BaseNode {
   }
 
   set name(name: string) {
+    this.graph.willChange()
     const module = this.graph.owningModule
     if (module !== null) for (const user of this.users) module.fireReplaceHooks(this as Node, name, user)
     this.#name = name
@@ -202,12 +204,13 @@ class BaseNode {
   }
 
   #setArgs(args: readonly Argument[], kwargs: Kwargs, from: Node | null = null, to: Node | null = null): void {
-    if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${describe(args)}.`)
-    if (!isPlainObject(kwargs)) throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${describe(kwargs)}.`)
+    if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${described(args)}.`)
+    if (!isPlainObject(kwargs)) throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${described(kwargs)}.`)
     const inputs = new Inputs(from, to)
     const frozenArgs = args.length === 0 ? NO_ARGS : freezeList(args, inputs)
     const frozenKwargs = kwargs === NO_KWARGS || isEmpty(kwargs) ? NO_KWARGS : freezeRecord(kwargs, inputs)
     const self = this as Node
+    this.graph.willChange()
     for (const old of this.#inputs) old.users.delete(self)
     this.#args = frozenArgs
     this.#kwargs = frozenKwargs
@@ -410,7 +413,7 @@ function freeze(value: Argument, inputs: Inputs): Argument {
 function freezeList(values: readonly Argument[], inputs: Inputs): readonly Argument[] {
   const out = values.slice()
   for (let i = 0; i < out.length; i++) out[i] = freeze(out[i], inputs)
-  return isTuple(values) ? markTuple(out) : Object.freeze(out)
+  return freezeArguments(out, isTuple(values))
 }
 
 function freezeRecord(values: Kwargs, inputs: Inputs): Kwargs {
@@ -424,25 +427,19 @@ export function isRecord(value: Argument): value is Kwargs {
   return isPlainObject(value)
 }
 
-/** Like `out[key] = value`, but also right for the key `__proto__`. */
-export function setOwn<T>(out: Record<string, T>, key: string, value: T): void {
-  if (key === '__proto__') Object.defineProperty(out, key, { value, enumerable: true, configurable: true, writable: true })
-  else out[key] = value
-}
-
 function isEmpty(value: object): boolean {
   for (const _ in value) return false
   return true
 }
 
-/** A value in an error message. */
-export const describe = (value: unknown): string =>
-  value === null ? 'null' : typeof value === 'object' ? `an object of class ${value.constructor.name}` : `${typeof value} ${String(value)}`
-
 function checkTarget(graph: NodeGraph, name: string, op: Opcode, target: Target): void {
   if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
+  if (isModule(target))
+    throw new GraphError(
+      `Node '${name}': the target is a module, ${kindOf(target)}; add the module to the GraphModule and call it by its path: graph.callModule('path', args).`,
+    )
   const expected = op === 'call_function' ? 'function' : 'string'
   if (typeof target === expected) return
-  const shown = typeof target === 'function' ? targetText(target) : String(target)
+  const shown = isFunction(target) ? targetText(target) : String(target)
   throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
 }

@@ -1,6 +1,6 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { findOverride, isTensorLike, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import { findOverride, isTensorLike, nameTarget, OVERRIDE, isFunction, isObject, kindOf } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, setAttribute } from '../../module/index.ts'
@@ -20,7 +20,7 @@ function named(name: string, fn: Operation, isPlain: (...args: readonly unknown[
 
 function call(target: unknown, method: string, ...args: readonly unknown[]): unknown {
   const fn = getAttribute(target, method)
-  if (typeof fn !== 'function') throw new ArgumentError(`operator: a value of type ${typeof target} has no method '${method}'.`)
+  if (!isFunction(fn)) throw new ArgumentError(`operator: a value of type ${kindOf(target)} has no method '${method}'.`)
   return Reflect.apply(fn, target, args)
 }
 
@@ -42,8 +42,8 @@ function binary(
   reversed: (a: unknown, b: unknown) => unknown = (a, b) => call(numberLike(a, b), method, b),
 ): (a: unknown, b: unknown) => unknown {
   return named(name, (a, b) => {
-    if (typeof a === 'object' && a !== null && method in a) return call(a, method, b)
-    if (typeof b === 'object' && b !== null) return reversed(a, b)
+    if (isObject(a) && method in a) return call(a, method, b)
+    if (isObject(b)) return reversed(a, b)
     return onScalars(scalar(name, a), scalar(name, b))
   })
 }
@@ -90,7 +90,7 @@ const bits =
  */
 function inPlace(name: string, method: string, onScalars: OnScalars): (a: unknown, b: unknown) => unknown {
   const write = (a: unknown, b: unknown): unknown => {
-    if (typeof a !== 'object' || a === null) return onScalars(scalar(name, a), scalar(name, b))
+    if (!isObject(a)) return onScalars(scalar(name, a), scalar(name, b))
     return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
   }
   return named(name, write, undefined, 'mutates')
@@ -202,8 +202,8 @@ function getItem(value: unknown, index: unknown): unknown {
     return typeof index === 'number' ? value.at(index) : getAttribute(value, String(index))
   }
   if (value instanceof Map) return value.get(index)
-  if (typeof value === 'object' && value !== null && 'getitem' in value) return call(value, 'getitem', index)
-  if (typeof value === 'object' && value !== null && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
+  if (isObject(value) && 'getitem' in value) return call(value, 'getitem', index)
+  if (isObject(value) && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
   return property('operator.getitem', value, String(index))
 }
 
@@ -221,7 +221,7 @@ function setItem(value: unknown, index: unknown, item: unknown): void {
     if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
       throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
     value[index < 0 ? index + value.length : index] = item
-  } else if (typeof value === 'object' && value !== null) setAttribute(value, String(index), item)
+  } else if (isObject(value)) setAttribute(value, String(index), item)
   else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
 }
 

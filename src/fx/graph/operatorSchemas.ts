@@ -4,7 +4,7 @@ import type { FunctionSchema, TargetFunction } from '../../protocol/index.ts'
 
 /** The schemas of an operator (here always one); null for anything without a schema. PyTorch's get_signature_for_torch_op. */
 export function getSignatureForTorchOp(op: TargetFunction | string): readonly FunctionSchema[] | null {
-  const schema = typeof op === 'function' ? targetInfo(op)?.schema : undefined
+  const schema = targetInfo(op)?.schema
   return schema === undefined ? null : [schema]
 }
 
@@ -31,7 +31,7 @@ export function normalizeFunction(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
-  const schema = typeof target === 'function' ? targetInfo(target)?.schema : undefined
+  const schema = targetInfo(target)?.schema
   if (schema === undefined || args.length > schema.args.length) return null
   const positional: unknown[] = []
   const named: Record<string, unknown> = {}

@@ -1,4 +1,5 @@
 // Where a node comes from in the user's program: the innermost frame of its stack trace, which was captured here or is a text from PyTorch.
+import { isFunction } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Node } from './node.ts'
@@ -42,7 +43,7 @@ export function moduleText(node: Node): string | null {
   const innermost: unknown = stack instanceof Map ? [...stack.values()].at(-1) : undefined
   if (!Array.isArray(innermost) || innermost[0] === '') return null
   const type: unknown = innermost[1]
-  return `${String(innermost[0])} (${typeof type === 'function' ? type.name : String(type)})`
+  return `${String(innermost[0])} (${isFunction(type) ? type.name : String(type)})`
 }
 
 /** The last frame in a stack trace in PyTorch's format, and its line of code. */

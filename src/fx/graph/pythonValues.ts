@@ -1,4 +1,5 @@
-// Python values that JavaScript lacks but graphs hold: slices (`start:stop:step`) and tuples.
+// Python values that JavaScript lacks but graphs hold: slices (`start:stop:step`) and tuples. Lists of arguments are frozen.
+import { GraphError } from './errors.ts'
 
 /** A range of indices with a step; null leaves an end open. Frozen. Python's `slice(start, stop, step)`. */
 export class Slice<T = number | null> {
@@ -18,6 +19,33 @@ export class Slice<T = number | null> {
     const text = (part: T | null): string => (part === null ? 'None' : String(part))
     return `slice(${text(this.start)}, ${text(this.stop)}, ${text(this.step)})`
   }
+}
+
+const frozenError = (method: string): GraphError =>
+  new GraphError(
+    `${method}: the arguments of a node cannot be changed in place, because the users of its inputs depend on them; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.`,
+  )
+
+/** Array.prototype with methods that say what to do instead of changing the array. */
+const FROZEN: object = Object.create(
+  Array.prototype,
+  Object.fromEntries(
+    ['push', 'pop', 'shift', 'unshift', 'splice', 'sort', 'reverse', 'fill', 'copyWithin'].map((method) => [
+      method,
+      {
+        value: (): never => {
+          throw frozenError(method)
+        },
+      },
+    ]),
+  ),
+)
+
+/** Freezes a list of arguments, and marks it as a tuple if asked to. Its methods that change arrays throw GraphError. The caller must own the array. */
+export function freezeArguments<T>(values: readonly T[], asTuple = false): readonly T[] {
+  if (asTuple) Object.defineProperty(values, TUPLE, { value: true })
+  Object.setPrototypeOf(values, FROZEN)
+  return Object.freeze(values)
 }
 
 /** Marks tuples. Without the mark an array prints as a list, `[x, y]`. */

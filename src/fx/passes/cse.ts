@@ -1,4 +1,5 @@
 // Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
+import { isFunction, isObject } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { Node, isRecord } from '../graph/node.ts'
@@ -71,8 +72,8 @@ function keyOf(node: Node, env: ReadonlyMap<Node, Node>, ids: Ids): string {
   const text = (value: Argument): string => {
     if (value instanceof Node) return `%${ids.of(env.get(value))}`
     if (typeof value === 'string') return JSON.stringify(value)
-    if (typeof value === 'function') return `f${ids.of(value)}`
-    if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value)
+    if (isFunction(value)) return `f${ids.of(value)}`
+    if (!isObject(value)) return Object.is(value, -0) ? '-0' : String(value)
     if (Array.isArray(value)) return `${isTuple(value) ? 't' : ''}[${value.map(text).join()}]`
     if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map(text).join()})`
     if (!isRecord(value)) return `o${ids.of(value)}`

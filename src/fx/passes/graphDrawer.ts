@@ -1,5 +1,5 @@
 // FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
-import { camelCase, isParameter, targetInfo, snakeCase } from '../../protocol/index.ts'
+import { camelCase, isParameter, targetInfo, snakeCase, isFunction, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
 import { formatArg, pyRepr, nodeTargetText } from '../text/format.ts'
@@ -198,7 +198,7 @@ function formatShort(value: Argument): string {
 
 /** The lines for what ShapeProp has recorded, tensor by tensor. Other values have no lines. */
 function metaLabel(meta: unknown): string {
-  if (typeof meta !== 'object' || meta === null) return ''
+  if (!isObject(meta)) return ''
   if (!('shape' in meta && 'dtype' in meta && Array.isArray(meta.shape))) return Object.values(meta).map(metaLabel).join('')
   const requiresGrad = getAttribute(meta, 'requiresGrad') ?? false
   const strides = getAttribute(meta, 'strides')
@@ -211,7 +211,7 @@ function metaLabel(meta: unknown): string {
 function usualColor(node: Node): string {
   const known = COLORS[node.op]
   if (known !== undefined) return known
-  const name = typeof node.target === 'function' ? (targetInfo(node.target)?.name ?? nodeTargetText(node)) : nodeTargetText(node)
+  const name = isFunction(node.target) ? (targetInfo(node.target)?.name ?? nodeTargetText(node)) : nodeTargetText(node)
   return PALETTE[md5Prefix(name) % PALETTE.length] ?? PALETTE[0]
 }
 

@@ -3,6 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
+import { isFunction } from '../../protocol/index.ts'
 import { isClass } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -56,13 +57,14 @@ export const passName = (pass: AnyPass): string => (pass instanceof PassBase ? p
 
 /** Makes a Pass of any kind of pass. */
 export function asPass(pass: AnyPass, name: string = passName(pass)): Pass<GraphModule> {
-  if (typeof pass !== 'function') return pass instanceof PassBase ? { name, run: (gm) => outcome(gm, pass.run(gm)) } : pass
+  if (pass instanceof PassBase) return { name, run: (gm) => outcome(gm, pass.run(gm)) }
   if (isTransformer(pass)) return { name, run: (gm) => replaced(new pass(gm).transform()) }
+  if (!isFunction(pass)) return pass
   if (isClass(pass)) throw new ArgumentError(`asPass: the class ${pass.name} is not a pass; pass an instance of it, or a subclass of Transformer.`)
   return { name, run: (gm) => outcome(gm, pass(gm)) }
 }
 
-const isTransformer = (pass: PassFunction | TransformerClass): pass is TransformerClass => pass.prototype instanceof Transformer
+const isTransformer = (pass: AnyPass): pass is TransformerClass => isFunction(pass) && pass.prototype instanceof Transformer
 
 type Outcome = ReturnType<Pass<GraphModule>['run']>
 

@@ -2,6 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, runPasses } from '../../pipeline/index.ts'
 import type { Pass, PassObserver } from '../../pipeline/index.ts'
+import { isFunction } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { Dependencies } from './dependencies.ts'
@@ -69,8 +70,7 @@ export class PassManager {
 
   /** Adds a check that runs before the passes, and after each pass if the option says so. Throws ArgumentError unless it takes exactly one argument. */
   addChecks(check: PassCheck): void {
-    if (typeof check !== 'function' || check.length !== 1)
-      throw new ArgumentError('PassManager check function should only take in one variable, a module')
+    if (!isFunction(check) || check.length !== 1) throw new ArgumentError('PassManager check function should only take in one variable, a module')
     this.#checks.push(check)
   }
 
@@ -133,7 +133,7 @@ export class PassManager {
 
 /** A pass that throws if it is a function and does not return a PassResult. */
 function strict(pass: ManagedPass): Pass<GraphModule> {
-  if (typeof pass !== 'function') return asPass(pass)
+  if (!isFunction(pass)) return asPass(pass)
   const checked = (gm: GraphModule): PassResult => {
     const result: unknown = pass(gm)
     if (result instanceof PassResult) return result

@@ -1,5 +1,5 @@
 // ShapeProp: runs a graph on example inputs and records the shape and dtype of every value in `meta.tensor_meta`.
-import { isParameter, isTensorLike, isPlainObject } from '../../protocol/index.ts'
+import { isParameter, isTensorLike, isPlainObject, kindOf } from '../../protocol/index.ts'
 import { Interpreter } from '../run/interpreter.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -25,7 +25,7 @@ export function extractTensorMetadata(value: unknown): unknown {
 
 function typeName(value: unknown): string {
   if (value === null) return 'null'
-  return isParameter(value) ? 'Parameter' : typeof value === 'object' ? value.constructor.name : typeof value
+  return isParameter(value) ? 'Parameter' : kindOf(value)
 }
 
 function holdsTensor(value: unknown): boolean {

@@ -1,5 +1,6 @@
 // splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
 import { ArgumentError } from '../../errors/index.ts'
+import { isFunction } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { freePath } from '../run/attributes.ts'
@@ -53,7 +54,7 @@ class Partition {
 export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number | string, options: SplitOptions = {}): GraphModule {
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitModule: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
-  if (typeof partitionOf !== 'function')
+  if (!isFunction(partitionOf))
     throw new ArgumentError(
       `splitModule: the second argument must be a function that returns the part of a node, got ${partitionOf === null ? 'null' : typeof partitionOf}. There is no argument for a root module: PyTorch's split_module(m, root, callback) is splitModule(m, callback).`,
     )

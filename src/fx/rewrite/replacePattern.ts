@@ -1,6 +1,7 @@
 // replacePattern: find-and-replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
+import { isFunction } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -98,7 +99,7 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
 function replacementGraph(gm: GraphModule, replacement: Pattern): Graph {
   const graph = graphOf(replacement)
   const module = graph.owningModule
-  if (typeof replacement !== 'function' || !(module instanceof GraphModule)) return graph
+  if (!isFunction(replacement) || !(module instanceof GraphModule)) return graph
   const renamed = new Map<string, string>()
   for (const node of [...referringNodes(graph)]) {
     const path = node.target

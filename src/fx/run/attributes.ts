@@ -1,8 +1,7 @@
-// The attributes of a GraphModule: where values are put in its tree of modules, and how tensors are copied.
+// The attributes of a GraphModule: where values are put in its tree of modules.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
 import { isParameter, isTensorLike } from '../../protocol/index.ts'
-import type { TensorLike } from '../../protocol/index.ts'
 
 /** A module that only holds attributes: an inner node of the tree. `layer1.0.conv` needs a `layer1` and a `0`. */
 export class Container extends Module {
@@ -48,27 +47,4 @@ function childOrContainer(owner: Module, name: string): Module {
   const made = new Container()
   setAttribute(owner, name, made)
   return made
-}
-
-/** A tensor that can be copied. The methods are those of tensors; this room knows nothing else about them. */
-export interface CopyableTensor extends TensorLike {
-  detach(): CopyableTensor
-  clone(): CopyableTensor
-  asParameter(requiresGrad: boolean): CopyableTensor
-}
-
-const isCopyable = (tensor: TensorLike): tensor is CopyableTensor => 'detach' in tensor && 'clone' in tensor && 'asParameter' in tensor
-
-/** The tensor with its methods for copying. Throws ArgumentError if it lacks them. */
-export function copyable(tensor: TensorLike): CopyableTensor {
-  if (!isCopyable(tensor)) throw new ArgumentError('cannot copy this tensor: it has no methods detach, clone and asParameter.')
-  return tensor
-}
-
-/** A new tensor with the same values, without history and gradient. A copy of a parameter is a parameter. */
-export function copyTensor(tensor: TensorLike): TensorLike {
-  const copy = copyable(tensor).detach().clone()
-  if (tensor.isParameter) return copy.asParameter(tensor.requiresGrad)
-  if (tensor.requiresGrad) copy.requiresGrad = true
-  return copy
 }

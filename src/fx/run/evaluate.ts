@@ -1,6 +1,7 @@
 // Evaluates nodes, given the values of their inputs. Used by the methods of Interpreter, and by a GraphModule whose graph is too long to compile.
 import { Module } from '../../module/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
+import { isCallable } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Graph } from '../graph/graph.ts'
 import { explainInterpreted } from '../text/explain.ts'
@@ -37,7 +38,7 @@ export function evaluateFunction(target: TargetFunction, args: Values, kwargs: N
 export function evaluateMethod(target: string, args: Values, kwargs: Named): unknown {
   const [self, ...rest] = args
   const method: unknown = target === '__call__' ? self : self === null || self === undefined ? undefined : Reflect.get(Object(self), target)
-  if (typeof method !== 'function') throw new GraphError(`call_method: the value has no method '${target}'.`)
+  if (!isCallable(method)) throw new GraphError(`call_method: the value has no method '${target}'.`)
   // Not `method.apply`, which on a traced value would be another attribute.
   return Reflect.apply(method, target === '__call__' ? undefined : self, withOptions(rest, kwargs))
 }

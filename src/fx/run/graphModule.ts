@@ -1,14 +1,14 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, attributeAt, cloneModule, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { isPlainObject } from '../../protocol/index.ts'
+import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { isPlainObject, isFunction, kindOf } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
 import { capturedConstants } from '../graph/constants.ts'
 import { referringNodes } from '../graph/lint.ts'
 import type { CapturedConstant } from '../graph/constants.ts'
-import { Container, copyTensor, placeAttribute } from './attributes.ts'
+import { Container, placeAttribute } from './attributes.ts'
 import { claimError, explainError, failedLine, markLine } from '../text/explain.ts'
 import type { GeneratedCode, WriteOptions } from '../graph/graphText.ts'
 import { Graph } from '../graph/graph.ts'
@@ -27,7 +27,7 @@ export type HookHandle = (() => void) & Scope
 /** Graphs with more nodes are interpreted: every value of a compiled function has a slot on the stack, which a hundred thousand nodes would overflow. */
 const MAX_COMPILED = 20_000
 
-/** A module that runs a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place, call `recompile()`. */
+/** A module that runs a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place, call `recompile()`; until then the old code runs, with a warning. */
 export class GraphModule extends Module {
   /** The class name in printouts: that of the traced class or function. */
   readonly className: string
@@ -37,6 +37,11 @@ export class GraphModule extends Module {
   #forward: Forward | null = null
   #generated: GeneratedCode | null = null
   #file = ''
+  /** The graph as it was when the code was generated, if it has been edited and is too long to compile. */
+  #kept: Graph | null = null
+  /** How many edits of the graph the code contains. */
+  #edits = 0
+  #warned = false
   readonly #replaceHooks = new Set<ReplaceHook>()
   readonly #createHooks = new Set<NodeHook>()
   readonly #eraseHooks = new Set<NodeHook>()
@@ -45,11 +50,7 @@ export class GraphModule extends Module {
    * `root` provides the attributes that the graph refers to: a Module, with which they are shared, or an object from path to value. Throws ArgumentError if one
    * is missing.
    */
-  constructor(
-    root: Module | Readonly<Record<string, unknown>>,
-    graph: Graph,
-    className: string = root instanceof GraphModule ? root.className : root instanceof Module ? root.constructor.name : 'GraphModule',
-  ) {
+  constructor(root: Module | Readonly<Record<string, unknown>>, graph: Graph, className: string = 'GraphModule') {
     super()
     checkRoot(root)
     if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule: the second argument must be a Graph.')
@@ -67,8 +68,10 @@ export class GraphModule extends Module {
       checkFree('GraphModule', path)
       placeAttribute(this, path, value, root instanceof Module ? root : null)
     }
+    graph.owningModule?.beforeEdit()
     this.#graph = graph
     graph.owningModule = this
+    this.#edits = graph.edits
   }
 
   /** The graph. After editing it in place, call `recompile()`. Assigning another graph recompiles. */
@@ -102,7 +105,22 @@ export class GraphModule extends Module {
 
   /** The code as last generated. It is generated now if there is none. */
   protected get generatedCode(): GeneratedCode {
-    return (this.#generated ??= this.#graph.generateCode())
+    if (this.#generated === null) {
+      this.#generated = (this.#kept ?? this.#graph).generateCode()
+      if (this.#kept === null) this.#edits = this.#graph.edits
+    }
+    return this.#generated
+  }
+
+  /**
+   * Called by the graph before it is edited. The code of the graph as it is runs until `recompile()`, so it must be generated now.
+   * @internal
+   */
+  beforeEdit(): void {
+    // With one edit, the code is of an older graph already.
+    if (this.#graph.edits !== this.#edits) return
+    if (this.#graph.size > MAX_COMPILED) this.#kept = this.#graph.deepCopy()
+    else if (this.#generated === null) this.#generated = generateIfPossible(this.#graph)
   }
 
   /** Whether there is generated code. */
@@ -114,6 +132,8 @@ export class GraphModule extends Module {
   protected forgetCode(): void {
     this.#forward = null
     this.#generated = null
+    this.#kept = null
+    this.#edits = this.#graph.edits
   }
 
   /**
@@ -122,14 +142,14 @@ export class GraphModule extends Module {
    */
   recompile(): GeneratedCode {
     const code = this.#graph.generateCode()
-    this.#forward = null
+    this.forgetCode()
     return (this.#generated = code)
   }
 
   #compile(): Forward {
     const code = this.generatedCode
-    if (this.#graph.size > MAX_COMPILED) {
-      return (this.#forward = (...args) => runGraph(this, args))
+    if ((this.#kept ?? this.#graph).size > MAX_COMPILED) {
+      return (this.#forward = (...args) => runGraph({ graph: this.#kept ?? this.#graph, attribute: (path) => this.attribute(path) }, args))
     }
     ;({ forward: this.#forward, file: this.#file } = compileCode(code, this.className, this.#graph.sourceHint))
     return this.#forward
@@ -138,6 +158,7 @@ export class GraphModule extends Module {
   // eslint-disable-next-line typescript/no-explicit-any -- the graph, not the type, determines the arguments and the result
   override forward(...args: any[]): any {
     const run = this.#forward ?? this.#compile()
+    if (this.#edits !== this.#graph.edits) this.#warnOfEdits()
     const before = deepenStacks()
     try {
       return run.apply(this, args)
@@ -147,6 +168,14 @@ export class GraphModule extends Module {
     } finally {
       restoreStacks(before)
     }
+  }
+
+  #warnOfEdits(): void {
+    if (this.#warned) return
+    this.#warned = true; if (process.env.STALE_THROW) throw new Error("STALE")
+    console.warn(
+      `GraphModule '${this.className}': its graph was edited, but the code from before the edit is still running; call recompile() on the module after editing its graph.`,
+    )
   }
 
   /**
@@ -281,14 +310,6 @@ export class GraphModule extends Module {
     return text
   }
 
-  /**
-   * A copy with its own graph, submodules, parameters and buffers; with `shareTensors`, parameters and buffers are shared. Attributes, hooks and meta are kept.
-   * PyTorch's copy.deepcopy.
-   */
-  deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
-    return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
-  }
-
   /** A new module with the same graph, tensors and submodules. The new module becomes the owner of the graph. PyTorch's copy.copy. */
   shallowCopy(): this {
     const copy = this.makeLike(this.#graph)
@@ -328,6 +349,15 @@ export class GraphModule extends Module {
   }
 }
 
+/** The code of a graph; null if none can be generated, because the graph is still being built. */
+function generateIfPossible(graph: Graph): GeneratedCode | null {
+  try {
+    return graph.generateCode()
+  } catch {
+    return null
+  }
+}
+
 /** The GraphModules below a module that are not inside another one, with their paths. */
 function* graphModulesIn(owner: Module, prefix: string): Generator<[string, GraphModule]> {
   for (const [name, child] of owner.namedChildren()) {
@@ -355,12 +385,10 @@ function register<H>(hooks: Set<H>, hook: H): HookHandle {
 }
 
 function checkHook(where: string, hook: unknown): void {
-  if (typeof hook !== 'function') throw new ArgumentError(`${where}: hook must be a function, got ${hook === null ? 'null' : typeof hook}.`)
+  if (!isFunction(hook)) throw new ArgumentError(`${where}: hook must be a function, got ${kindOf(hook)}.`)
 }
 
 function checkRoot(root: unknown): void {
   if (root instanceof Module || isPlainObject(root)) return
-  throw new ArgumentError(
-    `Unsupported type ${root === null ? 'null' : typeof root === 'object' ? root.constructor.name : typeof root} passed for root! Pass a Module, or an object from path to value.`,
-  )
+  throw new ArgumentError(`Unsupported type ${kindOf(root)} passed for root! Pass a Module, or an object from path to value.`)
 }

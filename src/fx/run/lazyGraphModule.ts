@@ -34,6 +34,10 @@ export class LazyGraphModule extends GraphModule {
     return codeLater(() => this.generatedCode)
   }
 
+  override beforeEdit(): void {
+    if (this.isGenerated) super.beforeEdit()
+  }
+
   protected override makeLike(graph: Graph): GraphModule {
     return new LazyGraphModule(this, graph, this.className)
   }

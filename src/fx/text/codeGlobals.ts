@@ -1,5 +1,5 @@
 // The globals of generated code: functions by their qualified names, and constants that have no literal.
-import { camelCase, isParameter, isTensorLike } from '../../protocol/index.ts'
+import { camelCase, isParameter, isTensorLike, isFunction, isModule, isObject } from '../../protocol/index.ts'
 import type { TargetFunction, TargetInfo } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { isIdentifier } from '../graph/namespace.ts'
@@ -10,7 +10,7 @@ type Holder = Record<string, unknown>
 
 const holders = new WeakSet<object>()
 
-const isHolder = (value: unknown): value is Holder => typeof value === 'object' && value !== null && holders.has(value)
+const isHolder = (value: unknown): value is Holder => isObject(value) && holders.has(value)
 
 /** The names that generated code refers to besides its parameters. */
 export class Globals {
@@ -109,7 +109,7 @@ export class Globals {
 }
 
 function constantName(value: object): string {
-  if (typeof value === 'function') return value.name
+  if (isFunction(value)) return value.name
   if (!isTensorLike(value)) return '_constant'
   return isParameter(value) ? '_parameter' : '_tensor'
 }

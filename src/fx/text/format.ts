@@ -1,8 +1,8 @@
 // Prints nodes and graphs as PyTorch does: `%add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})`. Constants are written as in
 // Python: 1e-05, inf, None.
-import { isPlainObject, isTensorLike, snakeCase } from '../../protocol/index.ts'
+import { isPlainObject, isTensorLike, snakeCase, isFunction, isModule, isObject } from '../../protocol/index.ts'
 import type { TableColumn } from '../graph/graphText.ts'
-import { Node, isFunction, targetText } from '../graph/node.ts'
+import { Node, targetText } from '../graph/node.ts'
 import type { Kwargs, NodeGraph } from '../graph/node.ts'
 import { Slice, isTuple } from '../graph/pythonValues.ts'
 import { TextBuilder } from './textBuilder.ts'
@@ -16,7 +16,7 @@ const bare = (node: Node): string => node.name
 /** A value as PyTorch prints it in a node's line: None, True and inf, strings and keys without quotes. `node` gives the text of a node. */
 export function formatArg(value: unknown, node: (n: Node) => string = withPercent): string {
   if (typeof value === 'string') return value
-  if (typeof value !== 'object' || value === null) return scalarText(value)
+  if (!isObject(value)) return scalarText(value)
   if (value instanceof Node) return node(value)
   if (Array.isArray(value)) return sequenceText(value, (v) => formatArg(v, node))
   if (isPlainObject(value))
@@ -32,7 +32,7 @@ export function formatArg(value: unknown, node: (n: Node) => string = withPercen
 /** Python's repr of a value; a node is its name. */
 export function pyRepr(value: unknown): string {
   if (typeof value === 'string') return pyString(value)
-  if (typeof value !== 'object' || value === null) return scalarText(value)
+  if (!isObject(value)) return scalarText(value)
   if (value instanceof Node) return value.name
   if (Array.isArray(value)) return sequenceText(value, pyRepr)
   if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map((v) => pyRepr(v)).join(', ')})`

@@ -1,11 +1,11 @@
 // Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back, a graph means the same
 // and keeps what is known about it.
 import { ArgumentError } from '../../errors/index.ts'
-import { isPlainObject, lookupTarget, targetInfo } from '../../protocol/index.ts'
+import { isPlainObject, lookupTarget, targetInfo, isFunction, isModule, isObject } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import { Graph } from '../graph/graph.ts'
-import { Node, isClass, isFunction, isRecord } from '../graph/node.ts'
+import { Node, isClass, isRecord } from '../graph/node.ts'
 import type { Argument, Kwargs, Meta, Opcode } from '../graph/node.ts'
 import { Slice, isTuple, markTuple } from '../graph/pythonValues.ts'
 
@@ -94,7 +94,7 @@ export function encodeNote(value: unknown, outer: ReadonlySet<object> = new Set(
   if (typeof value === 'number') return number(value)
   // Module stacks contain classes, of which only the names are used.
   if (isFunction(value)) return isClass(value) ? value.name : undefined
-  if (typeof value !== 'object' || outer.has(value)) return undefined
+  if (!isObject(value) || outer.has(value)) return undefined
   const holders = new Set(outer).add(value)
   const encodeAll = (items: readonly unknown[]): readonly JsonValue[] | undefined => {
     const encoded: JsonValue[] = []

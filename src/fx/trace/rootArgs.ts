@@ -1,6 +1,7 @@
 // The inputs of a trace: placeholders for the parameters of a function, values for those that concreteArgs fixes, and how the generated function takes them (plain
 // parameters, nested values, options objects).
 import { ArgumentError } from '../../errors/index.ts'
+import { isFunction } from '../../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
 import { _assert, _assertIsNone } from '../values/assertions.ts'
@@ -208,5 +209,5 @@ const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(v
 
 /** Copies the properties of a PH to the meta of the input's node. */
 function transferAttributes(from: PHWithMeta, to: Proxied): void {
-  for (const [key, value] of Object.entries(from)) if (typeof value !== 'function' && !key.startsWith('_')) nodeOf(to).meta[key] = value
+  for (const [key, value] of Object.entries(from)) if (!isFunction(value) && !key.startsWith('_')) nodeOf(to).meta[key] = value
 }

@@ -1,7 +1,7 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { isParameter, isTensorLike } from '../../protocol/index.ts'
+import { isParameter, isTensorLike, isFunction, isObject, kindOf } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -14,7 +14,7 @@ import { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
-import { isClass, isFunction } from '../graph/node.ts'
+import { isClass } from '../graph/node.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
 import { placeOf } from '../graph/origin.ts'
 import { standsFor } from './parameters.ts'
@@ -157,7 +157,7 @@ export class Tracer extends TracerBase {
   }
 
   override createArg(value: unknown): Argument {
-    if (typeof value !== 'object' || value === null) return super.createArg(value)
+    if (!isObject(value)) return super.createArg(value)
     if (isTensorLike(value)) return this.#tensorArg(value)
     if (value instanceof Module) return this.createNode('get_attr', this.pathOfModule(value), [], {})
     if (isProxyableInstance(value)) return this.#constant(value, `_${value.constructor.name}_constant_`)
@@ -285,8 +285,7 @@ export class Tracer extends TracerBase {
   /** Resets the state, because a tracer can trace several programs. Returns the function to run. */
   #begin(root: Traceable): (...args: readonly unknown[]) => unknown {
     const isModule = root instanceof Module
-    if (!isModule && typeof root !== 'function')
-      throw new ArgumentError(`trace: Expected a function or a Module, got ${root === null ? 'null' : typeof root}.`)
+    if (!isModule && !isFunction(root)) throw new ArgumentError(`trace: Expected a function or a Module, got ${kindOf(root)}.`)
     if (!isModule && isClass(root)) throw new ArgumentError(`trace: got the class ${root.name}; pass an instance of it: new ${root.name}(…).`)
     const fn = isModule ? this.#method(root) : root
     if (!isFunction(fn))
@@ -343,7 +342,7 @@ export class Tracer extends TracerBase {
 function checkedResult(result: unknown): unknown {
   if (result instanceof Promise)
     throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
-  if (typeof result === 'object' && result !== null && Symbol.iterator in result && 'next' in result && typeof result.next === 'function')
+  if (typeof result === 'object' && result !== null && Symbol.iterator in result && 'next' in result && isFunction(result.next))
     throw new TraceError('a generator cannot be traced symbolically', 'Collect the values that it yields in an array, and return that.')
   return result
 }

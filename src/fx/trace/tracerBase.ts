@@ -1,6 +1,6 @@
 // TracerBase: what all tracers have in common: creating nodes for calls, traced values for nodes, and arguments from values.
 import { UnsupportedError } from '../../errors/index.ts'
-import { isPlainObject } from '../../protocol/index.ts'
+import { isPlainObject, isCallable, isFunction, isObject } from '../../protocol/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { mapOf } from '../values/builtins.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -21,7 +21,7 @@ export interface CreatesArg {
   [FX_CREATE_ARG](tracer: TracerBase): Argument
 }
 
-const createsArg = (value: object): value is CreatesArg => FX_CREATE_ARG in value && typeof value[FX_CREATE_ARG] === 'function'
+const createsArg = (value: object): value is CreatesArg => FX_CREATE_ARG in value && isFunction(value[FX_CREATE_ARG])
 
 const NO_KWARGS: Kwargs = Object.freeze({})
 
@@ -68,12 +68,12 @@ export abstract class TracerBase implements ProxyTracer {
   /** The argument of a node for a value. Throws UnsupportedError for values that a graph cannot contain. PyTorch's create_arg. */
   createArg(value: unknown): Argument {
     if (isScalar(value)) return value
-    if (typeof value !== 'object' && typeof value !== 'function')
+    if (!isObject(value) && !isCallable(value))
       throw new UnsupportedError(`argument of type: ${typeof value} cannot be part of a graph: pass a string.`)
     if (isProxy(value)) return this.#nodeArg(value)
     if (value instanceof Node) return value
     if (createsArg(value)) return value[FX_CREATE_ARG](this)
-    if (typeof value === 'function') return value
+    if (isFunction(value)) return value
     if (Array.isArray(value)) {
       const items = value.map((v) => this.createArg(v))
       return isTuple(value) ? markTuple(items) : items
@@ -141,7 +141,7 @@ export abstract class TracerBase implements ProxyTracer {
 }
 
 function isScalar(value: unknown): value is string | number | boolean | bigint | null | undefined {
-  return value === null || (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol')
+  return !isObject(value) && !isCallable(value) && typeof value !== 'symbol'
 }
 
 const nameOf = (target: Target): string => (typeof target === 'string' ? target : target.name)

@@ -1,6 +1,6 @@
 // Assertions that are recorded in graphs, and conditions that a tracer decides.
 import { TensorfxError } from '../../errors/index.ts'
-import { OVERRIDE, findOverride, isTensorLike, nameTarget } from '../../protocol/index.ts'
+import { OVERRIDE, findOverride, isTensorLike, nameTarget, isFunction } from '../../protocol/index.ts'
 import { isProxy, nodeOf, tracerOf } from './proxy.ts'
 import { answered } from './unusedConditions.ts'
 
@@ -13,7 +13,7 @@ export class AssertionFailed extends TensorfxError {
 
 /** The truth of a boolean, or of a tensor with one element. */
 function truth(condition: unknown): boolean {
-  return Boolean(isTensorLike(condition) && 'item' in condition && typeof condition.item === 'function' ? condition.item() : condition)
+  return Boolean(isTensorLike(condition) && 'item' in condition && isFunction(condition.item) ? condition.item() : condition)
 }
 
 type Assertion = (...args: readonly unknown[]) => void

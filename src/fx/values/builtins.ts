@@ -1,7 +1,6 @@
 // Built-in functions that graphs can call: Python's `len` and `math`, and JavaScript's Map. With a traced argument they record a node.
 import { ArgumentError } from '../../errors/index.ts'
-import { isTensorLike, nameTarget } from '../../protocol/index.ts'
-import { isFunction } from '../graph/node.ts'
+import { isTensorLike, nameTarget, isFunction } from '../../protocol/index.ts'
 import { wrap } from './wrap.ts'
 
 /** The length of an array or string, the size of a Map or Set, or the first dimension of a tensor. Recorded if the value is traced. PyTorch: `torch.fx.wrap('len')`. */

@@ -1,7 +1,7 @@
 // Instances of classes as arguments of nodes. If an instance only has traced values in its fields (PyTorch's dataclasses), the graph rebuilds it. Classes made by
 // `proxyable` record their construction.
 import { ArgumentError } from '../../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget } from '../../protocol/index.ts'
+import { OVERRIDE, findOverride, nameTarget, isFunction, isObject } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import { isProxy, splitKwargs } from './proxy.ts'
@@ -28,7 +28,7 @@ export function holdsTraced(value: object): boolean {
     const items: Iterable<unknown> = object instanceof Map ? object.values() : Object.values(object)
     for (const item of items) {
       if (isProxy(item) || item instanceof Node) return true
-      if (typeof item === 'object' && item !== null) seen.add(item)
+      if (isObject(item)) seen.add(item)
     }
   }
   return false
@@ -50,7 +50,7 @@ type AnyClass = abstract new (...args: any[]) => object
  *     const TensorPair = proxyable(class TensorPair { … })
  */
 export function proxyable<C extends AnyClass>(cls: C, options: { readonly name?: string } | ClassDecoratorContext = {}): C {
-  if (typeof cls !== 'function') throw new ArgumentError('proxyable: expected a class; it returns the class to use instead.')
+  if (!isFunction(cls)) throw new ArgumentError('proxyable: expected a class; it returns the class to use instead.')
   const name = ('name' in options ? options.name : undefined) ?? cls.name
   if (name === '') throw new ArgumentError('proxyable: an anonymous class needs a name: proxyable(cls, { name }).')
   const construct = (...args: readonly unknown[]): object => Reflect.construct(cls, args)

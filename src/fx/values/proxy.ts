@@ -1,6 +1,6 @@
 // Traced values: what a program computes with during symbolic tracing. Operations on them become nodes: the functions of the operator table recognise them by the
 // override protocol, and a JavaScript Proxy intercepts methods and properties. Anything that cannot be recorded throws a TraceError.
-import { OVERRIDE, isPlainObject, isTensorLike } from '../../protocol/index.ts'
+import { OVERRIDE, isPlainObject, isTensorLike, isCallable, isFunction, isObject } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
 import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
 import { getattr, operator } from '../graph/operator.ts'
@@ -52,7 +52,7 @@ export type Proxied = {
 
 /** Whether `value` is a traced value. */
 export function isProxy(value: unknown): value is Proxied {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null && CORE in value
+  return (isObject(value) || isCallable(value)) && CORE in value
 }
 
 /** The node of a traced value; PyTorch's `proxy.node`. An attribute that has not been used yet becomes a node now. */
@@ -260,7 +260,7 @@ class KnownHandler extends TracedHandler {
   override get(target: ProxyTarget, key: string | symbol): unknown {
     if (!this.#known.has(key) || !(key in this.#value)) return super.get(target, key)
     const known: unknown = Reflect.get(this.#value, key)
-    return typeof known === 'function' ? known.bind(this.#value) : known
+    return isFunction(known) ? known.bind(this.#value) : known
   }
 }
 

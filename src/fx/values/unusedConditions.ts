@@ -33,7 +33,7 @@ const isCondition = (node: Node): boolean =>
   node.users.size === 0 &&
   !known.has(node) &&
   ((node.op === 'call_method' && CONDITIONS.has(snakeCase(node.target))) ||
-    (node.op === 'call_function' && typeof node.target === 'function' && CONDITIONS.has(targetInfo(node.target)?.shortName ?? '')))
+    (node.op === 'call_function' && CONDITIONS.has(targetInfo(node.target)?.shortName ?? '')))
 
 /** Finds comparisons whose result is unused, and warns about them or throws TraceError for the first. */
 export function checkConditions(graph: Graph, what: UnusedConditions): void {

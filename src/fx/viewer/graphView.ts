@@ -1,4 +1,5 @@
 // A graph as data for viewers: what to show for each node, the modules that nodes belong to, and, for two graphs, what changed between them.
+import { isFunction } from '../../protocol/index.ts'
 import { annotation } from '../text/annotation.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
 import type { GraphModule } from '../run/graphModule.ts'
@@ -125,7 +126,7 @@ function modulesOf(node: Node): ViewModule[] {
   if (!(stack instanceof Map)) return []
   const modules = [...stack].flatMap(([path, value]): ViewModule[] => {
     const type: unknown = Array.isArray(value) ? value[1] : null
-    return path === '' ? [] : [{ path, className: typeof type === 'function' ? type.name : String(type ?? '') }]
+    return path === '' ? [] : [{ path, className: isFunction(type) ? type.name : String(type ?? '') }]
   })
   if (node.op === 'call_module' && modules.at(-1)?.path.split('@')[0] === node.target) modules.pop()
   return modules

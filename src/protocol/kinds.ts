@@ -1,0 +1,30 @@
+// Kinds of values. A module can be called, so its typeof is 'function'. Whatever treats functions and objects differently asks here, not typeof.
+import type { TargetFunction } from './target.ts'
+
+/** true on the prototype of class Module. */
+export const MODULE: unique symbol = Symbol.for('tensorfx.module')
+
+/** What all modules have, for rooms that do not import class Module. */
+export interface ModuleLike {
+  readonly [MODULE]: true
+}
+
+/** Whether a value is a module. */
+export const isModule = (value: unknown): value is ModuleLike => typeof value === 'function' && (value as Partial<ModuleLike>)[MODULE] === true
+
+/** Whether a value is a function, or a class; a module is none. */
+export const isFunction = (value: unknown): value is TargetFunction => typeof value === 'function' && !isModule(value)
+
+/** Whether a value can be called: a function or a module. */
+export const isCallable = (value: unknown): value is TargetFunction => typeof value === 'function'
+
+/** Whether a value is an object, which includes modules and excludes null and functions. */
+export const isObject = (value: unknown): value is object => (typeof value === 'object' && value !== null) || isModule(value)
+
+/** What a value is, for messages: `null`, `number`, `function`, and for an object or a module its class. */
+export const kindOf = (value: unknown): string =>
+  value === null ? 'null' : isObject(value) && Object.getPrototypeOf(value) !== null ? value.constructor.name : typeof value
+
+/** A value in a message: `number 3`, `an object of class Linear`. */
+export const described = (value: unknown): string =>
+  value === null ? 'null' : isObject(value) ? `an object of class ${kindOf(value)}` : `${typeof value} ${String(value)}`
