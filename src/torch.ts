@@ -81,34 +81,44 @@ const namespace = <T extends object>(owner: string, members: T, instead: Readonl
   explainUnknownNames(members, { owner, known: () => Object.keys(members), instead })
 
 /** PyTorch's `torch` module. */
-export const torch: Torch = namespace('torch', {
-  ...operators,
-  tensor,
-  allclose,
-  equal,
-  nn: namespace('torch.nn', { ...nn }),
-  optim: namespace('torch.optim', { ...optim }),
-  autograd: { Function, grad, backward },
-  ops: { tensorfx: internal, higher_order: higherOrder },
-  cond,
-  whileLoop,
-  scan,
-  map,
-  Tensor,
-  Generator,
-  manualSeed,
-  getRngState,
-  setRngState,
-  noGrad,
-  enableGrad,
-  setGradEnabled,
-  isGradEnabled,
-  inferenceMode,
-  float32: 'float32',
-  float64: 'float64',
-  int32: 'int32',
-  bool: 'bool',
-}, INSTEAD)
+export const torch: Torch = namespace(
+  'torch',
+  {
+    ...operators,
+    tensor,
+    allclose,
+    equal,
+    nn: namespace('torch.nn', { ...nn }),
+    optim: namespace('torch.optim', { ...optim }),
+    autograd: { Function, grad, backward },
+    ops: { tensorfx: internal, higher_order: higherOrder },
+    cond,
+    whileLoop,
+    scan,
+    map,
+    Tensor,
+    Generator,
+    manualSeed,
+    getRngState,
+    setRngState,
+    noGrad,
+    enableGrad,
+    setGradEnabled,
+    isGradEnabled,
+    inferenceMode,
+    float32: 'float32',
+    float64: 'float64',
+    int32: 'int32',
+    bool: 'bool',
+  },
+  INSTEAD,
+)
 
 const count = Object.keys(operators).length
-inspectAs(torch, (self) => `torch { ${count} operators, ${Object.keys(self).filter((name) => !Object.hasOwn(operators, name)).join(', ')} }`)
+inspectAs(
+  torch,
+  (self) =>
+    `torch { ${count} operators, ${Object.keys(self)
+      .filter((name) => !Object.hasOwn(operators, name))
+      .join(', ')} }`,
+)

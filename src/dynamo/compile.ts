@@ -11,6 +11,7 @@ import { Capture } from './capture.ts'
 import { CompiledFunction } from './compiledFunction.ts'
 import type { Callable } from './compiledFunction.ts'
 import type { KernelSummary } from '../aot/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { ExplainOutput } from './explain.ts'
 
 export interface CompileOptions {
@@ -48,8 +49,6 @@ export interface CompiledModule<M extends Module> extends Compiled<CallOf<M>> {
 
 type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnType<M['forward']>
 
-const OPTIONS = new Set(['backend', 'fullgraph', 'skipReplay', 'onGraph'])
-
 /** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
 
@@ -63,8 +62,7 @@ const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile<M extends Module>(module: M, options?: CompileOptions): CompiledModule<M>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
-  for (const key of Object.keys(options))
-    if (!OPTIONS.has(key)) throw new ArgumentError(`compile: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
+  checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })
   if (!(target instanceof Module) && typeof target !== 'function')
     throw new ArgumentError(`compile: expected a function or a Module, got ${target === null ? 'null' : typeof target}.`)
   const compiled = newCompiled(target, options)

@@ -1,7 +1,7 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule can be a Module
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`.
 import { ArgumentError } from '../errors/index.ts'
-import { LEAF_MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import { LEAF_MODULE, STANDS_FOR, checkOptions, inspectAs, isParameter, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, setAttribute, splitPath } from './attributes.ts'
 import { collectState, loadState } from './stateDict.ts'
@@ -90,6 +90,7 @@ export abstract class Module {
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
+    checkOptions('registerBuffer', options, { persistent: true })
     checkName('registerBuffer', name)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
     internalsOf(this).buffers.set(name, options.persistent ?? true)
@@ -252,6 +253,7 @@ export abstract class Module {
    * false) and for shapes that differ.
    */
   loadStateDict(state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, options: { readonly strict?: boolean } = {}): void {
+    checkOptions('loadStateDict', options, { strict: true })
     loadState(this, state, options.strict ?? true)
   }
 

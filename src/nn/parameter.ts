@@ -4,7 +4,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copy_ } from '../ops/index.ts'
-import { isParameter } from '../protocol/index.ts'
+import { checkOptions, isParameter } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -24,6 +24,7 @@ interface ParameterConstructor {
 }
 
 function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
+  checkOptions('nn.Parameter', options, { requiresGrad: true })
   const requiresGrad = options.requiresGrad ?? true
   if (requiresGrad && !dtypeInfo[data.dtype].floating) {
     throw new DTypeError(

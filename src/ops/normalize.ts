@@ -2,7 +2,7 @@
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -42,7 +42,12 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   }
   for (const key of Object.keys(options)) {
     const index = schema.args.findIndex((a) => a.name === key)
-    if (index < 0) throw new ArgumentError(`${op.qualname}: unknown option '${key}'; known are ${schema.args.map((a) => a.name).join(', ')}.`)
+    if (index < 0)
+      throw unknownOption(
+        op.qualname,
+        key,
+        schema.args.map((a) => a.name),
+      )
     if (index < values.length) throw new ArgumentError(`${op.qualname}: argument '${key}' was given twice, by position and in the options.`)
   }
   return schema.args.map((arg, i) => {
@@ -144,12 +149,5 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
     : takesNumber(op, position)
       ? 'a Tensor or a number'
       : (WORDS[arg.type.base] ?? arg.type.base)
-  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${nameOf(value)}.`)
-}
-
-function nameOf(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (typeof value === 'object') return Object.getPrototypeOf(value) === null ? 'an object' : value.constructor.name
-  return typeof value === 'number' ? String(value) : typeof value
+  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.`)
 }

@@ -2,6 +2,7 @@
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { Tensor, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
@@ -15,8 +16,7 @@ export type TensorData = number | boolean | readonly TensorData[] | Float32Array
  * options. PyTorch's `torch.tensor`.
  */
 export function tensor(data: TensorData, options: CreationOptions = {}): Tensor {
-  for (const key of Object.keys(options))
-    if (key !== 'dtype' && key !== 'requiresGrad') throw new ArgumentError(`torch.tensor: unknown option '${key}'; known are dtype, requiresGrad.`)
+  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: true })
   // The values are known, so the tensor is made at once, even while a mode captures or fakes.
   const made = withoutModes(() => fromData(data, options.dtype ?? null))
   return asLeaf('torch.tensor', made, options.requiresGrad === true)

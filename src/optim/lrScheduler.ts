@@ -1,5 +1,6 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -62,11 +63,6 @@ function positive(where: string, name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${value}.`)
 }
 
-function known(where: string, options: object, names: readonly string[]): void {
-  for (const key of Object.keys(options))
-    if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}'; known are ${names.join(', ')}.`)
-}
-
 /** Multiplies the rate by `gamma` (0.1) every `stepSize` steps. PyTorch's `StepLR`. */
 export class StepLR extends LRScheduler {
   readonly stepSize: number
@@ -75,7 +71,7 @@ export class StepLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
     super(optimizer)
     positive('optim.StepLR', 'stepSize', stepSize)
-    known('optim.StepLR', options, ['gamma'])
+    checkOptions('optim.StepLR', options, { gamma: true })
     this.stepSize = stepSize
     this.gamma = options.gamma ?? 0.1
     this.apply()
@@ -94,7 +90,7 @@ export class CosineAnnealingLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
     super(optimizer)
     positive('optim.CosineAnnealingLR', 'tMax', tMax)
-    known('optim.CosineAnnealingLR', options, ['etaMin'])
+    checkOptions('optim.CosineAnnealingLR', options, { etaMin: true })
     this.tMax = tMax
     this.etaMin = options.etaMin ?? 0
     this.apply()

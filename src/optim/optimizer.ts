@@ -3,7 +3,7 @@ import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { checkOptions, isTensorLike, unknownOption, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -46,7 +46,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
       throw new ArgumentError(
-        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`,
+        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.`,
       )
     }
     const items: readonly (TensorLike | ParamGroupInput<O>)[] = [...params]
@@ -64,13 +64,13 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   private readOptions(options: object): Required<O> {
     if (typeof options !== 'object' || options === null)
-      throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
+      throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${valueText(options)}.`)
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
-      if (!known.includes(key)) throw new ArgumentError(`${this.className}: unknown option '${key}'; known are ${known.join(', ')}.`)
+      if (!known.includes(key)) throw unknownOption(this.className, key, known)
       const usual = typeof Reflect.get(this.defaults, key)
       if (value !== undefined && typeof value !== usual)
-        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${describe(value)}.`)
+        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
     for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)
@@ -91,12 +91,12 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** `group`: the options of the group, and perhaps `params` among them. */
   #addGroup(params: unknown, group: object): void {
     if (typeof params !== 'object' || params === null || (!isTensorLike(params) && !isIterable(params)))
-      throw new ArgumentError(`${this.className}: a parameter group needs 'params', a parameter or several of them; got ${describe(params)}.`)
+      throw new ArgumentError(`${this.className}: a parameter group needs 'params', a parameter or several of them; got ${valueText(params)}.`)
     const options = Object.fromEntries(Object.entries(group).filter(([key]) => key !== 'params'))
     const known = new Set(this.paramGroups.flatMap((other) => other.params))
     const tensors: Tensor[] = []
     for (const parameter of isTensorLike(params) ? [params] : params) {
-      if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${describe(parameter)}.`)
+      if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${valueText(parameter)}.`)
       if (!parameter.isLeaf) {
         throw new ArgumentError(
           `${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`,
@@ -112,6 +112,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
   zeroGrad(options: { readonly setToNone?: boolean } = {}): void {
+    checkOptions(`${this.className}.zeroGrad`, options, { setToNone: true })
     const setToNone = options.setToNone ?? true
     for (const { params } of this.paramGroups) {
       for (const parameter of params) {
@@ -173,7 +174,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     for (const [g, { params }] of this.paramGroups.entries()) {
       const indices = groups[g]?.['params']
       if (!Array.isArray(indices))
-        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${describe(indices)}.`)
+        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${valueText(indices)}.`)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
       for (const [i, parameter] of params.entries()) {
@@ -225,14 +226,3 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
 }
 
 const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value
-
-const describe = (value: unknown): string =>
-  value === null
-    ? 'null'
-    : isTensorLike(value)
-      ? 'a Tensor'
-      : Array.isArray(value)
-        ? 'an array'
-        : typeof value === 'object'
-          ? 'an object'
-          : `${typeof value} ${String(value)}`

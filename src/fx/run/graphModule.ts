@@ -1,7 +1,7 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, attributeAt, cloneModule, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { isPlainObject } from '../../protocol/index.ts'
+import { checkOptions, isPlainObject } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
@@ -272,12 +272,13 @@ export class GraphModule extends Module {
    * devices, module paths, types and colours are optional. PyTorch's print_readable.
    */
   printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
-    const { source } = this.#graph.generateCode({ ...options, verbose: true })
+    const { print = true, ...style } = options
+    const { source } = this.#graph.generateCode({ ...style, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')
     for (const [path, child] of graphModulesIn(this, ''))
-      lines.push('', `// child '${path}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
+      lines.push('', `// child '${path}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
     const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
-    if (options.print !== false) console.log(text)
+    if (print) console.log(text)
     return text
   }
 
@@ -286,6 +287,7 @@ export class GraphModule extends Module {
    * PyTorch's copy.deepcopy.
    */
   deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
+    checkOptions('GraphModule.deepCopy', options, { shareTensors: true })
     return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }
 

@@ -1,7 +1,7 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { isParameter, isTensorLike } from '../../protocol/index.ts'
+import { checkOptions, isParameter, isTensorLike } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -95,6 +95,7 @@ export class Tracer extends TracerBase {
 
   constructor(options: TracerOptions = {}) {
     super()
+    checkOptions(`new ${new.target.name}`, options, { autowrapModules: true, paramShapesConstant: true, unusedConditions: true })
     this.#options = options
   }
 

@@ -81,7 +81,8 @@ export function elementByKey(self: unknown, key: string): Tensor | undefined {
     return getitem(self, Number(key))
   }
   if (/^(?:Fake)?[tT]ensor\(/.test(key)) throw new UnknownNameError(`x[y] does not work with a tensor of several elements: write x.getitem(y).`)
-  if (key.includes(':')) throw new UnknownNameError(`x['${key}'] does not work here: write x.slice(dim, start, end), or x.narrow(dim, start, length).`)
+  if (key.includes(':'))
+    throw new UnknownNameError(`x['${key}'] does not work here: write x.slice(dim, start, end), or x.narrow(dim, start, length).`)
   if (/^-?\d+(,|\.)/.test(key))
     throw new UnknownNameError(`x[${key}] does not work here: an index must be an integer; for several dimensions write x.getitem([i, j]).`)
   return undefined
@@ -90,12 +91,13 @@ export function elementByKey(self: unknown, key: string): Tensor | undefined {
 /** `x[key] = value` for such a key. Throws UnknownNameError, as tensors cannot see what is assigned. */
 export function setElementByKey(key: string): void {
   if (/\d|:|^[tT]ensor\(/.test(key))
-    throw new UnknownNameError(`x[${key}] = … does not write to a tensor: write x.select(0, i).copy_(y), x.select(0, i).fill_(2), or torch.where(mask, y, x).`)
+    throw new UnknownNameError(
+      `x[${key}] = … does not write to a tensor: write x.select(0, i).copy_(y), x.select(0, i).fill_(2), or torch.where(mask, y, x).`,
+    )
 }
 
-function* rowsOf(self: Tensor): Generator<Tensor> {
-  if (self.ndim === 0) throw new ArgumentError('iteration: a tensor without dimensions has no rows; x.item() is its number.')
-  yield* unbind(self, 0)
+function* rows(this: Tensor): Generator<Tensor> {
+  yield* unbind(this, 0)
 }
 
 /** The methods of Tensor that index. */
@@ -104,8 +106,9 @@ export const indexMethods: object = {
     return getitem(this, index)
   },
 
-  [Symbol.iterator](this: Tensor): Generator<Tensor> {
-    return rowsOf(this)
+  // A tensor without dimensions is not iterable: test frameworks ask that before they compare what they iterate over.
+  get [Symbol.iterator](): typeof rows | undefined {
+    return this instanceof Tensor && this.ndim === 0 ? undefined : rows
   },
 
   get T(): Tensor {
@@ -127,7 +130,7 @@ declare module '../../tensor/tensor.ts' {
     getitem(index: IndexItem | readonly IndexItem[]): Tensor
     /** `x[i]`, also negative: the part of `x` at that position of the first dimension, a view; `x.select(0, i)` says the same. Throws if it is out of range. */
     readonly [index: number]: Tensor
-    /** The parts of the first dimension, as views: `for (const row of x)`, `const [a, b] = x`. Throws ArgumentError for a tensor without dimensions. */
+    /** The parts of the first dimension, as views: `for (const row of x)`, `const [a, b] = x`. A tensor without dimensions is not iterable. */
     [Symbol.iterator](): Generator<Tensor>
     /** All dimensions in reverse order. PyTorch's `Tensor.T`. */
     readonly T: Tensor
