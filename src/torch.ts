@@ -1,7 +1,8 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
 import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
-import { installTensors } from './install/tensors.ts'
+import { installModules } from './install/modules.ts'
+import { installOptim } from './install/optim.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
@@ -10,7 +11,8 @@ import * as optim from './optim/index.ts'
 import { explainUnknownNames, inspectAs } from './protocol/index.ts'
 import { Generator, Tensor, getRngState, manualSeed, setRngState } from './tensor/index.ts'
 
-installTensors()
+installOptim()
+installModules()
 
 /** The type of {@link torch}. */
 export type Torch = typeof operators & {
@@ -53,8 +55,8 @@ const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: t
 
 /** What to write instead of names of PyTorch that are spelled differently or live elsewhere. */
 const INSTEAD = new Map([
-  ['compile', "import { compile } from 'tensorfx'"],
-  ['fx', "import { fx } from 'tensorfx'"],
+  ['compile', "write import { compile } from 'tensorfx'"],
+  ['fx', "write import { fx } from 'tensorfx'"],
   ['_dynamo', "import from 'tensorfx/compile'"],
   ['export', "fx.symbolicTrace(model) and makeFx of 'tensorfx/aot' capture graphs"],
   ['jit', 'compile(model) makes it fast, fx.symbolicTrace(model) gives its graph'],
@@ -89,7 +91,7 @@ export const torch: Torch = namespace(
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),
-    optim: namespace('torch.optim', { ...optim }),
+    optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
     autograd: { Function, grad, backward },
     ops: { tensorfx: internal, higher_order: higherOrder },
     cond,

@@ -11,7 +11,7 @@ import { Capture } from './capture.ts'
 import { CompiledFunction } from './compiledFunction.ts'
 import type { Callable } from './compiledFunction.ts'
 import type { KernelSummary } from '../aot/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
 import { ExplainOutput } from './explain.ts'
 
 export interface CompileOptions {
@@ -64,7 +64,7 @@ export function compile<M extends Module>(module: M, options?: CompileOptions): 
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
   checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })
   if (!(target instanceof Module) && typeof target !== 'function')
-    throw new ArgumentError(`compile: expected a function or a Module, got ${target === null ? 'null' : typeof target}.`)
+    throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
   compiledFunctions.add(new WeakRef(compiled))
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {

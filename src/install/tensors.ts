@@ -8,7 +8,7 @@ import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { nameTarget } from '../protocol/index.ts'
 import { dataMethods, installMethods } from '../tensor/index.ts'
-import { explainModuleNames, explainTensorNames } from './unknownNames.ts'
+import { explainTensorNames } from './unknownNames.ts'
 
 let isInstalled = false
 
@@ -24,5 +24,4 @@ export function installTensors(): void {
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()
   explainTensorNames()
-  explainModuleNames()
 }

@@ -1,5 +1,4 @@
-// What tensors and modules say about PyTorch's names that they do not have.
-import { Module } from '../module/index.ts'
+// What tensors say about PyTorch's names that they do not have.
 import { elementByKey, setElementByKey } from '../ops/view/getitem.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -33,37 +32,18 @@ const INSTEAD_OF_TENSOR = new Map([
   ['forEach', 'write for (const row of x), or read the numbers with x.toTypedArray()'],
 ])
 
-const NO_MODULE_DEVICES = `leave it out, as ${NO_DEVICES}`
-
-const INSTEAD_OF_MODULE = new Map([
-  ['cuda', NO_MODULE_DEVICES],
-  ['cpu', NO_MODULE_DEVICES],
-])
-
 /** Names of tensors that are properties, not methods. */
 const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter']
-/** Names of tensors and modules that nobody should be pointed to. */
+/** Names that nobody should be pointed to. */
 const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
-
-const methodsOf = (prototype: object): string[] => Object.getOwnPropertyNames(prototype).filter((name) => !HIDDEN.has(name))
 
 /** Tensors explain unknown names, and `x[0]` reads them. For the composition root, once all methods are there. */
 export function explainTensorNames(): void {
   explainUnknownNames(Tensor.prototype, {
     owner: 'x',
-    known: () => [...PROPERTIES, ...methodsOf(Tensor.prototype)],
+    known: () => [...PROPERTIES, ...Object.getOwnPropertyNames(Tensor.prototype).filter((name) => !HIDDEN.has(name))],
     instead: INSTEAD_OF_TENSOR,
     at: elementByKey,
     setAt: setElementByKey,
-  })
-}
-
-/** Modules explain PyTorch's spelling of their methods. Users add properties of their own, so nothing else is taken for a mistake. */
-export function explainModuleNames(): void {
-  explainUnknownNames(Module.prototype, {
-    owner: 'module',
-    known: () => methodsOf(Module.prototype),
-    instead: INSTEAD_OF_MODULE,
-    extensible: true,
   })
 }

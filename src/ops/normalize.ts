@@ -5,6 +5,7 @@ import { isDType } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { argumentHint, dtypeNames } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
@@ -140,7 +141,7 @@ const WORDS: Readonly<Record<string, string>> = {
   float: 'a number',
   bool: 'true or false',
   str: 'a string',
-  ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')",
+  ScalarType: `a dtype (${dtypeNames()})`,
 }
 
 function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
@@ -149,5 +150,7 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
     : takesNumber(op, position)
       ? 'a Tensor or a number'
       : (WORDS[arg.type.base] ?? arg.type.base)
-  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.`)
+  return new ArgumentError(
+    `${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.${argumentHint(op.qualname, arg.type, value)}`,
+  )
 }

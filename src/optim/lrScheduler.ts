@@ -1,6 +1,6 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -22,6 +22,9 @@ export abstract class LRScheduler {
   lastEpoch = 0
 
   constructor(optimizer: ScheduledOptimizer) {
+    // For callers in JavaScript.
+    if (!Array.isArray(optimizer?.paramGroups))
+      throw new ArgumentError(`optim.${new.target.name}: the first argument must be an optimizer, got ${valueText(optimizer)}.`)
     this.optimizer = optimizer
     this.baseLrs = optimizer.paramGroups.map((group) => (group.initialLr ??= group.lr))
   }

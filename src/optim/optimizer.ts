@@ -2,6 +2,7 @@
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { Module } from '../module/index.ts'
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
 import { checkOptions, isTensorLike, unknownOption, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
@@ -46,12 +47,14 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
       throw new ArgumentError(
-        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.`,
+        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.${paramsHint(params)}`,
       )
     }
     const items: readonly (TensorLike | ParamGroupInput<O>)[] = [...params]
     if (items.length === 0)
-      throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
+      throw new ArgumentError(
+        `${this.className}: the list of parameters is empty. model.parameters() is a generator, which can be read only once: call it again. It finds layers that are properties of the model.`,
+      )
     if (items.every(isTensorLike)) this.#addGroup(items, {})
     else for (const item of items) this.#addGroup(Reflect.get(Object(item), 'params'), item)
   }
@@ -223,6 +226,12 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
     }
     return copy
   })
+}
+
+/** What was probably meant by something that is no list of parameters. */
+function paramsHint(params: unknown): string {
+  if (isTensorLike(params)) return ' Put it into an array: [x].'
+  return params instanceof Module ? ' Write model.parameters().' : typeof params === 'function' ? ' Call it: model.parameters().' : ''
 }
 
 const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value

@@ -6,10 +6,22 @@ import { valueText } from './valueText.ts'
 /** The names of the options `O`, each as a key: a table that lacks one, or has another, is a compile error. */
 export type OptionNames<O extends object> = { readonly [K in keyof O]-?: true }
 
+/** Names of other libraries, or of PyTorch's other functions, for what an option may be called here. */
+const ALIASES: Readonly<Record<string, string>> = { axis: 'dim', keepdims: 'keepdim', learningRate: 'lr', learning_rate: 'lr' }
+
+/** What to say about options of PyTorch that have no counterpart. */
+const ABSENT: Readonly<Record<string, string>> = {
+  device: 'there are no devices here, leave it out. ',
+  pin_memory: 'there are no devices here, leave it out. ',
+  foreach: 'it would change nothing here, leave it out. ',
+  fused: 'it would change nothing here, leave it out. ',
+}
+
 /** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
 export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
-  const near = nearest(name, known)
-  const hint = near === null ? '' : `did you mean '${near}'? `
+  const alias = ALIASES[name]
+  const near = alias !== undefined && known.includes(alias) ? alias : nearest(name, known)
+  const hint = near === null ? (ABSENT[name] ?? '') : `did you mean '${near}'? `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)
 }
 

@@ -14,6 +14,8 @@ export interface NamesGuide {
   readonly known: () => readonly string[]
   /** What to write instead of names of PyTorch that are not just spelled differently: by name, the end of a sentence. */
   readonly instead: ReadonlyMap<string, string>
+  /** What to write instead of setting properties of these names, in the same form. Asked for extensible objects; for others, `instead` counts. */
+  readonly insteadOfSetting?: ReadonlyMap<string, string>
   /** Whether users add properties of their own. Then only reading PyTorch's exact names is taken for a mistake. Default false. */
   readonly extensible?: boolean
   /** Reads `object[key]` for a key that is not a name (`0`, `-1`, `1:3`); undefined if there is nothing. */
@@ -48,11 +50,16 @@ const ASKED_OF_ANYTHING = new Set([
 ])
 const NAME = /^[a-z]\w*$/i
 
+/** Throws UnknownNameError if there is something to write instead of the name. */
+function refuse(owner: string, name: string, instead: ReadonlyMap<string, string> | undefined): void {
+  const other = instead?.get(name)
+  if (other !== undefined) throw new UnknownNameError(`${owner}.${name} does not exist here: ${other}.`)
+}
+
 /** Throws UnknownNameError if the name is certainly a mistake. `resembling`: also for names that resemble a known one. */
 function explain(guide: NamesGuide, name: string, resembling: boolean): void {
   const { owner, instead } = guide
-  const other = instead.get(name)
-  if (other !== undefined) throw new UnknownNameError(`${owner}.${name} does not exist here: ${other}.`)
+  refuse(owner, name, instead)
   if (ASKED_OF_ANYTHING.has(name)) return
   const known = guide.known()
   const camel = camelCase(name)
@@ -80,8 +87,9 @@ export function explainUnknownNames<T extends object>(object: T, guide: NamesGui
       return undefined
     },
     set(_above, name, value, receiver) {
-      if (typeof name === 'string' && guide.extensible !== true) {
-        if (NAME.test(name)) explain(guide, name, false)
+      if (typeof name === 'string') {
+        if (guide.extensible === true) refuse(guide.owner, name, guide.insteadOfSetting)
+        else if (NAME.test(name)) explain(guide, name, false)
         else guide.setAt?.(name)
       }
       return Reflect.set(above, name, value, receiver)

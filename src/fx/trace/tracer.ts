@@ -1,7 +1,7 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { checkOptions, isParameter, isTensorLike } from '../../protocol/index.ts'
+import { checkOptions, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -286,8 +286,7 @@ export class Tracer extends TracerBase {
   /** Resets the state, because a tracer can trace several programs. Returns the function to run. */
   #begin(root: Traceable): (...args: readonly unknown[]) => unknown {
     const isModule = root instanceof Module
-    if (!isModule && typeof root !== 'function')
-      throw new ArgumentError(`trace: Expected a function or a Module, got ${root === null ? 'null' : typeof root}.`)
+    if (!isModule && typeof root !== 'function') throw new ArgumentError(`trace: Expected a function or a Module, got ${valueText(root)}.`)
     if (!isModule && isClass(root)) throw new ArgumentError(`trace: got the class ${root.name}; pass an instance of it: new ${root.name}(…).`)
     const fn = isModule ? this.#method(root) : root
     if (!isFunction(fn))
