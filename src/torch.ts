@@ -1,15 +1,18 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
 import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
-import { installTensors } from './install/tensors.ts'
+import { installModules } from './install/modules.ts'
+import { installOptim } from './install/optim.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, equal, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
+import { explainUnknownNames, inspectAs } from './protocol/index.ts'
 import { Generator, Tensor, getRngState, manualSeed, setRngState } from './tensor/index.ts'
 
-installTensors()
+installOptim()
+installModules()
 
 /** The type of {@link torch}. */
 export type Torch = typeof operators & {
@@ -50,32 +53,74 @@ const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: t
   mapImpl: mapOp,
 }
 
+/** What to write instead of names of PyTorch that are spelled differently or live elsewhere. */
+const INSTEAD = new Map([
+  ['compile', "write import { compile } from 'tensorfx'"],
+  ['fx', "write import { fx } from 'tensorfx'"],
+  ['_dynamo', "import from 'tensorfx/compile'"],
+  ['export', "fx.symbolicTrace(model) and makeFx of 'tensorfx/aot' capture graphs"],
+  ['jit', 'compile(model) makes it fast, fx.symbolicTrace(model) gives its graph'],
+  ['save', "writeSafetensors(model.stateDict()) of 'tensorfx/interop' gives the bytes of a file"],
+  ['load', "readSafetensors(bytes) of 'tensorfx/interop' gives a state dict for model.loadStateDict"],
+  ['cuda', 'there are no devices here; leave it out'],
+  ['device', 'there are no devices here; leave it out'],
+  ['from_numpy', 'torch.tensor(typedArray) copies a typed array'],
+  ['as_tensor', 'write torch.tensor(data)'],
+  ['is_tensor', 'write x instanceof Tensor'],
+  ['numel', 'x.numel is a property'],
+  ['Size', 'a shape is an array of numbers'],
+  ['float', "write torch.float32 or 'float32'"],
+  ['double', "write torch.float64 or 'float64'"],
+  ['int', "write torch.int32 or 'int32'"],
+  ['long', "write torch.int32 or 'int32'"],
+  ['int64', "write torch.int32 or 'int32'"],
+  ['FloatTensor', "write torch.tensor(data, { dtype: 'float32' })"],
+  ['LongTensor', "write torch.tensor(data, { dtype: 'int32' })"],
+])
+
+/** A namespace that explains unknown names. */
+const namespace = <T extends object>(owner: string, members: T, instead: ReadonlyMap<string, string> = new Map()): T =>
+  explainUnknownNames(members, { owner, known: () => Object.keys(members), instead })
+
 /** PyTorch's `torch` module. */
-export const torch: Torch = {
-  ...operators,
-  tensor,
-  allclose,
-  equal,
-  nn,
-  optim,
-  autograd: { Function, grad, backward },
-  ops: { tensorfx: internal, higher_order: higherOrder },
-  cond,
-  whileLoop,
-  scan,
-  map,
-  Tensor,
-  Generator,
-  manualSeed,
-  getRngState,
-  setRngState,
-  noGrad,
-  enableGrad,
-  setGradEnabled,
-  isGradEnabled,
-  inferenceMode,
-  float32: 'float32',
-  float64: 'float64',
-  int32: 'int32',
-  bool: 'bool',
-}
+export const torch: Torch = namespace(
+  'torch',
+  {
+    ...operators,
+    tensor,
+    allclose,
+    equal,
+    nn: namespace('torch.nn', { ...nn }),
+    optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
+    autograd: { Function, grad, backward },
+    ops: { tensorfx: internal, higher_order: higherOrder },
+    cond,
+    whileLoop,
+    scan,
+    map,
+    Tensor,
+    Generator,
+    manualSeed,
+    getRngState,
+    setRngState,
+    noGrad,
+    enableGrad,
+    setGradEnabled,
+    isGradEnabled,
+    inferenceMode,
+    float32: 'float32',
+    float64: 'float64',
+    int32: 'int32',
+    bool: 'bool',
+  },
+  INSTEAD,
+)
+
+const count = Object.keys(operators).length
+inspectAs(
+  torch,
+  (self) =>
+    `torch { ${count} operators, ${Object.keys(self)
+      .filter((name) => !Object.hasOwn(operators, name))
+      .join(', ')} }`,
+)

@@ -2,13 +2,12 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { copy_ } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
-
-const OPTIONS = ['fwCompiler', 'bwCompiler', 'partition']
 
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
@@ -17,8 +16,7 @@ const OPTIONS = ['fwCompiler', 'bwCompiler', 'partition']
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
  */
 export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) => R, options: JointOptions): (...args: A) => R {
-  for (const key of Object.keys(options))
-    if (!OPTIONS.includes(key)) throw new ArgumentError(`aotFunction: unknown option '${key}'; known are ${OPTIONS.join(', ')}.`)
+  checkOptions('aotFunction', options, { fwCompiler: true, bwCompiler: true, partition: true })
   const compiled = new Map<string, { run: (...inputs: readonly unknown[]) => readonly unknown[]; spec: TreeSpec }>()
   return (...args) => {
     const { leaves, spec } = treeFlatten(args)

@@ -1,10 +1,10 @@
 // makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
-import { ArgumentError } from '../errors/index.ts'
 import { makeGraphModule } from '../fx/index.ts'
 import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { Module } from '../module/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
@@ -20,7 +20,7 @@ export function makeFx(
   fn: Module | ((...args: never[]) => unknown),
   options: { readonly decompose?: boolean } = {},
 ): (...args: readonly unknown[]) => GraphModule {
-  for (const key of Object.keys(options)) if (key !== 'decompose') throw new ArgumentError(`makeFx: unknown option '${key}'; known is decompose.`)
+  checkOptions('makeFx', options, { decompose: true })
   // Arguments have the types that `fn` takes, or its own checks fail.
   const run = (...args: readonly unknown[]): unknown => Reflect.apply(fn, undefined, args)
   return (...args) => {

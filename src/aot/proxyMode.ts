@@ -9,6 +9,7 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { copy_ } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -38,6 +39,7 @@ export class ProxyTensorMode implements DispatchMode {
   readonly #resolve: ProxyTensorModeOptions['resolve']
 
   constructor(options: ProxyTensorModeOptions = {}) {
+    checkOptions('ProxyTensorMode', options, { decompose: true, graph: true, resolve: true })
     this.decompose = options.decompose ?? false
     this.graph = options.graph ?? new Graph()
     this.#resolve = options.resolve

@@ -4,6 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { applyHooks, leafHooksOf } from './hooks.ts'
@@ -229,7 +230,7 @@ export function backward(
   gradTensors: Tensor | readonly (Tensor | null)[] | null = null,
   options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor } = {},
 ): void {
-  checkOptions('backward', options, ['retainGraph', 'createGraph', 'inputs'])
+  checkOptions('backward', options, { retainGraph: true, createGraph: true, inputs: true })
   const roots = tensors instanceof Tensor ? [tensors] : tensors
   const given = gradTensors instanceof Tensor ? [gradTensors] : (gradTensors ?? [])
   const createGraph = options.createGraph ?? false
@@ -253,7 +254,7 @@ export function grad(
   inputs: Tensor | readonly Tensor[],
   options: BackwardOptions & { readonly gradOutputs?: Tensor | readonly (Tensor | null)[] | null; readonly allowUnused?: boolean } = {},
 ): (Tensor | null)[] {
-  checkOptions('grad', options, ['gradOutputs', 'retainGraph', 'createGraph', 'allowUnused'])
+  checkOptions('grad', options, { gradOutputs: true, retainGraph: true, createGraph: true, allowUnused: true })
   const roots = outputs instanceof Tensor ? [outputs] : outputs
   const wantedTensors = inputs instanceof Tensor ? [inputs] : inputs
   const given = options.gradOutputs instanceof Tensor ? [options.gradOutputs] : (options.gradOutputs ?? [])
@@ -303,13 +304,6 @@ export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[
   })
   withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
-}
-
-/** Throws ArgumentError for an option that is not in `known`. */
-export function checkOptions(name: string, options: object, known: readonly string[]): void {
-  for (const key of Object.keys(options)) {
-    if (!known.includes(key)) throw new ArgumentError(`${name}: unknown option '${key}'; known are ${known.join(', ')}.`)
-  }
 }
 
 /** Whether a tensor can have gradients at all. */

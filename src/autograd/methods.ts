@@ -1,8 +1,9 @@
 // The gradient methods of Tensor.
 import { ArgumentError } from '../errors/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
-import { backward, checkOptions, isDifferentiable } from './engine.ts'
+import { backward, isDifferentiable } from './engine.ts'
 import type { BackwardOptions } from './engine.ts'
 import { registerHook, retainGrad } from './hooks.ts'
 import type { RemovableHandle } from './hooks.ts'
@@ -30,7 +31,7 @@ type TensorBackwardOptions = BackwardOptions & { readonly inputs?: readonly Tens
 export const autogradMethods = {
   backward(this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
     const options = second ?? (first === null || first === undefined || first instanceof Tensor ? {} : first)
-    checkOptions('Tensor.backward', options, ['gradient', 'retainGraph', 'createGraph', 'inputs'])
+    checkOptions<TensorBackwardOptions>('Tensor.backward', options, { gradient: true, retainGraph: true, createGraph: true, inputs: true })
     const { gradient, ...rest } = options
     const grad = first instanceof Tensor ? first : (gradient ?? null)
     backward([this], [grad], rest)

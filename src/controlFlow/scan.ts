@@ -1,5 +1,6 @@
 // scan: a loop over the slices of tensors that carries values along, as data.
 import { ArgumentError } from '../errors/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { checkSame, higherOrder, runBody } from './higherOrder.ts'
 import type { Body } from './higherOrder.ts'
 import { slicesOf, stacked } from './slices.ts'
@@ -55,6 +56,7 @@ export const scanOp: (
  */
 export function scan<C, X, Y>(combineFn: (carry: C, x: X) => readonly [C, Y], init: C, xs: X, options: ScanOptions = {}): readonly [C, Y] {
   checkFunction('scan', 'combineFn', combineFn)
+  checkOptions('scan', options, { dim: true, reverse: true })
   const { dim = 0, reverse = false } = options
   if (!Number.isInteger(dim)) throw new ArgumentError(`scan: options.dim must be an integer, got ${String(dim)}.`)
   const first = flatten(init)

@@ -4,6 +4,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { contiguousStrides, isContiguous, numelOf, tensorFromBytes } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
@@ -110,6 +111,7 @@ export class InputReader {
 
   /** A tensor that is not an argument (a constant of the module). */
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
+    checkOptions('InputReader.tensor', options, { dtype: true, strides: true, requiresGrad: true })
     const dtype = options.dtype ?? 'float32'
     const strides = options.strides ?? contiguousStrides(shape)
     const bytes = storage.bytes ?? randomBytes(windowNumel(shape, strides), dtype)

@@ -1,8 +1,8 @@
 // From a failure to its smallest form: the minifier, with candidates judged in isolation if possible, and every step kept as a script.
-import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { backendImports } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { checkpointPaths, writeRepro } from './reproScript.ts'
 import { fileStore, joinPath, workingDirectory } from './fileStore.ts'
 import { Isolator } from './isolate/isolator.ts'
@@ -53,27 +53,24 @@ export interface HuntResult extends MinifierResult {
   readonly processes: number
 }
 
-const OPTIONS = new Set([
-  'backend',
-  'accuracy',
-  'checkStr',
-  'signature',
-  'onlyFwd',
-  'isolate',
-  'startHelper',
-  'timeoutMs',
-  'deathFails',
-  'maxGranularity',
-  'skipSanity',
-  'after',
-  'runDir',
-  'print',
-])
-
 /** Shrinks a graph that a backend fails on. The graph and the inputs are not changed. */
 export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions): Promise<HuntResult> {
-  for (const key of Object.keys(options))
-    if (!OPTIONS.has(key)) throw new ArgumentError(`minifyBackendFailure: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
+  checkOptions('minifyBackendFailure', options, {
+    backend: true,
+    accuracy: true,
+    checkStr: true,
+    signature: true,
+    onlyFwd: true,
+    isolate: true,
+    startHelper: true,
+    timeoutMs: true,
+    deathFails: true,
+    maxGranularity: true,
+    skipSanity: true,
+    after: true,
+    runDir: true,
+    print: true,
+  })
   const print = options.print ?? log.info
   const spec: FailureSpec = {
     backend: typeof options.backend === 'string' ? options.backend : options.backend.name,

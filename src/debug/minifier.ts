@@ -3,6 +3,7 @@
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Graph } from '../fx/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
 import { strategies } from './strategies.ts'
 import type { ReproState, Strategy, Tester } from './strategies.ts'
@@ -46,8 +47,6 @@ export class MinifierError extends TensorfxError {
   }
 }
 
-const OPTIONS = new Set(['dumpState', 'print', 'skipSanity', 'maxGranularity'])
-
 /**
  * Shrinks `failing` while `moduleFails` stays true. One input per placeholder. Neither the module nor the inputs are changed.
  * Throws MinifierError if the original does not fail, ArgumentError for bad options.
@@ -58,9 +57,7 @@ export async function minifier(
   moduleFails: ModuleFails,
   options: MinifierOptions = {},
 ): Promise<MinifierResult> {
-  for (const key of Object.keys(options)) {
-    if (!OPTIONS.has(key)) throw new ArgumentError(`minifier: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
-  }
+  checkOptions('minifier', options, { dumpState: true, print: true, skipSanity: true, maxGranularity: true })
   const { maxGranularity } = options
   if (maxGranularity !== undefined && (maxGranularity < 1 || !Number.isInteger(Math.log2(maxGranularity)))) {
     throw new ArgumentError(`minifier: maxGranularity ${maxGranularity} is not a power of two.`)

@@ -3,8 +3,8 @@ import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { symbolicTrace } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
-import { hostProcess } from '../protocol/index.ts'
 import { lookupBackend, runnable } from '../dynamo/index.ts'
+import { checkOptions, hostProcess } from '../protocol/index.ts'
 import { analyze } from './analyze.ts'
 import { InputReader } from './contentStore.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
@@ -54,6 +54,17 @@ const USAGE = `usage: node repro.mjs [run | minify | analyze] [options]
 
 /** Runs a repro script's module as its command line says. Throws what the failure throws. */
 export async function runRepro(Root: new (reader: InputReader) => Module, loadArgs: LoadArgs, options: RunReproOptions): Promise<void> {
+  checkOptions('runRepro', options, {
+    after: true,
+    command: true,
+    backend: true,
+    accuracy: true,
+    checkStr: true,
+    signature: true,
+    onlyFwd: true,
+    imports: true,
+    saveDir: true,
+  })
   const argv = hostProcess()?.argv?.slice(2) ?? []
   const chosen = parseCommandLine(argv, options)
   if (chosen === null) {

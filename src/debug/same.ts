@@ -1,7 +1,7 @@
 // Comparing two results within tolerance, with a float64 reference to tell an error of the compiler from an error of float32.
 // PyTorch's torch._dynamo.utils.same.
-import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { log } from './log.ts'
 
@@ -20,16 +20,12 @@ export interface SameOptions {
   readonly logError?: (message: string) => void
 }
 
-const KNOWN = new Set(['tol', 'equalNan', 'exactDtype', 'ignoreNonFp', 'cosSimilarity', 'logError'])
-
 /**
  * Whether `res` equals `ref` within tolerance: nested arrays, plain objects, Maps, tensors and numbers; other values are compared by `Object.is`.
  * With `fp64Ref` (the same computation in float64) a result that differs from `ref` still passes if it is about as close to float64 as `ref` is: `rmse(fp64, res) <= multiplier * rmse(fp64, ref) + tol / 10`. Throws ArgumentError for an unknown option.
  */
 export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, options: SameOptions = {}): boolean {
-  for (const key of Object.keys(options)) {
-    if (!KNOWN.has(key)) throw new ArgumentError(`same: unknown option '${key}'; known are ${[...KNOWN].join(', ')}.`)
-  }
+  checkOptions('same', options, { tol: true, equalNan: true, exactDtype: true, ignoreNonFp: true, cosSimilarity: true, logError: true })
   return new Comparison(options).same(ref, res, fp64Ref)
 }
 

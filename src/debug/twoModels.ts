@@ -8,6 +8,7 @@ import type { Argument } from '../fx/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { add, clone, div, sum, to } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import { log } from './log.ts'
@@ -41,6 +42,7 @@ export interface RunOptions {
  * [output, loss, parameter gradients, parameters, buffers, input gradients].
  */
 export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
+  checkOptions('runFwdMaybeBwd', options, { onlyFwd: true, disableClone: true })
   const args = options.disableClone === true ? inputs : inputs.map(cloneInput)
   if (model instanceof Module) model.zeroGrad()
   const out = callOf(model, args)
@@ -128,6 +130,7 @@ export interface TwoModelsOptions {
  * A run-time error of the compiled model is a different bug: it is logged, and the models count as the same.
  */
 export function sameTwoModels(gm: GraphModule, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): boolean {
+  checkOptions('sameTwoModels', options, { onlyFwd: true, requireFp64: true, ignoreNonFp: true })
   const onlyFwd = options.onlyFwd ?? false
   const ref = runFwdMaybeBwd(gm, inputs, { onlyFwd })
   const fp64Ref = config.sameTwoModelsUseFp64 ? fp64Reference(gm, inputs, onlyFwd, options.requireFp64 ?? false) : null

@@ -4,7 +4,7 @@ import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { nameTarget, isCallable } from '../protocol/index.ts'
+import { nameTarget, isCallable, checkOptions } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -42,6 +42,7 @@ const registry = new Map<string, Entry>()
 
 /** Registers a backend under a name; PyTorch's register_backend. */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
+  checkOptions('registerBackend', options, { module: true, tags: true })
   if (name === '' || !isCallable(backend)) throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
   registry.set(name, { backend, options })
 }

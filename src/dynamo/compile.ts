@@ -3,7 +3,7 @@ import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { isCallable, kindOf, isFunction } from '../protocol/index.ts'
+import { checkOptions, isCallable, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -49,8 +49,6 @@ export interface CompiledModule<M extends Module> extends Compiled<CallOf<M>> {
 
 type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnType<M['forward']>
 
-const OPTIONS = new Set(['backend', 'fullgraph', 'skipReplay', 'onGraph'])
-
 /** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
 
@@ -64,9 +62,9 @@ const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
 export function compile<M extends Module>(module: M, options?: CompileOptions): CompiledModule<M>
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
-  for (const key of Object.keys(options))
-    if (!OPTIONS.has(key)) throw new ArgumentError(`compile: unknown option '${key}'; known are ${[...OPTIONS].join(', ')}.`)
-  if (!isCallable(target)) throw new ArgumentError(`compile: expected a function or a Module, got ${kindOf(target)}.`)
+  checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })
+  if (!isCallable(target))
+    throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
   compiledFunctions.add(new WeakRef(compiled))
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {

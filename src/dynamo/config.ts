@@ -1,6 +1,6 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
-import { environmentVariable, snakeCase } from '../protocol/index.ts'
+import { environmentVariable, snakeCase, unknownOption } from '../protocol/index.ts'
 
 export interface Config {
   /** Where the debugger watches: 'dynamo' (the captured graph), 'aot' (forward and backward graphs), or null. */
@@ -60,8 +60,7 @@ function fromEnvironment(): Config {
 
 /** Throws ArgumentError if there is no such option or it cannot have that value. `from` says where the value comes from. */
 function check(key: string, value: unknown, from = ''): void {
-  if (!Object.hasOwn(defaults, key))
-    throw new ArgumentError(`${from}config has no option '${key}'. The options are ${Object.keys(defaults).join(', ')}.`)
+  if (!Object.hasOwn(defaults, key)) throw unknownOption(`${from}config`, key, Object.keys(defaults))
   if (key === 'reproAfter' && value !== null && value !== 'dynamo' && value !== 'aot')
     throw new ArgumentError(`${from}config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
   if (key === 'reproLevel' && value !== 1 && value !== 2 && value !== 3 && value !== 4)

@@ -1,5 +1,5 @@
 // tensorfx/optim
-import { installTensors } from '../install/tensors.ts'
+import { installOptim } from '../install/optim.ts'
 export * from '../optim/index.ts'
 
-installTensors()
+installOptim()

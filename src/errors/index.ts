@@ -19,6 +19,13 @@ export class ArgumentError extends TensorfxError {
   }
 }
 
+/** A name that does not exist, such as `torch.zeros_like` for `torch.zerosLike`. The message names what to write instead. */
+export class UnknownNameError extends TensorfxError {
+  constructor(message: string) {
+    super('TFX_UNKNOWN_NAME', message)
+  }
+}
+
 /** Shapes that do not match. The message names the operator, the argument and both shapes. */
 export class ShapeError extends TensorfxError {
   constructor(message: string) {

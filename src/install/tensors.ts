@@ -8,6 +8,7 @@ import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { nameTarget } from '../protocol/index.ts'
 import { dataMethods, installMethods } from '../tensor/index.ts'
+import { explainTensorNames } from './unknownNames.ts'
 
 let isInstalled = false
 
@@ -22,4 +23,5 @@ export function installTensors(): void {
   for (const operator of allOperators) registerOp(operator)
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()
+  explainTensorNames()
 }

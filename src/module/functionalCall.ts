@@ -1,6 +1,6 @@
 // functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { checkOptions, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 
@@ -25,6 +25,7 @@ export function functionalCall(
   args: readonly unknown[],
   options: FunctionalCallOptions = {},
 ): unknown {
+  checkOptions('functionalCall', options, { strict: true, tieWeights: true })
   const places = placesOf(module)
   checkNames(places, state, options.strict ?? false)
   const values = new Map<Place, TensorLike>()

@@ -1,7 +1,7 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule can be a Module
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
-import { LEAF_MODULE, MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike, isFunction } from '../protocol/index.ts'
+import { LEAF_MODULE, MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike, isFunction, checkOptions } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
@@ -104,6 +104,7 @@ export abstract class Module extends CallableObject {
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
+    checkOptions('registerBuffer', options, { persistent: true })
     checkName('registerBuffer', name)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
     internalsOf(this).buffers.set(name, options.persistent ?? true)
@@ -261,6 +262,7 @@ export abstract class Module extends CallableObject {
    * false) and for shapes that differ.
    */
   loadStateDict(state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, options: { readonly strict?: boolean } = {}): void {
+    checkOptions('loadStateDict', options, { strict: true })
     loadState(this, state, options.strict ?? true)
   }
 
@@ -270,6 +272,7 @@ export abstract class Module extends CallableObject {
    * (`#x`) has to override `cloneWith`. PyTorch's copy.deepcopy.
    */
   deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
+    checkOptions('Module.deepCopy', options, { shareTensors: true })
     return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }
 

@@ -1,6 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
+import { isTensorLike, valueText } from '../protocol/index.ts'
 
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
@@ -36,6 +37,11 @@ const isWritable = (tensor: TensorLike): tensor is Writable => 'copyFrom' in ten
 
 /** Copies values into a module's parameters and buffers. Throws LoadStateError, before copying anything, if they do not match. */
 export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
+  // For callers in JavaScript.
+  if (typeof given !== 'object' || given === null || isTensorLike(given))
+    throw new ArgumentError(
+      `loadStateDict: expected a Map or an object from dotted name to Tensor, as stateDict() returns it, got ${valueText(given)}.`,
+    )
   const source = given instanceof Map ? given : new Map(Object.entries(given))
   const own = collectState(module)
   const problems: string[] = []

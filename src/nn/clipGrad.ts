@@ -2,7 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { abs, add, amax, clamp, clamp_, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
-import { isTensorLike } from '../protocol/index.ts'
+import { isTensorLike, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
@@ -18,6 +18,9 @@ export interface ClipGradNormOptions {
 }
 
 function gradients(parameters: Parameters): Tensor[] {
+  // For callers in JavaScript.
+  if (!isTensorLike(parameters) && !(Symbol.iterator in Object(parameters)))
+    throw new ArgumentError(`nn.utils: parameters must be a Tensor or several of them, such as model.parameters(), got ${valueText(parameters)}.`)
   const list = isTensorLike(parameters) ? [parameters] : [...parameters]
   return list.map((p) => p.grad).filter((g) => g instanceof Tensor)
 }

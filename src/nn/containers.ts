@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { isModule, kindOf, isObject } from '../protocol/index.ts'
+import { isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -14,8 +14,16 @@ function entriesOf(named: Named): Iterable<readonly [string, Module]> {
 }
 
 function addChild(where: string, owner: Module, name: string, child: unknown): void {
-  if (!(child instanceof Module)) throw new ArgumentError(`${where}: '${name}' must be a Module, got ${kindOf(child)}.`)
-  const taken: unknown = Reflect.get(owner, name)
+  if (!(child instanceof Module)) {
+    const text = valueText(child)
+    const hint = text.startsWith('the class')
+      ? ` Make one: ${text.replace('the class', 'new')}(…).`
+      : isFunction(child)
+        ? ' Functions have modules too: nn.ReLU for relu.'
+        : ''
+    throw new ArgumentError(`${where}: '${name}' must be a Module, got ${text}.${hint}`)
+  }
+  const taken: unknown = name in owner ? Reflect.get(owner, name) : undefined
   if (taken !== undefined && !(taken instanceof Module))
     throw new ArgumentError(`${where}: the name '${name}' is taken by a property of ${owner.constructor.name}; choose another one.`)
   owner.addModule(name, child)

@@ -2,6 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { copy_, eye, fill_, normal_ as drawNormal, uniform_ as drawUniform } from '../ops/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
@@ -32,11 +33,13 @@ interface DrawOptions {
 
 /** Fills with uniform numbers in [from, to). PyTorch's `init.uniform_`. */
 export function uniform_(tensor: Tensor, from = 0, to = 1, options: DrawOptions = {}): Tensor {
+  checkOptions('init.uniform_', options, { generator: true })
   return noGrad(() => drawUniform(tensor, from, to, { generator: options.generator ?? null }))
 }
 
 /** Fills with normal numbers. PyTorch's `init.normal_`. */
 export function normal_(tensor: Tensor, mean = 0, std = 1, options: DrawOptions = {}): Tensor {
+  checkOptions('init.normal_', options, { generator: true })
   return noGrad(() => drawNormal(tensor, mean, std, { generator: options.generator ?? null }))
 }
 
@@ -112,13 +115,13 @@ export function kaimingUniform_(tensor: Tensor, ...options: Trailing<[a: number]
   const given = readOptions('init.kaimingUniform_', KAIMING, options)
   if (tensor.numel === 0) return tensor
   const bound = Math.sqrt(3) * kaimingStd(tensor, given)
-  return uniform_(tensor, -bound, bound, given)
+  return uniform_(tensor, -bound, bound, { generator: given.generator })
 }
 
 /** Normal numbers whose variance suits ReLU networks (He et al., 2015). PyTorch's `init.kaiming_normal_`. */
 export function kaimingNormal_(tensor: Tensor, ...options: Trailing<[a: number], KaimingOptions>): Tensor {
   const given = readOptions('init.kaimingNormal_', KAIMING, options)
-  return tensor.numel === 0 ? tensor : normal_(tensor, 0, kaimingStd(tensor, given), given)
+  return tensor.numel === 0 ? tensor : normal_(tensor, 0, kaimingStd(tensor, given), { generator: given.generator })
 }
 
 type Xavier = Required<XavierOptions>
@@ -133,11 +136,11 @@ function xavierStd(tensor: Tensor, gain: number): number {
 export function xavierUniform_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const given = readOptions('init.xavierUniform_', XAVIER, options)
   const bound = Math.sqrt(3) * xavierStd(tensor, given.gain)
-  return uniform_(tensor, -bound, bound, given)
+  return uniform_(tensor, -bound, bound, { generator: given.generator })
 }
 
 /** Normal numbers that keep the variance both ways (Glorot and Bengio, 2010). PyTorch's `init.xavier_normal_`. */
 export function xavierNormal_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const given = readOptions('init.xavierNormal_', XAVIER, options)
-  return normal_(tensor, 0, xavierStd(tensor, given.gain), given)
+  return normal_(tensor, 0, xavierStd(tensor, given.gain), { generator: given.generator })
 }

@@ -1,6 +1,6 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { isPlainObject, isObject } from '../protocol/index.ts'
+import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
@@ -22,33 +22,23 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
   const set = (name: string, value: unknown): void => {
     if (value === undefined) return
     if (typeof Reflect.get(defaults, name) === 'boolean' && typeof value !== 'boolean')
-      throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${show(value)}.`)
+      throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${valueText(value)}.`)
     Reflect.set(values, name, value)
   }
   for (const [i, name] of known.entries()) if (i < positional.length) set(name, positional[i])
   for (const [name, value] of Object.entries(options)) {
     const index = known.indexOf(name)
-    if (index < 0) throw new ArgumentError(`${where}: unknown option '${name}'; known are ${known.join(', ')}.`)
+    if (index < 0) throw unknownOption(where, name, known)
     if (index < positional.length) throw new ArgumentError(`${where}: '${name}' was given twice, by position and in the options.`)
     set(name, value)
   }
   return values
 }
 
-/** A value in an error message. */
-const show = (value: unknown): string =>
-  Array.isArray(value)
-    ? `[${value.map(show).join(', ')}]`
-    : typeof value === 'string'
-      ? `'${value}'`
-      : isObject(value)
-        ? `a ${value.constructor.name}`
-        : String(value)
-
 /** Throws ArgumentError unless `value` is an integer of at least `least`. */
 export function checkInteger(where: string, name: string, value: unknown, least = 1): void {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least)
-    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${show(value)}.`)
+    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${valueText(value)}.`)
 }
 
 /** `value` for each of `count` dimensions. Throws ArgumentError unless it is one integer of at least `least`, or `count` of them. */
@@ -56,7 +46,7 @@ export function perDimension(where: string, name: string, value: number | readon
   const list = typeof value === 'number' ? Array.from({ length: count }, () => value) : value
   if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
     throw new ArgumentError(
-      `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${show(value)}.`,
+      `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${valueText(value)}.`,
     )
   }
   return list
@@ -64,5 +54,5 @@ export function perDimension(where: string, name: string, value: number | readon
 
 /** Throws ArgumentError unless `value` is a number for which `holds`. */
 export function checkNumber(where: string, name: string, value: unknown, what: string, holds: (value: number) => boolean): void {
-  if (typeof value !== 'number' || !holds(value)) throw new ArgumentError(`${where}: ${name} must be ${what}, got ${show(value)}.`)
+  if (typeof value !== 'number' || !holds(value)) throw new ArgumentError(`${where}: ${name} must be ${what}, got ${valueText(value)}.`)
 }

@@ -4,7 +4,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copy_ } from '../ops/index.ts'
-import { isParameter } from '../protocol/index.ts'
+import { checkOptions, isParameter, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -24,6 +24,10 @@ interface ParameterConstructor {
 }
 
 function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
+  checkOptions('nn.Parameter', options, { requiresGrad: true })
+  // For callers in JavaScript.
+  if (!(data instanceof Tensor))
+    throw new ArgumentError(`nn.Parameter: the data must be a Tensor, got ${valueText(data)}. Make one: new nn.Parameter(torch.tensor(data)).`)
   const requiresGrad = options.requiresGrad ?? true
   if (requiresGrad && !dtypeInfo[data.dtype].floating) {
     throw new DTypeError(

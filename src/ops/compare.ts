@@ -1,5 +1,5 @@
 // Whether two tensors hold the same values. These functions read data and return booleans, so they are not operators.
-import { ArgumentError } from '../errors/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 
 export interface AllcloseOptions {
@@ -13,9 +13,7 @@ export interface AllcloseOptions {
 
 /** Whether |self - other| <= atol + rtol * |other| everywhere; false if the shapes differ. PyTorch's `torch.allclose`. */
 export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
-  for (const key of Object.keys(options))
-    if (!['rtol', 'atol', 'equalNan'].includes(key))
-      throw new ArgumentError(`torch.allclose: unknown option '${key}'; known are rtol, atol, equalNan.`)
+  checkOptions('torch.allclose', options, { rtol: true, atol: true, equalNan: true })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.shape, other.shape)) return false
   const others = other.toTypedArray()

@@ -29,6 +29,9 @@ export interface CreationOptions {
   readonly requiresGrad?: boolean
 }
 
+/** Sizes as one array or one by one, and perhaps options: `([2, 3], o)` or `(2, 3, o)`. */
+export type SizeArguments<O> = [size: readonly number[], options?: O] | [...size: number[]] | [...size: number[], options: O]
+
 const fillKernel = kernelCache((dtype: DType): CompiledKernel => {
   const n = sizeParam('n')
   const i = loopVar('i', n)
@@ -103,7 +106,7 @@ export const full: OpFunction<(size: readonly number[], fillValue: number | bool
  * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating.
  * @example torch.zeros([2, 2]).toArray() // [[0, 0], [0, 0]]
  */
-export const zeros: OpFunction<(...size: readonly (number | readonly number[] | CreationOptions)[]) => Tensor> = defineOp({
+export const zeros: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'zeros(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.zeros', size, 0, dtype ?? 'float32', requiresGrad),
@@ -118,7 +121,7 @@ export const zeros: OpFunction<(...size: readonly (number | readonly number[] | 
  * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating.
  * @example torch.ones(2, { dtype: 'int32' }).toArray() // [1, 1]
  */
-export const ones: OpFunction<(...size: readonly (number | readonly number[] | CreationOptions)[]) => Tensor> = defineOp({
+export const ones: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'ones(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.ones', size, 1, dtype ?? 'float32', requiresGrad),
@@ -133,7 +136,7 @@ export const ones: OpFunction<(...size: readonly (number | readonly number[] | C
  * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating.
  * @example torch.empty(2, 3).shape // [2, 3]
  */
-export const empty: OpFunction<(...size: readonly (number | readonly number[] | CreationOptions)[]) => Tensor> = defineOp({
+export const empty: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'empty(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.empty', size, 0, dtype ?? 'float32', requiresGrad),
@@ -258,7 +261,9 @@ export const arange: OpFunction<{
   decompose: (start, end, step, dtype, requiresGrad) => {
     const [from, until] = end === null ? [0, start] : [start, end]
     if (!Number.isFinite(from) || !Number.isFinite(until) || step === 0 || Number.isNaN(step) || (until - from) / step < 0) {
-      throw new ArgumentError(`torch.arange: a step of ${step} does not lead from ${from} to ${until}.`)
+      throw new ArgumentError(
+        `torch.arange: a step of ${step} does not lead from ${from} to ${until}; give another step: torch.arange(${from}, ${until}, ${until < from ? -1 : 1}).`,
+      )
     }
     return asLeaf('torch.arange', rangeOf(from, step, Math.ceil((until - from) / step), dtype ?? 'float32'), requiresGrad)
   },

@@ -13,7 +13,7 @@
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { camelCase, parseSchema } from '../protocol/index.ts'
+import { camelCase, inspectAs, parseSchema } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -66,6 +66,7 @@ export function defineOp(declaration: UntypedDeclaration): OpFunction {
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
   const fn = (...args: unknown[]): unknown => call(args)
   Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
+  inspectAs(fn, () => `[${qualname}: ${schema.text}]`)
   const facts: OpFacts = {
     id: nextId++,
     name: schema.name,

@@ -2,9 +2,10 @@
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
-import { isPlainObject, isModule, kindOf } from '../protocol/index.ts'
+import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { argumentHint, dtypeNames } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
@@ -42,7 +43,12 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   }
   for (const key of Object.keys(options)) {
     const index = schema.args.findIndex((a) => a.name === key)
-    if (index < 0) throw new ArgumentError(`${op.qualname}: unknown option '${key}'; known are ${schema.args.map((a) => a.name).join(', ')}.`)
+    if (index < 0)
+      throw unknownOption(
+        op.qualname,
+        key,
+        schema.args.map((a) => a.name),
+      )
     if (index < values.length) throw new ArgumentError(`${op.qualname}: argument '${key}' was given twice, by position and in the options.`)
   }
   return schema.args.map((arg, i) => {
@@ -135,7 +141,7 @@ const WORDS: Readonly<Record<string, string>> = {
   float: 'a number',
   bool: 'true or false',
   str: 'a string',
-  ScalarType: "a dtype ('float32', 'float64', 'int32' or 'bool')",
+  ScalarType: `a dtype (${dtypeNames()})`,
 }
 
 function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
@@ -144,13 +150,7 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
     : takesNumber(op, position)
       ? 'a Tensor or a number'
       : (WORDS[arg.type.base] ?? arg.type.base)
-  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${nameOf(value)}.`)
-}
-
-function nameOf(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (isModule(value)) return kindOf(value)
-  if (typeof value === 'object') return Object.getPrototypeOf(value) === null ? 'an object' : value.constructor.name
-  return typeof value === 'number' ? String(value) : typeof value
+  return new ArgumentError(
+    `${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.${argumentHint(op.qualname, arg.type, value)}`,
+  )
 }

@@ -3,6 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { defaultGenerator, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
+import type { SizeArguments } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { isFloatDType, philoxInteger, philoxNormal, philoxPermutation, philoxUniform } from './philox.ts'
@@ -41,14 +42,14 @@ const finish = (out: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor
 const OPTIONS = '*, Generator? generator=None, ScalarType? dtype=None, bool requires_grad=False'
 
 /**
- * Uniform random numbers in [0, 1). PyTorch's `torch.rand`.
+ * Uniform random numbers in [0, 1): `rand([2, 3])` or `rand(2, 3)`, with options at the end. PyTorch's `torch.rand`.
  *
  * Shape: `size`.
  *
  * @throws ArgumentError if `dtype` is not floating.
  * @example torch.rand([2, 3]).shape // [2, 3]
  */
-export const rand: OpFunction<(size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
+export const rand: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
   schema: `rand(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'float32' }),
@@ -59,14 +60,14 @@ export const rand: OpFunction<(size: readonly number[], options?: RandomOptions)
 })
 
 /**
- * Random numbers of the normal distribution with mean 0 and variance 1. PyTorch's `torch.randn`.
+ * Random numbers of the normal distribution with mean 0 and variance 1: `randn([2, 3])` or `randn(2, 3)`, with options at the end. PyTorch's `torch.randn`.
  *
  * Shape: `size`.
  *
  * @throws ArgumentError if `dtype` is not floating.
  * @example torch.randn([2, 3]).shape // [2, 3]
  */
-export const randn: OpFunction<(size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
+export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
   schema: `randn(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'float32' }),

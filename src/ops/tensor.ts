@@ -2,6 +2,7 @@
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
@@ -15,8 +16,11 @@ export type TensorData = number | boolean | readonly TensorData[] | Float32Array
  * options. PyTorch's `torch.tensor`.
  */
 export function tensor(data: TensorData, options: CreationOptions = {}): Tensor {
-  for (const key of Object.keys(options))
-    if (key !== 'dtype' && key !== 'requiresGrad') throw new ArgumentError(`torch.tensor: unknown option '${key}'; known are dtype, requiresGrad.`)
+  if (typeof options === 'number')
+    throw new ArgumentError(
+      `torch.tensor: the data must be one array, got the numbers one by one; write torch.tensor([${valueText(data)}, ${valueText(options)}, …]).`,
+    )
+  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: true })
   // The values are known, so the tensor is made at once, even while a mode captures or fakes.
   const made = withoutModes(() => fromData(data, options.dtype ?? null))
   return asLeaf('torch.tensor', made, options.requiresGrad === true)
@@ -30,6 +34,13 @@ function fromData(data: TensorData, dtype: DType | null): Tensor {
   return fromNested(data, dtype)
 }
 
+/** How to write what was probably meant by data that is not numbers. */
+function dataHint(value: unknown): string {
+  if (value instanceof Tensor) return ' x.clone() copies a tensor, torch.stack([x, y]) makes one of several.'
+  if (typeof value === 'string') return ' Convert texts first, with Number(text).'
+  return typeof value === 'bigint' ? ' Convert it first, with Number(value).' : ''
+}
+
 function fromNested(data: unknown, dtype: DType | null): Tensor {
   const shape: number[] = []
   for (let level = data; Array.isArray(level); level = level[0]) shape.push(level.length)
@@ -39,15 +50,17 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
     if (Array.isArray(value)) {
       if (depth >= shape.length || value.length !== shape[depth])
         throw new ShapeError(
-          `torch.tensor: the nested arrays are ragged: expected ${shape[depth] ?? 'a number'} elements at depth ${depth}, got ${value.length}.`,
+          `torch.tensor: the nested arrays are ragged: expected ${shape[depth] ?? 'a number'} elements at depth ${depth}, got ${value.length}. All rows must have the same length: pad the shorter ones.`,
         )
       for (const item of value) visit(item, depth + 1)
       return
     }
     if (depth !== shape.length)
-      throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${String(value)}.`)
+      throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${valueText(value)}.`)
     if (typeof value !== 'number' && typeof value !== 'boolean')
-      throw new ArgumentError(`torch.tensor: expected numbers or booleans, got ${value === null ? 'null' : typeof value}.`)
+      throw new ArgumentError(
+        `torch.tensor: expected numbers or booleans, as nested arrays or a typed array, got ${valueText(value)}.${dataHint(value)}`,
+      )
     if (typeof value === 'number') bool = false
     flat.push(Number(value))
   }

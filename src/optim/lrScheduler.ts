@@ -1,6 +1,6 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { isFunction } from '../protocol/index.ts'
+import { isFunction, checkOptions, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -22,6 +22,9 @@ export abstract class LRScheduler {
   lastEpoch = 0
 
   constructor(optimizer: ScheduledOptimizer) {
+    // For callers in JavaScript.
+    if (!Array.isArray(optimizer?.paramGroups))
+      throw new ArgumentError(`optim.${new.target.name}: the first argument must be an optimizer, got ${valueText(optimizer)}.`)
     this.optimizer = optimizer
     this.baseLrs = optimizer.paramGroups.map((group) => (group.initialLr ??= group.lr))
   }
@@ -63,11 +66,6 @@ function positive(where: string, name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${value}.`)
 }
 
-function known(where: string, options: object, names: readonly string[]): void {
-  for (const key of Object.keys(options))
-    if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}'; known are ${names.join(', ')}.`)
-}
-
 /** Multiplies the rate by `gamma` (0.1) every `stepSize` steps. PyTorch's `StepLR`. */
 export class StepLR extends LRScheduler {
   readonly stepSize: number
@@ -76,7 +74,7 @@ export class StepLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
     super(optimizer)
     positive('optim.StepLR', 'stepSize', stepSize)
-    known('optim.StepLR', options, ['gamma'])
+    checkOptions('optim.StepLR', options, { gamma: true })
     this.stepSize = stepSize
     this.gamma = options.gamma ?? 0.1
     this.apply()
@@ -95,7 +93,7 @@ export class CosineAnnealingLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
     super(optimizer)
     positive('optim.CosineAnnealingLR', 'tMax', tMax)
-    known('optim.CosineAnnealingLR', options, ['etaMin'])
+    checkOptions('optim.CosineAnnealingLR', options, { etaMin: true })
     this.tMax = tMax
     this.etaMin = options.etaMin ?? 0
     this.apply()

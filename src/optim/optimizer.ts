@@ -2,8 +2,9 @@
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
-import { isTensorLike, isModule, kindOf } from '../protocol/index.ts'
+import { isTensorLike, isFunction, isModule, checkOptions, unknownOption, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -46,12 +47,14 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
       throw new ArgumentError(
-        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${describe(params)}.`,
+        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.${paramsHint(params)}`,
       )
     }
     const items: readonly (TensorLike | ParamGroupInput<O>)[] = [...params]
     if (items.length === 0)
-      throw new ArgumentError(`${this.className}: the list of parameters is empty. model.parameters() is a generator: it can be read only once.`)
+      throw new ArgumentError(
+        `${this.className}: the list of parameters is empty. model.parameters() is a generator, which can be read only once: call it again. It finds layers that are properties of the model.`,
+      )
     if (items.every(isTensorLike)) this.#addGroup(items, {})
     else for (const item of items) this.#addGroup(Reflect.get(Object(item), 'params'), item)
   }
@@ -64,13 +67,13 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   private readOptions(options: object): Required<O> {
     if (typeof options !== 'object' || options === null)
-      throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${describe(options)}.`)
+      throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${valueText(options)}.`)
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
-      if (!known.includes(key)) throw new ArgumentError(`${this.className}: unknown option '${key}'; known are ${known.join(', ')}.`)
+      if (!known.includes(key)) throw unknownOption(this.className, key, known)
       const usual = typeof Reflect.get(this.defaults, key)
       if (value !== undefined && typeof value !== usual)
-        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${describe(value)}.`)
+        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
     for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)
@@ -91,12 +94,12 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** `group`: the options of the group, and perhaps `params` among them. */
   #addGroup(params: unknown, group: object): void {
     if (typeof params !== 'object' || params === null || (!isTensorLike(params) && !isIterable(params)))
-      throw new ArgumentError(`${this.className}: a parameter group needs 'params', a parameter or several of them; got ${describe(params)}.`)
+      throw new ArgumentError(`${this.className}: a parameter group needs 'params', a parameter or several of them; got ${valueText(params)}.`)
     const options = Object.fromEntries(Object.entries(group).filter(([key]) => key !== 'params'))
     const known = new Set(this.paramGroups.flatMap((other) => other.params))
     const tensors: Tensor[] = []
     for (const parameter of isTensorLike(params) ? [params] : params) {
-      if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${describe(parameter)}.`)
+      if (!(parameter instanceof Tensor)) throw new ArgumentError(`${this.className}: parameters must be Tensors, got ${valueText(parameter)}.`)
       if (!parameter.isLeaf) {
         throw new ArgumentError(
           `${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`,
@@ -112,6 +115,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
   zeroGrad(options: { readonly setToNone?: boolean } = {}): void {
+    checkOptions(`${this.className}.zeroGrad`, options, { setToNone: true })
     const setToNone = options.setToNone ?? true
     for (const { params } of this.paramGroups) {
       for (const parameter of params) {
@@ -173,7 +177,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     for (const [g, { params }] of this.paramGroups.entries()) {
       const indices = groups[g]?.['params']
       if (!Array.isArray(indices))
-        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${describe(indices)}.`)
+        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${valueText(indices)}.`)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
       for (const [i, parameter] of params.entries()) {
@@ -224,17 +228,10 @@ function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor
   })
 }
 
-const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value
+/** What was probably meant by something that is no list of parameters. */
+function paramsHint(params: unknown): string {
+  if (isTensorLike(params)) return ' Put it into an array: [x].'
+  return isModule(params) ? ' Write model.parameters().' : isFunction(params) ? ' Call it: model.parameters().' : ''
+}
 
-const describe = (value: unknown): string =>
-  value === null
-    ? 'null'
-    : isTensorLike(value)
-      ? 'a Tensor'
-      : Array.isArray(value)
-        ? 'an array'
-        : isModule(value)
-          ? `the module ${kindOf(value)}, so write model.parameters()`
-          : typeof value === 'object'
-            ? 'an object'
-            : `${typeof value} ${String(value)}`
+const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value

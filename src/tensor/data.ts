@@ -1,11 +1,19 @@
 // Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
-import type { TypedArray } from '../kernels/index.ts'
+import type { DType, TypedArray } from '../kernels/index.ts'
 import { elementAt, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
 import { Tensor } from './tensor.ts'
+
+/** A tensor as JSON: what `JSON.stringify` writes. `torch.tensor(data, { dtype }).reshape(shape)` makes the tensor again. */
+export interface TensorJson {
+  readonly dtype: DType
+  readonly shape: readonly number[]
+  /** The elements in row-major order. JSON has no NaN and no infinities: `JSON.stringify` writes null for them. */
+  readonly data: readonly (number | boolean)[]
+}
 
 /** Values nested like the tensor's dimensions: a number (boolean for bool) for a scalar, an array of arrays for a matrix. */
 export type NestedArray = number | boolean | readonly NestedArray[]
@@ -16,8 +24,13 @@ declare module './tensor.ts' {
     toArray(): NestedArray
     /** The values in row-major order, copied. PyTorch's `numpy`. Throws ArgumentError for a fake tensor. */
     toTypedArray(): TypedArray
-    /** The value of a tensor with one element. Throws ArgumentError for any other number of elements. */
-    item(): number | boolean
+    /**
+     * The value of a tensor with one element: a number, or a boolean for bool, which TypeScript cannot tell: `mask.any().item<boolean>()`.
+     * Throws ArgumentError for any other number of elements. PyTorch's `Tensor.item`.
+     */
+    item<T extends number | boolean = number>(): T
+    /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
+    toJSON(): TensorJson
     /** The shape, or the size of one dimension. */
     size(): readonly number[]
     size(dim: number): number
@@ -30,8 +43,10 @@ declare module './tensor.ts' {
     isFloatingPoint(): boolean
     /** Bytes per element. */
     elementSize(): number
-    /** PyTorch's `repr`. */
+    /** PyTorch's `repr`: `tensor([1., 2.])`. */
     toString(): string
+    /** `${x}` and `String(x)`: the number of a tensor without dimensions, otherwise like `toString()`. Throws ArgumentError for `x + 1`, `x > 0`, `+x`. */
+    [Symbol.toPrimitive](hint: 'string' | 'number' | 'default'): string
     /** Frees the memory now, which its views share. Never needed: unreachable tensors are collected. */
     dispose(): void
     [Symbol.dispose](): void
@@ -56,6 +71,12 @@ function along(op: string, list: readonly number[], dim: number): number {
   return value
 }
 
+/** The value of a tensor that has one element. */
+function onlyElement(tensor: Tensor): number | boolean {
+  const value = elementAt(windowOf(tensor), tensor.offset)
+  return tensor.dtype === 'bool' ? value !== 0 : value
+}
+
 function dispose(this: Tensor): void {
   if (this.storage !== null) disposeBlock(this.storage.block)
 }
@@ -73,8 +94,11 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
       throw new ArgumentError(
         `item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
       )
-    const value = elementAt(windowOf(this), this.offset)
-    return this.dtype === 'bool' ? value !== 0 : value
+    return onlyElement(this)
+  },
+  toJSON(this: Tensor): TensorJson {
+    const values = Array.from<number>(readElements(this))
+    return { dtype: this.dtype, shape: [...this.shape], data: this.dtype === 'bool' ? values.map((value) => value !== 0) : values }
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
     return dim === undefined ? this.shape : along('Tensor.size', this.shape, dim)
@@ -101,18 +125,20 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   [Symbol.for('nodejs.util.inspect.custom')](this: Tensor): string {
     return formatTensor(this)
   },
-  // Data is read only on request: `x > 0`, `+x` and `${x}` are mistakes.
   valueOf(this: Tensor): never {
     throw coercion('used as a number')
   },
-  [Symbol.toPrimitive](hint: 'string' | 'number' | 'default'): never {
-    throw coercion(hint === 'string' ? 'put into a string' : hint === 'number' ? 'used as a number' : 'used in an expression')
+  // Printing is harmless. `x > 0`, `+x` and `x + y` are mistakes, and `x + 'text'` cannot be told from them.
+  [Symbol.toPrimitive](this: Tensor, hint: 'string' | 'number' | 'default'): string {
+    if (hint !== 'string') throw coercion(hint === 'number' ? 'used as a number' : 'used in an expression')
+    // JavaScript turns keys into strings too, so that `table[index]` finds the entry.
+    return this.ndim === 0 && !this.isFake ? String(onlyElement(this)) : formatTensor(this)
   },
 }
 
 const coercion = (how: string): ArgumentError =>
   new ArgumentError(
-    `a tensor was ${how}. JavaScript's operators do not work on tensors: write x.gt(0) for x > 0, x.add(y) for x + y, x.item() for the number of a one-element tensor, x.toString() for its text.`,
+    `a tensor was ${how}. JavaScript's operators do not work on tensors: write x.gt(0) for x > 0, x.add(y) for x + y, x.eq(y) for x == y, x.item() for the number of a one-element tensor, and \`\${x}\` or x.toString() for its text.`,
   )
 
 // Node 20 has Symbol.dispose; browsers that lack it have no `using`.

@@ -65,6 +65,8 @@ export class Tensor {
 
   /** `like` is a tensor of the same shape and strides, if there is one: derived properties are copied from it. */
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
+    if (dtype === undefined || typeof dtype === 'number')
+      throw new ArgumentError('new Tensor(…) is internal: make tensors with torch.tensor(data), torch.zeros(shape), torch.randn(shape), ….')
     this.shape = shape
     this.dtype = dtype
     this.storage = storage

@@ -267,7 +267,7 @@ describe('errors and limits', () => {
   it('unknown options and backends', () => {
     expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/unknown option 'fast'/)
     expect(() => compile((x: Tensor) => x, { backend: 'nope' })).toThrow(InvalidBackend)
-    expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/no option 'reproLevle'\. The options are reproAfter/)
+    expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/unknown option 'reproLevle'; did you mean 'reproLevel'\? Known are reproAfter/)
     expect(() => withConfig({ reproLevel: 9 }, () => 0)).toThrow(/reproLevel must be/)
   })
 

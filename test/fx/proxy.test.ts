@@ -88,7 +88,7 @@ describe('what is refused, with PyTorch’s words and the user’s line', () => 
     ['int_compare: an argument that is compared', (x: Tensor, n: number) => (n > 2 ? x.view([n, -1]) : x), CONTROL_FLOW],
     [
       'control_flow_failure: the value of a reduction (difference: reads-refused)',
-      (x: Tensor) => (x.sum().gt(0).item() === true ? x : x.neg()),
+      (x: Tensor) => (x.sum().gt(0).item<boolean>() ? x : x.neg()),
       CONTROL_FLOW,
     ],
     ['float: arithmetic with an operator', (x: number) => x + 1, CONTROL_FLOW],

@@ -230,7 +230,7 @@ describe('the layers compute their functions', () => {
 
 describe('options', () => {
   test('that do not exist are errors', () => {
-    expect(() => new nn.Linear(1, 2, { biass: false } as never)).toThrow(/unknown option 'biass'; known are bias, dtype/)
+    expect(() => new nn.Linear(1, 2, { biass: false } as never)).toThrow(/unknown option 'biass'; did you mean 'bias'\? Known are bias, dtype/)
     expect(() => new nn.Conv2d(1, 2, 3, 1, { stride: 2 })).toThrow(/'stride' was given twice/)
     expect(() => new nn.Flatten(1, -1, 3 as never)).toThrow(ArgumentError)
   })

@@ -1,6 +1,7 @@
 // Judges candidates outside this process (in a child process in Node, a worker in browsers), so that a trap, an endless loop or exhausted memory does
 // not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { QueryEncoder } from './protocol.ts'
 import type { Answer, Query } from './protocol.ts'
@@ -34,6 +35,7 @@ export class Isolator {
   started = 0
 
   constructor(start: StartHelper, options: IsolatorOptions = {}) {
+    checkOptions('Isolator', options, { timeoutMs: true, imports: true, deathFails: true })
     this.#start = start
     this.#options = { timeoutMs: 30_000, imports: [], deathFails: false, ...options }
   }

@@ -1,5 +1,5 @@
 // Normal forms of graphs: arguments by name, operators as functions, and types for values. PyTorch's torch.fx.experimental.normalize and schema_type_annotation.
-import { isTensorLike, targetInfo, isFunction } from '../../protocol/index.ts'
+import { isTensorLike, targetInfo, isFunction, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import type { Node, Target } from '../graph/node.ts'
@@ -18,6 +18,7 @@ export class NormalizeArgs extends Transformer {
 
   constructor(gm: GraphModule, options: NormalizeOptions = {}) {
     super(gm)
+    checkOptions('NormalizeArgs', options, { onlyKwargs: true })
     this.#options = { onlyKwargs: true, ...options }
   }
 

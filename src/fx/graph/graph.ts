@@ -1,5 +1,5 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
-import { inspectAs, targetInfo, snakeCase, isFunction } from '../../protocol/index.ts'
+import { inspectAs, targetInfo, snakeCase, isFunction, checkOptionNames, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -163,6 +163,7 @@ export class Graph {
 
   /** The nodes with an op, and with a target if given, in graph order unless `sort` is false. Throws GraphError for call_function without a target. */
   findNodes<O extends Opcode>(options: { readonly op: O; readonly target?: Target; readonly sort?: boolean }): Extract<Node, { readonly op: O }>[] {
+    checkOptionNames('Graph.findNodes', options, ['op', 'target', 'sort'])
     const { op, target, sort = true } = options
     if (op === 'call_function' && target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
     const candidates = this.#table().get(op === 'call_function' ? (target ?? op) : op) ?? []
@@ -413,6 +414,7 @@ export class Graph {
 
   /** Returns a table of the nodes, and prints it unless `print` is false: opcode, name, target, args, kwargs, and the columns in `extra`. */
   printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
+    checkOptions('Graph.printTabular', options, { print: true, extra: true })
     const text = graphText().formatTabular(this, options.extra)
     if (options.print !== false) console.log(text)
     return text
@@ -437,9 +439,7 @@ function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
   return true
 }
 
-function hasOp<O extends Opcode>(node: Node, op: O): node is Extract<Node, { readonly op: O }> {
-  return node.op === op
-}
+const hasOp = <O extends Opcode>(node: Node, op: O): node is Extract<Node, { readonly op: O }> => node.op === op
 
 /** The name that a node gets if it is free: from the function's name, or the path. */
 function candidateName(target: Target): string {

@@ -1,5 +1,5 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
-import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, isObject, kindOf, described, setOwn } from '../../protocol/index.ts'
+import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, kindOf, described, setOwn, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'
@@ -283,6 +283,7 @@ class BaseNode {
     filter: (user: Node) => boolean = () => true,
     options: { readonly propagateMeta?: boolean } = {},
   ): Node[] {
+    checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: true })
     if (options.propagateMeta === true && Object.keys(replacement.meta).length > 0)
       throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
     const changed = [...this.users].filter((user) => filter(user))

@@ -1,5 +1,5 @@
 // Normalized calls of functions that have a schema: every argument by name, or the required ones by position and the others by name.
-import { targetInfo } from '../../protocol/index.ts'
+import { checkOptions, targetInfo } from '../../protocol/index.ts'
 import type { FunctionSchema, TargetFunction } from '../../protocol/index.ts'
 
 /** The schemas of an operator (here always one); null for anything without a schema. PyTorch's get_signature_for_torch_op. */
@@ -31,6 +31,7 @@ export function normalizeFunction(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
+  checkOptions('normalizeFunction', options, { onlyKwargs: true })
   const schema = targetInfo(target)?.schema
   if (schema === undefined || args.length > schema.args.length) return null
   const positional: unknown[] = []

@@ -1,7 +1,7 @@
 // FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
-import { camelCase, isParameter, targetInfo, snakeCase, isFunction, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
+import { camelCase, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
 import { formatArg, pyRepr, nodeTargetText } from '../text/format.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Argument, Node } from '../graph/node.ts'
@@ -63,6 +63,14 @@ export class FxGraphDrawer {
   readonly #graphs = new Map<string, string>()
 
   constructor(gm: GraphModule, name: string, options: GraphDrawerOptions = {}) {
+    checkOptions('FxGraphDrawer', options, {
+      ignoreGetattr: true,
+      ignoreParametersAndBuffers: true,
+      skipNodeNamesInArgs: true,
+      parseStackTrace: true,
+      dotGraphShape: true,
+      colorOf: true,
+    })
     this.#name = name
     this.#options = {
       ignoreGetattr: false,

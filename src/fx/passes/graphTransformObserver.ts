@@ -2,6 +2,7 @@
 import { ArgumentError, InternalError } from '../../errors/index.ts'
 import { replaced, runPasses } from '../../pipeline/index.ts'
 import type { PassObserver, Replaced } from '../../pipeline/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { FxGraphDrawer } from './graphDrawer.ts'
@@ -54,6 +55,7 @@ export class GraphTransformObserver {
   #ended = false
 
   constructor(gm: GraphModule, passName: string, options: GraphTransformObserverOptions = {}) {
+    checkOptions('GraphTransformObserver', options, { write: true, onChange: true })
     if (!(gm instanceof GraphModule))
       throw new ArgumentError('GraphTransformObserver: the first argument must be the GraphModule that the pass will change.')
     this.#gm = gm

@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
-import { isFunction } from '../../protocol/index.ts'
+import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { isClass } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -109,6 +109,7 @@ const recompiling: PassObserver<GraphModule> = {
 export function runPasses(passes: readonly AnyPass[], gm: GraphModule, options: RunPassesOptions<GraphModule> = {}): PassesResult<GraphModule> {
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('runPasses: the second argument must be a GraphModule; trace the model with symbolicTrace first.')
+  checkOptions('runPasses', options, { observers: true, verify: true, done: true })
   const { observers = [], verify = isVerifying() } = options
   const lint = (value: GraphModule): void => value.graph.lint()
   return run(

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, runPasses } from '../../pipeline/index.ts'
 import type { Pass, PassObserver } from '../../pipeline/index.ts'
-import { isFunction } from '../../protocol/index.ts'
+import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { Dependencies } from './dependencies.ts'
@@ -47,6 +47,7 @@ export class PassManager {
   #solved = false
 
   constructor(options: PassManagerOptions = {}) {
+    checkOptions('PassManager', options, { passes: true, constraints: true, steps: true, runChecksAfterEachPass: true, observers: true })
     this.passes = [...(options.passes ?? [])]
     this.constraints = [...(options.constraints ?? [])]
     this.#steps = options.steps ?? 1

@@ -1,6 +1,6 @@
 // splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
 import { ArgumentError } from '../../errors/index.ts'
-import { isFunction } from '../../protocol/index.ts'
+import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { freePath } from '../run/attributes.ts'
@@ -58,6 +58,13 @@ export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number
     throw new ArgumentError(
       `splitModule: the second argument must be a function that returns the part of a node, got ${partitionOf === null ? 'null' : typeof partitionOf}. There is no argument for a root module: PyTorch's split_module(m, root, callback) is splitModule(m, callback).`,
     )
+  checkOptions('splitModule', options, {
+    qualnameMap: true,
+    keepOriginalOrder: true,
+    keepOriginalNodeName: true,
+    keepOriginalInputName: true,
+    partitionAffix: true,
+  })
   return new Splitter(gm, partitionOf, options).split()
 }
 

@@ -1,7 +1,7 @@
 // replacePattern: find-and-replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { isFunction } from '../../protocol/index.ts'
+import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -65,6 +65,7 @@ export function replacePatternWithFilters(
   replacement: Pattern | null,
   options: ReplaceOptions = {},
 ): ReplacedPatterns[] {
+  checkOptions('replacePatternWithFilters', options, { matchFilters: true, ignoreLiterals: true, replacementCallback: true })
   return replaceAll('replacePatternWithFilters', gm, pattern, replacement, options)
 }
 

@@ -172,7 +172,8 @@ export class GraphModule extends Module {
 
   #warnOfEdits(): void {
     if (this.#warned) return
-    this.#warned = true; if (process.env.STALE_THROW) throw new Error("STALE")
+    this.#warned = true
+    if (process.env.STALE_THROW) throw new Error('STALE')
     console.warn(
       `GraphModule '${this.className}': its graph was edited, but the code from before the edit is still running; call recompile() on the module after editing its graph.`,
     )
@@ -301,12 +302,13 @@ export class GraphModule extends Module {
    * devices, module paths, types and colours are optional. PyTorch's print_readable.
    */
   printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
-    const { source } = this.#graph.generateCode({ ...options, verbose: true })
+    const { print = true, ...style } = options
+    const { source } = this.#graph.generateCode({ ...style, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')
     for (const [path, child] of graphModulesIn(this, ''))
-      lines.push('', `// child '${path}':`, ...child.printReadable({ ...options, print: false }).split('\n'))
+      lines.push('', `// child '${path}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
     const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
-    if (options.print !== false) console.log(text)
+    if (print) console.log(text)
     return text
   }
 

@@ -1,4 +1,5 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
+import { checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -48,6 +49,7 @@ export class Interpreter {
   readonly #hooks = new Set<InterpreterHook>()
 
   constructor(module: GraphModule, options: InterpreterOptions = {}) {
+    checkOptions('Interpreter', options, { garbageCollectValues: true, graph: true })
     this.module = module
     this.graph = options.graph ?? module.graph
     this.#collect = options.garbageCollectValues ?? true
@@ -67,6 +69,7 @@ export class Interpreter {
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
+    checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: true })
     const processIo = options.processIo ?? true
     const output = this.#walk(processIo ? [...this.graph.processInputs(...args)] : [...args], options)
     return processIo ? this.graph.processOutputs(output) : output
@@ -88,6 +91,7 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
+    checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: true, signal: true, yieldTurns: true })
     const processIo = options.processIo ?? true
     this.#begin(processIo ? [...this.graph.processInputs(...args)] : [...args], options)
     const release = this.#releases(options)

@@ -1,4 +1,5 @@
 // CodeGen: the customizable parts of generated code. Subclass it to change the head, the return statement or the globals; codeWriter.ts writes the rest.
+import { checkOptions } from '../../protocol/index.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, WriteOptions } from '../graph/graphText.ts'
 import type { NodeGraph } from '../graph/node.ts'
 import { writeCode } from './codeWriter.ts'
@@ -56,6 +57,14 @@ export class CodeGen implements CodeStyle, GraphCodegen {
 
   /** Generates the code. */
   generate(graph: NodeGraph, options: WriteOptions = {}): GeneratedCode {
+    checkOptions('generateCode', options, {
+      verbose: true,
+      includeModule: true,
+      types: true,
+      colored: true,
+      includeStride: true,
+      includeDevice: true,
+    })
     return writeCode(this, graph, options)
   }
 }

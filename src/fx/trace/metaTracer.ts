@@ -32,9 +32,10 @@ export class MetaTracer extends Tracer {
       throw new ArgumentError(
         'MetaTracer: options.metaArgs must be an object from parameter name to example value, as in new MetaTracer({ metaArgs: { x: torch.ones([2, 3]) } }).',
       )
-    super(options)
-    this.#metaArgs = options.metaArgs
-    this.#within = options.within ?? ((run) => run())
+    const { metaArgs, within, ...rest } = options
+    super(rest)
+    this.#metaArgs = metaArgs
+    this.#within = within ?? ((run) => run())
   }
 
   /** The value that was computed for a traced value; undefined if unknown. */

@@ -1,5 +1,6 @@
 // symbolicTrace: records a module or function as a GraphModule, without data and shapes.
 import { Module } from '../../module/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { MetaTracer } from './metaTracer.ts'
@@ -37,6 +38,7 @@ export function symbolicTrace<M extends Module>(root: M, options?: SymbolicTrace
 export function symbolicTrace<F extends AnyFunction>(root: F, options?: SymbolicTraceOptions): Traced<F>
 export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): GraphModule
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
+  checkOptions('symbolicTrace', options, { concreteArgs: true, metaArgs: true, tracer: true })
   const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
   const graph = tracer.trace(root, options.concreteArgs ?? {})
   return makeGraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)

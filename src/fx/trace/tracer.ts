@@ -1,7 +1,7 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { isParameter, isTensorLike, isFunction, isObject, kindOf } from '../../protocol/index.ts'
+import { isParameter, isTensorLike, isFunction, isObject, checkOptions, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -95,6 +95,7 @@ export class Tracer extends TracerBase {
 
   constructor(options: TracerOptions = {}) {
     super()
+    checkOptions(`new ${new.target.name}`, options, { autowrapModules: true, paramShapesConstant: true, unusedConditions: true })
     this.#options = options
   }
 
@@ -285,7 +286,7 @@ export class Tracer extends TracerBase {
   /** Resets the state, because a tracer can trace several programs. Returns the function to run. */
   #begin(root: Traceable): (...args: readonly unknown[]) => unknown {
     const isModule = root instanceof Module
-    if (!isModule && !isFunction(root)) throw new ArgumentError(`trace: Expected a function or a Module, got ${kindOf(root)}.`)
+    if (!isModule && !isFunction(root)) throw new ArgumentError(`trace: Expected a function or a Module, got ${valueText(root)}.`)
     if (!isModule && isClass(root)) throw new ArgumentError(`trace: got the class ${root.name}; pass an instance of it: new ${root.name}(…).`)
     const fn = isModule ? this.#method(root) : root
     if (!isFunction(fn))

@@ -1,6 +1,6 @@
 // wrap: makes a function a leaf of tracing. A call with a traced argument is recorded as one node, instead of tracing into the function.
 import { ArgumentError } from '../../errors/index.ts'
-import { OVERRIDE, effectsOf, findOverride, nameTarget, isFunction, kindOf, isModule } from '../../protocol/index.ts'
+import { OVERRIDE, effectsOf, findOverride, nameTarget, isFunction, kindOf, isModule, checkOptions } from '../../protocol/index.ts'
 import type { Effects, TargetFunction } from '../../protocol/index.ts'
 import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 
@@ -28,6 +28,7 @@ export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {})
     throw new ArgumentError(
       `wrap: Unsupported type for global function! Must be a callable, got ${kindOf(fn)}. ${isModule(fn) ? 'To record a module as one call, override isLeafModule of a Tracer.' : 'wrap takes the function itself and returns the wrapped one: const f = wrap(f0).'}`,
     )
+  checkOptions('wrap', options, { name: true, effects: true })
   const given = options.name ?? fn.name
   if (given === '') throw new ArgumentError('wrap: an anonymous function needs a name: wrap(fn, { name }).')
   const name = given.includes('.') ? given : `user.${given}`

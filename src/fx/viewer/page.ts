@@ -1,4 +1,5 @@
 // A graph as a single HTML page, which needs no network and no other file.
+import { checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
 import type { GraphView } from './graphView.ts'
@@ -21,6 +22,7 @@ export interface GraphPageOptions {
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
  */
 export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): string {
+  checkOptions('graphPage', options, { title: true, before: true })
   const title = options.title ?? gm.className
   return pageOf(graphView(gm, title, options.before ?? null))
 }

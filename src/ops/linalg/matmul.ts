@@ -25,7 +25,7 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   if (k !== k2) {
     throw new ShapeError(
       `torch.matmul: self has ${k} elements in its last dimension (shape ${formatShape(self.shape)}) but other has ${k2} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
-        `(shape ${formatShape(other.shape)}); they must be equal.`,
+        `(shape ${formatShape(other.shape)}); they must be equal.${other.ndim > 1 && other.shape.at(-1) === k ? ' Transpose it: x.matmul(y.transpose(-2, -1)).' : ''}`,
     )
   }
   const batch = broadcastShapes('torch.matmul (batch dimensions)', a.slice(0, -2), b.slice(0, -2))

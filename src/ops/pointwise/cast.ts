@@ -2,8 +2,10 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
+import { dtypeHint, dtypeNames } from '../argumentHints.ts'
 import { defineOp } from '../defineOp.ts'
 
 /**
@@ -44,8 +46,11 @@ export const to: OpFunction<(self: Tensor, target: DType | Device | ToOptions) =
   method: true,
   decompose: (self, target, given) => {
     const [dtype, device] = target === 'cpu' ? [null, target] : [target, given]
-    if (dtype !== null && !isDType(dtype)) throw new ArgumentError(`Tensor.to: '${String(dtype)}' is neither a dtype nor the device 'cpu'.`)
-    if (device !== null && device !== 'cpu') throw new ArgumentError(`Tensor.to: there is no device '${String(device)}', only 'cpu'.`)
+    if (dtype !== null && !isDType(dtype))
+      throw new ArgumentError(
+        `Tensor.to: ${valueText(dtype)} is neither a dtype (${dtypeNames()}) nor the only device, 'cpu'.${dtypeHint(dtype)} There are no other devices: leave x.to('cuda') out.`,
+      )
+    if (device !== null && device !== 'cpu') throw new ArgumentError(`Tensor.to: there is no device ${valueText(device)}, only 'cpu'; leave it out.`)
     return dtype === null || self.dtype === dtype ? self : toCopy(self, dtype)
   },
 })

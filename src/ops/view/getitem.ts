@@ -1,9 +1,10 @@
 // Indexing as Python writes it, `x[1, :, None]`: what `operator.getitem` in graphs calls. It is not an operator of its own, but select, slice, unsqueeze and
 // indexSelect.
 import { withoutModes } from '../../dispatch/index.ts'
-import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
+import { ArgumentError, UnknownNameError, UnsupportedError } from '../../errors/index.ts'
 import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
 import { dimAndSize } from '../shapes.ts'
+import { unbind } from '../join.ts'
 import { indexSelect } from './indexing.ts'
 import { permute } from './permute.ts'
 import { reshape, unsqueeze } from './reshape.ts'
@@ -70,10 +71,44 @@ function byList(self: Tensor, dim: number, list: readonly number[]): Tensor {
   )
 }
 
+const INDEX = /^-?\d+$/
+
+/** `x[key]` for a key that is not a name: `x[0]`, `x[-1]`. Throws UnknownNameError for keys that Python has and JavaScript has not. */
+export function elementByKey(self: unknown, key: string): Tensor | undefined {
+  if (!(self instanceof Tensor)) return undefined
+  if (INDEX.test(key)) {
+    if (self.ndim === 0) throw new ArgumentError(`x[${key}]: a tensor without dimensions has no elements to index; x.item() is its number.`)
+    return getitem(self, Number(key))
+  }
+  if (/^(?:Fake)?[tT]ensor\(/.test(key)) throw new UnknownNameError(`x[y] does not work with a tensor of several elements: write x.getitem(y).`)
+  if (key.includes(':'))
+    throw new UnknownNameError(`x['${key}'] does not work here: write x.slice(dim, start, end), or x.narrow(dim, start, length).`)
+  if (/^-?\d+(,|\.)/.test(key))
+    throw new UnknownNameError(`x[${key}] does not work here: an index must be an integer; for several dimensions write x.getitem([i, j]).`)
+  return undefined
+}
+
+/** `x[key] = value` for such a key. Throws UnknownNameError, as tensors cannot see what is assigned. */
+export function setElementByKey(key: string): void {
+  if (/\d|:|^[tT]ensor\(/.test(key))
+    throw new UnknownNameError(
+      `x[${key}] = … does not write to a tensor: write x.select(0, i).copy_(y), x.select(0, i).fill_(2), or torch.where(mask, y, x).`,
+    )
+}
+
+function* rows(this: Tensor): Generator<Tensor> {
+  yield* unbind(this, 0)
+}
+
 /** The methods of Tensor that index. */
 export const indexMethods: object = {
   getitem(this: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
     return getitem(this, index)
+  },
+
+  // A tensor without dimensions is not iterable: test frameworks ask that before they compare what they iterate over.
+  get [Symbol.iterator](): typeof rows | undefined {
+    return this instanceof Tensor && this.ndim === 0 ? undefined : rows
   },
 
   get T(): Tensor {
@@ -93,6 +128,10 @@ declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** Python's `x[index]`: `x.getitem([1, null])`. See {@link getitem}. */
     getitem(index: IndexItem | readonly IndexItem[]): Tensor
+    /** `x[i]`, also negative: the part of `x` at that position of the first dimension, a view; `x.select(0, i)` says the same. Throws if it is out of range. */
+    readonly [index: number]: Tensor
+    /** The parts of the first dimension, as views: `for (const row of x)`, `const [a, b] = x`. A tensor without dimensions is not iterable. */
+    [Symbol.iterator](): Generator<Tensor>
     /** All dimensions in reverse order. PyTorch's `Tensor.T`. */
     readonly T: Tensor
   }

@@ -1,0 +1,24 @@
+// The composition root of modules: what they say about PyTorch's names that they do not have.
+import { Module } from '../module/index.ts'
+import { explainUnknownNames } from '../protocol/index.ts'
+
+const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
+
+const INSTEAD_OF_MODULE = new Map([
+  ['cuda', NO_MODULE_DEVICES],
+  ['cpu', NO_MODULE_DEVICES],
+  ['to', `${NO_MODULE_DEVICES}; layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })`],
+  ['double', "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"],
+  ['half', 'layers compute in float32 or float64'],
+  ['forward', 'the class of a module must define forward(x), which computes its output'],
+])
+
+/** Modules explain PyTorch's spelling of their methods. Users add properties of their own, so nothing else is taken for a mistake. */
+export function installModules(): void {
+  explainUnknownNames(Module.prototype, {
+    owner: 'module',
+    known: () => Object.getOwnPropertyNames(Module.prototype),
+    instead: INSTEAD_OF_MODULE,
+    extensible: true,
+  })
+}

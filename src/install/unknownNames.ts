@@ -1,0 +1,49 @@
+// What tensors say about PyTorch's names that they do not have.
+import { elementByKey, setElementByKey } from '../ops/view/getitem.ts'
+import { explainUnknownNames } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+
+const NO_DEVICES = 'there are no devices here: tensors live in one memory, and every operator runs where it is'
+const dtypeMethod = (dtype: string): string => `write x.to('${dtype}')`
+
+const INSTEAD_OF_TENSOR = new Map([
+  ['length', 'x.shape[0] is the size of the first dimension, x.numel the number of elements'],
+  ['numpy', 'x.toTypedArray() copies the values in row-major order, x.toArray() as nested arrays'],
+  ['tolist', 'write x.toArray()'],
+  ['data', 'x.detach() is the same memory without history; write into x within torch.noGrad(() => …)'],
+  ['nelement', 'x.numel is a property'],
+  ['device', NO_DEVICES],
+  ['cuda', `leave it out, as ${NO_DEVICES}`],
+  ['cpu', `leave it out, as ${NO_DEVICES}`],
+  ['long', dtypeMethod('int32')],
+  ['short', dtypeMethod('int32')],
+  ['half', dtypeMethod('float32')],
+  ['bfloat16', dtypeMethod('float32')],
+  ['type', "x.dtype is the type, and x.to('float32') converts"],
+  ['type_as', 'write x.to(y.dtype)'],
+  ['new_zeros', 'write torch.zeros(shape, { dtype: x.dtype })'],
+  ['new_ones', 'write torch.ones(shape, { dtype: x.dtype })'],
+  ['new_tensor', 'write torch.tensor(data, { dtype: x.dtype })'],
+  ['new_full', 'write torch.full(shape, value, { dtype: x.dtype })'],
+  ['mH', 'write x.transpose(-2, -1)'],
+  ['mT', 'write x.transpose(-2, -1)'],
+  ['H', 'write x.t()'],
+  ['map', 'operators work on all elements at once: x.mul(2), torch.exp(x); x.toArray().map(…) works on numbers'],
+  ['forEach', 'write for (const row of x), or read the numbers with x.toTypedArray()'],
+])
+
+/** Names of tensors that are properties, not methods. */
+const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter']
+/** Names that nobody should be pointed to. */
+const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
+
+/** Tensors explain unknown names, and `x[0]` reads them. For the composition root, once all methods are there. */
+export function explainTensorNames(): void {
+  explainUnknownNames(Tensor.prototype, {
+    owner: 'x',
+    known: () => [...PROPERTIES, ...Object.getOwnPropertyNames(Tensor.prototype).filter((name) => !HIDDEN.has(name))],
+    instead: INSTEAD_OF_TENSOR,
+    at: elementByKey,
+    setAt: setElementByKey,
+  })
+}

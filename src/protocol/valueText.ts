@@ -1,0 +1,36 @@
+// A value in an error message.
+import { isModule } from './kinds.ts'
+import { isTensorLike } from './tensorLike.ts'
+
+const LONGEST = 40
+
+const article = (name: string): string => (/^[AEIOU](?![A-Z])/.test(name) ? 'an' : 'a')
+
+/** What a value is, in a few words: `'abc'`, `3`, `[1, 2]`, `a Tensor of shape [2, 3]`, `the class Linear`, `an object`. */
+export function valueText(value: unknown): string {
+  if (isModule(value)) return objectText(value)
+  switch (typeof value) {
+    case 'string':
+      return value.length > LONGEST ? `'${value.slice(0, LONGEST)}…'` : `'${value}'`
+    case 'bigint':
+      return `${value}n`
+    case 'function':
+      return /^class\b/.test(Function.prototype.toString.call(value)) ? `the class ${value.name}` : 'a function'
+    case 'object':
+      return value === null ? 'null' : objectText(value)
+    default:
+      return String(value)
+  }
+}
+
+function objectText(value: object): string {
+  if (Array.isArray(value)) {
+    const text = `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
+    return text.length > LONGEST ? `an array of length ${value.length}` : text
+  }
+  if (isTensorLike(value)) return `a Tensor of shape [${value.shape.join(', ')}]`
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === null || prototype === Object.prototype) return 'an object'
+  const { name } = value.constructor
+  return `${article(name)} ${name}`
+}
