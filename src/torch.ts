@@ -2,6 +2,8 @@
 import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
 import { installTensors } from './install/tensors.ts'
+import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
+import type { OperatorNamespace } from './library/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
@@ -20,8 +22,15 @@ export type Torch = typeof operators & {
   readonly optim: typeof optim
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
   readonly autograd: { readonly Function: typeof Function; readonly grad: typeof grad; readonly backward: typeof backward }
-  /** Internal primitives, as they appear in captured graphs. */
-  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder }
+  /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
+  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & { readonly [namespace: string]: OperatorNamespace }
+  /** PyTorch's `torch.library`: operators of your own. `tensorfx/library` has the same functions, and `opcheck`. */
+  readonly library: {
+    readonly customOp: typeof customOp
+    readonly defineOp: typeof defineOp
+    readonly registerFake: typeof registerFake
+    readonly registerAutograd: typeof registerAutograd
+  }
   readonly cond: typeof cond
   readonly whileLoop: typeof whileLoop
   readonly scan: typeof scan
@@ -59,7 +68,8 @@ export const torch: Torch = {
   nn,
   optim,
   autograd: { Function, grad, backward },
-  ops: { tensorfx: internal, higher_order: higherOrder },
+  ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
+  library: { customOp, defineOp, registerFake, registerAutograd },
   cond,
   whileLoop,
   scan,

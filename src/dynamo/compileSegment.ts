@@ -4,10 +4,11 @@ import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../a
 import { AutogradError, gradBetween } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
-import type { GraphModule, Node } from '../fx/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import type { Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { runnable, wrapAotCompiler, wrapBackend } from './backends.ts'
-import type { Backend, BackendCode } from './backends.ts'
+import type { Backend, BackendResult } from './backends.ts'
 import { config } from './config.ts'
 import { numbersOnTape } from './ending.ts'
 import type { SegmentRequest } from './ending.ts'
@@ -147,12 +148,13 @@ function orEager(label: string, gm: GraphModule, compile: () => CompiledCode, ea
 const uncompiled = (gm: GraphModule): CompiledCode => asFunction((...values: readonly unknown[]) => gm.forward(...values))
 
 /** What a backend returned, checked; its result as an array. */
-function asFunction(compiled: BackendCode): CompiledCode {
+function asFunction(compiled: BackendResult): CompiledCode {
   const run = runnable(compiled)
   const call = (...values: readonly unknown[]): readonly unknown[] => {
     const out = run(...values)
     return Array.isArray(out) ? out : [out]
   }
+  if (compiled instanceof GraphModule) return Object.assign(call, {})
   const { kernels, writtenInPlace } = compiled
   return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
 }

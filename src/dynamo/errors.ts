@@ -1,5 +1,6 @@
 // Errors of compile.
 import { TensorfxError } from '../errors/index.ts'
+import { nearest } from '../protocol/index.ts'
 import type { BreakReason } from './explain.ts'
 
 /** The path that the debugger attached to an error, or null. */
@@ -32,7 +33,9 @@ export class BackendCompilerFailed extends TensorfxError {
 /** The name of a backend that is not registered. */
 export class InvalidBackend extends TensorfxError {
   constructor(name: string, known: readonly string[]) {
-    super('TFX_INVALID_BACKEND', `Invalid backend: '${name}'; registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`)
+    const near = nearest(name, known)
+    const hint = near === null ? '' : ` Did you mean '${near}'?`
+    super('TFX_INVALID_BACKEND', `Invalid backend: '${name}'.${hint} Registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`)
   }
 }
 

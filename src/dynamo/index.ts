@@ -5,6 +5,7 @@ export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,
   defaultBackends,
+  installBackends,
   listBackends,
   lookupBackend,
   registerBackend,
@@ -13,7 +14,7 @@ export {
   setAotCompilerWrapper,
   setBackendWrapper,
 } from './backends.ts'
-export type { Backend, BackendCode, BackendOptions } from './backends.ts'
+export type { Backend, BackendCode, BackendOptions, BackendResult } from './backends.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend } from './errors.ts'

@@ -20,6 +20,7 @@ export type {
   Backend,
   BackendCode,
   BackendOptions,
+  BackendResult,
   BreakReason,
   CompileOptions,
   Compiled,

@@ -6,6 +6,7 @@ export { TARGET, declareEffects, effectsOf, lookupTarget, nameTarget, targetInfo
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { inspectAs } from './inspect.ts'
 export { camelCase, snakeCase } from './names.ts'
+export { nearest } from './nearest.ts'
 export { isPlainObject } from './plainObject.ts'
 export { parseSchema } from './schema.ts'
 export type { FunctionSchema, SchemaArgument, SchemaDefault, SchemaType } from './schema.ts'
