@@ -3,6 +3,9 @@ import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noG
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'
+
+import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
+import type { OperatorNamespace } from './library/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
@@ -23,8 +26,17 @@ export type Torch = typeof operators & {
   readonly optim: typeof optim
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
   readonly autograd: { readonly Function: typeof Function; readonly grad: typeof grad; readonly backward: typeof backward }
-  /** Internal primitives, as they appear in captured graphs. */
-  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder }
+  /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
+  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & {
+    readonly [namespace: string]: OperatorNamespace
+  }
+  /** PyTorch's `torch.library`: operators of your own. `tensorfx/library` has the same functions, and `opcheck`. */
+  readonly library: {
+    readonly customOp: typeof customOp
+    readonly defineOp: typeof defineOp
+    readonly registerFake: typeof registerFake
+    readonly registerAutograd: typeof registerAutograd
+  }
   readonly cond: typeof cond
   readonly whileLoop: typeof whileLoop
   readonly scan: typeof scan
@@ -93,7 +105,8 @@ export const torch: Torch = namespace(
     nn: namespace('torch.nn', { ...nn }),
     optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
     autograd: { Function, grad, backward },
-    ops: { tensorfx: internal, higher_order: higherOrder },
+    ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
+    library: { customOp, defineOp, registerFake, registerAutograd },
     cond,
     whileLoop,
     scan,

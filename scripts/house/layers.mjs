@@ -38,6 +38,7 @@ export const layers = [
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...capture, 'nn', 'aot'] },
+  { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
   { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
   { place: 'install', holds: 'the composition root: what works only after it was put together', imports: ['*'] },
   { place: 'torch', holds: 'the `torch` object', imports: ['*'] },

@@ -25,6 +25,8 @@ export type OpTag =
   | 'range'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
+  /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
+  | 'custom'
 
 /** The call whose derivative is wanted. */
 export interface DerivativeContext {
@@ -102,4 +104,6 @@ export interface OpDef {
   readonly functional: OpDef | null
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
+  /** URL of the module that registers the operator when imported; null for tensorfx's own. */
+  readonly module: string | null
 }

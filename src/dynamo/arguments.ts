@@ -7,7 +7,7 @@ import type { ArgStep, Step } from './traceTree.ts'
 /** Whether a number at this position may differ from call to call in one compiled graph. */
 export function isScalarArgument(op: OpDef, position: number): boolean {
   const arg = op.schema.args[position]
-  if (arg === undefined || op.pointwise?.baked?.includes(arg.name) === true) return false
+  if (arg === undefined || op.tags.has('custom') || op.pointwise?.baked?.includes(arg.name) === true) return false
   return (
     op.dynamicScalars.includes(arg.name) ||
     arg.type.base === 'Scalar' ||

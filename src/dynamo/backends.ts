@@ -4,16 +4,19 @@ import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { nameTarget, isCallable, checkOptions } from '../protocol/index.ts'
+import { checkOptions, isCallable, nameTarget, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
-/** What a backend returns: a function of one value per placeholder. inductor's also carries reports. */
+/** A function that a backend returns: it takes one value per placeholder. inductor's also carries reports. */
 export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace'> {
   (...inputs: never[]): unknown
 }
 
-/** Compiles a graph: takes it and example inputs (one per placeholder: tensors, or numbers), and returns a function that computes it. */
+/**
+ * Compiles a graph: takes it and example inputs (one per placeholder: tensors, or numbers), and returns what computes it. `(gm) => gm` and `(gm) => gm.forward` run
+ * the graph as it is.
+ */
 export interface Backend {
   (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
 }
@@ -25,9 +28,12 @@ export interface BackendOptions {
   readonly tags?: readonly string[]
 }
 
-/** What a backend returned, as a function of any inputs. Throws ArgumentError if it is not a function. */
+/** What a backend returned, as a function of any inputs. Throws ArgumentError if it is neither a function nor a GraphModule. */
 export function runnable(compiled: BackendCode): (...inputs: readonly unknown[]) => unknown {
-  if (!isCallable(compiled)) throw new ArgumentError('compiler_fn did not return callable')
+  if (!isCallable(compiled))
+    throw new ArgumentError(
+      `compiler_fn did not return callable: a backend must return a function of the graph's inputs or a GraphModule, got ${valueText(compiled)}.`,
+    )
   // The types that a backend declares for its inputs are its own affair: it gets one value per placeholder.
   return compiled as (...inputs: readonly unknown[]) => unknown
 }
@@ -40,11 +46,27 @@ export interface Entry {
 
 const registry = new Map<string, Entry>()
 
-/** Registers a backend under a name; PyTorch's register_backend. */
+/** The names of the backends that are always there. */
+const builtIn = (): readonly string[] => ['inductor', ...Object.keys(defaultBackends)]
+
+/**
+ * Registers a backend under a name; PyTorch's register_backend. Registering the same function again does nothing.
+ * @throws ArgumentError if the name is empty or taken, or `backend` is not a function.
+ */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
   checkOptions('registerBackend', options, { module: true, tags: true })
-  if (name === '' || !isCallable(backend)) throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
+  if (typeof name !== 'string' || name === '' || !isCallable(backend))
+    throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
+  const known = registry.get(name)
+  if (known?.backend === backend) return
+  if (known !== undefined || builtIn().includes(name))
+    throw new ArgumentError(`registerBackend: duplicate name: there is already a backend '${name}'. Choose another name for this one.`)
   registry.set(name, { backend, options })
+}
+
+/** Registers backends of tensorfx itself. The composition root calls it. */
+export function installBackends(entries: Readonly<Record<string, Entry>>): void {
+  for (const [name, entry] of Object.entries(entries)) registry.set(name, entry)
 }
 
 /** The backend with that name. Throws InvalidBackend. */

@@ -4,7 +4,8 @@ import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../a
 import { AutogradError, gradBetween } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
-import type { GraphModule, Node } from '../fx/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import type { Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { runnable, wrapAotCompiler, wrapBackend } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
@@ -153,6 +154,7 @@ function asFunction(compiled: BackendCode): CompiledCode {
     const out = run(...values)
     return Array.isArray(out) ? out : [out]
   }
+  if (compiled instanceof GraphModule) return Object.assign(call, {})
   const { kernels, writtenInPlace } = compiled
   return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
 }

@@ -34,10 +34,10 @@ export class BackendCompilerFailed extends TensorfxError {
 export class InvalidBackend extends TensorfxError {
   constructor(name: string, known: readonly string[]) {
     const near = nearest(name, known)
-    const hint = near === null ? '' : ` (did you mean '${near}'?)`
+    const hint = near === null ? '' : ` Did you mean '${near}'?`
     super(
       'TFX_INVALID_BACKEND',
-      `Invalid backend: '${name}'${hint}; registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`,
+      `Invalid backend: '${name}'.${hint} Registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`,
     )
   }
 }

@@ -5,6 +5,7 @@ export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,
   defaultBackends,
+  installBackends,
   listBackends,
   lookupBackend,
   registerBackend,

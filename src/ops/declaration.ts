@@ -38,6 +38,8 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** For an in-place operator such as `relu_`: the public function of the functional one. */
   readonly functional?: OpFunction
   readonly dynamicScalars?: readonly string[]
+  /** URL of the module that registers the operator (`import.meta.url`), for operators that are not tensorfx's own. See TargetInfo. */
+  readonly module?: string
   /**
    * How a symbolic trace records a call of a function that PyTorch writes in Python: 'keywords', arguments with defaults become keywords, given or not;
    * 'method', as a call of the method of that name. Default: as the user wrote it.

@@ -31,7 +31,7 @@ import { opOf } from './table.ts'
  * A declaration whose rules take any arguments, as normalization has checked them against the schema by the time that a rule runs. (The rules are methods, so
  * that rules with the schema's narrower parameters are assignable to them.)
  */
-interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative'> {
+export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative'> {
   readonly pointwise?: PointwiseRule
   meta?(...args: readonly Arg[]): ResultSpec
   kernel?(...args: readonly Arg[]): Result
@@ -52,6 +52,11 @@ export function defineOp<F extends TargetFunction, const S extends string, const
   declaration: OpDeclaration<S, P, B>,
 ): OpFunction<F>
 export function defineOp(declaration: UntypedDeclaration): OpFunction {
+  return makeOp(declaration)
+}
+
+/** {@link defineOp} for a declaration whose schema is known only at run time. */
+export function makeOp(declaration: UntypedDeclaration): OpFunction {
   const schema = parseSchema(declaration.schema)
   const qualname = `${declaration.namespace ?? 'torch'}.${schema.name}`
   const functional = declaration.functional === undefined ? null : (opOf(declaration.functional) ?? null)
@@ -64,7 +69,13 @@ export function defineOp(declaration: UntypedDeclaration): OpFunction {
   }
   if (declaration.functional !== undefined && functional === null)
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
-  const fn = (...args: unknown[]): unknown => call(args)
+  const fn =
+    schema.returns.length > 0
+      ? (...args: unknown[]): unknown => call(args)
+      : (...args: unknown[]): unknown => {
+          const result = call(args)
+          return Array.isArray(result) ? undefined : result
+        }
   Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
   inspectAs(fn, () => `[${qualname}: ${schema.text}]`)
   const facts: OpFacts = {
@@ -81,6 +92,7 @@ export function defineOp(declaration: UntypedDeclaration): OpFunction {
     reduction: declaration.reduction ?? null,
     functional,
     dynamicScalars: declaration.dynamicScalars ?? [],
+    module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)
   const op: OpDef = Object.assign(facts, { meta, kernel: declaration.kernel ?? derivedKernel(facts, meta) })

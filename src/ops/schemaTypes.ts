@@ -27,7 +27,7 @@ interface UnknownSchemaType<Text> {
 }
 
 /** 'Tensor self, *, int dim=0' -> ['Tensor self', 'int dim=0'] */
-type Split<Text extends string> = Text extends `*, ${infer Rest}`
+export type Split<Text extends string> = Text extends `*, ${infer Rest}`
   ? Split<Rest>
   : Text extends `${infer First}, ${infer Rest}`
     ? [First, ...Split<Rest>]
@@ -35,8 +35,8 @@ type Split<Text extends string> = Text extends `*, ${infer Rest}`
       ? []
       : [Text]
 
-type ArgumentTexts<S extends string> = S extends `${string}(${infer Arguments}) -> ${string}` ? Split<Arguments> : never
-type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
+export type ArgumentTexts<S extends string> = S extends `${string}(${infer Arguments}) -> ${string}` ? Split<Arguments> : never
+export type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
 
 /** 'int[]? dim=None' -> 'int[]?' */
 type TypeText<A> = A extends `${infer Type} ${string}` ? Type : never
@@ -44,7 +44,11 @@ type TypeText<A> = A extends `${infer Type} ${string}` ? Type : never
 type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Text
 
 /** 'Scalar min_value=None' -> 'minValue' */
-type NameOf<A> = A extends `${string} ${infer Name}=${string}` ? CamelCase<Name> : A extends `${string} ${infer Name}` ? CamelCase<Name> : never
+export type NameOf<A> = A extends `${string} ${infer Name}=${string}`
+  ? CamelCase<Name>
+  : A extends `${string} ${infer Name}`
+    ? CamelCase<Name>
+    : never
 
 type TypeValue<Type> = Type extends `${infer Inner}?`
   ? TypeValue<Inner> | null
@@ -57,7 +61,7 @@ type TypeValue<Type> = Type extends `${infer Inner}?`
         : UnknownSchemaType<Type>
 
 /** 'Tensor? weight=None' -> Tensor | null */
-type ArgumentValue<A> = A extends `${string}=None` ? TypeValue<TypeText<A>> | null : TypeValue<TypeText<A>>
+export type ArgumentValue<A> = A extends `${string}=None` ? TypeValue<TypeText<A>> | null : TypeValue<TypeText<A>>
 
 type Values<A extends readonly string[]> = { [I in keyof A]: ArgumentValue<A[I]> }
 type ForEach<T extends readonly unknown[], Value> = { [I in keyof T]: Value }
@@ -69,7 +73,7 @@ export type ArgumentsOf<S extends string> = Values<ArgumentTexts<S>>
 export type ArgumentNames<S extends string> = NameOf<ArgumentTexts<S>[number]>
 
 /** One value per result of the schema. */
-type PerResult<S extends string, Value> =
+export type PerResult<S extends string, Value> =
   ReturnText<S> extends infer R
     ? R extends `(${infer Types})`
       ? Readonly<ForEach<Split<Types>, Value>>
@@ -89,7 +93,7 @@ export type ResultOf<S extends string> =
     : never
 
 /** A pointwise operator takes a number in place of any tensor but the first and `self`. */
-type OrNumber<A, Value> = Value extends Tensor ? (NameOf<A> extends 'self' ? Value : Value | number) : Value
+export type OrNumber<A, Value> = Value extends Tensor ? (NameOf<A> extends 'self' ? Value : Value | number) : Value
 type WithNumbers<A extends readonly string[]> = A extends readonly [infer First, ...infer Rest]
   ? [ArgumentValue<First>, ...{ [I in keyof Rest]: OrNumber<Rest[I], ArgumentValue<Rest[I]>> }]
   : []
@@ -110,7 +114,11 @@ export type OperandsOf<S extends string, Baked> = Operands<ArgumentTexts<S>, Bak
 export type ResultGradients<S extends string> =
   PerResult<S, Tensor | null> extends readonly [Tensor | null] ? readonly [Tensor] : PerResult<S, Tensor | null>
 
-type ArgumentGradient<Value> = Tensor extends Value ? Tensor | null : Value extends readonly Tensor[] ? readonly (Tensor | null)[] | null : null
+export type ArgumentGradient<Value> = Tensor extends Value
+  ? Tensor | null
+  : Value extends readonly Tensor[]
+    ? readonly (Tensor | null)[] | null
+    : null
 type ArgumentGradients<V extends readonly unknown[]> = Readonly<{ [I in keyof V]: ArgumentGradient<V[I]> }>
 
 /** The derivative of an operator; `Pointwise` is the operator's promotion rule, never for one that is not pointwise. */

@@ -36,7 +36,7 @@ export function registerOp<F extends OpFunction>(fn: F): F {
       `registerOp: Tensor already has a method '${op.fn.name}'; leave out \`method\` from ${op.qualname}, or give it another name.`,
     )
   const effects: Effects = op.tags.has('random') ? 'random' : op.tags.has('mutates') ? 'mutates' : 'pure'
-  nameTarget(op.fn, { name: op.qualname, effects, schema: op.schema })
+  nameTarget(op.fn, { name: op.qualname, effects, schema: op.schema, ...(op.module === null ? {} : { module: op.module }) })
   table.push(op)
   byName.set(op.qualname, op)
   if (op.method) define(Tensor.prototype, op.fn.name, methodOf(op))

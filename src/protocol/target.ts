@@ -21,6 +21,8 @@ export interface TargetInfo {
   readonly effects: Effects
   /** PyTorch's schema, for functions of the operator table. */
   readonly schema?: FunctionSchema
+  /** URL of a module that registers the function when imported: repro scripts and isolated processes import it. */
+  readonly module?: string
 }
 
 // Graphs from JSON and generated code resolve names here, without importing the room that defines the function.
@@ -29,7 +31,7 @@ const registry = new Map<string, TargetFunction>()
 /** Gives `fn` a qualified name and registers it. Throws ArgumentError if the name already belongs to another function. */
 export function nameTarget<F extends TargetFunction>(
   fn: F,
-  info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema },
+  info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema; module?: string },
 ): F {
   const known = registry.get(info.name)
   if (known !== undefined && known !== fn)
@@ -39,6 +41,7 @@ export function nameTarget<F extends TargetFunction>(
     shortName: info.shortName ?? info.name.slice(info.name.lastIndexOf('.') + 1),
     effects: info.effects ?? 'pure',
     ...(info.schema === undefined ? {} : { schema: info.schema }),
+    ...(info.module === undefined ? {} : { module: info.module }),
   }
   Object.defineProperty(fn, TARGET, { value: full, configurable: true })
   registry.set(info.name, fn)

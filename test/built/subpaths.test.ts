@@ -73,6 +73,14 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(JSON.stringify(f(tensor([-1, 1])).toArray()), f.kernels().length)`,
     '[1,2] 1',
   ],
+  './library': [
+    `import { customOp, opcheck } from 'tensorfx/library'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const forward = (x) => tensor(x.toArray().map((v) => v * 2))
+     const twice = customOp('subpaths::twice', { schema: '(Tensor x) -> Tensor', forward, fake: (x) => x.clone(), backward: (ctx, g) => ({ x: g.mul(2) }) })
+     console.log(Object.values(opcheck(twice, [[tensor([1, 2]).requiresGrad_()]])).join(' '))`,
+    'SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS',
+  ],
   './aot': [
     `import { makeFx } from 'tensorfx/aot'
      const { tensor } = await import('./test/built/parts.mjs')

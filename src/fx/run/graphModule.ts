@@ -72,6 +72,8 @@ export class GraphModule extends Module {
     this.#graph = graph
     graph.owningModule = this
     this.#edits = graph.edits
+    // `gm.forward` is a function of the graph by itself, as Python's bound methods are: a backend may return it.
+    Object.defineProperty(this, 'forward', { value: this.forward.bind(this), configurable: true, writable: true })
   }
 
   /** The graph. After editing it in place, call `recompile()`. Assigning another graph recompiles. */
