@@ -9,6 +9,7 @@ export {
   lookupBackend,
   registerBackend,
   ReluCompileError,
+  ReluRuntimeError,
   runnable,
   setAotCompilerWrapper,
   setBackendWrapper,

@@ -12,35 +12,55 @@ export class TensorfxError extends Error {
   }
 }
 
-/** An invalid argument. The message names the function, the argument, its value and what to pass instead. */
+/**
+ * An invalid argument. The message names the function, the argument, its value and what to pass instead.
+ *
+ * Fix: pass what the message names. If the argument comes from elsewhere, print it before the call.
+ */
 export class ArgumentError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_ARGUMENT', message, options)
   }
 }
 
-/** Shapes that do not match. The message names the operator, the argument and both shapes. */
+/**
+ * Shapes that do not match. The message names the operator, the argument and both shapes.
+ *
+ * Fix: print `x.shape` before the call, and bring the shapes together with `reshape`, `unsqueeze`, `expand` or `transpose`.
+ */
 export class ShapeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_SHAPE', message)
   }
 }
 
-/** Dtypes that do not match. The message names the operator, the argument and both dtypes. */
+/**
+ * Dtypes that do not match. The message names the operator, the argument and both dtypes.
+ *
+ * Fix: convert one of the tensors, `x.to('float32')`, or create it with the `dtype` option.
+ */
 export class DTypeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_DTYPE', message)
   }
 }
 
-/** Something that tensorfx does not support, by design or so far. The message says what to use instead. */
+/**
+ * Something that tensorfx does not support, by design or so far. The message says what to use instead.
+ *
+ * Fix: use what the message offers instead; docs/differences-from-pytorch.md lists what is different by design.
+ */
 export class UnsupportedError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_UNSUPPORTED', message, options)
   }
 }
 
-/** A bug in tensorfx: an invariant was violated. */
+/**
+ * A bug in tensorfx: an invariant was violated.
+ *
+ * Fix: nothing in your program is wrong. Report the message, its stack and the smallest program that shows it.
+ */
 export class InternalError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_INTERNAL', `${message} (this is a bug in tensorfx, please report it)`, options)

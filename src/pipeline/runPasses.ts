@@ -19,7 +19,11 @@ export interface PassesResult<T> {
   readonly runs: readonly PassRun[]
 }
 
-/** A pass lacks a pass that it requires, or left a value that does not verify. For the latter, `cause` is the error of the verification. */
+/**
+ * A pass lacks a pass that it requires, or left a value that does not verify. For the latter, `cause` is the error of the verification.
+ *
+ * Fix: run the missing pass first, or correct the pass that the message names; `cause` says what was wrong with its result.
+ */
 export class PassError extends TensorfxError {
   readonly passName: string
 
