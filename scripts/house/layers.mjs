@@ -14,7 +14,7 @@ export const layers = [
   { place: 'protocol', holds: 'override, target names, schemas, spelling of names', imports: ['errors'] },
   { place: 'provenance', holds: 'stacks and code frames', imports: ['errors'] },
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
-  { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: ['errors'] },
+  { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: ['errors', 'protocol'] },
   { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: ['errors'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
   { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },

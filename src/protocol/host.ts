@@ -10,13 +10,25 @@ interface HostProcess {
   getBuiltinModule?(id: string): unknown
 }
 
+/** What the library uses of Deno.permissions. */
+interface DenoPermissions {
+  querySync?(descriptor: { readonly name: 'env'; readonly variable: string }): { readonly state: string }
+}
+
 /** The process object of Node, Deno or Bun; undefined in a browser. */
 export const hostProcess = (): HostProcess | undefined => globalThis.process
+
+/** Whether a variable can be read without asking: Deno asks the user at the terminal for every variable that no flag allows, and a library must not cause that. */
+function mayRead(variable: string): boolean {
+  const deno: { readonly permissions?: DenoPermissions } | undefined = Reflect.get(globalThis, 'Deno')
+  const status = deno?.permissions?.querySync?.({ name: 'env', variable })
+  return status === undefined || status.state === 'granted'
+}
 
 /** An environment variable; undefined if it is not set, if there is no environment (browsers), or if reading it is not allowed (Deno without --allow-env). */
 export function environmentVariable(name: string): string | undefined {
   try {
-    return hostProcess()?.env?.[name]
+    return mayRead(name) ? hostProcess()?.env?.[name] : undefined
   } catch {
     return undefined
   }
