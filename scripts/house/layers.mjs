@@ -12,7 +12,7 @@ export const layers = [
   { place: 'version', holds: 'the version of the package', imports: [] },
   { place: 'errors', holds: 'the error classes', imports: [] },
   { place: 'protocol', holds: 'override, target names, schemas, spelling of names', imports: ['errors'] },
-  { place: 'provenance', holds: 'stacks and code frames', imports: ['errors'] },
+  { place: 'provenance', holds: 'stacks and code frames', imports: ['errors', 'protocol'] },
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: ['errors', 'protocol'] },
   { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: ['errors'] },

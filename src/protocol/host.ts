@@ -10,25 +10,28 @@ interface HostProcess {
   getBuiltinModule?(id: string): unknown
 }
 
+/** What the library reads of the host, as Deno names it. */
+type Readable = { readonly name: 'env'; readonly variable: string } | { readonly name: 'read'; readonly path: string }
+
 /** What the library uses of Deno.permissions. */
 interface DenoPermissions {
-  querySync?(descriptor: { readonly name: 'env'; readonly variable: string }): { readonly state: string }
+  querySync?(what: Readable): { readonly state: string }
 }
 
 /** The process object of Node, Deno or Bun; undefined in a browser. */
 export const hostProcess = (): HostProcess | undefined => globalThis.process
 
-/** Whether a variable can be read without asking: Deno asks the user at the terminal for every variable that no flag allows, and a library must not cause that. */
-function mayRead(variable: string): boolean {
+/** Whether something can be read without asking. Deno asks the user at the terminal for whatever no flag allows, and a library must not cause that. */
+export function mayRead(what: Readable): boolean {
   const deno: { readonly permissions?: DenoPermissions } | undefined = Reflect.get(globalThis, 'Deno')
-  const status = deno?.permissions?.querySync?.({ name: 'env', variable })
+  const status = deno?.permissions?.querySync?.(what)
   return status === undefined || status.state === 'granted'
 }
 
 /** An environment variable; undefined if it is not set, if there is no environment (browsers), or if reading it is not allowed (Deno without --allow-env). */
 export function environmentVariable(name: string): string | undefined {
   try {
-    return mayRead(name) ? hostProcess()?.env?.[name] : undefined
+    return mayRead({ name: 'env', variable: name }) ? hostProcess()?.env?.[name] : undefined
   } catch {
     return undefined
   }
