@@ -49,7 +49,7 @@ describe('a minified function', () => {
 })
 
 it('a minified module keeps the names of its layers and methods', () => {
-  const Net = minified<new () => nn.Module<[Tensor], Tensor>>(
+  const Net = minified<new () => nn.Module & { forward(x: Tensor): Tensor }>(
     'class Net extends nn.Module { constructor() { super(); this.hidden = new nn.Linear(2, 2) } forward(features) { return torch.relu(this.hidden.call(features)) } }',
     { nn, torch },
   )
