@@ -4,7 +4,7 @@
 export interface Rule {
   readonly meta: {
     readonly type: 'problem'
-    readonly docs: { readonly description: string; readonly url: string }
+    readonly docs: { readonly description: string }
     readonly messages: Readonly<Record<string, string>>
     readonly schema: readonly object[]
   }

@@ -1,14 +1,12 @@
-// eslint-plugin-tensorfx: rules for ESLint and oxlint that find operations on tensors that no tracer can notice. No dependencies, no types.
+// tensorfx/lint-rules: rules for ESLint and oxlint that find operations on tensors that no tracer can notice. No dependencies, no types.
 import { findings } from './findings.js'
 
-const URL_BASE = 'https://www.npmjs.com/package/eslint-plugin-tensorfx'
-
 /** A rule that reports the findings of one kind. `advice`: what to write instead; `sizes`: it also speaks of sizes. */
-function rule(name, kind, description, advice, sizeAdvice) {
+function rule(kind, description, advice, sizeAdvice) {
   return {
     meta: {
       type: 'problem',
-      docs: { description, url: `${URL_BASE}#${name}` },
+      docs: { description },
       messages: { tensor: `{{what}}. ${advice}`, size: `{{what}}. ${sizeAdvice}` },
       schema: [{ type: 'object', properties: { sizes: { type: 'boolean' } }, additionalProperties: false }],
     },
@@ -30,31 +28,27 @@ const SIZE_ADVICE =
   'symbolicTrace does not know sizes: fix the argument with concreteArgs, read the size of a parameter (this.weight.shape is known), or use compile().'
 
 const plugin = {
-  meta: { name: 'eslint-plugin-tensorfx', version: '0.1.0' },
+  meta: { name: 'tensorfx', version: '0.1.0' },
   rules: {
     'no-tensor-condition': rule(
-      'no-tensor-condition',
       'condition',
       'Tensors as conditions: if, while, ?:, !, &&, ||, Boolean()',
       'Compute both sides and select, torch.where(condition, a, b), or read the value: condition.item() (a graph break in compile, an error in symbolicTrace).',
       SIZE_ADVICE,
     ),
     'no-tensor-equality': rule(
-      'no-tensor-equality',
       'equality',
       'Tensors compared by identity: ===, !==, ==, !=, switch',
       'Compare values with a.eq(b), or all of them with torch.equal(a, b).',
       SIZE_ADVICE,
     ),
     'no-tensor-operator': rule(
-      'no-tensor-operator',
       'operator',
       "Tensors as operands of JavaScript's operators",
       'Write x.add(y), x.mul(2), x.neg(), x.gt(0).',
       SIZE_ADVICE,
     ),
     'no-tensor-typeof': rule(
-      'no-tensor-typeof',
       'typeof',
       'Type tests of tensors: typeof, instanceof, Array.isArray',
       'Use another condition: a setting of the module, or an argument that concreteArgs fixes.',

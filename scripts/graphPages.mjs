@@ -36,6 +36,32 @@ class Net extends nn.Module {
 const overlapping = (boxes) =>
   boxes.some((a, i) => boxes.some((b, j) => i < j && a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height))
 
+const DESKTOP = { viewport: { width: 1280, height: 860 } }
+const PHONE = { viewport: { width: 390, height: 760 }, hasTouch: true, isMobile: true }
+
+/** How many of the elements lie in the canvas as a whole. */
+async function inView(page, selector) {
+  const canvas = await page.locator('#canvas').boundingBox()
+  const boxes = await page.locator(selector).evaluateAll((all) => all.map((e) => e.getBoundingClientRect().toJSON()))
+  const { x, y, width, height } = canvas
+  return boxes.filter((b) => b.left >= x && b.top >= y && b.right <= x + width && b.bottom <= y + height).length
+}
+
+const scaleOf = async (page) => Number(/scale\((.*)\)/.exec(await page.locator('#canvas svg > g').getAttribute('transform'))[1])
+
+/** Two fingers, which move apart along a line through the middle of the canvas: `apart` pixels at first, and three times that at the end. */
+async function pinch(page, apart) {
+  const { x, y, width, height } = await page.locator('#canvas').boundingBox()
+  const [cx, cy] = [x + width / 2, y + height / 2]
+  const fingers = (d) => [-1, 1].map((side, id) => ({ x: cx + (side * d) / 2, y: cy, id }))
+  const client = await page.context().newCDPSession(page)
+  const send = (type, touchPoints) => client.send('Input.dispatchTouchEvent', { type, touchPoints })
+  await send('touchStart', fingers(apart))
+  for (const factor of [1.5, 2, 2.5, 3]) await send('touchMove', fingers(apart * factor))
+  await send('touchEnd', [])
+  await client.detach()
+}
+
 /** Returns the number of failures. Leaves the pages and their pictures in `folder`. */
 export async function checkGraphPages(browser, folder) {
   const model = new Net()
@@ -48,10 +74,10 @@ export async function checkGraphPages(browser, folder) {
     console.log(`${ok ? 'ok    ' : 'FAILED'} graph page: ${what}`)
     if (!ok) failures++
   }
-  const open = async (name, html) => {
+  const open = async (name, html, options = DESKTOP) => {
     const file = `${folder}/${name}.html`
     writeFileSync(file, html)
-    const page = await browser.newPage({ viewport: { width: 1280, height: 860 } })
+    const page = await browser.newPage(options)
     page.on('pageerror', (error) => check(error.message, false))
     page.on('request', (request) => request.url().startsWith('file:') || check(`no request to ${request.url()}`, false))
     await page.goto(pathToFileURL(file).href)
@@ -95,6 +121,41 @@ export async function checkGraphPages(browser, folder) {
   await diff.screenshot({ path: `${folder}/diff.png` })
   await diff.close()
 
+  const chains = {
+    'a chain of 20 steps': (x) => Array.from({ length: 20 }).reduce((y) => torch.relu(y), x),
+    'a chain of 20 steps that all read the input': (x) => Array.from({ length: 20 }).reduce((y) => y.add(x), x),
+    '30 steps side by side': (x) => torch.cat(Array.from({ length: 30 }, () => torch.relu(x))),
+    'one step': (x) => torch.relu(x),
+  }
+  for (const [name, program] of Object.entries(chains)) {
+    const gm = fx.symbolicTrace(program)
+    const file = name.replaceAll(/[^a-z0-9]+/g, '-')
+    for (const [device, options] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+      const view = await open(file, graphPage(gm, { title: name }), options)
+      const on = `${name}, ${device}:`
+      check(`${on} opens with its first node in view`, (await inView(view, 'g[data-node="x"]')) === 1)
+      check(`${on} opens at a readable size`, (await scaleOf(view)) >= 0.7)
+      await view.screenshot({ path: `${folder}/${file}-${device}.png` })
+      await view.locator('#fit').click()
+      check(`${on} Fit shows every node`, (await inView(view, 'g.node')) === gm.graph.nodes.length)
+      await view.screenshot({ path: `${folder}/${file}-${device}-fit.png` })
+      const fitted = await scaleOf(view)
+      await view.locator('#in').click()
+      const larger = await scaleOf(view)
+      await view.locator('#out').click()
+      await view.locator('#out').click()
+      check(`${on} + and - zoom`, larger > fitted * 1.2 && (await scaleOf(view)) < fitted)
+      if (device === 'phone') {
+        const before = await scaleOf(view)
+        await pinch(view, 60)
+        const pinched = (await scaleOf(view)) / before
+        check(`${on} two fingers zoom by as much as they move apart (${pinched.toFixed(2)})`, Math.abs(pinched - 3) < 0.3)
+        check(`${on} and select no node`, (await view.locator('#panel h2').count()) === 0)
+      }
+      await view.close()
+    }
+  }
+
   const long = await open(
     'long',
     graphPage(
@@ -103,6 +164,8 @@ export async function checkGraphPages(browser, folder) {
     ),
   )
   check('2,000 nodes are drawn', (await long.locator('g.node').count()) === 2002)
+  await long.locator('#fit').click()
+  check('2,000 nodes: Fit shows every node', (await inView(long, 'g.node')) === 2002)
   await long.close()
   return failures
 }

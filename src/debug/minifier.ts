@@ -40,7 +40,11 @@ export interface MinifierResult {
   readonly steps: readonly MinifierStep[]
 }
 
-/** The original graph did not fail. */
+/**
+ * The original graph did not fail.
+ *
+ * Fix: check that the module fails with these inputs before it is minified: same inputs, same tolerances, same backend.
+ */
 export class MinifierError extends TensorfxError {
   constructor(message: string) {
     super('TFX_MINIFIER', message)

@@ -13,7 +13,11 @@ import type { FailureSpec } from './judge.ts'
 import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
 import { nodeModule } from './node.ts'
 
-/** The compiled model does not compute what the graph computes. */
+/**
+ * The compiled model does not compute what the graph computes.
+ *
+ * Fix: run the minifier's script (`minifierPath`) for the smallest graph that differs; if the difference is only rounding, raise `config.reproTolerance`.
+ */
 export class AccuracyError extends TensorfxError {
   /** The path of the minifier's script, if one was written. */
   minifierPath: string | null = null

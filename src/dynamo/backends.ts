@@ -103,10 +103,25 @@ export function setAotCompilerWrapper(wrapper: Wrapper): void {
 export const wrapBackend: Wrapper = (backend, name) => backendWrapper(backend, name)
 export const wrapAotCompiler: Wrapper = (backend, name) => aotWrapper(backend, name)
 
-/** What the relu test backends throw. */
+/**
+ * A relu was found in the graph: what `relu_compile_error_TESTING_ONLY` throws. PyTorch's ReluCompileError.
+ *
+ * Fix: none is needed: the backend fails on purpose, to try the debugger. Compile with another backend.
+ */
 export class ReluCompileError extends TensorfxError {
   constructor() {
     super('TFX_RELU_COMPILE', 'relu found in graph')
+  }
+}
+
+/**
+ * A kernel that failed at run time, as `relu_runtime_error_TESTING_ONLY` makes it.
+ *
+ * Fix: none is needed: the backend fails on purpose, to try the debugger. Compile with another backend.
+ */
+export class ReluRuntimeError extends TensorfxError {
+  constructor() {
+    super('TFX_RELU_RUNTIME', 'ReluRuntimeError')
   }
 }
 
@@ -121,7 +136,7 @@ const run =
 /** Always throws; stands for a kernel that fails at run time. */
 const reluRuntimeError = nameTarget(
   function reluRuntimeError(_x: Tensor): Tensor {
-    throw new TensorfxError('TFX_RELU_RUNTIME', 'ReluRuntimeError')
+    throw new ReluRuntimeError()
   },
   { name: 'torch.ops.testing.relu_runtime_error' },
 )

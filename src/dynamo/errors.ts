@@ -9,7 +9,11 @@ function pathOf(cause: unknown): string | null {
   return typeof path === 'string' ? path : null
 }
 
-/** A backend threw while it compiled a graph; `cause` is what it threw. PyTorch's BackendCompilerFailed. */
+/**
+ * A backend threw while it compiled a graph; `cause` is what it threw. PyTorch's BackendCompilerFailed.
+ *
+ * Fix: set `TENSORFX_REPRO_AFTER=dynamo` for a script that reproduces it, or use another backend (`{ backend: 'eager' }`) until it is repaired.
+ */
 export class BackendCompilerFailed extends TensorfxError {
   /** The script that the debugger wrote, or null. */
   readonly minifierPath: string | null
@@ -30,7 +34,11 @@ export class BackendCompilerFailed extends TensorfxError {
   }
 }
 
-/** The name of a backend that is not registered. */
+/**
+ * The name of a backend that is not registered.
+ *
+ * Fix: use one of the names in the message, register yours with `registerBackend`, or pass the backend itself.
+ */
 export class InvalidBackend extends TensorfxError {
   constructor(name: string, known: readonly string[]) {
     const near = nearest(name, known)
@@ -42,7 +50,11 @@ export class InvalidBackend extends TensorfxError {
   }
 }
 
-/** compile(fn, { fullgraph: true }) met a graph break. */
+/**
+ * `compile(fn, { fullgraph: true })` met a graph break.
+ *
+ * Fix: move the read that the message shows out of the function, or compile without `fullgraph`.
+ */
 export class FullGraphError extends TensorfxError {
   constructor(reason: BreakReason) {
     super(
@@ -52,7 +64,11 @@ export class FullGraphError extends TensorfxError {
   }
 }
 
-/** A tensor left a compiled function in a way that compile cannot see, and can no longer be computed. */
+/**
+ * A tensor left a compiled function in a way that compile cannot see, and can no longer be computed.
+ *
+ * Fix: return the tensor from the compiled function.
+ */
 export class EscapedTensorError extends TensorfxError {
   constructor(shape: readonly number[]) {
     super(

@@ -10,6 +10,7 @@ export {
   lookupBackend,
   registerBackend,
   ReluCompileError,
+  ReluRuntimeError,
   runnable,
   setAotCompilerWrapper,
   setBackendWrapper,

@@ -10,6 +10,7 @@ export {
   FullGraphError,
   InvalidBackend,
   ReluCompileError,
+  ReluRuntimeError,
   config,
   disable,
   registerBackend,

@@ -12,42 +12,66 @@ export class TensorfxError extends Error {
   }
 }
 
-/** An invalid argument. The message names the function, the argument, its value and what to pass instead. */
+/**
+ * An invalid argument. The message names the function, the argument, its value and what to pass instead.
+ *
+ * Fix: pass what the message names. If the argument comes from elsewhere, print it before the call.
+ */
 export class ArgumentError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_ARGUMENT', message, options)
   }
 }
 
-/** A name that does not exist, such as `torch.zeros_like` for `torch.zerosLike`. The message names what to write instead. */
+/**
+ * A name that does not exist, such as `torch.zeros_like` for `torch.zerosLike`. The message names what to write instead.
+ *
+ * Fix: write the name that the message gives. `'name' in object` tests for a name without an error.
+ */
 export class UnknownNameError extends TensorfxError {
   constructor(message: string) {
     super('TFX_UNKNOWN_NAME', message)
   }
 }
 
-/** Shapes that do not match. The message names the operator, the argument and both shapes. */
+/**
+ * Shapes that do not match. The message names the operator, the argument and both shapes.
+ *
+ * Fix: print `x.shape` before the call, and bring the shapes together with `reshape`, `unsqueeze`, `expand` or `transpose`.
+ */
 export class ShapeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_SHAPE', message)
   }
 }
 
-/** Dtypes that do not match. The message names the operator, the argument and both dtypes. */
+/**
+ * Dtypes that do not match. The message names the operator, the argument and both dtypes.
+ *
+ * Fix: convert one of the tensors, `x.to('float32')`, or create it with the `dtype` option.
+ */
 export class DTypeError extends TensorfxError {
   constructor(message: string) {
     super('TFX_DTYPE', message)
   }
 }
 
-/** Something that tensorfx does not support, by design or so far. The message says what to use instead. */
+/**
+ * Something that tensorfx does not support, by design or so far. The message says what to use instead.
+ *
+ * Fix: use what the message offers instead; docs/differences-from-pytorch.md lists what is different by design.
+ */
 export class UnsupportedError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_UNSUPPORTED', message, options)
   }
 }
 
-/** A bug in tensorfx: an invariant was violated. */
+/**
+ * A bug in tensorfx: an invariant was violated.
+ *
+ * Fix: nothing in your program is wrong. Report the message, its stack and the smallest program that shows it.
+ */
 export class InternalError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_INTERNAL', `${message} (this is a bug in tensorfx, please report it)`, options)

@@ -3,7 +3,11 @@ import { TensorfxError } from '../errors/index.ts'
 import { dtypeInfo } from './dtype.ts'
 import type { DType, TypedArray } from './dtype.ts'
 
-/** The heap cannot grow any further. */
+/**
+ * The heap cannot grow any further.
+ *
+ * Fix: use smaller batches, run inference inside `torch.noGrad`, and release large tensors early with `dispose()`.
+ */
 export class OutOfMemoryError extends TensorfxError {
   constructor(bytes: number) {
     super(

@@ -11,7 +11,11 @@ interface Stateful {
   ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
 }
 
-/** A state dict does not match the module. Nothing was loaded. */
+/**
+ * A state dict does not match the module. Nothing was loaded.
+ *
+ * Fix: load into a module of the same structure, rename the keys, or pass `{ strict: false }` if only keys are missing or unexpected.
+ */
 export class LoadStateError extends TensorfxError {
   constructor(className: string, problems: readonly string[]) {
     super('TFX_LOAD_STATE', `Error(s) in loading stateDict for ${className}:\n\t${problems.join('\n\t')}`)

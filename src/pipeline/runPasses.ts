@@ -1,5 +1,6 @@
 // The function that runs all passes. Timing, snapshots, verification and reports are attached here, never inside a pass.
 import { TensorfxError } from '../errors/index.ts'
+import { environmentVariable } from '../protocol/index.ts'
 import type { Pass, PassObserver, PassRun } from './pass.ts'
 
 /** Options of {@link runPasses}. */
@@ -19,7 +20,11 @@ export interface PassesResult<T> {
   readonly runs: readonly PassRun[]
 }
 
-/** A pass lacks a pass that it requires, or left a value that does not verify. For the latter, `cause` is the error of the verification. */
+/**
+ * A pass lacks a pass that it requires, or left a value that does not verify. For the latter, `cause` is the error of the verification.
+ *
+ * Fix: run the missing pass first, or correct the pass that the message names; `cause` says what was wrong with its result.
+ */
 export class PassError extends TensorfxError {
   readonly passName: string
 
@@ -31,15 +36,6 @@ export class PassError extends TensorfxError {
 
 let verification: boolean | null = null
 
-/** Whether the environment asks for verification: TENSORFX_VERIFY=1. A host without an environment, or that refuses to show it, does not. */
-function verificationAsked(): boolean {
-  try {
-    return 'process' in globalThis && globalThis.process.env['TENSORFX_VERIFY'] === '1'
-  } catch {
-    return false
-  }
-}
-
 /** Sets whether passes are verified by default: tests and debug mode turn it on, otherwise TENSORFX_VERIFY=1 in the environment does. Returns the previous setting. */
 export function setVerification(on: boolean): boolean {
   const before = isVerifying()
@@ -49,7 +45,7 @@ export function setVerification(on: boolean): boolean {
 
 /** Whether passes are verified by default. */
 export function isVerifying(): boolean {
-  verification ??= verificationAsked()
+  verification ??= environmentVariable('TENSORFX_VERIFY') === '1'
   return verification
 }
 

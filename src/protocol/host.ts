@@ -10,13 +10,28 @@ interface HostProcess {
   getBuiltinModule?(id: string): unknown
 }
 
+/** What the library does with the host, as Deno names it. Without a variable: the whole environment. */
+type Permission = { readonly name: 'env'; readonly variable?: string } | { readonly name: 'read'; readonly path: string } | { readonly name: 'run' }
+
+/** What the library uses of Deno.permissions. */
+interface DenoPermissions {
+  querySync?(what: Permission): { readonly state: string }
+}
+
 /** The process object of Node, Deno or Bun; undefined in a browser. */
 export const hostProcess = (): HostProcess | undefined => globalThis.process
+
+/** Whether something can be done without asking. Deno asks the user at the terminal for whatever no flag allows, and a library must not cause that. */
+export function isAllowed(what: Permission): boolean {
+  const deno: { readonly permissions?: DenoPermissions } | undefined = Reflect.get(globalThis, 'Deno')
+  const status = deno?.permissions?.querySync?.(what)
+  return status === undefined || status.state === 'granted'
+}
 
 /** An environment variable; undefined if it is not set, if there is no environment (browsers), or if reading it is not allowed (Deno without --allow-env). */
 export function environmentVariable(name: string): string | undefined {
   try {
-    return hostProcess()?.env?.[name]
+    return isAllowed({ name: 'env', variable: name }) ? hostProcess()?.env?.[name] : undefined
   } catch {
     return undefined
   }

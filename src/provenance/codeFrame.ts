@@ -1,4 +1,5 @@
-// The user's source around a line. In Node it is read from the file; browsers cannot read it.
+// The user's source around a line. In Node it is read from the file, and in Deno with --allow-read; browsers cannot read it.
+import { isAllowed } from '../protocol/index.ts'
 import type { Frame } from './frame.ts'
 
 const cache = new Map<string, readonly string[] | null>()
@@ -9,7 +10,7 @@ function linesOf(file: string): readonly string[] | null {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   let lines: readonly string[] | null = null
   try {
-    lines = fs === undefined ? null : fs.readFileSync(file, 'utf8').split('\n')
+    lines = fs === undefined || !isAllowed({ name: 'read', path: file }) ? null : fs.readFileSync(file, 'utf8').split('\n')
   } catch {
     lines = null
   }

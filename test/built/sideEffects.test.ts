@@ -61,17 +61,43 @@ describe('modules that are not listed', () => {
 })
 
 describe('an environment that may not be read', () => {
+  const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { readonly exports: Readonly<Record<string, unknown>> }
+  const entries = Object.keys(exports).filter((name) => name !== './package.json')
   const refusing =
     "new Proxy({ ...process.env }, { get(env, name) { if (String(name).startsWith('TENSORFX')) throw new Error('NotCapable'); return env[name] } })"
+  const refuse = `Object.defineProperty(process, 'env', { value: ${refusing} })`
 
   it.each([
-    ['reading it is refused, as in Deno without --allow-env', `Object.defineProperty(process, 'env', { value: ${refusing} })`],
+    ['reading it is refused, as in Deno without --allow-env', refuse],
     ['there is no process, as in a browser', 'globalThis.process = undefined'],
-  ])('does not hinder the import: %s', (_, prepare) => {
+    [
+      'Deno would ask the user, so nothing is read',
+      `globalThis.asked = []
+       Object.defineProperty(process, 'env', { value: new Proxy(process.env, { get: (env, name) => (String(name).startsWith('TENSORFX') && asked.push(name), env[name]) }) })
+       const fs = process.getBuiltinModule('node:fs')
+       const { readFileSync } = fs
+       fs.readFileSync = (path, ...options) => (String(path).includes('eval') && asked.push(path), readFileSync(path, ...options))
+       globalThis.Deno = { permissions: { querySync: () => ({ state: 'prompt' }) } }`,
+    ],
+  ])('hinders neither the import of any entry nor tracing, printing, passes and compile: %s', (_, prepare) => {
     const code = `${prepare}
-      const { config, torch } = await import('tensorfx')
-      console.log(torch.ones([2]).add(1).sum().item(), config.reproAfter)`
-    expect(node(code)).toBe('4 null')
+      for (const name of ${JSON.stringify(entries)}) await import(name.replace('.', 'tensorfx'))
+      const { compile, config, fx, torch } = await import('tensorfx')
+      const { mergeAttributeReads } = await import('tensorfx/fx/passes')
+      const { runPasses } = await import('./dist/pipeline/index.js')
+      const gm = fx.symbolicTrace((x) => torch.relu(x))
+      runPasses([mergeAttributeReads], gm)
+      try {
+        fx.symbolicTrace((x) => x.item())
+      } catch (error) {
+        if (error.code !== 'TFX_TRACE') throw error
+      }
+      console.log(torch.ones([2]).add(1).sum().item(), config.reproAfter, gm.code.includes('torch.relu(x)'), compile(gm)(torch.ones([1])).item(), globalThis.asked?.length ?? 0)`
+    expect(node(code)).toBe('4 null true 1 0')
+  })
+
+  it('would be found: a read that is not guarded throws', () => {
+    expect(() => node(`${refuse}\nconsole.log(process.env.TENSORFX_VERIFY)`)).toThrow('NotCapable')
   })
 
   it('is read where it may be, and a wrong value names the variable', () => {

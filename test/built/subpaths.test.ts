@@ -124,6 +124,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(new WebAssembly.Instance(new WebAssembly.Module(module.finish())).exports.add(40, 2))`,
     '42',
   ],
+  './lint-rules': [
+    `import plugin from 'tensorfx/lint-rules'
+     console.log(plugin.meta.name, Object.keys(plugin.rules).length === Object.keys(plugin.configs.recommended.rules).length)`,
+    'tensorfx true',
+  ],
   './pytree': [
     `import { treeFlatten, treeUnflatten } from 'tensorfx/pytree'
      const { leaves, spec } = treeFlatten({ a: [1, 2], b: 3 })

@@ -201,6 +201,6 @@ function splitAt(text: string, separator: string): string[] {
 export function entriesOf(root: string): [name: string, file: string][] {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: Record<string, { types?: string }> }
   return Object.entries(exports).flatMap(([name, { types }]): [string, string][] =>
-    types === undefined ? [] : [[name.replace(/^\./, 'tensorfx'), types.replace(/^\.\/dist\//, '')]],
+    types?.startsWith('./dist/') !== true ? [] : [[name.replace(/^\./, 'tensorfx'), types.replace(/^\.\/dist\//, '')]],
   )
 }

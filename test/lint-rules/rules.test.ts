@@ -7,6 +7,7 @@ import { parse } from 'acorn'
 import { describe, expect, it } from 'vitest'
 import { Tensor } from 'tensorfx'
 import plugin from '../../lint-rules/index.js'
+import { VERSION } from '../../src/version.ts'
 import { COMMON, DISTINCT, LISTS, SHARED } from '../../lint-rules/vocabulary.js'
 
 type RuleName = keyof typeof plugin.rules
@@ -133,6 +134,10 @@ describe('the vocabulary', () => {
   })
 })
 
+it('the plugin has the version of the package', () => {
+  expect(plugin.meta).toEqual({ name: 'tensorfx', version: VERSION })
+})
+
 describe('in oxlint', () => {
   it('reports with place, rule and advice, also in TypeScript', () => {
     const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -140,7 +145,7 @@ describe('in oxlint', () => {
     const folder = mkdtempSync(join(root, '.tmp-tests', 'lint-'))
     try {
       const rules = Object.fromEntries(Object.keys(plugin.rules).map((name) => [`tensorfx/${name}`, 'error']))
-      const specifier = join(root, 'lint-rules/index.js')
+      const specifier = 'tensorfx/lint-rules'
       writeFileSync(
         join(folder, '.oxlintrc.json'),
         JSON.stringify({ jsPlugins: [{ name: 'tensorfx', specifier }], categories: { correctness: 'off' }, rules }),

@@ -3,7 +3,11 @@ import { TensorfxError } from '../../errors/index.ts'
 import { captureStack, codeFrame } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 
-/** An edit of a graph that is not allowed, or a graph that is not well formed. */
+/**
+ * An edit of a graph that is not allowed, or a graph that is not well formed.
+ *
+ * Fix: make the edit that the message suggests: insert a node before its users, replace all uses before erasing it. `graph.lint()` finds the first bad node.
+ */
 export class GraphError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_GRAPH', message, options)
@@ -15,7 +19,11 @@ const HELP = `What to do:
   - a part that cannot be traced: put it into a module and make that a leaf (Tracer.isLeafModule), or wrap the function with fx.wrap
   - if all you need is speed: use compile(), which runs your code and handles such reads as graph breaks`
 
-/** The program did something that symbolic tracing cannot record; PyTorch's torch.fx.proxy.TraceError. */
+/**
+ * The program did something that symbolic tracing cannot record; PyTorch's torch.fx.proxy.TraceError.
+ *
+ * Fix: write the branch as data (`torch.where`, `torch.cond`), fix the value with `concreteArgs`, or make the part a leaf (`fx.wrap`, `Tracer.isLeafModule`).
+ */
 export class TraceError extends TensorfxError {
   /** Where in the user's program it happened; undefined if unknown. */
   readonly frame: Frame | undefined

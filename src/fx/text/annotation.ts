@@ -1,4 +1,5 @@
 // What is known about a node's value, as a comment after its line: `// f32[2, 3]`.
+import { environmentVariable } from '../../protocol/index.ts'
 import type { SpecOptions } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -22,10 +23,7 @@ const SHORT: Readonly<Record<string, string>> = {
   bool: 'b8',
 }
 
-function isSwitchedOn(name: string): boolean {
-  const env = globalThis.process?.env
-  return env?.[`TENSORFX_FX_GRAPH_${name}`] === '1'
-}
+const isSwitchedOn = (name: string): boolean => environmentVariable(`TENSORFX_FX_GRAPH_${name}`) === '1'
 
 /** The options, with defaults from the environment. */
 export function withEnvironment<O extends SpecOptions>(options: O): O & Required<SpecOptions> {

@@ -92,7 +92,9 @@ class RootArgsMaker {
     const names = this.#parameters.flatMap((p) => (p.properties === null ? [p.name] : [p.name, ...p.properties.map((q) => q.name)]))
     const unknown = Object.keys(values).find((name) => !names.includes(name))
     if (unknown !== undefined)
-      throw new ArgumentError(`concreteArgs: the function has no parameter '${unknown}'; its parameters are ${names.join(', ') || 'none'}.`)
+      throw new ArgumentError(
+        `concreteArgs: the function has no parameter '${unknown}'; its parameters are ${names.join(', ') || 'none'}. Minifiers rename parameters: in minified code pass an array, one value for each.`,
+      )
     return new Map(Object.entries(values))
   }
 

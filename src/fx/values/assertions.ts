@@ -4,7 +4,11 @@ import { OVERRIDE, findOverride, isTensorLike, nameTarget, isFunction } from '..
 import { isProxy, nodeOf, tracerOf } from './proxy.ts'
 import { answered } from './unusedConditions.ts'
 
-/** An assertion in a graph failed: the graph was traced for other inputs. */
+/**
+ * An assertion in a graph failed: the graph was traced for other inputs.
+ *
+ * Fix: call the module with inputs like those it was traced for, or trace it again for the new ones.
+ */
 export class AssertionFailed extends TensorfxError {
   constructor(message: string) {
     super('TFX_ASSERTION', message)

@@ -15,8 +15,9 @@ export interface GraphPageOptions {
 }
 
 /**
- * The text of an HTML page that shows a graph. The graph can be panned (drag), zoomed (wheel) and searched (`/`), and its modules expanded and collapsed. For each node
- * the page shows its generated code, the user's line, its value, arguments and users. With `before` it shows the difference of two graphs.
+ * The text of an HTML page that shows a graph. The graph can be panned (drag), zoomed (wheel, pinch, `+` and `-`), fitted to the window (`f`) and searched (`/`), and
+ * its modules expanded and collapsed. For each node the page shows its generated code, the user's line, its value, arguments and users. With `before` it shows the
+ * difference of two graphs.
  *
  *     await writeFile('graph.html', graphPage(gm))
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
@@ -52,7 +53,7 @@ function pageOf(view: GraphView): string {
   <button id="fit" title="f">Fit</button><button id="open">Open all</button><button id="close">Close all</button>
   <span class="grow"></span><span class="legend">${legend}</span>
 </header>
-<main id="canvas"><svg aria-label="graph"><defs><marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="var(--edge)"/></marker></defs></svg></main>
+<main id="canvas"><svg aria-label="graph"><defs><marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="var(--edge)"/></marker></defs></svg><div class="zoom"><button id="in" title="+" aria-label="Zoom in">+</button><button id="out" title="-" aria-label="Zoom out">−</button></div></main>
 <aside>
   <div class="tabs" role="tablist"><button role="tab" data-tab="panel" aria-selected="true">Node</button><button role="tab" data-tab="code" aria-selected="false">Code</button></div>
   <section id="panel"><p class="label">Click a node to see where it comes from, what it computes, and its users.</p></section>

@@ -18,6 +18,7 @@ input { width: 210px; } button { cursor: pointer; } button:hover { border-color:
 .legend { display: flex; gap: 10px; color: var(--soft); font-size: 12.5px; } .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 4px; vertical-align: -1px; border: 1px solid var(--line); }
 #canvas { position: relative; overflow: hidden; touch-action: none; cursor: grab; min-width: 0; } #canvas.dragging { cursor: grabbing; }
 #canvas svg { width: 100%; height: 100%; display: block; }
+#canvas .zoom { position: absolute; right: 12px; bottom: 12px; display: flex; flex-direction: column; gap: 6px; } #canvas .zoom button { width: 40px; height: 40px; padding: 0; font-size: 20px; line-height: 1; background: var(--panel); }
 aside { background: var(--panel); border-left: 1px solid var(--line); display: flex; flex-direction: column; min-height: 0; }
 .tabs { display: flex; border-bottom: 1px solid var(--line); } .tabs button { border: 0; border-radius: 0; background: none; padding: 9px 16px; color: var(--soft); border-bottom: 2px solid transparent; }
 .tabs button[aria-selected="true"] { color: var(--ink); border-bottom-color: var(--focus); font-weight: 600; }
