@@ -82,6 +82,7 @@ export class GraphModule extends Module {
   set graph(graph: Graph) {
     if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule.graph: expected a Graph.')
     const [before, owner] = [this.#graph, graph.owningModule]
+    owner?.beforeEdit()
     this.#graph = graph
     graph.owningModule = this
     try {
@@ -172,7 +173,8 @@ export class GraphModule extends Module {
 
   #warnOfEdits(): void {
     if (this.#warned) return
-    this.#warned = true; if (process.env.STALE_THROW) throw new Error("STALE")
+    this.#warned = true
+    if (process.env.STALE_THROW) throw new Error('STALE')
     console.warn(
       `GraphModule '${this.className}': its graph was edited, but the code from before the edit is still running; call recompile() on the module after editing its graph.`,
     )
