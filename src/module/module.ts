@@ -7,6 +7,7 @@ import { getAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
 import { collectState, loadState } from './stateDict.ts'
+import { warnOfArrays } from './unregistered.ts'
 
 /** Undoes a registration. */
 export interface RemovableHandle {
@@ -137,9 +138,12 @@ export abstract class Module extends CallableObject {
   /** This module and all modules below it, each once, with dotted paths ('' for this module). */
   *namedModules(prefix = '', seen: Set<Module> = new Set()): Generator<[string, Module]> {
     if (seen.has(this)) return
+    const isRoot = seen.size === 0
     seen.add(this)
     yield [prefix, this]
     for (const [name, child] of this.namedChildren()) yield* child.namedModules(prefix === '' ? name : `${prefix}.${name}`, seen)
+    // Not during a trace, in which reading a property may be recorded.
+    if (isRoot && tracing === null) warnOfArrays(seen)
   }
 
   *modules(): Generator<Module> {

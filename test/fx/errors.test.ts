@@ -235,7 +235,7 @@ const cases: Readonly<Record<string, Case>> = {
       const cat = symbolicTrace((x: Tensor) => torch.cat([x, x])).graph.first?.next as Node
       ;(cat.args[0] as Argument[]).push(1)
     },
-    'object is not extensible',
+    'push: the arguments of a node cannot be changed in place',
     'frozen-arguments',
   ],
   immutable_dict: [
@@ -243,7 +243,7 @@ const cases: Readonly<Record<string, Case>> = {
       const sum = symbolicTrace((x: Tensor) => torch.sum(x, { dim: 1 } as never)).graph.first?.next as Node
       ;(sum.kwargs as Record<string, Argument>)['a'] = 1
     },
-    'object is not extensible',
+    'push: the arguments of a node cannot be changed in place',
     'frozen-arguments',
   ],
   delete_all_unused_submodules: [() => symbolicTrace((x: Tensor) => operator.add(x, len([1]))).deleteAllUnusedSubmodules()],

@@ -84,6 +84,7 @@ export class GraphModule extends Module {
   set graph(graph: Graph) {
     if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule.graph: expected a Graph.')
     const [before, owner] = [this.#graph, graph.owningModule]
+    owner?.beforeEdit()
     this.#graph = graph
     graph.owningModule = this
     try {

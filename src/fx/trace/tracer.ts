@@ -14,7 +14,7 @@ import { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
-import { isClass } from '../graph/node.ts'
+import { isClass, targetText } from '../graph/node.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
 import { placeOf } from '../graph/origin.ts'
 import { standsFor } from './parameters.ts'
@@ -92,6 +92,8 @@ export class Tracer extends TracerBase {
   #children: string[] = []
   readonly #bodies: BodyStack = new BodyStack((input, outer) => this.bodyInput(input, outer))
   #paused = false
+  /** The graph of the last trace, once that has ended. */
+  #ended: Graph | null = null
 
   constructor(options: TracerOptions = {}) {
     super()
@@ -108,7 +110,9 @@ export class Tracer extends TracerBase {
   pathOfModule(module: Module): string {
     const path = this.#paths.get(module)
     if (path === undefined)
-      throw new ArgumentError(`module ${module.constructor.name} is not installed as a submodule: assign it to a property of the traced module.`)
+      throw new ArgumentError(
+        `module ${module.constructor.name} is not installed as a submodule: assign it to a property of the traced module, or put it into an nn.ModuleList (not into an array).`,
+      )
     return path
   }
 
@@ -155,6 +159,22 @@ export class Tracer extends TracerBase {
     if (this.#moduleStack.size > 0 && !hasPreservedNodeMeta()) node.meta['nn_module_stack'] = this.#moduleStack
     this.nodeNameToScope.set(node.name, this.#scope)
     return node
+  }
+
+  override createProxy(
+    op: Opcode,
+    target: Target,
+    args: readonly unknown[],
+    kwargs: Readonly<Record<string, unknown>>,
+    name: string | null = null,
+    type: string | null = null,
+  ): Proxied {
+    if (this.graph === this.#ended)
+      throw new TraceError(
+        `a traced value was used after its trace had ended (${targetText(target)})`,
+        'A traced value stands for a value only while the program is traced. Return it from the program instead of keeping it in a variable or a property.',
+      )
+    return super.createProxy(op, target, args, kwargs, name, type)
   }
 
   override createArg(value: unknown): Argument {
@@ -276,6 +296,7 @@ export class Tracer extends TracerBase {
       throw error
     } finally {
       tracing--
+      this.#ended = this.graph
       for (const step of undo.reverse()) step()
     }
     const name = root instanceof Module ? `${root.constructor.name}.${this.tracedFuncName}` : root.name

@@ -80,7 +80,8 @@ const READS = new Set<PropertyKey>(['item', 'toArray', 'toTypedArray', 'tolist']
 /** Methods that convert a value to a primitive. */
 const COERCIONS = new Set<PropertyKey>([Symbol.toPrimitive, 'valueOf', 'toString', 'toJSON'])
 
-const INDEX = /^\d+$/
+/** `x[0]`, and Python's `x[-1]`. */
+const INDEX = /^-?\d+$/
 
 /** The target of the JavaScript Proxy: callable, and printed as its node by Node's console. */
 type ProxyTarget = (() => void) & { [CORE]?: ProxyCore; [INSPECT]?: typeof inspect }
