@@ -21,7 +21,10 @@ test.each([
     "optim.SGD: unknown option 'rate'; known are lr, momentum, dampening, weightDecay, nesterov, maximize.",
   ],
   [() => new SGD([parameter()], 0.1 as never), 'optim.SGD: options must be an object such as { lr: 0.01 }, got 0.1.'],
-  [() => new SGD(parameter() as never), 'must be an array (or another iterable) of parameters or of groups { params, lr, … }, got a Tensor of shape [2].'],
+  [
+    () => new SGD(parameter() as never),
+    'must be an array (or another iterable) of parameters or of groups { params, lr, … }, got a Tensor of shape [2].',
+  ],
   [() => new SGD({} as never), 'got an object.'],
   [() => new SGD(null as never), 'got null.'],
   [() => new SGD([]), 'optim.SGD: the list of parameters is empty.'],
