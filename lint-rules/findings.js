@@ -4,7 +4,7 @@ import { bare, children, isFunction, propertyName } from './syntax.js'
 import { Tensors } from './tensors.js'
 
 /**
- * @typedef {'condition' | 'equality' | 'operator' | 'typeof'} Kind
+ * @typedef {'condition' | 'equality' | 'operator' | 'typeof' | 'key'} Kind
  * @typedef {{ kind: Kind, node: object, text: string, size: boolean, symbolic: boolean }} Finding
  * `size`: it is about a size, which is a plain number unless symbolicTrace runs the function; `symbolic`: it does.
  */
@@ -86,6 +86,9 @@ class Finder {
       if (tensors.has(test)) report('condition', test, 'A tensor is always true, whatever its values')
       else if (tensors.isSize(test)) report('condition', test, 'A size of a traced tensor is always true, also 0', true)
     }
+    const key = (value) => {
+      if (tensors.has(value)) report('key', value, 'A tensor as a key is its printed text, which different tensors share')
+    }
     switch (node.type) {
       case 'IfStatement':
       case 'WhileStatement':
@@ -104,6 +107,9 @@ class Finder {
         return this.#same(node.discriminant, node.discriminant, tensors, report)
       case 'BinaryExpression':
         return this.#binary(node, tensors, report)
+      case 'MemberExpression':
+      case 'Property':
+        return node.computed ? key(node.property ?? node.key) : undefined
       case 'AssignmentExpression':
         if (node.operator !== '=' && !/&&|\|\||\?\?/.test(node.operator) && (tensors.has(node.left) || tensors.has(node.right)))
           report('operator', node, `'${node.operator}' does not work on tensors`)
@@ -143,7 +149,8 @@ class Finder {
       // `mask === null` asks whether there is one, and is answered by concreteArgs.
       if (isNothing(left) || isNothing(right)) return
       this.#same(node, tensors.has(right) || tensors.isSize(right) ? right : left, tensors, report)
-    } else if (operator === 'instanceof' && tensors.has(left)) report('typeof', node, 'instanceof of a traced tensor is false')
+    } else if (operator === 'in' && tensors.has(left)) report('key', left, 'A tensor as a key is its printed text, which different tensors share')
+    else if (operator === 'instanceof' && tensors.has(left)) report('typeof', node, 'instanceof of a traced tensor is false')
     else if (BINARY.has(operator) && (tensors.has(left) || tensors.has(right))) report('operator', node, `'${operator}' does not work on tensors`)
   }
 }

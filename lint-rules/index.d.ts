@@ -13,7 +13,7 @@ export interface Rule {
 
 declare const plugin: {
   readonly meta: { readonly name: string; readonly version: string }
-  readonly rules: Readonly<Record<'no-tensor-condition' | 'no-tensor-equality' | 'no-tensor-operator' | 'no-tensor-typeof', Rule>>
+  readonly rules: Readonly<Record<'no-tensor-condition' | 'no-tensor-equality' | 'no-tensor-operator' | 'no-tensor-typeof' | 'no-tensor-key', Rule>>
   /** Flat configurations of ESLint. */
   readonly configs: Readonly<Record<'recommended', object>>
 }

@@ -54,6 +54,13 @@ const plugin = {
       'Use another condition: a setting of the module, or an argument that concreteArgs fixes.',
       SIZE_ADVICE,
     ),
+    'no-tensor-key': rule(
+      'no-tensor-key',
+      'key',
+      'Tensors as keys: table[t], { [t]: 1 }, t in table',
+      'Write table[t.item()] for a tensor with one element, x.getitem(t) to index a tensor, or use a Map whose keys are the tensors themselves.',
+      SIZE_ADVICE,
+    ),
   },
   configs: {},
 }

@@ -36,7 +36,7 @@ export class Tensors {
     if (node.type === 'VariableDeclarator' && node.init) this.#bind(node.id, bare(node.init))
     else if (node.type === 'AssignmentExpression' && node.operator === '=') this.#bind(node.left, bare(node.right))
     else if (node.type === 'CallExpression') this.#learnFromCall(node, candidates)
-    else if (node.type === 'ForOfStatement' && this.#isList(bare(node.right)))
+    else if (node.type === 'ForOfStatement' && this.#hasTensors(bare(node.right)))
       for (const name of boundNames(node.left.declarations?.[0]?.id ?? node.left)) this.#names.add(name)
     for (const child of children(node)) {
       if (isFunction(child)) this.#learnInside(child, candidates)
@@ -62,7 +62,7 @@ export class Tensors {
     if (pattern.type === 'Identifier') {
       if (this.has(value)) this.#names.add(pattern.name)
       else if (this.#isList(value)) this.#lists.add(pattern.name)
-    } else if (pattern.type === 'ArrayPattern' && this.#isList(value)) for (const name of boundNames(pattern)) this.#names.add(name)
+    } else if (pattern.type === 'ArrayPattern' && this.#hasTensors(value)) for (const name of boundNames(pattern)) this.#names.add(name)
   }
 
   /** Parameters that are treated as tensors are tensors. */
@@ -93,6 +93,11 @@ export class Tensors {
     return callee.type === 'MemberExpression' && LISTS.has(propertyName(callee)) && (this.has(callee.object) || isNamespace(bare(callee.object)))
   }
 
+  /** Whether the elements of an expression are tensors: those of a list, or the rows of a tensor. */
+  #hasTensors(node) {
+    return this.#isList(node) || this.has(node)
+  }
+
   /** Whether an expression is a tensor. */
   has(expression) {
     const node = bare(expression)
@@ -102,7 +107,7 @@ export class Tensors {
       case 'CallExpression':
         return this.#isTensorCall(node)
       case 'MemberExpression':
-        return (propertyName(node) === 'T' && this.has(node.object)) || (node.computed && this.#isList(bare(node.object)))
+        return (propertyName(node) === 'T' && this.has(node.object)) || (node.computed && this.#hasTensors(bare(node.object)))
       case 'ConditionalExpression':
         return this.has(node.consequent) || this.has(node.alternate)
       case 'AssignmentExpression':

@@ -72,6 +72,15 @@ describe('no-tensor-condition', () => {
   })
 })
 
+describe('eager code', () => {
+  it.each([
+    ['a comparison of all elements', 'const x = torch.randn(2, 4)\nif (x.gt(0).any()) x.neg()', ['x.gt(0).any()']],
+    ['a row of a loop', 'const x = torch.randn(2, 4)\nfor (const row of x) if (row) row.neg()', ['row']],
+    ['a part', 'const [a] = torch.ones([2])\nif (a) a.neg()', ['a']],
+    ['a value that was read', 'const x = torch.randn(2, 4)\nif (x.gt(0).any().item()) x.neg()', []],
+  ])('%s', (_, code, texts) => expect(found('no-tensor-condition', code)).toEqual(texts))
+})
+
 describe('no-tensor-equality', () => {
   it.each([
     ['===', 'return x.relu() === y', ['x.relu() === y']],
@@ -114,11 +123,28 @@ describe('no-tensor-typeof', () => {
   })
 })
 
+describe('no-tensor-key', () => {
+  it.each([
+    ['a read', 'return table[x.argmax()]', 'x.argmax()'],
+    ['a write', 'const i = x.argmax(); table[i] = 1; return x', 'i'],
+    ['a key of an object', 'const i = x.argmax(); return { [i]: 1 }', 'i'],
+    ['in', 'const i = x.argmax(); return i in table', 'i'],
+    ['an index of a tensor', 'const mask = x.relu(); return x[mask]', 'mask'],
+    ['a row', 'x.relu(); return table[x[0]]', 'x[0]'],
+  ])('finds: %s', (_, body, text) => expect(found('no-tensor-key', forward(body))).toEqual([text]))
+
+  it.each([
+    ['numbers', 'const i = x.argmax().item(); return [table[i], x[0], { [i]: 1 }]'],
+    ['keys of a Map', 'return map.get(x.relu())'],
+    ['sizes', 'x.relu(); return table[x.shape[0]]'],
+  ])('lets pass: %s', (_, body) => expect(found('no-tensor-key', forward(body))).toEqual([]))
+})
+
 describe('the vocabulary', () => {
   it('knows every operator that is a method of tensors', () => {
     const known = new Set([...DISTINCT, ...SHARED, ...COMMON, ...LISTS])
     const plain = new Set(
-      'constructor realize toArray toTypedArray item size dim stride isContiguous isFloatingPoint elementSize toString dispose valueOf equal getitem backward retainGrad registerHook asParameter copyFrom'.split(
+      'constructor realize toArray toTypedArray item size dim stride isContiguous isFloatingPoint elementSize toString toJSON dispose valueOf equal getitem backward retainGrad registerHook asParameter copyFrom'.split(
         ' ',
       ),
     )
