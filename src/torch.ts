@@ -23,7 +23,9 @@ export type Torch = typeof operators & {
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
   readonly autograd: { readonly Function: typeof Function; readonly grad: typeof grad; readonly backward: typeof backward }
   /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
-  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & { readonly [namespace: string]: OperatorNamespace }
+  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & {
+    readonly [namespace: string]: OperatorNamespace
+  }
   /** PyTorch's `torch.library`: operators of your own. `tensorfx/library` has the same functions, and `opcheck`. */
   readonly library: {
     readonly customOp: typeof customOp

@@ -2,6 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { backendImports } from '../dynamo/index.ts'
+import { operatorImports, whyNotImportable } from './operatorImports.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { checkpointPaths, writeRepro } from './reproScript.ts'
 import { fileStore, joinPath, workingDirectory } from './fileStore.ts'
@@ -82,7 +83,7 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     signature: options.signature ?? null,
     onlyFwd: options.onlyFwd ?? false,
   }
-  const imports = typeof options.backend === 'string' ? backendImports(options.backend) : null
+  const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : null
   const start = options.startHelper ?? nodeHelper()
   const whyNot = whyNotIsolated(gm, inputs, options, start, imports)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
@@ -122,7 +123,7 @@ function whyNotIsolated(
   if (options.isolate === false) return 'isolate is false'
   if (start === null) return 'there are no child processes here; pass startHelper'
   if (imports === null) return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
-  return whyNotShippable(gm, inputs)
+  return whyNotShippable(gm, inputs) ?? whyNotImportable(gm)
 }
 
 /** Writes the state as a script, and a copy of it in the working directory as repro.mjs. Returns the copy's path. */

@@ -35,7 +35,10 @@ export class InvalidBackend extends TensorfxError {
   constructor(name: string, known: readonly string[]) {
     const near = nearest(name, known)
     const hint = near === null ? '' : ` Did you mean '${near}'?`
-    super('TFX_INVALID_BACKEND', `Invalid backend: '${name}'.${hint} Registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`)
+    super(
+      'TFX_INVALID_BACKEND',
+      `Invalid backend: '${name}'.${hint} Registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`,
+    )
   }
 }
 

@@ -4,16 +4,7 @@ import { installTensors } from '../install/tensors.ts'
 import * as library from '../library/index.ts'
 
 export { OpCheckError, customOp, defineOp, registerAutograd, registerFake } from '../library/index.ts'
-export type {
-  CustomOp,
-  CustomOpOptions,
-  DefineOpOptions,
-  DefinedOp,
-  Forward,
-  OpCheckOptions,
-  OpCheckReport,
-  OpCheckTest,
-} from '../library/index.ts'
+export type { CustomOp, CustomOpOptions, DefineOpOptions, DefinedOp, Forward, OpCheckOptions, OpCheckReport, OpCheckTest } from '../library/index.ts'
 export type { BackwardContext, BackwardOf } from '../ops/index.ts'
 
 /** {@inheritDoc library.opcheck} */

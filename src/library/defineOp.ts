@@ -10,8 +10,10 @@ import { withName } from './customOp.ts'
 import { checkFree, publish, readName, readSchema } from './names.ts'
 
 /** Options of {@link defineOp}: an operator of the operator table, with its gradients by name. */
-export interface DefineOpOptions<S extends string, Promotion extends PromotionRule = never, Baked extends string = never>
-  extends Pick<OpDeclaration<S, Promotion, Baked>, 'schema' | 'tags' | 'meta' | 'pointwise' | 'reduction' | 'kernel' | 'decompose' | 'dynamicScalars' | 'module'> {
+export interface DefineOpOptions<S extends string, Promotion extends PromotionRule = never, Baked extends string = never> extends Pick<
+  OpDeclaration<S, Promotion, Baked>,
+  'schema' | 'tags' | 'meta' | 'pointwise' | 'reduction' | 'kernel' | 'decompose' | 'dynamicScalars' | 'module'
+> {
   /** Gradients of the arguments by name, written with operators. An operator with `decompose` alone needs none. */
   readonly backward?: BackwardOf<S, Promotion>
 }
@@ -59,7 +61,9 @@ export function defineOp(name: string, options: UntypedOptions): DefinedOp<strin
   if (schema.args.some((arg) => arg.type.mutated))
     throw new ArgumentError(`${where}: '${name}' writes to an argument (${schema.text}); use torch.library.customOp for such operators.`)
   if (RULES.every((rule) => options[rule] === undefined))
-    throw new ArgumentError(`${where}: '${name}' does not say how it is computed; give it ${RULES.join(', ')}. For JavaScript code use torch.library.customOp.`)
+    throw new ArgumentError(
+      `${where}: '${name}' does not say how it is computed; give it ${RULES.join(', ')}. For JavaScript code use torch.library.customOp.`,
+    )
   if (options.kernel !== undefined && options.meta === undefined && options.decompose === undefined)
     throw new ArgumentError(`${where}: '${name}' has a kernel but no meta: say which shapes and dtypes the results have.`)
   checkFree(where, known)

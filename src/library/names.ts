@@ -35,7 +35,11 @@ export function readSchema(where: string, { namespace, name }: OperatorName, tex
     throw new ArgumentError(`${where}: '${namespace}::${name}' needs a schema, such as schema: '(Tensor x, float eps=1e-05) -> Tensor'.`)
   const given = text.trim()
   const schema = parseSchema(given.startsWith('(') ? `${name}${given}` : given)
-  if (schema.name !== name || schema.overload !== '' || !(given.startsWith('(') || given.startsWith(`${name}(`) || given.startsWith(`${namespace}::`)))
+  if (
+    schema.name !== name ||
+    schema.overload !== '' ||
+    !(given.startsWith('(') || given.startsWith(`${name}(`) || given.startsWith(`${namespace}::`))
+  )
     throw new ArgumentError(`${where}: the schema of '${namespace}::${name}' has another name: '${given}'. Leave the name out of the schema.`)
   const names = schema.args.map((arg) => arg.name)
   const twice = names.find((arg, i) => names.indexOf(arg) !== i)

@@ -6,7 +6,7 @@
 //     InputsOf      { x: Tensor, weight: Tensor, eps: number }
 //     GradientsOf   { x?: Tensor | null, weight?: Tensor | null }
 import type { Tensor } from '../tensor/index.ts'
-import type { ArgumentGradient, ArgumentTexts, ArgumentValue, NameOf, OrNumber, PerResult, ResultOf, ReturnText, Split } from './schemaTypes.ts'
+import type { ArgumentGradient, ArgumentTexts, ArgumentValue, NameOf, OrNumber, PerResult, ResultOf, Split } from './schemaTypes.ts'
 
 type Texts<S extends string> = ArgumentTexts<S>[number]
 
@@ -23,7 +23,10 @@ type PositionalTexts<S extends string> = S extends `${string}(${infer Arguments}
 type LaterValue<Text, Pointwise> = [Pointwise] extends [never] ? ArgumentValue<Text> : OrNumber<Text, ArgumentValue<Text>>
 
 /** The tuples of arguments by position: those with defaults may be left out from the end. */
-type Positions<Texts extends readonly string[], Pointwise, First = true> = Texts extends readonly [infer Text, ...infer Rest extends readonly string[]]
+type Positions<Texts extends readonly string[], Pointwise, First = true> = Texts extends readonly [
+  infer Text,
+  ...infer Rest extends readonly string[],
+]
   ?
       | [First extends true ? ArgumentValue<Text> : LaterValue<Text, Pointwise>, ...Positions<Rest, Pointwise, false>]
       | (Text extends `${string}=${string}` ? [] : never)
@@ -48,7 +51,7 @@ type IsSchema<S extends string> = string extends S ? false : true
 /** The function of an operator. */
 export type CallOf<S extends string, Pointwise = never> =
   IsSchema<S> extends true
-    ? (...args: [...Positions<PositionalTexts<S>, Pointwise>, ...Options<S, Pointwise>]) => ReturnText<S> extends '()' ? void : ResultOf<S>
+    ? (...args: [...Positions<PositionalTexts<S>, Pointwise>, ...Options<S, Pointwise>]) => ResultOf<S>
     : // eslint-disable-next-line typescript/no-explicit-any -- a schema that is known only at run time allows any arguments
       (...args: any[]) => unknown
 

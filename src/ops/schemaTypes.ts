@@ -36,7 +36,7 @@ export type Split<Text extends string> = Text extends `*, ${infer Rest}`
       : [Text]
 
 export type ArgumentTexts<S extends string> = S extends `${string}(${infer Arguments}) -> ${string}` ? Split<Arguments> : never
-export type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
+type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
 
 /** 'int[]? dim=None' -> 'int[]?' */
 type TypeText<A> = A extends `${infer Type} ${string}` ? Type : never
@@ -44,7 +44,11 @@ type TypeText<A> = A extends `${infer Type} ${string}` ? Type : never
 type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Text
 
 /** 'Scalar min_value=None' -> 'minValue' */
-export type NameOf<A> = A extends `${string} ${infer Name}=${string}` ? CamelCase<Name> : A extends `${string} ${infer Name}` ? CamelCase<Name> : never
+export type NameOf<A> = A extends `${string} ${infer Name}=${string}`
+  ? CamelCase<Name>
+  : A extends `${string} ${infer Name}`
+    ? CamelCase<Name>
+    : never
 
 type TypeValue<Type> = Type extends `${infer Inner}?`
   ? TypeValue<Inner> | null
@@ -78,14 +82,19 @@ export type PerResult<S extends string, Value> =
         : readonly [Value]
     : never
 
+/** No value has this type. In a union with a type that depends on a schema, it lets TypeScript infer that an array in a `return` is a tuple. */
+export type TupleHint = readonly [never]
+
 /** What `kernel` returns. */
 export type ResultOf<S extends string> =
   ReturnText<S> extends infer R
-    ? R extends `(${string})` | 'Tensor[]'
-      ? PerResult<S, Tensor>
-      : R extends 'any'
-        ? Tensor | readonly Tensor[]
-        : Tensor
+    ? R extends '()'
+      ? void
+      : R extends `(${string})` | 'Tensor[]'
+        ? PerResult<S, Tensor>
+        : R extends 'any'
+          ? Tensor | readonly Tensor[]
+          : Tensor
     : never
 
 /** A pointwise operator takes a number in place of any tensor but the first and `self`. */
@@ -110,7 +119,11 @@ export type OperandsOf<S extends string, Baked> = Operands<ArgumentTexts<S>, Bak
 export type ResultGradients<S extends string> =
   PerResult<S, Tensor | null> extends readonly [Tensor | null] ? readonly [Tensor] : PerResult<S, Tensor | null>
 
-export type ArgumentGradient<Value> = Tensor extends Value ? Tensor | null : Value extends readonly Tensor[] ? readonly (Tensor | null)[] | null : null
+export type ArgumentGradient<Value> = Tensor extends Value
+  ? Tensor | null
+  : Value extends readonly Tensor[]
+    ? readonly (Tensor | null)[] | null
+    : null
 type ArgumentGradients<V extends readonly unknown[]> = Readonly<{ [I in keyof V]: ArgumentGradient<V[I]> }>
 
 /** The derivative of an operator; `Pointwise` is the operator's promotion rule, never for one that is not pointwise. */

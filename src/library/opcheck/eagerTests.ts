@@ -20,7 +20,8 @@ export function testSchema(sample: Sample): string | null {
     if (!type.mutated && before[i]?.some(isWritten) === true) return `Argument ${name} is not defined as mutable but was mutated`
     if (op.tags.has('view')) continue
     const memory = new Set(before[i]?.map((s) => s.tensor.storage))
-    if (results.some((result) => result.numel > 0 && memory.has(result.storage))) return `Argument ${name} is not defined to alias output but was aliasing`
+    if (results.some((result) => result.numel > 0 && memory.has(result.storage)))
+      return `Argument ${name} is not defined to alias output but was aliasing`
   }
   return null
 }
@@ -53,7 +54,8 @@ export function testFakeTensor(sample: Sample): string | null {
     for (const property of ['shape', 'strides'] as const)
       if (result[property].join() !== other[property].join())
         return `${property === 'shape' ? 'Shapes' : 'Strides'} ${formatShape(other[property])} and ${formatShape(result[property])} are not equal: result ${i} of the fake function and of forward`
-    if (result.dtype !== other.dtype) return `Dtypes ${other.dtype} and ${result.dtype} are not equal: result ${i} of the fake function and of forward`
+    if (result.dtype !== other.dtype)
+      return `Dtypes ${other.dtype} and ${result.dtype} are not equal: result ${i} of the fake function and of forward`
   }
   return null
 }

@@ -11,7 +11,10 @@ import { firstDifference, resultsOf, wantedOf } from './sample.ts'
 import type { Sample, Tolerance } from './sample.ts'
 
 /** The results of a call on copies, and the copies, to which the operator may have written. */
-function run(sample: Sample, fn: (tensors: readonly Tensor[]) => unknown): { readonly results: readonly Tensor[]; readonly tensors: readonly Tensor[] } {
+function run(
+  sample: Sample,
+  fn: (tensors: readonly Tensor[]) => unknown,
+): { readonly results: readonly Tensor[]; readonly tensors: readonly Tensor[] } {
   const tensors = sample.copies()
   return { results: resultsOf(noGrad(() => fn(tensors))), tensors }
 }
@@ -48,7 +51,8 @@ const BACKENDS = ['aot_eager', 'inductor']
 export function testAotDispatch(sample: Sample, tolerance: Tolerance): string | null {
   for (const backend of BACKENDS) {
     const compiled = compile((...tensors: Tensor[]) => sample.call(tensors), { backend, fullgraph: true })
-    const differs = runDifference(sample, (tensors) => compiled(...tensors), tolerance) ?? gradientDifference(sample, (t) => compiled(...t), tolerance)
+    const differs =
+      runDifference(sample, (tensors) => compiled(...tensors), tolerance) ?? gradientDifference(sample, (t) => compiled(...t), tolerance)
     if (differs !== null) return `compiled with '${backend}': ${differs}`
   }
   return null

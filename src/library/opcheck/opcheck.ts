@@ -91,7 +91,11 @@ export function opcheck<F extends TargetFunction>(op: OpFunction<F>, samples: re
   const tolerance: Tolerance = { atol: options.atol ?? null, rtol: options.rtol ?? null }
   const report: { [Name in OpCheckTest]?: 'SUCCESS' | OpCheckError } = {}
   for (const test of chosenTests(options.testUtils)) {
-    const failure = failureOf(test, samples.map((sample) => new Sample(def, sample)), tolerance)
+    const failure = failureOf(
+      test,
+      samples.map((sample) => new Sample(def, sample)),
+      tolerance,
+    )
     if (failure !== null && options.raiseException !== false) throw failure
     report[test] = failure ?? 'SUCCESS'
   }
