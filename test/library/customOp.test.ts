@@ -41,7 +41,7 @@ const close = (got: readonly number[], expected: readonly number[]): void => {
 }
 
 describe('a custom operator', () => {
-  it('is called with arguments by position and options', () => {
+  it('is declared by an object, and called with arguments by position and options (difference: custom-op-object)', () => {
     close(numbers(wave(x())), waves(1, 0))
     close(numbers(wave(x(), 3)), waves(3, 0))
     close(numbers(wave(x(), 3, { shift: 2 })), waves(3, 2))
@@ -64,7 +64,7 @@ describe('a custom operator', () => {
     expect(wave.schema).toBe('(Tensor x, float scale=1, *, float shift=0) -> Tensor')
   })
 
-  it('is differentiated by its backward', () => {
+  it('is differentiated by its backward (difference: gradients-by-name)', () => {
     const input = x()
     close(
       numbers(grad(wave(input, 3).sum(), [input])[0]),

@@ -191,7 +191,7 @@ describe('an operator that is wrong', () => {
     expect(failure.message).toContain(why)
   })
 
-  it('is found on the sample on which it is wrong; without raiseException the report has the error', () => {
+  it('is found on the sample on which it is wrong (difference: opcheck-samples); without raiseException the report has the error', () => {
     const sometimes = customOp('opcheck::sometimes', {
       schema: '(Tensor x, int n) -> Tensor',
       forward: (x, n) => x.mul(n),
