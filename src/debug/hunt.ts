@@ -1,6 +1,7 @@
 // From a failure to its smallest form: the minifier, with candidates judged in isolation if possible, and every step kept as a script.
 import type { GraphModule } from '../fx/index.ts'
 import { backendImports } from '../dynamo/index.ts'
+import { operatorImports, whyNotImportable } from './operatorImports.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { checkpointPaths, writeRepro } from './reproScript.ts'
@@ -79,7 +80,7 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     signature: options.signature ?? null,
     onlyFwd: options.onlyFwd ?? false,
   }
-  const imports = typeof options.backend === 'string' ? backendImports(options.backend) : null
+  const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : null
   const start = options.startHelper ?? nodeHelper()
   const whyNot = whyNotIsolated(gm, inputs, options, start, imports)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
@@ -119,7 +120,7 @@ function whyNotIsolated(
   if (options.isolate === false) return 'isolate is false'
   if (start === null) return 'there are no child processes here; pass startHelper'
   if (imports === null) return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
-  return whyNotShippable(gm, inputs)
+  return whyNotShippable(gm, inputs) ?? whyNotImportable(gm)
 }
 
 /** Writes the state as a script, and a copy of it in the working directory as repro.mjs. Returns the copy's path. */

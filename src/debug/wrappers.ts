@@ -11,6 +11,7 @@ import { dumpCheckpoint } from './hunt.ts'
 import { signatureOf } from './judge.ts'
 import type { FailureSpec } from './judge.ts'
 import { log } from './log.ts'
+import { operatorImports } from './operatorImports.ts'
 import { launcherPaths, writeRepro } from './reproScript.ts'
 import { AccuracyError } from './runRepro.ts'
 import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
@@ -77,6 +78,10 @@ class Dump {
     this.#where = where
   }
 
+  #imports(): readonly string[] {
+    return [...new Set([...backendImports(this.#backend), ...operatorImports(this.#gm)])]
+  }
+
   #spec(accuracy: FailureSpec['accuracy'], error: unknown): FailureSpec {
     return {
       backend: this.#backend,
@@ -94,7 +99,7 @@ class Dump {
     const spec = this.#spec('none', error)
     const path =
       config.reproLevel === 1
-        ? dumpCheckpoint(debugDirectory(config.debugDirRoot), this.#gm, inputs, spec, this.#where, backendImports(this.#backend))
+        ? dumpCheckpoint(debugDirectory(config.debugDirRoot), this.#gm, inputs, spec, this.#where, this.#imports())
         : this.#write(inputs, spec)
     if (error instanceof Error) Object.assign(error, { minifierPath: path })
     return error
@@ -110,7 +115,7 @@ class Dump {
       after: this.#where,
       command: 'minify',
       spec,
-      imports: backendImports(this.#backend),
+      imports: this.#imports(),
     })
     log.warning(`Writing minified repro to:\n${script}`)
     return script

@@ -4,7 +4,7 @@ import { AutogradError } from '../autograd/index.ts'
 import type { Arg, Derivative, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { makeOp, opOf, registerOp } from '../ops/index.ts'
-import type { ArgumentsOf, BackwardOf, CallOf, OpFunction, ResultOf, ReturnText } from '../ops/index.ts'
+import type { ArgumentsOf, BackwardOf, CallOf, OpFunction, ResultOf, TupleHint } from '../ops/index.ts'
 import type { FunctionSchema } from '../protocol/index.ts'
 import { derivativeOf } from './backward.ts'
 import type { UntypedBackward } from './backward.ts'
@@ -13,11 +13,8 @@ import { checkFree, publish, readName, readSchema } from './names.ts'
 import { asResult, runFake, runForward, specsOf } from './results.ts'
 import type { Implementation } from './results.ts'
 
-/** What `forward` and `fake` of a schema return: a Tensor, a tuple or list of Tensors, or nothing for `()`. */
-type Returned<S extends string> = ReturnText<S> extends '()' ? void : ResultOf<S>
-
 /** Computes the results of an operator. It gets one value per argument of the schema, in order. */
-export type Forward<S extends string> = (...args: ArgumentsOf<S>) => Returned<S>
+export type Forward<S extends string> = (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
 
 /** Options of {@link customOp}. `S` is the text of the schema. */
 export interface CustomOpOptions<S extends string> {

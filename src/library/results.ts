@@ -32,7 +32,7 @@ export function resultList(qualname: string, schema: FunctionSchema, what: strin
     throw wrong('a Tensor')
   }
   if (returns.length === 0) {
-    if (result === undefined || result === null) return []
+    if (result === undefined || result === null || (Array.isArray(result) && result.length === 0)) return []
     throw wrong('nothing')
   }
   const isList = returns.length === 1

@@ -2,7 +2,7 @@
 import type { OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf } from './schemaTypes.ts'
+import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf, TupleHint } from './schemaTypes.ts'
 
 /** A public function of the operator table; `op` is its definition. */
 export type OpFunction<F extends TargetFunction = TargetFunction> = F & { readonly op: OpDef }
@@ -31,7 +31,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly meta?: (...args: ArgumentsOf<S>) => ResultSpec
   readonly pointwise?: PointwiseDeclaration<S, Promotion, Baked>
   readonly reduction?: ReductionRule
-  readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S>
+  readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
   readonly decompose?: (...args: ArgumentsOf<S>) => Result
   /** The vector-Jacobian product, written with operators. Leave it out for composites. */
   readonly derivative?: DerivativeOf<S, Promotion>

@@ -6,7 +6,7 @@
 //     InputsOf      { x: Tensor, weight: Tensor, eps: number }
 //     GradientsOf   { x?: Tensor | null, weight?: Tensor | null }
 import type { Tensor } from '../tensor/index.ts'
-import type { ArgumentGradient, ArgumentTexts, ArgumentValue, NameOf, OrNumber, PerResult, ResultOf, ReturnText, Split } from './schemaTypes.ts'
+import type { ArgumentGradient, ArgumentTexts, ArgumentValue, NameOf, OrNumber, PerResult, ResultOf, Split } from './schemaTypes.ts'
 
 type Texts<S extends string> = ArgumentTexts<S>[number]
 
@@ -51,7 +51,7 @@ type IsSchema<S extends string> = string extends S ? false : true
 /** The function of an operator. */
 export type CallOf<S extends string, Pointwise = never> =
   IsSchema<S> extends true
-    ? (...args: [...Positions<PositionalTexts<S>, Pointwise>, ...Options<S, Pointwise>]) => ReturnText<S> extends '()' ? void : ResultOf<S>
+    ? (...args: [...Positions<PositionalTexts<S>, Pointwise>, ...Options<S, Pointwise>]) => ResultOf<S>
     : // eslint-disable-next-line typescript/no-explicit-any -- a schema that is known only at run time allows any arguments
       (...args: any[]) => unknown
 

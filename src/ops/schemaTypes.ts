@@ -36,7 +36,7 @@ export type Split<Text extends string> = Text extends `*, ${infer Rest}`
       : [Text]
 
 export type ArgumentTexts<S extends string> = S extends `${string}(${infer Arguments}) -> ${string}` ? Split<Arguments> : never
-export type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
+type ReturnText<S extends string> = S extends `${string}) -> ${infer Return}` ? Return : never
 
 /** 'int[]? dim=None' -> 'int[]?' */
 type TypeText<A> = A extends `${infer Type} ${string}` ? Type : never
@@ -82,14 +82,19 @@ export type PerResult<S extends string, Value> =
         : readonly [Value]
     : never
 
+/** No value has this type. In a union with a type that depends on a schema, it lets TypeScript infer that an array in a `return` is a tuple. */
+export type TupleHint = readonly [never]
+
 /** What `kernel` returns. */
 export type ResultOf<S extends string> =
   ReturnText<S> extends infer R
-    ? R extends `(${string})` | 'Tensor[]'
-      ? PerResult<S, Tensor>
-      : R extends 'any'
-        ? Tensor | readonly Tensor[]
-        : Tensor
+    ? R extends '()'
+      ? void
+      : R extends `(${string})` | 'Tensor[]'
+        ? PerResult<S, Tensor>
+        : R extends 'any'
+          ? Tensor | readonly Tensor[]
+          : Tensor
     : never
 
 /** A pointwise operator takes a number in place of any tensor but the first and `self`. */

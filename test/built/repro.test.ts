@@ -1,6 +1,6 @@
 // The scripts that the debugger writes run by themselves, in a folder from which no package can be imported.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -50,5 +50,36 @@ describe('a failing compile in the environment TENSORFX_REPRO_AFTER=dynamo', () 
     const minimal = script('repro.mjs')
     expect(readFileSync(minimal, 'utf8').match(/torch\.(sin|cos|relu)\(/g)).toEqual(['torch.relu('])
     expect(run(minimal).failed).toBe(true)
+  })
+})
+
+describe('a failing compile with an operator of the program', () => {
+  const index = pathToFileURL(join(root, 'dist/index.js')).href
+  const operators = join(work, 'operators.mjs')
+  const program = `
+    import { compile, torch } from '${index}'
+    import { half } from '${pathToFileURL(operators).href}'
+    const f = compile((x) => torch.cos(torch.relu(half(torch.sin(x)))), { backend: 'relu_compile_error_TESTING_ONLY' })
+    try { f(torch.ones([4])) } catch (error) { console.log(error.name) }`
+
+  it('leaves scripts that import the module of the operator, and child processes that do', () => {
+    writeFileSync(
+      operators,
+      `import { torch } from '${index}'
+       export const half = torch.library.customOp('repro::half', {
+         schema: '(Tensor x) -> Tensor',
+         forward: (x) => x.mul(0.5),
+         fake: (x) => torch.emptyLike(x),
+         module: import.meta.url,
+       })`,
+    )
+    expect(node(program, { cwd: work, env: { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '1' } })).toBe('BackendCompilerFailed')
+    const repro = script('repro.mjs')
+    expect(readFileSync(repro, 'utf8')).toContain('torch.ops.repro.half(')
+    expect(run(repro, '--backend', 'eager')).toEqual({ failed: false, output: 'The repro ran without an error.\n' })
+    const minified = run(repro, 'minify', '--isolate')
+    expect(minified.output).not.toContain('judged in this process')
+    expect(minified.failed).toBe(false)
+    expect(readFileSync(repro, 'utf8').match(/torch\.(sin|cos|relu|ops\.repro\.half)\(/g)).toEqual(['torch.relu('])
   })
 })

@@ -87,6 +87,81 @@ export const results: readonly unknown[] = [dtype, Double, noGrad(() => gm.call(
   expect(errorsOf(program)).toEqual([])
 })
 
+it('a strict program that writes a backend, a pass over nodes and operators compiles without a cast', () => {
+  const program = `
+import { compile, fx, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { registerBackend } from 'tensorfx/compile'
+import type { Backend } from 'tensorfx/compile'
+import { call } from 'tensorfx/kernels'
+import { opcheck } from 'tensorfx/library'
+
+const asIs: Backend = (gm) => gm
+const bound: Backend = (gm) => gm.forward
+const counting: Backend = (gm, exampleInputs) => {
+  console.log(exampleInputs.length)
+  return (...inputs) => gm.forward(...inputs)
+}
+registerBackend('asIs', asIs)
+
+/** How often each function, method and module is called. */
+function calls(gm: fx.GraphModule): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const node of gm.graph.nodes) {
+    let name: string
+    switch (node.op) {
+      case 'call_function':
+        name = node.target.name
+        break
+      case 'call_method':
+      case 'call_module':
+      case 'get_attr':
+        name = node.target
+        break
+      case 'placeholder':
+      case 'output':
+        continue
+    }
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return counts
+}
+
+const scaled = torch.library.customOp('mylib::scaled', {
+  schema: '(Tensor x, float factor, *, float shift=0) -> (Tensor, Tensor)',
+  forward: (x, factor, shift) => [x.mul(factor), x.add(shift)],
+  fake: (x) => [torch.emptyLike(x), torch.emptyLike(x)],
+  backward: ({ inputs: { factor }, needsInputGrad }, first, second) => ({ x: needsInputGrad.x ? first.mul(factor).add(second) : null }),
+  module: 'file:///operators.js',
+})
+const leaky = torch.library.defineOp('mylib::leaky', {
+  schema: '(Tensor x, Scalar slope=0.1) -> Tensor',
+  pointwise: { promotion: 'promote', compute: (x, slope) => call('max', x, call('mul', x, slope)) },
+  backward: ({ inputs: { x, slope } }, g) => ({ x: torch.where(x.gt(0), g, g.mul(slope)) }),
+})
+const fill = torch.library.customOp('mylib::fill', {
+  schema: '(Tensor(a!) out) -> ()',
+  forward: (out) => {
+    out.fill_(1)
+  },
+})
+const program = (x: Tensor): Tensor => {
+  fill(x)
+  const [first, second] = scaled(leaky(x, { slope: 0.5 }), 2, { shift: 1 })
+  return first.add(second)
+}
+export const results: readonly unknown[] = [
+  ...[asIs, bound, counting].map((backend) => compile(program, { backend })(torch.ones([2]))),
+  calls(fx.symbolicTrace(program)),
+  opcheck(scaled, [[torch.ones([2]), 2], [torch.ones([2]), 2, { shift: 3 }]]).test_schema,
+  torch.ops['mylib']?.['scaled'],
+]
+// @ts-expect-error the factor is missing
+export const mistake: unknown = scaled(torch.ones([2]))
+`
+  expect(errorsOf(program)).toEqual([])
+})
+
 it.each(['storage', 'pending', 'captureSlot', 'captureStamp', 'viewBase', 'outputNr', 'contiguousLayout', 'realize'])(
   'x.%s is not declared',
   (member) => {

@@ -108,7 +108,7 @@ export function testGradient(sample: Sample): string | null {
       const numerical = (at(step) - at(-step)) / (2 * step)
       const computed = gradient[i] ?? NaN
       if (Math.abs(computed - numerical) <= atol + rtol * Math.abs(numerical)) continue
-      return `the gradient of tensor ${position} is ${computed} at element ${i}, finite differences give ${Number(numerical.toPrecision(6))}`
+      return `the gradient of tensor ${position} is ${Number(computed.toPrecision(6))} at element ${i}, finite differences give ${Number(numerical.toPrecision(6))}`
     }
   }
   return null

@@ -74,7 +74,10 @@ function sameLayout(tensor: Tensor): Tensor {
   const order = tensor.strides.map((stride, dim) => ({ stride, dim })).sort((a, b) => b.stride - a.stride)
   const there = order.map(({ dim }) => dim)
   const back = there.map((_, dim) => there.indexOf(dim))
-  return clone(tensor.permute(there)).permute(back)
+  const copy = clone(tensor.permute(there)).permute(back)
+  // Nobody has the base: compile treats writes to views in another way.
+  copy.viewBase = null
+  return copy
 }
 
 /** The results of a call as a list. */

@@ -1,0 +1,109 @@
+// Backends: what they may return, and their names.
+import { describe, expect, expectTypeOf, it, test } from 'vitest'
+import { ArgumentError, compile, fx, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { BackendCompilerFailed, InvalidBackend, listBackends, lookupBackend, registerBackend } from 'tensorfx/compile'
+import type { Backend, BackendResult } from 'tensorfx/compile'
+import { runnable } from '../../src/dynamo/index.ts'
+
+const program = (x: Tensor): Tensor => torch.relu(x).sub(1)
+
+/** A copy of the graph in which relu is tanh. */
+const rewritten = (gm: fx.GraphModule): fx.GraphModule => {
+  const copy = gm.deepCopy()
+  for (const node of copy.graph.nodes) if (node.op === 'call_function' && node.target === torch.relu) node.target = torch.tanh
+  copy.recompile()
+  return copy
+}
+
+const backends: Readonly<Record<string, Backend>> = {
+  'a function':
+    (gm) =>
+    (...inputs) =>
+      gm.forward(...inputs),
+  'gm.forward': (gm) => gm.forward,
+  'the GraphModule': (gm) => gm,
+}
+
+describe.each(Object.entries(backends))('a backend may return %s', (_, backend) => {
+  it('of the graph that it got', () => {
+    const x = torch.tensor([-2, 3]).requiresGrad_()
+    const result = compile(program, { backend })(x)
+    expect(result.toArray()).toEqual([-1, 2])
+    expect(torch.autograd.grad(result.sum(), [x])[0]?.toArray()).toEqual([0, 1])
+  })
+
+  it('of another graph, and that one is run', () => {
+    const result = compile(program, { backend: (gm, inputs) => backend(rewritten(gm), inputs) })(torch.tensor([-2, 3]))
+    expect(result.toArray()).toEqual([expect.closeTo(Math.tanh(-2) - 1, 6), expect.closeTo(Math.tanh(3) - 1, 6)])
+  })
+})
+
+describe('gm.forward', () => {
+  const gm = fx.symbolicTrace(program)
+
+  it('runs the graph without the module before it', () => {
+    const { forward } = gm
+    expect(forward(torch.tensor([3])).toArray()).toEqual([2])
+    expect(Object.keys(gm)).not.toContain('forward')
+  })
+
+  it('follows the graph when it is recompiled, and a copy has its own', () => {
+    const copy = gm.deepCopy()
+    const { forward } = copy
+    copy.graph.findNodes({ op: 'call_function', target: torch.relu }).forEach((node) => (node.target = torch.neg))
+    copy.recompile()
+    expect(forward(torch.tensor([3])).toArray()).toEqual([-4])
+    expect(gm.forward(torch.tensor([3])).toArray()).toEqual([2])
+  })
+
+  it("of a subclass is the subclass's", () => {
+    class Doubled extends fx.GraphModule {
+      override forward(...args: readonly unknown[]): unknown {
+        return [super.forward(...args)]
+      }
+    }
+    const { forward } = new Doubled({}, gm.graph)
+    expect(forward(torch.tensor([3]))).toHaveLength(1)
+  })
+})
+
+test.each([[null], [undefined], [3], [{}]])('a backend that returns %s is an error', (result) => {
+  const backend: unknown = () => result
+  const run = (): unknown => Reflect.apply(compile, null, [program, { backend }])(torch.ones([1]))
+  expect(run).toThrow(BackendCompilerFailed)
+  expect(run).toThrow("compiler_fn did not return callable: a backend must return a function of the graph's inputs or a GraphModule, got ")
+})
+
+test('the type of what a backend returns', () => {
+  expectTypeOf<fx.GraphModule>().toExtend<BackendResult>()
+  expectTypeOf<fx.GraphModule['forward']>().toExtend<BackendResult>()
+  expectTypeOf<(x: Tensor, n: number) => Tensor[]>().toExtend<BackendResult>()
+  expectTypeOf<number>().not.toExtend<BackendResult>()
+  expect(runnable(fx.symbolicTrace(program))(torch.tensor([3]))).toBeInstanceOf(torch.Tensor)
+})
+
+describe('names', () => {
+  const backend: Backend = (gm) => gm
+
+  it('that are taken are an error; the same backend again is none', () => {
+    registerBackend('names_test', backend)
+    registerBackend('names_test', backend)
+    expect(lookupBackend('names_test')).toBe(backend)
+    for (const name of ['names_test', 'inductor', 'eager'])
+      expect(() => registerBackend(name, (gm) => gm)).toThrow(
+        new ArgumentError(`registerBackend: duplicate name: there is already a backend '${name}'. Choose another name for this one.`),
+      )
+    expect(lookupBackend('names_test')).toBe(backend)
+    expect(listBackends().filter((name) => name === 'names_test')).toHaveLength(1)
+    expect(() => registerBackend('', backend)).toThrow('registerBackend: expected a name')
+  })
+
+  it('that are unknown are an error that says which one was meant', () => {
+    expect(() => compile(program, { backend: 'inductr' })).toThrow(InvalidBackend)
+    expect(() => compile(program, { backend: 'inductr' })).toThrow(
+      "Invalid backend: 'inductr'. Did you mean 'inductor'? Registered are eager, aot_eager,",
+    )
+    expect(() => compile(program, { backend: 'nope' })).toThrow("Invalid backend: 'nope'. Registered are")
+  })
+})
