@@ -1,5 +1,5 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
-import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, isObject, kindOf, described, setOwn } from '../../protocol/index.ts'
+import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, kindOf, described, setOwn } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'

@@ -1,5 +1,5 @@
 // The globals of generated code: functions by their qualified names, and constants that have no literal.
-import { camelCase, isParameter, isTensorLike, isFunction, isModule, isObject } from '../../protocol/index.ts'
+import { camelCase, isParameter, isTensorLike, isFunction, isObject } from '../../protocol/index.ts'
 import type { TargetFunction, TargetInfo } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { isIdentifier } from '../graph/namespace.ts'

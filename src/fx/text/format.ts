@@ -1,6 +1,6 @@
 // Prints nodes and graphs as PyTorch does: `%add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})`. Constants are written as in
 // Python: 1e-05, inf, None.
-import { isPlainObject, isTensorLike, snakeCase, isFunction, isModule, isObject } from '../../protocol/index.ts'
+import { isPlainObject, isTensorLike, snakeCase, isFunction, isObject } from '../../protocol/index.ts'
 import type { TableColumn } from '../graph/graphText.ts'
 import { Node, targetText } from '../graph/node.ts'
 import type { Kwargs, NodeGraph } from '../graph/node.ts'

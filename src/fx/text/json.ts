@@ -1,7 +1,7 @@
 // Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back, a graph means the same
 // and keeps what is known about it.
 import { ArgumentError } from '../../errors/index.ts'
-import { isPlainObject, lookupTarget, targetInfo, isFunction, isModule, isObject } from '../../protocol/index.ts'
+import { isPlainObject, lookupTarget, targetInfo, isFunction, isObject } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import { Graph } from '../graph/graph.ts'
