@@ -1,5 +1,5 @@
-// npm run bench: compiled against eager, the overhead of one operator and of one replay check, and sgemm against the machine's limit. Ratios, in one run.
-import { compile, torch } from 'tensorfx'
+// npm run bench: compiled against eager, the overhead of one operator, of calling a module and of one replay check, and sgemm against the machine's limit. Ratios, in one run.
+import { compile, nn, torch } from 'tensorfx'
 import { BATCH, loadDigits, makeTraining, shuffled } from '../examples/demo/model.mjs'
 import { sideBySide, sideBySideInTurns } from '../examples/demo/terminal.mjs'
 import { measureGemm } from './gemm.mjs'
@@ -22,7 +22,7 @@ report('  synchronous loop', ...sideBySide(steps, 300))
 // Inference.
 eager.model.eval()
 const compiledModel = compile(eager.model)
-const [eagerRun, fastRun] = torch.noGrad(() => sideBySide([() => eager.model.call(images), () => compiledModel(images)], 600))
+const [eagerRun, fastRun] = torch.noGrad(() => sideBySide([() => eager.model(images), () => compiledModel(images)], 600))
 report(`inference, batch ${BATCH}`, eagerRun, fastRun)
 
 function report(what, slow, fast) {
@@ -48,6 +48,30 @@ const [addMs] = torch.noGrad(() =>
 )
 const addNs = (addMs * 1e6) / additions
 console.log(`${'add of 16 floats, eager'.padEnd(24)} ${addNs.toFixed(0)} ns (${verdict(addNs <= 2000)} 2000 ns)`)
+
+// A module called directly, and with its method.
+class Same extends nn.Module {
+  forward(x) {
+    return x
+  }
+}
+const modules = Array.from({ length: 8 }, () => new Same())
+const calls = 200_000
+const [callMs, directMs] = sideBySide(
+  [
+    () => {
+      for (let i = 0; i < calls; i++) modules[i & 7].call(a)
+    },
+    () => {
+      for (let i = 0; i < calls; i++) modules[i & 7](a)
+    },
+  ],
+  30,
+)
+const [callNs, directNs] = [callMs, directMs].map((ms) => (ms * 1e6) / calls)
+console.log(
+  `${'module called directly'.padEnd(24)} ${directNs.toFixed(0)} ns, with call ${callNs.toFixed(0)} ns: ${(directNs / callNs).toFixed(2)}x (${verdict(directNs - callNs <= 20)} 20 ns more)`,
+)
 
 // One replay check: a chain of additions whose compiled form does almost nothing.
 const length = 1000

@@ -7,7 +7,7 @@ import { heading, printBlock, sideBySideInTurns } from './terminal.mjs'
 export async function compileFused(fused, data) {
   heading('c. The folded model as fused WebAssembly kernels')
   const images = data.test[0].narrow(0, 0, BATCH).contiguous()
-  const explanation = torch.noGrad(() => explain((x) => fused.call(x))(images))
+  const explanation = torch.noGrad(() => explain((x) => fused(x))(images))
   printBlock(String(explanation), 12)
   const compiled = compile(fused)
   const result = torch.noGrad(() => compiled(images))
@@ -15,12 +15,9 @@ export async function compileFused(fused, data) {
     console.log(`\n  kernel ${i}: ${kernel.ops.join(' + ')}`)
     printBlock(kernel.text, 14)
   }
-  const reference = torch.noGrad(() => fused.call(images))
+  const reference = torch.noGrad(() => fused(images))
   const difference = result.sub(reference).abs().max().item()
-  const [eagerMs, compiledMs] = await sideBySideInTurns(
-    [() => torch.noGrad(() => fused.call(images)), () => torch.noGrad(() => compiled(images))],
-    300,
-  )
+  const [eagerMs, compiledMs] = await sideBySideInTurns([() => torch.noGrad(() => fused(images)), () => torch.noGrad(() => compiled(images))], 300)
   console.log(
     `\n  batch of ${BATCH}: eager ${eagerMs.toFixed(3)} ms, compiled ${compiledMs.toFixed(3)} ms: ${(eagerMs / compiledMs).toFixed(2)}x faster; largest difference ${difference.toExponential(1)}`,
   )

@@ -17,9 +17,9 @@ export class DigitNet extends nn.Module {
   }
 
   forward(x) {
-    x = this.pool.call(this.relu.call(this.bn1.call(this.conv1.call(x))))
-    x = this.pool.call(this.relu.call(this.bn2.call(this.conv2.call(x))))
-    return this.fc.call(torch.flatten(x, 1))
+    x = this.pool(this.relu(this.bn1(this.conv1(x))))
+    x = this.pool(this.relu(this.bn2(this.conv2(x))))
+    return this.fc(torch.flatten(x, 1))
   }
 }
 
@@ -59,7 +59,7 @@ export function shuffled(count, seed) {
 export function makeStep(model, optimizer) {
   return function trainStep(images, labels) {
     optimizer.zeroGrad()
-    const loss = torch.nn.functional.crossEntropy(model.call(images), labels)
+    const loss = torch.nn.functional.crossEntropy(model(images), labels)
     loss.backward()
     optimizer.step()
     return loss.detach()
@@ -75,5 +75,5 @@ export function makeTraining(seed) {
 
 /** Share of right answers. */
 export function accuracy(model, [images, labels]) {
-  return torch.noGrad(() => model.call(images).argmax(1).eq(labels).to('float32').mean().item())
+  return torch.noGrad(() => model(images).argmax(1).eq(labels).to('float32').mean().item())
 }

@@ -22,7 +22,7 @@ const model = new nn.Sequential(
 const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01 })
 const step = compile((images, labels) => {
   optimizer.zeroGrad()
-  const loss = torch.nn.functional.crossEntropy(model.call(images), labels)
+  const loss = torch.nn.functional.crossEntropy(model(images), labels)
   loss.backward()
   optimizer.step()
   return loss.detach()
@@ -38,7 +38,7 @@ model.eval()
 const traced = fx.symbolicTrace(model)
 const folded = fuse(model)
 assert(folded.graph.nodes.length < traced.graph.nodes.length)
-assert(torch.allclose(folded.call(x), model.call(x), { atol: 1e-4 }))
+assert(torch.allclose(folded(x), model(x), { atol: 1e-4 }))
 console.log(`b. batch norm folded: ${traced.graph.nodes.length} -> ${folded.graph.nodes.length} nodes\n${folded.code}`)
 
 // c. Compiled to fused kernels.
@@ -46,7 +46,7 @@ const fast = compile(folded)
 assert(
   torch.allclose(
     torch.noGrad(() => fast(x)),
-    folded.call(x),
+    folded(x),
     { atol: 1e-4 },
   ),
 )

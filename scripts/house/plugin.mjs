@@ -1,4 +1,5 @@
-// An oxlint plugin with the rules of this repository's own house. `house/layers`: imports follow the list of layers, type imports included.
+// An oxlint plugin with the rules of this repository's own house. `house/layers`: imports follow the list of layers, type imports included. `house/callables`: modules
+// are not taken for functions.
 import { dirname, join, relative, sep } from 'node:path'
 import { layers, mayImport, placeOf } from './layers.mjs'
 
@@ -36,4 +37,26 @@ const layersRule = {
   },
 }
 
-export default { meta: { name: 'house' }, rules: { layers: layersRule } }
+const isText = (node, text) => node.type === 'Literal' && node.value === text
+
+/** `protocol` has the question, and no module gets into `kernels`. */
+const callablesRule = {
+  meta: {
+    type: 'problem',
+    docs: { description: "Modules are functions, too: ask isFunction or isCallable, not typeof x === 'function'" },
+    schema: [],
+  },
+  create(context) {
+    const path = inSrc(context.cwd, context.filename)
+    if (path === null || path.startsWith('protocol/') || path.startsWith('kernels/')) return {}
+    return {
+      BinaryExpression: (node) => {
+        const isTypeof = (side) => side.type === 'UnaryExpression' && side.operator === 'typeof'
+        if ((isTypeof(node.left) && isText(node.right, 'function')) || (isTypeof(node.right) && isText(node.left, 'function')))
+          context.report({ node, message: "A module's typeof is 'function', too: use isFunction, isCallable or isModule of src/protocol/kinds.ts." })
+      },
+    }
+  },
+}
+
+export default { meta: { name: 'house' }, rules: { callables: callablesRule, layers: layersRule } }

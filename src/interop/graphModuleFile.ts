@@ -176,9 +176,10 @@ function build(json: GraphModuleJson, prefix: string, find: (name: string) => Te
     layer.train(child.training)
     values[path] = layer
   }
-  const gm = new GraphModule(values, graphFromJson(json.graph), json.className)
+  const graph = graphFromJson(json.graph)
+  if (json.codegen !== undefined) graph.setCodegen(codegenFromJson(json.codegen))
+  const gm = new GraphModule(values, graph, json.className)
   addHeld(gm, json, values)
-  if (json.codegen !== undefined) gm.graph.setCodegen(codegenFromJson(json.codegen))
   for (const [name, value] of Object.entries(json.attributes ?? {})) setAt(gm, name, decodeNote(value))
   for (const [key, value] of Object.entries(json.meta ?? {})) gm.meta[key] = decodeNote(value)
   gm.training = json.training

@@ -6,6 +6,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { makeOp, opOf, registerOp } from '../ops/index.ts'
 import type { ArgumentsOf, BackwardOf, CallOf, OpFunction, ResultOf, TupleHint } from '../ops/index.ts'
 import type { FunctionSchema } from '../protocol/index.ts'
+import { isCallable, valueText } from '../protocol/index.ts'
 import { derivativeOf } from './backward.ts'
 import type { UntypedBackward } from './backward.ts'
 import { mutatingRules } from './mutating.ts'
@@ -112,8 +113,7 @@ export const withName = (schema: FunctionSchema, name: string): string => `${nam
 
 function functionOption<F>(where: string, name: string, option: string, value: F | undefined): F | null {
   if (value === undefined) return null
-  if (typeof value !== 'function')
-    throw new ArgumentError(`${where}: ${option} of '${name}' must be a function, got ${value === null ? 'null' : typeof value}.`)
+  if (!isCallable(value)) throw new ArgumentError(`${where}: ${option} of '${name}' must be a function, got ${valueText(value)}.`)
   return value
 }
 

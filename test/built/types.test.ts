@@ -54,14 +54,14 @@ export const entries: readonly object[] = [${entries.map((_, i) => `entry${i}`).
 class Net extends nn.Module {
   fc: nn.Linear = new nn.Linear(4, 3)
   override forward(x: Tensor): Tensor {
-    return torch.relu(this.fc.call(x)).add(1)
+    return torch.relu(this.fc(x)).add(1)
   }
 }
 const net = new Net()
 const optimizer = new optim.AdamW(net.parameters(), { lr: 0.01 })
 const step = compile((x: Tensor, y: Tensor): Tensor => {
   optimizer.zeroGrad()
-  const loss = torch.nn.functional.mseLoss(net.call(x), y)
+  const loss = torch.nn.functional.mseLoss(net(x), y)
   loss.backward()
   optimizer.step()
   return loss.detach()
@@ -160,6 +160,72 @@ export const results: readonly unknown[] = [
 export const mistake: unknown = scaled(torch.ones([2]))
 `
   expect(errorsOf(program)).toEqual([])
+})
+
+const MODULES = `import { compile, fx, nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+
+class Scale extends nn.Module {
+  name = 'scale'
+  readonly weight = new nn.Parameter(torch.ones([2]))
+  forward(x: Tensor, options: { readonly bias?: number } = {}): Tensor {
+    return x.mul(this.weight).add(options.bias ?? 0)
+  }
+}
+class Pair<M extends nn.Module> extends nn.Module {
+  readonly length = 2
+  constructor(readonly both: M) {
+    super()
+  }
+  forward(x: Tensor, times?: number): readonly [Tensor, number] {
+    return [x, times ?? 1]
+  }
+}
+const x = torch.ones([2])
+const scale = new Scale()
+const layers = new nn.ModuleList([scale])
+`
+
+it('modules are called without casts, with the types of their forward', () => {
+  const program = `${MODULES}
+export const a: Tensor = scale(x)
+export const b: Tensor = scale(x, { bias: 1 })
+export const c: readonly [Tensor, number] = new Pair(scale)(x, 2)
+export const d: Tensor = new Pair(scale).both(x)
+export const e: Tensor = new nn.Sequential(scale, new nn.ReLU())(x)
+export const f: Tensor = layers.at(0)(x)
+export const g: Tensor = fx.symbolicTrace(scale)(x, { bias: 2 })
+export const h: Tensor = compile(scale)(x, { bias: 2 })
+export const i: Tensor = compile(scale).module(x)
+export const j: Tensor = scale.deepCopy()(scale.call(x))
+export const k: string = scale.name
+export const l: nn.Module = scale
+export const m: (x: Tensor) => Tensor = scale
+`
+  expect(errorsOf(program)).toEqual([])
+})
+
+const REFUSED: Readonly<Record<string, string>> = {
+  'scale()': 'Expected 1-2 arguments, but got 0',
+  'scale(3)': "Argument of type 'number' is not assignable to parameter of type",
+  'scale(x, { bias: "1" })': "Type 'string' is not assignable to type 'number'",
+  'scale(x, { bais: 1 })': "'bais' does not exist in type",
+  'scale(x, { bias: undefined })': "with 'exactOptionalPropertyTypes: true'",
+  'scale(x, {}, 1)': 'Expected 1-2 arguments, but got 3',
+  'scale(x).nothing': "Property 'nothing' does not exist on type",
+  'fx.symbolicTrace(scale)(3)': "Argument of type 'number' is not assignable to parameter of type",
+  'compile(scale)(3)': "Argument of type 'number' is not assignable to parameter of type",
+  'layers(x)': 'Expected 0 arguments, but got 1',
+}
+
+it('wrong arguments of a module are refused', () => {
+  const lines = Object.keys(REFUSED).map((expression, i) => `export const result${i}: unknown = ${expression}`)
+  const errors = errorsOf(`${MODULES}${lines.join('\n')}\n`)
+  const first = MODULES.split('\n').length
+  for (const [i, [expression, message]] of Object.entries(REFUSED).entries()) {
+    const error = errors.find((line) => line.includes(`program.ts(${first + i},`))
+    expect(error, expression).toContain(message)
+  }
 })
 
 it.each(['storage', 'pending', 'captureSlot', 'captureStamp', 'viewBase', 'outputNr', 'contiguousLayout', 'realize'])(

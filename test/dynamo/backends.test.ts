@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, it, test } from 'vitest'
 import { ArgumentError, compile, fx, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { BackendCompilerFailed, InvalidBackend, listBackends, lookupBackend, registerBackend } from 'tensorfx/compile'
-import type { Backend, BackendResult } from 'tensorfx/compile'
+import type { Backend, BackendCode } from 'tensorfx/compile'
 import { runnable } from '../../src/dynamo/index.ts'
 
 const program = (x: Tensor): Tensor => torch.relu(x).sub(1)
@@ -76,10 +76,10 @@ test.each([[null], [undefined], [3], [{}]])('a backend that returns %s is an err
 })
 
 test('the type of what a backend returns', () => {
-  expectTypeOf<fx.GraphModule>().toExtend<BackendResult>()
-  expectTypeOf<fx.GraphModule['forward']>().toExtend<BackendResult>()
-  expectTypeOf<(x: Tensor, n: number) => Tensor[]>().toExtend<BackendResult>()
-  expectTypeOf<number>().not.toExtend<BackendResult>()
+  expectTypeOf<fx.GraphModule>().toExtend<BackendCode>()
+  expectTypeOf<fx.GraphModule['forward']>().toExtend<BackendCode>()
+  expectTypeOf<(x: Tensor, n: number) => Tensor[]>().toExtend<BackendCode>()
+  expectTypeOf<number>().not.toExtend<BackendCode>()
   expect(runnable(fx.symbolicTrace(program))(torch.tensor([3]))).toBeInstanceOf(torch.Tensor)
 })
 

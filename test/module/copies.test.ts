@@ -96,7 +96,7 @@ describe('layers in an array', () => {
     }
     const model = new Stack()
     expect([...model.namedParameters()].map(([name]) => name)).toEqual(['head.weight', 'head.bias'])
-    new optim.SGD(model.parameters(), { lr: 0.1 })
+    expect(new optim.SGD(model.parameters(), { lr: 0.1 })).toBeDefined()
     void new Stack().stateDict()
     expect(warn.mock.calls).toEqual([
       [

@@ -65,7 +65,7 @@ await part('a', async () => {
   const optimizer = new optim.AdamW(model.parameters(), { lr: 4e-3 })
   const step = compile((x, y) => {
     optimizer.zeroGrad()
-    const loss = torch.nn.functional.crossEntropy(model.call(x), y)
+    const loss = torch.nn.functional.crossEntropy(model(x), y)
     loss.backward()
     optimizer.step()
     return loss.detach()
@@ -82,7 +82,7 @@ await part('a', async () => {
     await new Promise((resolve) => setTimeout(resolve))
   }
   model.eval()
-  const accuracy = torch.noGrad(() => model.call(test[0]).argmax(1).eq(test[1]).to('float32').mean().item())
+  const accuracy = torch.noGrad(() => model(test[0]).argmax(1).eq(test[1]).to('float32').mean().item())
   if (!(accuracy > 0.9)) throw new Error(`accuracy is only ${accuracy}`)
   return {
     summary: `${steps} steps in ${((performance.now() - start) / 1000).toFixed(1)} s, loss ${loss.toFixed(3)}, test accuracy ${(100 * accuracy).toFixed(1)}%`,
@@ -92,7 +92,7 @@ await part('a', async () => {
 await part('b', async () => {
   const traced = fx.symbolicTrace(model)
   fused = fuse(model)
-  const difference = torch.noGrad(() => model.call(test[0]).sub(fused.call(test[0])).abs().max().item())
+  const difference = torch.noGrad(() => model(test[0]).sub(fused(test[0])).abs().max().item())
   if (difference > 1e-3) throw new Error(`the fused model differs by ${difference}`)
   return {
     summary: `${traced.graph.nodes.length} nodes -> ${fused.graph.nodes.length}; largest difference on the test set ${difference.toExponential(1)}`,
@@ -103,9 +103,9 @@ await part('b', async () => {
 await part('c', async () => {
   const images = test[0].narrow(0, 0, 32).contiguous()
   const fast = compile(fused)
-  const difference = torch.noGrad(() => fast(images).sub(fused.call(images)).abs().max().item())
+  const difference = torch.noGrad(() => fast(images).sub(fused(images)).abs().max().item())
   if (difference > 1e-3) throw new Error(`the compiled model differs by ${difference}`)
-  const [eager, compiled] = await sideBySide([() => fused.call(images), () => fast(images)])
+  const [eager, compiled] = await sideBySide([() => fused(images), () => fast(images)])
   return {
     summary: `batch of 32: eager ${eager.toFixed(3)} ms, compiled ${compiled.toFixed(3)} ms: ${(eager / compiled).toFixed(1)}x`,
     details: fast

@@ -406,7 +406,8 @@ export class Graph {
     codegen.bodyTransformer = transformer
     return {
       [Symbol.dispose]: () => {
-        this.willChange()
+        // Not an edit that needs recompile(): what was generated with the transformer stays until then.
+        this.owningModule?.beforeEdit()
         codegen.bodyTransformer = before
       },
     }

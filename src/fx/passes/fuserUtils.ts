@@ -82,7 +82,6 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   checkTogether(gm, groups)
   groups.forEach((group, i) => insertFused(gm, group, fuseAsGraphModule(gm, group, `${prefix}${i}`)))
   legalizeGraph(gm)
-  gm.recompile()
   return gm
 }
 
@@ -138,5 +137,6 @@ export function legalizeGraph(gm: GraphModule): GraphModule {
   }
   if (placed.size < nodes.length) throw new GraphError('Input graph has cycles, unable to put its nodes in order.')
   for (const node of placed) graph.moveBefore(node, null)
+  gm.recompile()
   return gm
 }

@@ -34,6 +34,7 @@ export class LazyGraphModule extends GraphModule {
     return codeLater(() => this.generatedCode)
   }
 
+  /** Before the code is generated there is no old code. @internal */
   override beforeEdit(): void {
     if (this.isGenerated) super.beforeEdit()
   }

@@ -11,7 +11,7 @@ import type { Traceable } from './tracer.ts'
 // eslint-disable-next-line typescript/no-explicit-any -- any function
 type AnyFunction = (...args: any[]) => unknown
 
-/** A GraphModule with the signature of what it was traced from: `gm.call(x)` takes and returns the same as `model.call(x)`. */
+/** A GraphModule with the signature of what it was traced from: `gm(x)` takes and returns the same as `model(x)`. */
 export type Traced<F> = GraphModule & { forward: F }
 
 /** Options of {@link symbolicTrace}. */
