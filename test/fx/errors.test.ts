@@ -243,7 +243,7 @@ const cases: Readonly<Record<string, Case>> = {
       const sum = symbolicTrace((x: Tensor) => torch.sum(x, { dim: 1 } as never)).graph.first?.next as Node
       ;(sum.kwargs as Record<string, Argument>)['a'] = 1
     },
-    'push: the arguments of a node cannot be changed in place',
+    'object is not extensible',
     'frozen-arguments',
   ],
   delete_all_unused_submodules: [() => symbolicTrace((x: Tensor) => operator.add(x, len([1]))).deleteAllUnusedSubmodules()],
