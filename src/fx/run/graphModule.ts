@@ -27,6 +27,12 @@ export type HookHandle = (() => void) & Scope
 /** Graphs with more nodes are interpreted: every value of a compiled function has a slot on the stack, which a hundred thousand nodes would overflow. */
 const MAX_COMPILED = 20_000
 
+/** The methods that the bound `forward` of graph modules call. */
+const methods = new WeakMap<object, unknown>()
+
+/** The method that the `forward` of a GraphModule is bound from; any other value as it is. */
+export const unbound = (fn: unknown): unknown => (isFunction(fn) ? (methods.get(fn) ?? fn) : fn)
+
 /** A module that runs a graph; PyTorch's torch.fx.GraphModule. After editing `graph` in place, call `recompile()`; until then the old code runs, with a warning. */
 export class GraphModule extends Module {
   /** The class name in printouts: that of the traced class or function. */
@@ -73,7 +79,10 @@ export class GraphModule extends Module {
     graph.owningModule = this
     this.#edits = graph.edits
     // `gm.forward` is a function of the graph by itself, as Python's bound methods are: a backend may return it.
-    Object.defineProperty(this, 'forward', { value: this.forward.bind(this), configurable: true, writable: true })
+    const { forward } = this
+    const bound = forward.bind(this)
+    methods.set(bound, forward)
+    Object.defineProperty(this, 'forward', { value: bound, configurable: true, writable: true })
   }
 
   /** The graph. After editing it in place, call `recompile()`. Assigning another graph recompiles. */

@@ -10,7 +10,7 @@ import type { BodySource, RecordedBodies } from './bodies.ts'
 import { describeConstant } from '../graph/constants.ts'
 import type { CapturedConstant } from '../graph/constants.ts'
 import { Graph } from '../graph/graph.ts'
-import { GraphModule } from '../run/graphModule.ts'
+import { GraphModule, unbound } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
@@ -344,7 +344,7 @@ export class Tracer extends TracerBase {
   }
 
   #method(root: Module): unknown {
-    const fn = getAttribute(root, this.tracedFuncName)
+    const fn = unbound(getAttribute(root, this.tracedFuncName))
     if (!(root instanceof GraphModule) || fn !== GraphModule.prototype.forward) return fn
     // Its parameters are those of the generated code, not of GraphModule.forward.
     return standsFor((...args: readonly unknown[]): unknown => root.forward(...args), root.code)
