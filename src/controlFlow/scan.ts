@@ -7,7 +7,7 @@ import { slicesOf, stacked } from './slices.ts'
 import { ResultStructure, checkStructure, flatten } from './structure.ts'
 import { checkFunction, checkTensors, inputFor, partOf, recordCall, tracerAmong } from './tracing.ts'
 
-/** Options of {@link scan}. */
+/** Options of `torch.scan`. */
 export interface ScanOptions {
   /** The dimension of `xs` that is walked. Default 0. */
   readonly dim?: number

@@ -7,7 +7,7 @@ import { Tensor, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
 
-/** What {@link tensor} takes: a number, a boolean, nested arrays of them, or a typed array. */
+/** What `torch.tensor` takes: a number, a boolean, nested arrays of them, or a typed array. */
 export type TensorData = number | boolean | readonly TensorData[] | Float32Array | Float64Array | Int32Array | Uint8Array
 
 /**

@@ -4,7 +4,7 @@
 export interface Pass<T> {
   /** The name of the pass in messages, timings and snapshots. */
   readonly name: string
-  /** Changes `value` in place and returns whether it changed anything, or returns another value with {@link replaced}. */
+  /** Changes `value` in place and returns whether it changed anything, or returns another value with `replaced`. */
   run(value: T): boolean | Replaced<T>
   /** The names of passes that must have run before this one. */
   readonly requires?: readonly string[]

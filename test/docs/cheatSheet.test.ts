@@ -13,7 +13,8 @@ beforeAll(async () => {
   const code = `${example.code}\nglobalThis.receiveCells([${cells.map((cell) => `() => (${cell})`).join(',\n')}])\n`
   Object.assign(globalThis, { receiveCells: (given: typeof run) => void (run = given) })
   await printed({ ...example, code })
-})
+  // The import of the sources is slow on a busy machine.
+}, 120_000)
 afterAll(removeExamples)
 
 describe('the cheat sheet', () => {

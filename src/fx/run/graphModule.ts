@@ -336,7 +336,7 @@ export class GraphModule extends Module {
     return new GraphModule(this, graph, this.className)
   }
 
-  /** An empty module of the same class, which {@link cloneWith} fills. */
+  /** An empty module of the same class, which `cloneWith` fills. */
   protected makeEmpty(): GraphModule {
     return new GraphModule({}, new Graph(), this.className)
   }

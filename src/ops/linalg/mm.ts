@@ -11,7 +11,7 @@ import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
 import { runProduct } from './product.ts'
 
-/** The factors of {@link addmm} and {@link baddbmm}: `beta * self + alpha * product`. */
+/** The factors of `torch.addmm` and `torch.baddbmm`: `beta * self + alpha * product`. */
 export interface AddmmOptions {
   readonly beta?: number
   readonly alpha?: number
@@ -237,9 +237,9 @@ declare module '../../tensor/tensor.ts' {
     mm(mat2: Tensor): Tensor
     /** {@link bmm} */
     bmm(mat2: Tensor): Tensor
-    /** {@link addmm} */
+    /** `torch.addmm` */
     addmm(mat1: Tensor, mat2: Tensor, options?: AddmmOptions): Tensor
-    /** {@link baddbmm} */
+    /** `torch.baddbmm` */
     baddbmm(batch1: Tensor, batch2: Tensor, options?: AddmmOptions): Tensor
   }
 }

@@ -36,7 +36,7 @@ export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
   derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null],
 })
 
-/** Options of {@link variance}, {@link std} and their kin. */
+/** Options of `torch.var`, {@link std} and their kin. */
 export interface MomentOptions extends ReductionOptions {
   /** What is subtracted from the number of elements in the divisor. Default 1, the unbiased estimate. */
   readonly correction?: number
@@ -133,7 +133,7 @@ declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link mean} */
     mean(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-    /** {@link variance} */
+    /** `torch.var` */
     var(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
     /** {@link std} */
     std(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
