@@ -19,7 +19,6 @@ const INSTEAD_OF_TENSOR = new Map([
   ['short', dtypeMethod('int32')],
   ['half', dtypeMethod('float32')],
   ['bfloat16', dtypeMethod('float32')],
-  ['type', "x.dtype is the type, and x.to('float32') converts"],
   ['type_as', 'write x.to(y.dtype)'],
   ['new_zeros', 'write torch.zeros(shape, { dtype: x.dtype })'],
   ['new_ones', 'write torch.ones(shape, { dtype: x.dtype })'],
@@ -28,8 +27,6 @@ const INSTEAD_OF_TENSOR = new Map([
   ['mH', 'write x.transpose(-2, -1)'],
   ['mT', 'write x.transpose(-2, -1)'],
   ['H', 'write x.t()'],
-  ['map', 'operators work on all elements at once: x.mul(2), torch.exp(x); x.toArray().map(…) works on numbers'],
-  ['forEach', 'write for (const row of x), or read the numbers with x.toTypedArray()'],
 ])
 
 /** Names of tensors that are properties, not methods. */

@@ -39,6 +39,17 @@ interface Writable extends TensorLike {
 
 const isWritable = (tensor: TensorLike): tensor is Writable => 'copyFrom' in tensor
 
+/** What to do about names that do not match. */
+function namesHint(unexpected: readonly string[], own: ReadonlyMap<string, unknown>): string {
+  const [first = ''] = unexpected
+  for (let dot = first.indexOf('.'); dot >= 0; dot = first.indexOf('.', dot + 1)) {
+    const prefix = first.slice(0, dot + 1)
+    if (unexpected.every((key) => key.startsWith(prefix) && own.has(key.slice(prefix.length))))
+      return `Without their prefix "${prefix}" the keys match: load them under key.slice(${prefix.length}).`
+  }
+  return 'With { strict: false }, only the names that match are loaded.'
+}
+
 /** Copies values into a module's parameters and buffers. Throws LoadStateError, before copying anything, if they do not match. */
 export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
   // For callers in JavaScript.
@@ -53,6 +64,7 @@ export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLik
   const unexpected = [...source.keys()].filter((key) => !own.has(key))
   if (strict && missing.length > 0) problems.push(`Missing key(s) in stateDict: ${missing.map((k) => `"${k}"`).join(', ')}.`)
   if (strict && unexpected.length > 0) problems.push(`Unexpected key(s) in stateDict: ${unexpected.map((k) => `"${k}"`).join(', ')}.`)
+  if (problems.length > 0) problems.push(namesHint(unexpected, own))
   for (const [key, target] of own) {
     const value = source.get(key)
     if (value !== undefined && value.shape.join() !== target.shape.join()) {

@@ -31,6 +31,7 @@ const ASKED_OF_ANYTHING = new Set([
   'finally',
   'toJSON',
   'inspect',
+  'splice',
   'nodeType',
   'nodeName',
   'tagName',
