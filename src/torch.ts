@@ -2,12 +2,14 @@
 import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
 import { installTensors } from './install/tensors.ts'
+import { promoteTypes } from './kernels/index.ts'
+import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
-import { allclose, equal, tensor } from './ops/index.ts'
+import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { Generator, Tensor, getRngState, manualSeed, setRngState } from './tensor/index.ts'
+import { Generator, Tensor, dtypeAliases, finfo, getDefaultDtype, getRngState, iinfo, manualSeed, setDefaultDtype, setRngState } from './tensor/index.ts'
 
 installTensors()
 
@@ -36,11 +38,14 @@ export type Torch = typeof operators & {
   readonly setGradEnabled: typeof setGradEnabled
   readonly isGradEnabled: typeof isGradEnabled
   readonly inferenceMode: typeof inferenceMode
-  readonly float32: 'float32'
-  readonly float64: 'float64'
-  readonly int32: 'int32'
-  readonly bool: 'bool'
-}
+  readonly getDefaultDtype: typeof getDefaultDtype
+  readonly setDefaultDtype: typeof setDefaultDtype
+  readonly promoteTypes: typeof promoteTypes
+  readonly resultType: typeof resultType
+  readonly canCast: typeof canCast
+  readonly finfo: typeof finfo
+  readonly iinfo: typeof iinfo
+} & typeof dtypeAliases & { readonly [D in DType]: D }
 
 /** The operators of control flow, as graphs name them. */
 const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: typeof scanOp; mapImpl: typeof mapOp } = {
@@ -74,8 +79,22 @@ export const torch: Torch = {
   setGradEnabled,
   isGradEnabled,
   inferenceMode,
+  getDefaultDtype,
+  setDefaultDtype,
+  promoteTypes,
+  resultType,
+  canCast,
+  finfo,
+  iinfo,
+  ...dtypeAliases,
+  bool: 'bool',
+  uint8: 'uint8',
+  int8: 'int8',
+  int16: 'int16',
+  int32: 'int32',
+  int64: 'int64',
+  float16: 'float16',
+  bfloat16: 'bfloat16',
   float32: 'float32',
   float64: 'float64',
-  int32: 'int32',
-  bool: 'bool',
 }

@@ -254,6 +254,3 @@ export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: n
     return tensorFromValues(order, [n], 'int32')
   },
 })
-
-/** The dtypes that random floats can have. */
-export const isFloatDType = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float64'

@@ -29,14 +29,14 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, T
   const shape = self.ndim === 0 ? [] : self.shape.with(at, k)
   return [
     { shape, dtype: self.dtype },
-    { shape, dtype: 'int32' },
+    { shape, dtype: 'int64' },
   ]
 }
 
 /**
  * The k greatest (or least) values along a dimension in order, and their indices: [values, indices]. PyTorch's `torch.topk`.
  *
- * Shapes: both have the shape of `self`, with size k in `dim`. The indices are int32.
+ * Shapes: both have the shape of `self`, with size k in `dim`. The indices are int64.
  *
  * @throws ArgumentError if `k` is negative or exceeds the size of the dimension.
  * @throws ShapeError if `dim` is out of range.
@@ -66,7 +66,7 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     const last = self.ndim - 1
     const turned = self.ndim === 0 ? [] : shape.with(at, sizeAt(shape, last)).with(last, k)
     const back = (t: Tensor): Tensor => (self.ndim === 0 ? t : contiguous(transpose(t, at, -1)))
-    return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int32'))]
+    return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int64'))]
   },
   derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
     g === null ? null : scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, indices, g),
@@ -84,7 +84,7 @@ export interface SortOptions {
 /**
  * The values in order along a dimension, and their indices: [values, indices]. Equal values keep their order; NaN counts as the greatest. PyTorch's `torch.sort`.
  *
- * Shapes: both have the shape of `self`. The indices are int32.
+ * Shapes: both have the shape of `self`. The indices are int64.
  *
  * @throws ShapeError if `dim` is out of range.
  * @example torch.sort(torch.tensor([3, 9, 5])).map((t) => t.toArray()) // [[3, 5, 9], [0, 2, 1]]
@@ -98,7 +98,7 @@ export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descend
 /**
  * The indices that sort a dimension. PyTorch's `torch.argsort`.
  *
- * Shape: that of `self`. The result is int32.
+ * Shape: that of `self`. The result is int64.
  *
  * @throws ShapeError if `dim` is out of range.
  * @example torch.argsort(torch.tensor([3, 9, 5]), { descending: true }).toArray() // [1, 2, 0]

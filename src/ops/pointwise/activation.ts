@@ -31,13 +31,13 @@ export const thresholdBackward: OpFunction<(grad: Tensor, self: Tensor, threshol
  *
  * Shape: that of `self`.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.relu(torch.tensor([-1, 2])).toArray() // [0, 2]
  */
 export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'relu(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (x) => call('max', x, number(x, 0)) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (x) => call('max', x, number(x, 0)) },
   derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 })
 
@@ -47,7 +47,7 @@ const SQRT_2_PI = Math.sqrt(2 / Math.PI)
 /**
  * x times the cumulative probability of the normal distribution at x, elementwise; `approximate: 'tanh'` uses the tanh formula. PyTorch's `F.gelu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `approximate` is not a string.
  * @example F.gelu(torch.tensor([-1, 0, 1])).toArray() // [-0.158655, 0, 0.841345]
@@ -120,7 +120,7 @@ function tanhGeluCurvature(x: Tensor): Tensor {
 /**
  * x * sigmoid(x), elementwise. PyTorch's `F.silu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example F.silu(torch.tensor([0, 1])).toArray() // [0, 0.731059]
@@ -138,7 +138,7 @@ export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * x where it is positive, else `negativeSlope * x`, elementwise. PyTorch's `F.leaky_relu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `negativeSlope` is not a number.
  * @example F.leakyRelu(torch.tensor([-1, 2]), 0.1).toArray() // [-0.1, 2]
@@ -154,7 +154,7 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
 /**
  * x where it is positive, else `alpha * (e^x - 1)`, elementwise. PyTorch's `F.elu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `alpha` is not a number.
  * @example F.elu(torch.tensor([-1, 2])).toArray() // [-0.632121, 2]
