@@ -9,7 +9,18 @@ import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { Generator, Tensor, dtypeAliases, finfo, getDefaultDtype, getRngState, iinfo, manualSeed, setDefaultDtype, setRngState } from './tensor/index.ts'
+import {
+  Generator,
+  Tensor,
+  dtypeAliases,
+  finfo,
+  getDefaultDtype,
+  getRngState,
+  iinfo,
+  manualSeed,
+  setDefaultDtype,
+  setRngState,
+} from './tensor/index.ts'
 
 installTensors()
 

@@ -49,7 +49,11 @@ export class MultiheadAttention extends Module {
   constructor(embedDim: number, numHeads: number, ...options: Trailing<[dropout: number, bias: boolean], MultiheadAttentionOptions>) {
     super()
     const where = 'nn.MultiheadAttention'
-    const given = readOptions<Required<MultiheadAttentionOptions>>(where, { dropout: 0, bias: true, batchFirst: false, dtype: getDefaultDtype() }, options)
+    const given = readOptions<Required<MultiheadAttentionOptions>>(
+      where,
+      { dropout: 0, bias: true, batchFirst: false, dtype: getDefaultDtype() },
+      options,
+    )
     checkInteger(where, 'embedDim', embedDim)
     checkInteger(where, 'numHeads', numHeads)
     checkNumber(where, 'dropout', given.dropout, 'a probability between 0 and 1', (v) => v >= 0 && v <= 1)

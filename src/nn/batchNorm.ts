@@ -30,7 +30,14 @@ export interface BatchNormLayerOptions {
 
 type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
 
-const defaults = (): Required<BatchNormLayerOptions> => ({ eps: 1e-5, momentum: 0.1, affine: true, trackRunningStats: true, bias: true, dtype: getDefaultDtype() })
+const defaults = (): Required<BatchNormLayerOptions> => ({
+  eps: 1e-5,
+  momentum: 0.1,
+  affine: true,
+  trackRunningStats: true,
+  bias: true,
+  dtype: getDefaultDtype(),
+})
 
 /** What BatchNorm1d and BatchNorm2d share. */
 abstract class BatchNormLayer extends Module {

@@ -32,7 +32,11 @@ export class Embedding extends Module {
 
   constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<[paddingIdx: number | null], EmbeddingLayerOptions>) {
     super()
-    const { paddingIdx, dtype } = readOptions<Required<EmbeddingLayerOptions>>('nn.Embedding', { paddingIdx: null, dtype: getDefaultDtype() }, options)
+    const { paddingIdx, dtype } = readOptions<Required<EmbeddingLayerOptions>>(
+      'nn.Embedding',
+      { paddingIdx: null, dtype: getDefaultDtype() },
+      options,
+    )
     checkInteger('nn.Embedding', 'numEmbeddings', numEmbeddings)
     checkInteger('nn.Embedding', 'embeddingDim', embeddingDim)
     if (paddingIdx !== null && (!Number.isInteger(paddingIdx) || paddingIdx < -numEmbeddings || paddingIdx >= numEmbeddings)) {

@@ -1,6 +1,7 @@
 // Order along a dimension: topk, sort, argsort. Values are sorted in JavaScript, on a copy.
 import { ArgumentError } from '../errors/index.ts'
-import { tensorFromValues, wrapDim } from '../tensor/index.ts'
+import type { ElementValue } from '../kernels/index.ts'
+import { exactElements, tensorFromValues, wrapDim } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -16,9 +17,9 @@ export interface TopkOptions {
   readonly largest?: boolean
 }
 
-/** Numbers in ascending order; NaN counts as the greatest, as in PyTorch. */
-function ascending(a: number, b: number): number {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
+/** Values in ascending order; NaN, the only one that differs from itself, counts as the greatest, as in PyTorch. */
+function ascending(a: ElementValue, b: ElementValue): number {
+  if (a !== a || b !== b) return Number(a !== a) - Number(b !== b)
   return a < b ? -1 : a > b ? 1 : 0
 }
 
@@ -51,12 +52,12 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     const at = wrapDim('torch.topk', dim, self.ndim)
     const n = self.shape[at] ?? 1
     // Lines along the last dimension.
-    const data: ArrayLike<number> = contiguous(self.ndim === 0 ? self : transpose(self, at, -1)).toTypedArray()
-    const before = largest ? (a: number, b: number): number => ascending(b, a) : ascending
-    const values: number[] = []
+    const data = exactElements(contiguous(self.ndim === 0 ? self : transpose(self, at, -1)))
+    const before = largest ? (a: ElementValue, b: ElementValue): number => ascending(b, a) : ascending
+    const values: ElementValue[] = []
     const indices: number[] = []
     for (let start = 0; start < data.length; start += n) {
-      const valueAt = (i: number): number => data[start + i] ?? NaN
+      const valueAt = (i: number): ElementValue => data[start + i] ?? NaN
       const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => before(valueAt(i), valueAt(j)) || i - j)
       for (const i of order.slice(0, k)) {
         values.push(valueAt(i))

@@ -64,7 +64,7 @@ function fromData(data: TensorData, dtype: DType | null): Tensor {
 function dtypeOf(types: ReadonlySet<string>): DType {
   if (types.has('bigint')) {
     if (types.has('number'))
-      throw new ArgumentError("torch.tensor: numbers and bigints are mixed; write all integers as bigints for int64, or give the option dtype.")
+      throw new ArgumentError('torch.tensor: numbers and bigints are mixed; write all integers as bigints for int64, or give the option dtype.')
     return 'int64'
   }
   return types.size === 1 && types.has('boolean') ? 'bool' : getDefaultDtype()

@@ -55,7 +55,16 @@ export function finfo(dtype: DType = getDefaultDtype()): FloatInfo {
   const eps = 2 ** -fraction
   const max = (2 - eps) * 2 ** exponent
   const tiny = 2 ** (1 - exponent)
-  return { dtype, bits: dtypeInfo[dtype].size * 8, eps, max, min: -max, smallestNormal: tiny, tiny, resolution: Number(`1e${Math.ceil(Math.log10(eps))}`) }
+  return {
+    dtype,
+    bits: dtypeInfo[dtype].size * 8,
+    eps,
+    max,
+    min: -max,
+    smallestNormal: tiny,
+    tiny,
+    resolution: Number(`1e${Math.ceil(Math.log10(eps))}`),
+  }
 }
 
 /**
@@ -67,6 +76,7 @@ export function finfo(dtype: DType = getDefaultDtype()): FloatInfo {
 export function iinfo(dtype: DType): IntegerInfo {
   if (!isDType(dtype)) throw new DTypeError(`torch.iinfo: ${notADType(dtype)}`)
   const { kind, size, lowest, highest } = dtypeInfo[dtype]
-  if (kind !== 'integer') throw new DTypeError(`torch.iinfo: expected an integer dtype, got ${dtype}${kind === 'floating' ? '; use torch.finfo' : ''}.`)
+  if (kind !== 'integer')
+    throw new DTypeError(`torch.iinfo: expected an integer dtype, got ${dtype}${kind === 'floating' ? '; use torch.finfo' : ''}.`)
   return { dtype, bits: size * 8, max: highest, min: lowest }
 }

@@ -7,7 +7,12 @@ import { DTYPES, exactly, expectedOf, readGolden, tensorOf } from './dtypeGolden
 import type { StoredValue } from './dtypeGoldens.ts'
 
 interface Casts {
-  readonly casts: readonly { readonly from: DType; readonly to: DType; readonly values: readonly StoredValue[]; readonly result: readonly StoredValue[] }[]
+  readonly casts: readonly {
+    readonly from: DType
+    readonly to: DType
+    readonly values: readonly StoredValue[]
+    readonly result: readonly StoredValue[]
+  }[]
   readonly arithmetic: readonly {
     readonly dtype: DType
     readonly op: string

@@ -5,18 +5,7 @@ import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 
 /** The dtypes, as the goldens list them. */
-export const DTYPES: readonly DType[] = [
-  'bool',
-  'uint8',
-  'int8',
-  'int16',
-  'int32',
-  'int64',
-  'float16',
-  'bfloat16',
-  'float32',
-  'float64',
-]
+export const DTYPES: readonly DType[] = ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64']
 
 export const readGolden = <T>(name: string): T =>
   JSON.parse(readFileSync(fileURLToPath(new URL(`../goldens/dtypes/${name}.json`, import.meta.url)), 'utf8')) as T
@@ -26,8 +15,7 @@ export type StoredValue = number | string | boolean
 const SPECIAL: Readonly<Record<string, number>> = { nan: NaN, inf: Infinity, '-inf': -Infinity }
 
 /** A stored value: large integers are strings. */
-export const valueOf = (stored: StoredValue): number | bigint =>
-  typeof stored === 'string' ? (SPECIAL[stored] ?? BigInt(stored)) : Number(stored)
+export const valueOf = (stored: StoredValue): number | bigint => (typeof stored === 'string' ? (SPECIAL[stored] ?? BigInt(stored)) : Number(stored))
 
 /** A tensor of stored values. */
 export const tensorOf = (values: readonly StoredValue[], dtype: DType): Tensor => torch.tensor(values.map(valueOf), { dtype })

@@ -35,23 +35,26 @@ function argumentsOf(op: OpDef, dtype: DType): { readonly args: readonly unknown
   return { args: args.map((arg) => (typeof arg === 'number' && !Number.isInteger(arg) ? 1 : arg)), tensors }
 }
 
-describe.each(allOps().flatMap((op): [string, OpDef][] => (op.pointwise === null && op.reduction === null ? [] : [[op.qualname, op]])))('%s', (_, op) => {
-  const set = op.pointwise?.dtypes ?? op.reduction?.dtypes
-  it.each(DTYPES.map((dtype): [DType] => [dtype]))('of %s', (dtype) => {
-    const { args, tensors } = argumentsOf(op, dtype)
-    const call = (...given: readonly Tensor[]): Tensor => {
-      let next = 0
-      return op.fn(...args.map((arg) => (arg instanceof torch.Tensor ? given[next++] : arg))) as Tensor
-    }
-    const onFakes = (): Tensor => withMode(new FakeTensorMode(), () => call(...tensors))
-    if (set !== undefined && !KINDS[set](dtype)) {
-      for (const run of [() => call(...tensors), onFakes]) expect(run).toThrow(DTypeError)
-      return
-    }
-    const eager = call(...tensors)
-    const compiled = compile(call)(...tensors)
-    const specOf = (t: Tensor): string => `${t.dtype} [${t.shape.join(', ')}]`
-    expect([specOf(onFakes()), specOf(compiled)]).toEqual([specOf(eager), specOf(eager)])
-    expect(exactly(compiled)).toEqual(exactly(eager))
-  })
-})
+describe.each(allOps().flatMap((op): [string, OpDef][] => (op.pointwise === null && op.reduction === null ? [] : [[op.qualname, op]])))(
+  '%s',
+  (_, op) => {
+    const set = op.pointwise?.dtypes ?? op.reduction?.dtypes
+    it.each(DTYPES.map((dtype): [DType] => [dtype]))('of %s', (dtype) => {
+      const { args, tensors } = argumentsOf(op, dtype)
+      const call = (...given: Tensor[]): Tensor => {
+        let next = 0
+        return op.fn(...args.map((arg) => (arg instanceof torch.Tensor ? given[next++] : arg))) as Tensor
+      }
+      const onFakes = (): Tensor => withMode(new FakeTensorMode(), () => call(...tensors))
+      if (set !== undefined && !KINDS[set](dtype)) {
+        for (const run of [() => call(...tensors), onFakes]) expect(run).toThrow(DTypeError)
+        return
+      }
+      const eager = call(...tensors)
+      const compiled = compile(call)(...tensors)
+      const specOf = (t: Tensor): string => `${t.dtype} [${t.shape.join(', ')}]`
+      expect([specOf(onFakes()), specOf(compiled)]).toEqual([specOf(eager), specOf(eager)])
+      expect(exactly(compiled)).toEqual(exactly(eager))
+    })
+  },
+)

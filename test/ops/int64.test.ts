@@ -116,7 +116,14 @@ describe('int64 is exact', () => {
     expect(exactly(x.gather(0, torch.tensor([2n, 0n, 0n])))).toEqual([3n, MAX, MAX])
     expect(exactly(torch.cat([x, torch.tensor([1], { dtype: 'uint8' })]))).toEqual([MAX, MIN, 3n, 1n])
     expect(exactly(x.dot(torch.tensor([2n, 2n, 1n])).reshape([1]))).toEqual([wrap(MAX * 2n + MIN * 2n + 3n)])
-    expect(exactly(x.reshape([1, 3]).matmul(torch.tensor([[2n], [1n], [5n]])).reshape([1]))).toEqual([wrap(MAX * 2n + MIN + 15n)])
+    expect(
+      exactly(
+        x
+          .reshape([1, 3])
+          .matmul(torch.tensor([[2n], [1n], [5n]]))
+          .reshape([1]),
+      ),
+    ).toEqual([wrap(MAX * 2n + MIN + 15n)])
   })
 
   test('in place', () => {

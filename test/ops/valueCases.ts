@@ -69,7 +69,9 @@ export function plainsIn(value: unknown): Plain[] {
 
 /** The arguments with float numbers as a floating-point dtype has them. */
 export const rounded = (args: readonly unknown[], float: DType = 'float32'): unknown[] =>
-  args.map((arg) => replace(arg, (plain) => (plain.kind === 'float' ? new Plain(plain.shape, [...tensorOf(plain, float).toTypedArray()], 'float') : plain)))
+  args.map((arg) =>
+    replace(arg, (plain) => (plain.kind === 'float' ? new Plain(plain.shape, [...tensorOf(plain, float).toTypedArray()], 'float') : plain)),
+  )
 
 /** What a case gives for these arguments. */
 export function expectedOf({ gives }: ValueCase, args: readonly unknown[]): Plain | readonly Plain[] {

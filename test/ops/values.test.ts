@@ -71,7 +71,8 @@ function check(op: OpDef, one: ValueCase, { float = 'float32', int = 'int32' }: 
   if (inPlace) expect(result, 'an in-place operator returns self').toBe(given[0])
   // Nothing else is written to.
   for (const [input, plain] of inputs.slice(inPlace ? 1 : 0)) compare(input, plain, types, 0, 'argument')
-  const onFakes = (): unknown => withMode(new FakeTensorMode(), () => op.fn(...args.map((arg) => replace(arg, (plain) => tensorOf(plain, float, int)))))
+  const onFakes = (): unknown =>
+    withMode(new FakeTensorMode(), () => op.fn(...args.map((arg) => replace(arg, (plain) => tensorOf(plain, float, int)))))
   if (one.readsValues === true) expect(onFakes).toThrow(/fake/)
   else expect(specs(onFakes()), 'on fake tensors').toEqual(specs(result))
 }

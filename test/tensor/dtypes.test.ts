@@ -113,9 +113,7 @@ describe('int64 values', () => {
     ['toArray', () => large.toArray()],
     ['toTypedArray', () => large.toTypedArray()],
     ['item', () => large.select(0, 0).item()],
-  ])('beyond that, %s throws an error that says what to call', (_, read) =>
-    expect(read).toThrow(/1152921504606846976.*toBigIntArray\(\)/),
-  )
+  ])('beyond that, %s throws an error that says what to call', (_, read) => expect(read).toThrow(/1152921504606846976.*toBigIntArray\(\)/))
   test('are bigints in toBigIntArray, through any strides', () => {
     expect(large.toBigIntArray()).toEqual(new BigInt64Array([2n ** 60n, -1n]))
     const matrix = tensor([

@@ -91,7 +91,11 @@ export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, heigh
     const out = Tensor.empty([...grad.shape.slice(0, -2), height, width], grad.dtype)
     const planes = planesOf(grad)
     const outPlane = planes === 0 ? 0 : grad.numel / planes
-    launch(maxPoolBackwardKernel(grad.dtype), [out, contiguous(grad), contiguous(to(indices, 'int32'))], [out.numel, planes, height * width, outPlane])
+    launch(
+      maxPoolBackwardKernel(grad.dtype),
+      [out, contiguous(grad), contiguous(to(indices, 'int32'))],
+      [out.numel, planes, height * width, outPlane],
+    )
     return out
   },
   derivative: ([g], { args: [grad, indices] }) => {

@@ -10,9 +10,7 @@ import { defineOp } from '../defineOp.ts'
 const inRange = (count: Expr): Expr =>
   call('and', call('ge', count, constant(count.dtype, 0)), call('lt', count, constant(count.dtype, dtypeInfo[count.dtype].size * 8)))
 
-const bitwise = (
-  op: ScalarOp,
-): { readonly promotion: 'promote'; readonly dtypes: 'integral'; readonly compute: (a: Expr, b: Expr) => Expr } => ({
+const bitwise = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtypes: 'integral'; readonly compute: (a: Expr, b: Expr) => Expr } => ({
   promotion: 'promote',
   dtypes: 'integral',
   compute: (a, b) => call(op, a, b),

@@ -46,7 +46,8 @@ function permutation(n: number, kind: Kind): Plain {
   }
   return t(order, kind)
 }
-const integers = (low: number, range: number, n: number, kind: Kind): Plain => build([n], (i) => low + Math.floor((wordOf(i, n) * range) / 2 ** 32), kind)
+const integers = (low: number, range: number, n: number, kind: Kind): Plain =>
+  build([n], (i) => low + Math.floor((wordOf(i, n) * range) / 2 ** 32), kind)
 const numbers = t([0, 1, 2, 3, 4, 5, 6], 'int32')
 
 export default {
