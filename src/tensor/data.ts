@@ -42,7 +42,7 @@ declare module './tensor.ts' {
 function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, count: number): NestedArray {
   const size = tensor.shape[dim]
   if (size === undefined) {
-    const value = elementAt({ data: values, base: 0 }, start)
+    const value = values[start] ?? NaN
     return tensor.dtype === 'bool' ? value !== 0 : value
   }
   const step = size === 0 ? 0 : count / size

@@ -39,13 +39,11 @@ export async function allValueCases(): Promise<ReadonlyMap<string, readonly Valu
   return found
 }
 
-const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array } as const
-
 export const dtypeOf = (plain: Plain, float: DType): DType => (plain.kind === 'float' ? float : plain.kind)
 
 /** The tensor with these numbers. */
 export function tensorOf(plain: Plain, float: DType): Tensor {
-  return tensor(arrays[dtypeOf(plain, float)].from(plain.data)).view(plain.shape)
+  return tensor([...plain.data], { dtype: dtypeOf(plain, float) }).view(plain.shape)
 }
 
 /** Replaces the tensors in nested arguments. */
