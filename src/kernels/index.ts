@@ -1,6 +1,7 @@
 // kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
-export { dtypeInfo, isDType, promoteTypes } from './dtype.ts'
-export type { DType, DTypeInfo, TypedArray, TypedArrayConstructor } from './dtype.ts'
+export { DTYPES, accumulationType, dtypeInfo, isDType, isNarrow, kindRank, promoteTypes } from './dtype.ts'
+export type { ComputeDType, DType, DTypeInfo, DTypeKind, ElementValue, StorageArray, StorageArrayConstructor, TypedArray } from './dtype.ts'
+export { readElement, readNumber, safeNumber, writeElement } from './elements.ts'
 export { KernelError } from './errors.ts'
 export {
   accumulate,
@@ -51,10 +52,11 @@ export type {
   Stmt,
   StoreStmt,
 } from './loopIr.ts'
-export { scalarOperation, scalarOps } from './scalarOps.ts'
-export type { ScalarOp, ScalarOpRecord } from './scalarOps.ts'
+export { isDefinedFor, scalarOperation, scalarOps } from './scalarOps.ts'
+export type { ScalarOp } from './scalarOps.ts'
+export type { ScalarOpRecord } from './scalarOpRecord.ts'
 export { isCostly } from './analysis.ts'
-export { rounded } from './numbers.ts'
+export { converted, rounded } from './numbers.ts'
 export { printKernel } from './print.ts'
 export { verifyKernel } from './verify.ts'
 export { runReference } from './reference.ts'

@@ -3,15 +3,15 @@
 // One generator of vector code writes everything. A simd loop runs four vectors at a time, then one, then single elements. Single elements use the
 // same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
-import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touchesFloat64 } from '../analysis.ts'
+import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
 import { scalarOps } from '../scalarOps.ts'
 import { ModuleBuilder } from './assembler.ts'
-import type { FunctionBuilder, ValueType } from './assembler.ts'
-import { ExpressionEmitter } from './expressions.ts'
+import type { FunctionBuilder } from './assembler.ts'
+import { ExpressionEmitter, paramType } from './expressions.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { constantVal, emitCombine, functionsFor } from './operations.ts'
@@ -22,12 +22,6 @@ import type { Val } from './vectorCode.ts'
 const UNROLL = 4
 /** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
 const UNROLL_LIMIT = 80
-/** The WebAssembly type of a scalar of each dtype. */
-const SCALAR_TYPE: Readonly<Record<DType, ValueType>> = { float32: 'f32', float64: 'f64', int32: 'i32', bool: 'i32' }
-
-/** The WebAssembly type of a parameter. */
-export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALAR_TYPE[param.dtype] : 'i32')
-
 /** The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. */
 export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
@@ -58,11 +52,11 @@ export class StatementEmitter {
   /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
   private accumulators = new Map<Local, Val>()
 
-  /** `body` is everything that this emitter will write. If it uses float64 anywhere, all of it runs one element at a time. */
+  /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, all of it runs one element at a time. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[]) {
     this.f = f
     this.x = new ExpressionEmitter(functions, f, params)
-    this.narrow = touchesFloat64(body)
+    this.narrow = touches64Bits(body)
   }
 
   body(stmts: readonly Stmt[]): void {
@@ -71,10 +65,10 @@ export class StatementEmitter {
 
   /**
    * Writes the statements for elements that the caller has computed, such as a tile of a matrix product. Values computed for one site are not
-   * reused at the next. Throws InternalError when `wide` is requested for statements that use float64 (see `touchesFloat64`).
+   * reused at the next. Throws InternalError when `wide` is requested for statements that use 64-bit dtypes (see `touches64Bits`).
    */
   epilogue(stmts: readonly Stmt[], site: EpilogueSite): void {
-    if (site.wide && this.narrow) throw new InternalError('an epilogue with float64 must be emitted one element at a time')
+    if (site.wide && this.narrow) throw new InternalError('an epilogue with float64 or int64 must be emitted one element at a time')
     const vectors = site.values[0]?.vectors.length ?? 1
     for (const { loop, counter } of site.loops) this.x.addressing.scopes.push({ loop, counter, pointers: null })
     for (const { local, vectors: locals } of site.values) {

@@ -1,20 +1,31 @@
 // Evaluates expressions of the loop IR as vector code: a shared expression once per iteration, and loop invariants before the loop.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
-import type { DType } from '../dtype.ts'
+import type { ComputeDType } from '../dtype.ts'
 import type { BufferParam, Expr, Index, LoadExpr, Local, LoopVar, Param } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
-import type { FunctionBuilder, PlainOp } from './assembler.ts'
+import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
 import { Addressing } from './addressing.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
+import { roundToNarrow } from './narrowTypes.ts'
 import { constantVal, emitCall, emitCast } from './operations.ts'
 import { VectorCode } from './vectorCode.ts'
 import type { Val } from './vectorCode.ts'
 
-const SPLAT: Readonly<Record<DType, PlainOp>> = { float32: 'f32x4.splat', float64: 'f64x2.splat', int32: 'i32x4.splat', bool: 'i32x4.splat' }
+/** The WebAssembly type of a scalar parameter, by the dtype that it is computed in, and the instructions that bring one into all lanes. */
+const SCALARS: Readonly<Record<ComputeDType, { readonly type: ValueType; readonly splat: readonly PlainOp[] }>> = {
+  bool: { type: 'i32', splat: ['i32x4.splat'] },
+  int32: { type: 'i32', splat: ['i32x4.splat'] },
+  int64: { type: 'f64', splat: ['i64.trunc_sat_f64_s', 'i64x2.splat'] },
+  float32: { type: 'f32', splat: ['f32x4.splat'] },
+  float64: { type: 'f64', splat: ['f64x2.splat'] },
+}
+
+/** The WebAssembly type of a parameter. */
+export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALARS[dtypeInfo[param.dtype].compute].type : 'i32')
 
 export class ExpressionEmitter {
   readonly f: FunctionBuilder
@@ -88,9 +99,9 @@ export class ExpressionEmitter {
     switch (expr.kind) {
       case 'scalar': {
         f.get(this.addressing.param(expr.param))
-        f.op(SPLAT[expr.dtype])
+        f.ops(...SCALARS[dtypeInfo[expr.dtype].compute].splat)
         const value: Val = [code.pop()]
-        return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+        return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : roundToNarrow(code, expr.dtype, value)
       }
       case 'iota':
         return this.iota(expr.loop)

@@ -3,6 +3,7 @@ import { dtypeInfo } from '../dtype.ts'
 import type { DType } from '../dtype.ts'
 import type { Address } from './addressing.ts'
 import type { LaneMemoryOp, MemoryOp } from './assembler.ts'
+import { decodeElements, encodeElements } from './narrowTypes.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 /** Where the elements of a value are: an address, and the byte offset of each lane where it is computed at run time. */
@@ -15,18 +16,22 @@ export interface Place {
   readonly lanes: boolean
 }
 
-const SPLAT: Readonly<Record<DType, MemoryOp>> = {
-  float32: 'v128.load32_splat',
-  int32: 'v128.load32_splat',
-  float64: 'v128.load64_splat',
-  bool: 'v128.load8_splat',
+type ElementSize = 1 | 2 | 4 | 8
+
+/** The instructions for elements of a size: one into all lanes, and to and from one lane. */
+const byElement: Readonly<Record<ElementSize, { readonly splat: MemoryOp; readonly load: LaneMemoryOp; readonly store: LaneMemoryOp }>> = {
+  1: { splat: 'v128.load8_splat', load: 'v128.load8_lane', store: 'v128.store8_lane' },
+  2: { splat: 'v128.load16_splat', load: 'v128.load16_lane', store: 'v128.store16_lane' },
+  4: { splat: 'v128.load32_splat', load: 'v128.load32_lane', store: 'v128.store32_lane' },
+  8: { splat: 'v128.load64_splat', load: 'v128.load64_lane', store: 'v128.store64_lane' },
 }
-const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = {
-  float32: 'v128.store32_lane',
-  int32: 'v128.store32_lane',
-  float64: 'v128.store64_lane',
-  bool: 'v128.store8_lane',
-}
+
+/** The number that an instruction for elements of a size gives to the one in a 32-bit lane (a 64-bit one: its only lane). */
+const laneNumber = (size: ElementSize, lane: number): number => (size === 8 ? 0 : (lane * 4) / size)
+
+/** The bytes of the four lanes that hold elements of one and two bytes; the rest is not stored. */
+const LOW_BYTES = [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12]
+const LOW_HALVES = [0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13]
 
 const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
   laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
@@ -38,15 +43,14 @@ export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val 
     if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadLanes(code, place, v)
     return loadMasked(code, place, v, code.at(mask, v))
   })
-  return place.dtype === 'bool' ? code.op2('i32x4.ne', result, code.i32(0)) : result
+  return decodeElements(code, place.dtype, result)
 }
 
 /** One element in all lanes. */
 function loadShared(code: VectorCode, { dtype, address }: Place): Val {
   code.f.get(address.local)
-  code.f.memory(SPLAT[dtype], address.offset)
-  const value: Val = [code.pop()]
-  return dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+  code.f.memory(byElement[dtypeInfo[dtype].size].splat, address.offset)
+  return decodeElements(code, dtype, [code.pop()])
 }
 
 function loadSharedMasked(code: VectorCode, place: Place, mask: Val): Val {
@@ -70,14 +74,19 @@ function zero(code: VectorCode): number {
   return code.pop()
 }
 
-/** Four neighbours; bools are numbers here, not masks. */
+/** Four neighbours, as {@link decodeElements} takes them. */
 function loadVector(code: VectorCode, { dtype, address }: Place, v: number): number {
   const { f } = code
+  const { size } = dtypeInfo[dtype]
+  const offset = address.offset + v * 4 * size
   f.get(address.local)
-  if (dtype === 'bool') {
-    f.memory('v128.load32_zero', address.offset + v * 4)
+  if (size === 1) {
+    f.memory('v128.load32_zero', offset)
     f.ops('i16x8.extend_low_i8x16_u', 'i32x4.extend_low_i16x8_u')
-  } else f.memory('v128.load', address.offset + v * 16)
+  } else if (size === 2) {
+    f.memory('v128.load64_zero', offset)
+    f.op('i32x4.extend_low_i16x8_u')
+  } else f.memory('v128.load', offset)
   return code.pop()
 }
 
@@ -109,8 +118,8 @@ function pushLaneAddress(code: VectorCode, { address, laneOffsets }: Place, v: n
 function loadLane(code: VectorCode, place: Place, v: number, lane: number, into: number): void {
   const offset = pushLaneAddress(code, place, v, lane)
   code.f.get(into)
-  if (place.dtype === 'bool') code.f.laneMemory('v128.load8_lane', lane * 4, offset)
-  else code.f.laneMemory('v128.load32_lane', lane, offset)
+  const { size } = dtypeInfo[place.dtype]
+  code.f.laneMemory(byElement[size].load, laneNumber(size, lane), offset)
   code.f.set(into)
 }
 
@@ -152,32 +161,37 @@ function loadMasked(code: VectorCode, place: Place, v: number, mask: number): nu
 /** Writes `value`. A place without lanes gets the first lane or, with `lastLane`, the last one, which is what a serial loop would leave there. */
 export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
   const { f } = code
-  const bytes = place.dtype === 'bool' ? code.op2('v128.and', value, code.i32(1)) : value
+  const elements = encodeElements(code, place.dtype, value)
+  const { size } = dtypeInfo[place.dtype]
+  const store = byElement[size].store
   if (!place.lanes) {
     f.get(place.address.local)
-    f.get(code.at(bytes, lastLane ? code.vectors - 1 : 0))
-    f.laneMemory(STORE_LANE[place.dtype], lastLane ? (place.dtype === 'bool' ? 12 : 3) : 0, place.address.offset)
+    f.get(code.at(elements, lastLane ? code.vectors - 1 : 0))
+    f.laneMemory(store, laneNumber(size, lastLane ? 3 : 0), place.address.offset)
     return
   }
   const contiguous = isContiguous(place)
   for (let v = 0; v < code.vectors; v++) {
-    const vector = code.at(bytes, v)
+    const vector = code.at(elements, v)
     if (!contiguous) {
       for (let lane = 0; lane < 4; lane++) {
         const offset = pushLaneAddress(code, place, v, lane)
         f.get(vector)
-        f.laneMemory(STORE_LANE[place.dtype], place.dtype === 'bool' ? lane * 4 : lane, offset)
+        f.laneMemory(store, laneNumber(size, lane), offset)
       }
       continue
     }
+    const offset = place.address.offset + v * 4 * size
     f.get(place.address.local)
     f.get(vector)
-    if (place.dtype === 'bool') {
+    if (size === 1) {
       f.get(vector)
-      f.op('i16x8.narrow_i32x4_s')
+      f.shuffle(LOW_BYTES)
+      f.laneMemory('v128.store32_lane', 0, offset)
+    } else if (size === 2) {
       f.get(vector)
-      f.op('i8x16.narrow_i16x8_s')
-      f.laneMemory('v128.store32_lane', 0, place.address.offset + v * 4)
-    } else f.memory('v128.store', place.address.offset + v * 16)
+      f.shuffle(LOW_HALVES)
+      f.laneMemory('v128.store64_lane', 0, offset)
+    } else f.memory('v128.store', offset)
   }
 }

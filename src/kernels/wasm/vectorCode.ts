@@ -107,6 +107,10 @@ export class VectorCode {
     return this.constant(`d${Object.is(value, -0) ? '-0' : value}`, () => this.f.f64x2Const(value))
   }
 
+  i64(value: bigint): Val {
+    return this.constant(`l${value}`, () => this.f.i64x2Const(value))
+  }
+
   /** The lane numbers 0, 1, 2, 3. */
   laneNumbers(): Val {
     return this.constant('lanes', () => this.f.i32x4Lanes(0, 1, 2, 3))
