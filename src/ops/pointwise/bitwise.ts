@@ -1,6 +1,6 @@
 // Operations on the bits of integers; on booleans, the logical ones. They have no derivative. ('promote' computes booleans as integers, where and, or
 // and xor give the same results; 'first' keeps them booleans.)
-import { call, constant, dtypeInfo } from '../../kernels/index.ts'
+import { call, cast, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -115,9 +115,11 @@ export const bitwiseRightShift: OpFunction<(self: Tensor, other: Tensor | number
     dtypes: 'integer',
     compute: (a, b) => {
       // The kernels' only right shift brings in zeros, so a negative number has its bits flipped before and after.
-      const sign = call('where', call('lt', a, constant(a.dtype, 0)), constant(a.dtype, -1), constant(a.dtype, 0))
-      const shifted = call('bitXor', call('shrU', call('bitXor', a, sign), b), sign)
-      return call('where', inRange(b), shifted, sign)
+      const { compute } = dtypeInfo[a.dtype]
+      const [x, zero] = [cast(a, compute), constant(compute, 0)]
+      const sign = call('where', call('lt', x, zero), constant(compute, -1), zero)
+      const shifted = call('bitXor', call('shrU', call('bitXor', x, sign), cast(b, compute)), sign)
+      return cast(call('where', inRange(b), shifted, sign), a.dtype)
     },
   },
 })
