@@ -55,8 +55,8 @@ export type PromotionRule =
   | 'first' // the dtype of argument 0 (what in-place copies and fills compute)
   | 'to' // computes as promote, returns the dtype that an argument names
 
-/** The dtypes that an operator is defined for, if not all: all but bool, integers and bool, integers only, floating-point ones only. */
-export type DTypeSet = 'numeric' | 'integral' | 'integer' | 'floating'
+/** The dtypes that an operator is defined for, if not all: all but bool, integers and bool, integers, floating-point ones, only int32. */
+export type DTypeSet = 'numeric' | 'integral' | 'integer' | 'floating' | 'int32'
 
 /** What `compute` gets for an argument: an Expr for a tensor or a number, the value itself for anything else. */
 export type PointwiseArg = Expr | Arg

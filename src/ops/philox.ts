@@ -114,6 +114,7 @@ export const philoxBits: OpFunction<
   dynamicScalars: DYNAMIC,
   pointwise: {
     promotion: 'promote',
+    dtypes: 'int32',
     baked: ['word', 'shift'],
     compute: (index, quarter, word, shift, seedLo, seedHi, offsetLo, offsetHi) => {
       const double = call('add', quarter, quarter)
@@ -201,6 +202,7 @@ export const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tenso
   namespace: 'torch.ops.tensorfx',
   pointwise: {
     promotion: 'promote',
+    dtypes: 'int32',
     compute: (index, quarter) => {
       const twice = call('add', quarter, quarter)
       const odd = call('or', call('and', call('ge', index, quarter), call('lt', index, twice)), call('ge', index, call('add', twice, quarter)))

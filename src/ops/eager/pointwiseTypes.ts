@@ -29,9 +29,10 @@ export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readon
     const arg = args[i]
     if (arg instanceof Tensor) operands.addTensor(arg)
     else if (typeof arg === 'number') {
-      // Options such as alpha do not take part in promotion.
-      if (op.schema.args[i]?.kwargOnly === true) optionFraction ||= !Number.isInteger(arg)
-      else operands.addNumber(arg)
+      // Options such as alpha do not take part in promotion, nor do coefficients such as a negative slope.
+      const declared = op.schema.args[i]
+      if (declared?.kwargOnly === true) optionFraction ||= !Number.isInteger(arg)
+      else if (declared?.type.base !== 'float') operands.addNumber(arg)
     } else if (isDType(arg)) named = arg
     else if (typeof arg === 'string') rounds = true
   }

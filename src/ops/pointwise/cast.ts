@@ -45,7 +45,8 @@ export const to: OpFunction<(self: Tensor, target: DType | Device | ToOptions) =
   method: true,
   decompose: (self, target, given) => {
     const [dtype, device] = target === 'cpu' ? [null, target] : [target, given]
-    if (dtype !== null && !isDType(dtype)) throw new ArgumentError(`Tensor.to: ${notADType(dtype)} The only device is 'cpu'.`)
+    if (dtype !== null && !isDType(dtype))
+      throw new ArgumentError(`Tensor.to: the target is neither a dtype nor the device 'cpu': ${notADType(dtype)}`)
     if (device !== null && device !== 'cpu') throw new ArgumentError(`Tensor.to: there is no device '${String(device)}', only 'cpu'.`)
     return dtype === null || self.dtype === dtype ? self : toCopy(self, dtype)
   },
