@@ -69,6 +69,10 @@ describe('torch.resultType', () => {
   it.each(answers('tensor_bool'))('%s', (_, dtype, answer) => {
     expect(torch.resultType(one(dtype, 1), true)).toBe(answer)
   })
+  test('a whole number keeps integers, a fraction does not (difference: whole-numbers)', () => {
+    const ints = one('int32', 1)
+    expect([ints.add(2).dtype, ints.add(2.5).dtype, ints.mul(-0).dtype, ints.mul(Infinity).dtype]).toEqual(['int32', 'float32', 'int32', 'float32'])
+  })
   test('two numbers have the dtype of the later kind', () => {
     expect([torch.resultType(1, 2), torch.resultType(1, 2.5), torch.resultType(true, false)]).toEqual(['int64', 'float32', 'bool'])
   })

@@ -8,7 +8,7 @@ const { tensor } = torch
 
 afterEach(() => torch.setDefaultDtype('float32'))
 
-describe('torch.tensor', () => {
+describe('torch.tensor (difference: numbers-are-floats)', () => {
   it.each<[string, () => { dtype: DType; values: unknown }, DType, unknown]>([
     ['numbers', () => from(tensor([1, 2])), 'float32', [1, 2]],
     ['booleans', () => from(tensor([true, false])), 'bool', [true, false]],
@@ -101,7 +101,7 @@ describe('a dtype that does not exist', () => {
   })
 })
 
-describe('int64 values', () => {
+describe('int64 values (difference: safe-integers)', () => {
   const large = tensor([2n ** 60n, -1n])
   test('are numbers where those are exact', () => {
     const x = tensor([2n ** 53n - 1n, -(2n ** 53n) + 1n])
