@@ -29,10 +29,6 @@ const byElement: Readonly<Record<ElementSize, { readonly splat: MemoryOp; readon
 /** The number that an instruction for elements of a size gives to the one in a 32-bit lane (a 64-bit one: its only lane). */
 const laneNumber = (size: ElementSize, lane: number): number => (size === 8 ? 0 : (lane * 4) / size)
 
-/** The bytes of the four lanes that hold elements of one and two bytes; the rest is not stored. */
-const LOW_BYTES = [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12]
-const LOW_HALVES = [0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13]
-
 const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
   laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
 
@@ -162,7 +158,7 @@ function loadMasked(code: VectorCode, place: Place, v: number, mask: number): nu
 export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
   const { f } = code
   const elements = encodeElements(code, place.dtype, value)
-  const { size } = dtypeInfo[place.dtype]
+  const { size, floating, signed } = dtypeInfo[place.dtype]
   const store = byElement[size].store
   if (!place.lanes) {
     f.get(place.address.local)
@@ -184,13 +180,17 @@ export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: 
     const offset = place.address.offset + v * 4 * size
     f.get(place.address.local)
     f.get(vector)
+    // Narrowing saturates, but elements are in range: those of float16 and bfloat16 are bits, so they count as unsigned.
+    const unsigned = floating || !signed
     if (size === 1) {
       f.get(vector)
-      f.shuffle(LOW_BYTES)
+      f.op('i16x8.narrow_i32x4_s')
+      f.get(vector)
+      f.op(unsigned ? 'i8x16.narrow_i16x8_u' : 'i8x16.narrow_i16x8_s')
       f.laneMemory('v128.store32_lane', 0, offset)
     } else if (size === 2) {
       f.get(vector)
-      f.shuffle(LOW_HALVES)
+      f.op(unsigned ? 'i16x8.narrow_i32x4_u' : 'i16x8.narrow_i32x4_s')
       f.laneMemory('v128.store64_lane', 0, offset)
     } else f.memory('v128.store', offset)
   }
