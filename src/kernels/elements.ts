@@ -18,7 +18,7 @@ export function readNumber(dtype: DType, data: StorageArray, at: number): number
 }
 
 /** The integer as a number. Throws ArgumentError beyond ±(2^53 - 1). */
-export function safeNumber(value: bigint): number {
+function safeNumber(value: bigint): number {
   const number = Number(value)
   if (Number.isSafeInteger(number)) return number
   throw new ArgumentError(

@@ -1,7 +1,7 @@
 // kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
 export { DTYPES, accumulationType, dtypeInfo, isDType, isNarrow, kindRank, promoteTypes } from './dtype.ts'
 export type { ComputeDType, DType, DTypeInfo, DTypeKind, ElementValue, StorageArray, StorageArrayConstructor, TypedArray } from './dtype.ts'
-export { readElement, readNumber, safeNumber, writeElement } from './elements.ts'
+export { readElement, readNumber, writeElement } from './elements.ts'
 export { KernelError } from './errors.ts'
 export {
   accumulate,
@@ -52,11 +52,11 @@ export type {
   Stmt,
   StoreStmt,
 } from './loopIr.ts'
-export { isDefinedFor, scalarOperation, scalarOps } from './scalarOps.ts'
+export { scalarOperation, scalarOps } from './scalarOps.ts'
 export type { ScalarOp } from './scalarOps.ts'
 export type { ScalarOpRecord } from './scalarOpRecord.ts'
 export { isCostly } from './analysis.ts'
-export { converted, rounded } from './numbers.ts'
+export { rounded } from './numbers.ts'
 export { printKernel } from './print.ts'
 export { verifyKernel } from './verify.ts'
 export { runReference } from './reference.ts'

@@ -13,7 +13,7 @@ import type { ModuleFunctions } from './moduleFunctions.ts'
 import { roundToNarrow } from './narrowTypes.ts'
 import { constantVal, emitCall, emitCast } from './operations.ts'
 import { VectorCode } from './vectorCode.ts'
-import type { Val } from './vectorCode.ts'
+import type { Elements, Val } from './vectorCode.ts'
 
 /** The WebAssembly type of a scalar parameter, by the dtype that it is computed in, and the instructions that bring one into all lanes. */
 const SCALARS: Readonly<Record<ComputeDType, { readonly type: ValueType; readonly splat: readonly PlainOp[] }>> = {
@@ -33,8 +33,6 @@ export class ExpressionEmitter {
   readonly addressing: Addressing
   /** The loop whose iterations run in lanes, if any. */
   simd: LoopVar | null = null
-  /** Four lanes along `simd`; else one element at a time, and then all lanes of every value are equal. */
-  wide = false
   /** Where each local lives. */
   readonly locals: Map<Local, Val> = new Map()
   /** Locals declared inside the current simd loop, which differ between lanes. */
@@ -44,11 +42,16 @@ export class ExpressionEmitter {
   private readonly memos: Map<Expr, Val>[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
-  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[]) {
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], elements: Elements) {
     this.functions = functions
     this.f = f
-    this.code = new VectorCode(f)
+    this.code = new VectorCode(f, elements)
     this.addressing = new Addressing(this.code, params)
+  }
+
+  /** Whether lanes run along `simd`; else code runs one element at a time, and all lanes of every value are equal. */
+  get wide(): boolean {
+    return this.code.wide
   }
 
   /** Runs `body` in a scope of its own: the values computed in it are forgotten afterwards. */
@@ -67,12 +70,12 @@ export class ExpressionEmitter {
   inLanes(simd: LoopVar | null, wide: boolean, vectors: number, body: () => void): void {
     const before = { simd: this.simd, wide: this.wide, vectors: this.code.vectors, varying: this.varying }
     this.simd = simd
-    this.wide = wide
+    this.code.wide = wide
     this.code.vectors = vectors
     this.varying = new Map()
     body()
     this.simd = before.simd
-    this.wide = before.wide
+    this.code.wide = before.wide
     this.code.vectors = before.vectors
     this.varying = before.varying
   }
@@ -133,8 +136,8 @@ export class ExpressionEmitter {
     f.op('i32x4.splat')
     const first: Val = [code.pop()]
     if (!this.wide || loop !== this.simd) return first
-    const lanes = code.op2('i32x4.add', first, code.laneNumbers())
-    return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * 4))[0]))
+    const lanes = code.op2('i32x4.add', first, code.elementNumbers())
+    return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * code.elements))[0]))
   }
 
   /** Where `buffer[index]` is for the current lanes. */

@@ -1,5 +1,4 @@
-// The WebAssembly code of scalar operations on int64 that take more than one instruction. Kernels with int64 run one element at a time (see scalarCode.ts): both
-// lanes of a value are equal, and what SIMD lacks is computed on the first one.
+// The WebAssembly code of scalar operations on int64 that take more than one instruction. What SIMD lacks is computed lane by lane.
 import type { FunctionBuilder } from './assembler.ts'
 import type { VectorFunction } from './moduleFunctions.ts'
 import { callVector, code } from './scalarCode.ts'
@@ -19,11 +18,12 @@ export const sign64: ScalarCode = code(({ code }, a) =>
 export const shift64 = (direction: 'shl' | 'shr_s' | 'shr_u'): ScalarCode =>
   code(({ code, right }, a, count) => {
     if (right !== null) return code.shift(`i64x2.${direction}`, a, right & 63)
-    return code.each([a, count], (v) => {
-      code.f.get(code.at(a, v))
-      code.f.get(code.at(count, v))
-      code.f.lane('i32x4.extract_lane', 0)
-      code.f.op(`i64x2.${direction}`)
+    return code.eachLane64('i64x2', [a, count], (v, lane) => {
+      for (const operand of [a, count]) {
+        code.f.get(code.at(operand, v))
+        code.f.lane('i64x2.extract_lane', lane)
+      }
+      code.f.op(`i64.${direction}`)
     })
   })
 
@@ -43,19 +43,22 @@ const scalarFunction = (name: string, write: (pair: Pair) => void): ScalarCode =
     host: null,
     write: (code: VectorCode, x, y) => {
       const { f } = code
-      const [a, b, result] = [f.local('i64'), f.local('i64'), f.local('i64')]
-      for (const [from, to] of [
-        [x[0], a],
-        [y[0], b],
-      ] as const) {
-        f.get(from)
-        f.lane('i64x2.extract_lane', 0)
-        f.set(to)
+      const pair: Pair = { f, a: f.local('i64'), b: f.local('i64'), result: f.local('i64') }
+      const out = code.temp()
+      for (const lane of [0, 1]) {
+        f.get(x[0])
+        f.lane('i64x2.extract_lane', lane)
+        f.set(pair.a)
+        f.get(y[0])
+        f.lane('i64x2.extract_lane', lane)
+        f.set(pair.b)
+        write(pair)
+        f.get(out)
+        f.get(pair.result)
+        f.lane('i64x2.replace_lane', lane)
+        f.set(out)
       }
-      write({ f, a, b, result })
-      f.get(result)
-      f.op('i64x2.splat')
-      return [code.pop()]
+      return [out]
     },
   }
   return callVector(callee)

@@ -7,7 +7,7 @@ import type { ComputeDType, DType, ElementValue } from '../dtype.ts'
 import type { CallExpr, Combine, Stmt } from '../loopIr.ts'
 import { scalarOps } from '../scalarOps.ts'
 import type { ScalarOp } from '../scalarOps.ts'
-import type { LaneOp, ModuleBuilder, PlainOp } from './assembler.ts'
+import type { ModuleBuilder, PlainOp } from './assembler.ts'
 import { ModuleFunctions } from './moduleFunctions.ts'
 import type { HostFunction } from './moduleFunctions.ts'
 import { roundToNarrow } from './narrowTypes.ts'
@@ -94,28 +94,35 @@ function convert(code: VectorCode, value: Val, from: ComputeDType, to: ComputeDT
   if (from === to) return value
   if (from === 'bool') return code.op2('v128.and', value, constantVal(code, to, 1))
   if (to === 'bool') return code.op2(NOT_EQUAL[from], value, constantVal(code, from, 0))
-  const first = (a: Val): Val => code.shuffle32(a, a, [0, 0, 0, 0])
+  if (from === 'float32' && to === 'int32') return code.op1('i32x4.trunc_sat_f32x4_s', value)
+  if (from === 'int32' && to === 'float32') return code.op1('f32x4.convert_i32x4_s', value)
+  // Instructions that change the width take, or leave, 32-bit elements in the first two lanes; each belongs in both halves of its 64 bits.
+  const joined = (a: Val): Val => code.shuffle32(a, a, [0, 2, 0, 2])
+  const spread = (a: Val): Val => code.shuffle32(a, a, [0, 0, 1, 1])
   switch (from) {
     case 'float32':
-      if (to === 'int32') return code.op1('i32x4.trunc_sat_f32x4_s', value)
-      return convert(code, code.op1('f64x2.promote_low_f32x4', value), 'float64', to)
+      return convert(code, code.op1('f64x2.promote_low_f32x4', joined(value)), 'float64', to)
     case 'int32':
-      return code.op1(to === 'float32' ? 'f32x4.convert_i32x4_s' : to === 'float64' ? 'f64x2.convert_low_i32x4_s' : 'i64x2.extend_low_i32x4_s', value)
+      return code.op1(to === 'float64' ? 'f64x2.convert_low_i32x4_s' : 'i64x2.extend_low_i32x4_s', joined(value))
     case 'int64':
-      if (to === 'int32') return first(value)
-      return to === 'float32'
-        ? firstLane(code, value, 'i64x2.extract_lane', ['f32.convert_i64_s', 'f32x4.splat'])
-        : firstLane(code, value, 'i64x2.extract_lane', ['f64.convert_i64_s', 'f64x2.splat'])
+      if (to === 'int32') return code.shuffle32(value, value, [0, 0, 2, 2])
+      if (to === 'float64') return eachInt64(code, value, ['f64.convert_i64_s'])
+      // By way of float64 it would be rounded twice.
+      return spread(code.op1('f32x4.demote_f64x2_zero', eachInt64(code, value, ['f32.convert_i64_s', 'f64.promote_f32'])))
     default:
-      if (to === 'int64') return firstLane(code, value, 'f64x2.extract_lane', ['i64.trunc_sat_f64_s', 'i64x2.splat'])
-      return first(code.op1(to === 'float32' ? 'f32x4.demote_f64x2_zero' : 'i32x4.trunc_sat_f64x2_s_zero', value))
+      if (to !== 'int64') return spread(code.op1(to === 'float32' ? 'f32x4.demote_f64x2_zero' : 'i32x4.trunc_sat_f64x2_s_zero', value))
+      return code.eachLane64('i64x2', [value], (v, lane) => {
+        code.f.get(code.at(value, v))
+        code.f.lane('f64x2.extract_lane', lane)
+        code.f.op('i64.trunc_sat_f64_s')
+      })
   }
 }
 
-/** Scalar instructions on the first lane, of which all others are copies: kernels with 64-bit dtypes run one element at a time. */
-const firstLane = (code: VectorCode, value: Val, extract: LaneOp, ops: readonly PlainOp[]): Val =>
-  code.each([value], (v) => {
+/** Converts each int64 to a float64 by scalar instructions. */
+const eachInt64 = (code: VectorCode, value: Val, ops: readonly PlainOp[]): Val =>
+  code.eachLane64('f64x2', [value], (v, lane) => {
     code.f.get(code.at(value, v))
-    code.f.lane(extract, 0)
+    code.f.lane('i64x2.extract_lane', lane)
     code.f.ops(...ops)
   })

@@ -1,7 +1,7 @@
 // The WebAssembly code of scalar operations: the types of the `wasm` column of ../scalarOps.ts, and the operations that take more than one instruction.
 //
-// Registers: float32 and int32 are four lanes; bool is four lanes of 0 or -1; float64 and int64 are two equal lanes. (Kernels with these run one element at a
-// time. Then all lanes of every value are equal, so that masks fit any lane width.)
+// Registers: float32 and int32 are four lanes; bool is four lanes of 0 or -1; float64 and int64 are two lanes. (In kernels with these, every element takes 64
+// bits, see Elements in vectorCode.ts, so that masks fit any lane width.)
 import type { PlainOp } from './assembler.ts'
 import type { HostFunction, ModuleFunctions, VectorFunction } from './moduleFunctions.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
