@@ -17,7 +17,7 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
-import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { Tensor, exactInteger, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { kernelCache, launch } from './eager/launch.ts'
@@ -76,6 +76,7 @@ export function asLeaf(op: string, out: Tensor, requiresGrad: boolean): Tensor {
 
 function filled(op: string, size: readonly number[], value: number, dtype: DType, requiresGrad: boolean): Tensor {
   checkSize(op, size)
+  if (dtype === 'int64') exactInteger(value)
   return asLeaf(op, fullOf(size, value, dtype), requiresGrad)
 }
 
@@ -85,7 +86,7 @@ function filled(op: string, size: readonly number[], value: number, dtype: DType
  * Shape: `size`.
  *
  * @throws ShapeError if a size is negative.
- * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating.
+ * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating, or an int64 has no exact number.
  * @example torch.full([2], 3).toArray() // [3, 3]
  */
 export const full: OpFunction<(size: readonly number[], fillValue: number | boolean, options?: CreationOptions) => Tensor> = defineOp({

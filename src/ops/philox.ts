@@ -18,7 +18,7 @@ import {
   sizeParam,
   store,
 } from '../kernels/index.ts'
-import type { CompiledKernel, DType, Expr, Stmt } from '../kernels/index.ts'
+import type { CompiledKernel, Expr, Stmt } from '../kernels/index.ts'
 import { numelOf, philox, tensorFromValues } from '../tensor/index.ts'
 import type { RandomDraw, Tensor, TensorSpec } from '../tensor/index.ts'
 import { arange } from './creation.ts'

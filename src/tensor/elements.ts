@@ -102,7 +102,8 @@ export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonl
   // Storing into an Int32Array truncates towards zero, as PyTorch's conversion does.
   if ((dtype === 'float32' || dtype === 'float64' || dtype === 'int32') && !(data instanceof BigInt64Array) && areNumbers(values))
     data.set(values, base)
-  else for (let i = 0; i < values.length; i++) writeElement(dtype, data, base + i, dtype === 'int64' ? asInteger(values[i] ?? 0) : (values[i] ?? 0))
+  else
+    for (let i = 0; i < values.length; i++) writeElement(dtype, data, base + i, dtype === 'int64' ? exactInteger(values[i] ?? 0) : (values[i] ?? 0))
   return tensor
 }
 
@@ -112,11 +113,11 @@ function areNumbers(values: ArrayLike<ElementValue>): values is ArrayLike<number
   return true
 }
 
-/** The value as an int64, truncated. Throws ArgumentError for a number that is not exact. */
-function asInteger(value: ElementValue): ElementValue {
+/** The value, which becomes an int64. Throws ArgumentError for a number that is not exact. */
+export function exactInteger(value: ElementValue): ElementValue {
   if (typeof value === 'bigint' || Number.isSafeInteger(Math.trunc(value))) return value
   throw new ArgumentError(
-    `the number ${value} is not exact as int64 (numbers are up to ±${Number.MAX_SAFE_INTEGER}); write it as a bigint, e.g. 2n ** 60n.`,
+    `the number ${value} is not exact as int64 (numbers are up to ±${Number.MAX_SAFE_INTEGER}); write it as a bigint, e.g. torch.tensor([2n ** 60n]).`,
   )
 }
 
