@@ -72,7 +72,7 @@ export function accessesOf(body: readonly Stmt[]): readonly (readonly [BufferPar
   return accesses
 }
 
-/** Whether any value or buffer element is float64 or int64. Such kernels run one element at a time. */
+/** Whether any value or buffer element is float64 or int64. Vectors of such kernels have two elements. */
 export function touches64Bits(body: readonly Stmt[]): boolean {
   let found = false
   const look = (dtype: DType): void => {

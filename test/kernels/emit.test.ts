@@ -369,6 +369,10 @@ describe('random kernels', () => {
         fc.tuple(fc.constantFrom('neg', 'abs', 'floor', 'sign'), tie('value')).map(([op, a]) => call(op as ScalarOp, a)),
         fc.tuple(tie('condition'), tie('value'), tie('value')).map(([c, a, b]) => call('where', c, a, b)),
         tie('value').map((v) => cast(call('bitAnd', cast(v, 'int32'), int(63)), 'float32')),
+        // With float64 or int64 anywhere, vectors have two elements.
+        fc
+          .tuple(fc.constantFrom(...DTYPES.filter((dtype) => dtype !== 'bool')), fc.constantFrom('add', 'mul'), tie('value'))
+          .map(([dtype, op, v]) => cast(call(op as ScalarOp, cast(v, dtype), constant(dtype, 3)), 'float32')),
       ),
       condition: fc.tuple(fc.constantFrom('lt', 'ge', 'eq'), tie('value'), tie('value')).map(([op, a, b]) => call(op as ScalarOp, a, b)),
     })).value

@@ -33,7 +33,7 @@ const epilogueOf = (spec: GemmSpec): { acc: Local; body: readonly Stmt[] } => {
   return { acc, body: spec.epilogue(read(acc)) }
 }
 
-/** Whether the epilogue can run on vectors: float64 has no vectors of four. */
+/** Whether the epilogue can run on vectors: float64 and int64 have no vectors of four. */
 export const hasWideEpilogue = (spec: GemmSpec): boolean => !touches64Bits(epilogueOf(spec).body)
 
 /** The function of a template: `run` with the spec's parameters, the last of which is the scratch memory. */
