@@ -1,6 +1,5 @@
 // Kernels that are written for float32 and float64, on float16 and bfloat16: they run on float32 copies, and their results are rounded once.
 import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { copyInto } from './copy.ts'
@@ -15,7 +14,7 @@ function cast(tensor: Tensor, dtype: DType): Tensor {
 
 /** The dtype of the first float16 or bfloat16 tensor among the arguments, or null. */
 function halfAmong(args: readonly Arg[]): DType | null {
-  for (const arg of args) if (arg instanceof Tensor && dtypeInfo[arg.dtype].floating && dtypeInfo[arg.dtype].size === 2) return arg.dtype
+  for (const arg of args) if (arg instanceof Tensor && (arg.dtype === 'float16' || arg.dtype === 'bfloat16')) return arg.dtype
   return null
 }
 
