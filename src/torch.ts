@@ -6,13 +6,26 @@ import { installOptim } from './install/optim.ts'
 
 import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
 import type { OperatorNamespace } from './library/index.ts'
+import { promoteTypes } from './kernels/index.ts'
+import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as operators from './ops/generated/torch.ts'
-import { allclose, equal, tensor } from './ops/index.ts'
+import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
 import { explainUnknownNames, inspectAs } from './protocol/index.ts'
-import { Generator, Tensor, getRngState, manualSeed, setRngState } from './tensor/index.ts'
+import {
+  Generator,
+  Tensor,
+  dtypeAliases,
+  finfo,
+  getDefaultDtype,
+  getRngState,
+  iinfo,
+  manualSeed,
+  setDefaultDtype,
+  setRngState,
+} from './tensor/index.ts'
 
 installOptim()
 installModules()
@@ -51,11 +64,14 @@ export type Torch = typeof operators & {
   readonly setGradEnabled: typeof setGradEnabled
   readonly isGradEnabled: typeof isGradEnabled
   readonly inferenceMode: typeof inferenceMode
-  readonly float32: 'float32'
-  readonly float64: 'float64'
-  readonly int32: 'int32'
-  readonly bool: 'bool'
-}
+  readonly getDefaultDtype: typeof getDefaultDtype
+  readonly setDefaultDtype: typeof setDefaultDtype
+  readonly promoteTypes: typeof promoteTypes
+  readonly resultType: typeof resultType
+  readonly canCast: typeof canCast
+  readonly finfo: typeof finfo
+  readonly iinfo: typeof iinfo
+} & typeof dtypeAliases & { readonly [D in DType]: D }
 
 /** The operators of control flow, as graphs name them. */
 const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: typeof scanOp; mapImpl: typeof mapOp } = {
@@ -81,13 +97,8 @@ const INSTEAD = new Map([
   ['is_tensor', 'write x instanceof Tensor'],
   ['numel', 'x.numel is a property'],
   ['Size', 'a shape is an array of numbers'],
-  ['float', "write torch.float32 or 'float32'"],
-  ['double', "write torch.float64 or 'float64'"],
-  ['int', "write torch.int32 or 'int32'"],
-  ['long', "write torch.int32 or 'int32'"],
-  ['int64', "write torch.int32 or 'int32'"],
   ['FloatTensor', "write torch.tensor(data, { dtype: 'float32' })"],
-  ['LongTensor', "write torch.tensor(data, { dtype: 'int32' })"],
+  ['LongTensor', "write torch.tensor(data, { dtype: 'int64' })"],
 ])
 
 /** A namespace that explains unknown names. */
@@ -121,10 +132,24 @@ export const torch: Torch = namespace(
     setGradEnabled,
     isGradEnabled,
     inferenceMode,
+    getDefaultDtype,
+    setDefaultDtype,
+    promoteTypes,
+    resultType,
+    canCast,
+    finfo,
+    iinfo,
+    ...dtypeAliases,
+    bool: 'bool',
+    uint8: 'uint8',
+    int8: 'int8',
+    int16: 'int16',
+    int32: 'int32',
+    int64: 'int64',
+    float16: 'float16',
+    bfloat16: 'bfloat16',
     float32: 'float32',
     float64: 'float64',
-    int32: 'int32',
-    bool: 'bool',
   },
   INSTEAD,
 )

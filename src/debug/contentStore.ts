@@ -5,7 +5,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, numelOf, tensorFromBytes } from '../tensor/index.ts'
+import { contiguousStrides, isContiguous, tensorFromBytes } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
 import { joinPath } from './fileStore.ts'
@@ -128,8 +128,9 @@ export class InputReader {
 }
 
 function randomBytes(numel: number, dtype: DType): Uint8Array {
-  if (dtype !== 'float32') return new Uint8Array(numel * dtypeInfo[dtype].size)
-  return randn([Math.max(1, numelOf([numel]))])
+  const nbytes = numel * dtypeInfo[dtype].size
+  if (!dtypeInfo[dtype].floating) return new Uint8Array(nbytes)
+  return randn([Math.max(1, numel)], { dtype })
     .realize()
-    .readBytes(0, numel * 4)
+    .readBytes(0, nbytes)
 }

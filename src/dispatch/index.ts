@@ -7,6 +7,7 @@ export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
 export type {
   Arg,
+  DTypeSet,
   Derivative,
   DerivativeContext,
   Gradients,

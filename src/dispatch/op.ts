@@ -49,18 +49,24 @@ export type Derivative = (grads: readonly (Tensor | null)[], ctx: DerivativeCont
 
 /** How a pointwise operator chooses the dtype it computes in and returns. */
 export type PromotionRule =
-  | 'promote' // the common dtype of the operands (a float scalar lifts integers to float32)
-  | 'float' // as promote, and integers are lifted to float32 (div, exp, …)
+  | 'promote' // the common dtype of the operands (a fraction lifts integers to the default dtype)
+  | 'float' // as promote, and integers are lifted to the default dtype (exp, …)
+  | 'quotient' // as float, but as promote if an argument names a rounding mode
   | 'compare' // computes in the common dtype, returns bool
   | 'logical' // operands as bool, returns bool
   | 'first' // the dtype of argument 0 (what in-place copies and fills compute)
   | 'to' // computes as promote, returns the dtype that an argument names
+
+/** The dtypes that an operator is defined for, if not all: all but bool, integers and bool, integers, floating-point ones, only int32. */
+export type DTypeSet = 'numeric' | 'integral' | 'integer' | 'floating' | 'int32'
 
 /** What `compute` gets for an argument: an Expr for a tensor or a number, the value itself for anything else. */
 export type PointwiseArg = Expr | Arg
 
 export interface PointwiseRule {
   readonly promotion: PromotionRule
+  /** The common dtypes of operands that it is defined for. Default: all. */
+  readonly dtypes?: DTypeSet
   /** Names of numeric arguments that `compute` gets as numbers instead of Exprs, because it looks at their values. */
   readonly baked?: readonly string[]
   /** Computes one element; the parameters follow the schema. (A method, so that a rule may name the narrower types that its schema guarantees.) */
@@ -70,7 +76,9 @@ export interface PointwiseRule {
 /** A reduction over the argument `dim` (null or [] = all dimensions), with `keepdim`. */
 export interface ReductionRule {
   readonly combine: Combine
-  /** dtype it accumulates in and returns, from the input's (sum of bool is int32). */
+  /** The dtypes that it is defined for. Default: all. */
+  readonly dtypes?: DTypeSet
+  /** The dtype that it returns, from the input's (sum of bool is int64). float16 and bfloat16 are accumulated in float32. */
   readonly dtype: (input: DType) => DType
   /** Applied to each element before it is combined. */
   readonly map?: (x: Expr) => Expr

@@ -7,7 +7,7 @@ import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import { call, cast, constant, isCostly, rounded } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
-import { opOf, pointwiseDTypes } from '../ops/index.ts'
+import { accumulatedIn, computedIn, opOf, pointwiseDTypes } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, PointwiseNode, ScalarInput } from './ir.ts'
@@ -197,7 +197,7 @@ class Lowering implements DispatchMode {
     const chosen = new Set(dims.map((d) => (d < 0 ? d + shape.length : d)))
     const reduced = shape.map((_, i) => chosen.size === 0 || chosen.has(i))
     const count = shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
-    const dtype = rule.dtype(inputType)
+    const dtype = accumulatedIn(rule.dtype(inputType))
     const finish = (acc: Expr): Expr => cast(rule.finish === undefined ? acc : rule.finish(acc, constant(dtype, count)), spec.dtype)
     const map = (x: Expr): Expr => (rule.map === undefined ? x : rule.map(x))
     const read: Access = { buffer: input, strides, offset }
@@ -266,7 +266,10 @@ function fillOf(opCall: OpCall): Fill | null {
   if (!opCall.op.tags.has('range')) return null
   return {
     usesIndices: true,
-    value: (dtype, indices) => call('add', number(dtype, 'start'), call('mul', cast(nth(indices, 0), dtype), number(dtype, 'step'))),
+    value: (dtype, indices) => {
+      const compute = computedIn(dtype)
+      return cast(call('add', number(compute, 'start'), call('mul', cast(nth(indices, 0), compute), number(compute, 'step'))), dtype)
+    },
   }
 }
 

@@ -18,6 +18,7 @@ import {
   mul,
   ne,
   reshape,
+  to,
   unsqueeze,
   where,
 } from '../ops/index.ts'
@@ -35,8 +36,8 @@ const MAX_WINDOW = 16
 
 /** Finds rewrites. It remembers earlier calls of the same graph. */
 export class Rewrites {
-  /** Indices of poolings whose windows tile the image, with the window. */
-  readonly #tiled = new Map<Tensor, Pair>()
+  /** Indices of poolings whose windows tile the image, with the window and the indices as int32. */
+  readonly #tiled = new Map<Tensor, { readonly window: Pair; readonly index: Tensor }>()
   readonly #rules: ReadonlyMap<OpDef, Rewrite> = new Map<OpDef, Rewrite>([
     [maxPool2dWithIndices.op, (call) => this.#maxPool(call)],
     [maxPool2dBackward.op, (call) => this.#maxPoolBackward(call)],
@@ -74,8 +75,8 @@ export class Rewrites {
           best = maximum(best, value)
         }
       }
-      const indices = kh * kw === 1 ? clone(index) : index
-      if (sh === kh && sw === kw && oh * kh === h && ow * kw === w) this.#tiled.set(indices, [kh, kw])
+      const indices = to(index, 'int64')
+      if (sh === kh && sw === kw && oh * kh === h && ow * kw === w) this.#tiled.set(indices, { window: [kh, kw], index })
       return [kh * kw === 1 ? clone(best) : best, indices]
     }
   }
@@ -84,14 +85,14 @@ export class Rewrites {
   #maxPoolBackward(call: OpCall): (() => Result) | null {
     const [grad, indices] = [call.tensor('grad'), call.tensor('indices')]
     const [height, width] = [call.number('height'), call.number('width')]
-    const window = this.#tiled.get(indices)
-    if (window === undefined) return null
-    const [kh, kw] = window
+    const tiled = this.#tiled.get(indices)
+    if (tiled === undefined) return null
+    const [kh, kw] = tiled.window
     const [n, c, oh, ow] = four(grad.shape)
     return () => {
       const cells = (t: Tensor): Tensor => expand(unsqueeze(unsqueeze(t, 3), 5), [n, c, oh, kh, ow, kw])
       const position = reshape(arange(height * width, { dtype: 'int32' }), [oh, kh, ow, kw])
-      return reshape(where(eq(cells(indices), position), cells(grad), 0), [n, c, height, width])
+      return reshape(where(eq(cells(tiled.index), position), cells(grad), 0), [n, c, height, width])
     }
   }
 }

@@ -1,5 +1,6 @@
 // The executable specification of inductor's IR: what lowering must produce, and what later stages may rely on.
 import { InternalError } from '../errors/index.ts'
+import { dtypeInfo, isNarrow } from '../kernels/index.ts'
 import { nodesOf } from './groups.ts'
 import type { Group } from './groups.ts'
 import { outputsOf } from './ir.ts'
@@ -27,6 +28,7 @@ export function verifyIr(graph: IrGraph): void {
   graph.outputs.forEach((output, i) => {
     if (output.kind !== 'view') return
     const fail = failing(`output ${i}`)
+    checkDType(output.view, fail)
     if (!there.has(output.view.buffer)) fail(`${output.view.buffer.name} is neither an input nor computed`)
     checkAccess(output.view.shape, output.view, fail)
   })
@@ -42,7 +44,10 @@ const failing =
 
 function checkShape(node: IrNode, fail: Fail): void {
   if (node.kind === 'extern') {
-    for (const view of viewsOf(node.args)) checkAccess(view.shape, view, fail)
+    for (const view of viewsOf(node.args)) {
+      checkDType(view, fail)
+      checkAccess(view.shape, view, fail)
+    }
     return
   }
   if (node.kind === 'template') {
@@ -50,6 +55,9 @@ function checkShape(node: IrNode, fail: Fail): void {
     return
   }
   for (const access of node.reads) checkAccess(node.iter, access, fail)
+  // PyTorch rounds such a sum once, at the end.
+  if (node.kind === 'reduction' && dtypeInfo[node.dtype].floating && isNarrow(node.dtype))
+    fail(`it accumulates in ${node.dtype}; accumulate in ${dtypeInfo[node.dtype].compute} and cast the result`)
   if (node.kind === 'reduction' && node.reduced.length !== node.iter.length)
     fail(`it has ${node.iter.length} dimensions, but says whether they are reduced for ${node.reduced.length}`)
   const kept = node.kind === 'reduction' ? node.iter.filter((_, i) => node.reduced[i] !== true) : node.iter
@@ -58,6 +66,10 @@ function checkShape(node: IrNode, fail: Fail): void {
 
 const viewsOf = (args: Extract<IrNode, { kind: 'extern' }>['args']): readonly BufferView[] =>
   args.flatMap((arg) => (arg.kind === 'view' ? [arg.view] : arg.kind === 'list' ? viewsOf(arg.items) : []))
+
+function checkDType({ buffer, dtype }: BufferView, fail: Fail): void {
+  if (dtype !== buffer.dtype) fail(`it views ${buffer.name}, which is ${buffer.dtype}, as ${dtype}`)
+}
 
 /** An access must have a stride for each dimension and stay inside its buffer. (An input may be a window of a larger storage, so its bounds are not known.) */
 function checkAccess(iter: readonly number[], { buffer, strides, offset }: Access, fail: Fail): void {

@@ -9,7 +9,7 @@ const INSTEAD_OF_MODULE = new Map([
   ['cpu', NO_MODULE_DEVICES],
   ['to', `${NO_MODULE_DEVICES}; layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })`],
   ['double', "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"],
-  ['half', 'layers compute in float32 or float64'],
+  ['half', "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float16' })"],
   ['forward', 'the class of a module must define forward(x), which computes its output'],
 ])
 

@@ -4,7 +4,6 @@ import { explainUnknownNames } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
 const NO_DEVICES = 'there are no devices here: tensors live in one memory, and every operator runs where it is'
-const dtypeMethod = (dtype: string): string => `write x.to('${dtype}')`
 
 const INSTEAD_OF_TENSOR = new Map([
   ['length', 'x.shape[0] is the size of the first dimension, x.numel the number of elements'],
@@ -15,10 +14,6 @@ const INSTEAD_OF_TENSOR = new Map([
   ['device', NO_DEVICES],
   ['cuda', `leave it out, as ${NO_DEVICES}`],
   ['cpu', `leave it out, as ${NO_DEVICES}`],
-  ['long', dtypeMethod('int32')],
-  ['short', dtypeMethod('int32')],
-  ['half', dtypeMethod('float32')],
-  ['bfloat16', dtypeMethod('float32')],
   ['type_as', 'write x.to(y.dtype)'],
   ['new_zeros', 'write torch.zeros(shape, { dtype: x.dtype })'],
   ['new_ones', 'write torch.ones(shape, { dtype: x.dtype })'],

@@ -3,9 +3,20 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
-import { Tensor, numelOf, tensorFromBytes } from '../tensor/index.ts'
+import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
 
-const NAMES: Readonly<Record<DType, string>> = { float32: 'F32', float64: 'F64', int32: 'I32', bool: 'BOOL' }
+const NAMES: Readonly<Record<DType, string>> = {
+  bool: 'BOOL',
+  uint8: 'U8',
+  int8: 'I8',
+  int16: 'I16',
+  int32: 'I32',
+  int64: 'I64',
+  float16: 'F16',
+  bfloat16: 'BF16',
+  float32: 'F32',
+  float64: 'F64',
+}
 const DTYPES = new Map(Object.entries(NAMES).flatMap(([dtype, name]): [string, DType][] => (isDType(dtype) ? [[name, dtype]] : [])))
 /** The number of bytes of the header's length. */
 const PREFIX = 8
@@ -35,7 +46,7 @@ export function writeSafetensors(
   for (const [name, tensor] of tensors) {
     if (name === METADATA)
       throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
-    const data = tensor.toTypedArray()
+    const data = storedElements(tensor)
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     header[name] = { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes.length] }
     parts.push(bytes)

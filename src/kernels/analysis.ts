@@ -1,4 +1,5 @@
 // Analyses of loop IR that the emitter, the verifier and the printer share. Expressions are DAGs; every walk visits a shared expression once.
+import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
 import type { BufferParam, CallExpr, Combine, Expr, Index, Local, LoopVar, Size, Stmt } from './loopIr.ts'
 import { isExpensive, scalarOps } from './scalarOps.ts'
@@ -71,15 +72,16 @@ export function accessesOf(body: readonly Stmt[]): readonly (readonly [BufferPar
   return accesses
 }
 
-/** Whether any value or buffer element is float64. Such kernels run one element at a time. */
-export function touchesFloat64(body: readonly Stmt[]): boolean {
+/** Whether any value or buffer element is float64 or int64. Vectors of such kernels have two elements. */
+export function touches64Bits(body: readonly Stmt[]): boolean {
   let found = false
-  forEachExpr(body, (expr) => {
-    if (expr.dtype === 'float64') found = true
-  })
+  const look = (dtype: DType): void => {
+    if (dtypeInfo[dtype].size === 8) found = true
+  }
+  forEachExpr(body, (expr) => look(expr.dtype))
   forEachStmt(body, (stmt) => {
-    if (stmt.kind === 'store' && stmt.buffer.dtype === 'float64') found = true
-    if (stmt.kind !== 'for' && stmt.kind !== 'store' && stmt.local.dtype === 'float64') found = true
+    if (stmt.kind === 'store') look(stmt.buffer.dtype)
+    else if (stmt.kind !== 'for') look(stmt.local.dtype)
   })
   return found
 }

@@ -1,7 +1,7 @@
 // The heap: one WebAssembly memory in which tensors live, and its allocator. Kernels import this memory and take byte addresses in it.
 import { TensorfxError } from '../errors/index.ts'
 import { dtypeInfo } from './dtype.ts'
-import type { DType, TypedArray } from './dtype.ts'
+import type { DType, StorageArray, TypedArray } from './dtype.ts'
 
 /**
  * The heap cannot grow any further.
@@ -25,7 +25,7 @@ const START = 1024
 const ALIGN = 16
 
 let memory: WebAssembly.Memory | null = null
-let views: Readonly<Record<DType, TypedArray>> | null = null
+const views = new Map<DType, StorageArray>()
 let u8 = new Uint8Array(0)
 
 const stats = { inUse: 0, softLimit: 512 * 2 ** 20 }
@@ -37,13 +37,15 @@ export function heapMemory(): WebAssembly.Memory {
 }
 
 /** The whole heap as elements of a dtype. Growing the heap detaches the view: get a new one after any allocation. */
-export function heapView(dtype: DType): TypedArray {
-  if (views === null) {
-    const { buffer } = heapMemory()
-    const view = (of: DType): TypedArray => new dtypeInfo[of].array(buffer)
-    views = { float32: view('float32'), float64: view('float64'), int32: view('int32'), bool: view('bool') }
+export function heapView(dtype: Exclude<DType, 'int64'>): TypedArray
+export function heapView(dtype: DType): StorageArray
+export function heapView(dtype: DType): StorageArray {
+  let view = views.get(dtype)
+  if (view === undefined) {
+    view = new dtypeInfo[dtype].array(heapMemory().buffer)
+    views.set(dtype, view)
   }
-  return views[dtype]
+  return view
 }
 
 /** The whole heap as bytes; see {@link heapView}. */
@@ -149,7 +151,7 @@ function takeLarge(size: number): number {
       }
     }
     // The old buffer is detached.
-    views = null
+    views.clear()
     u8 = new Uint8Array(0)
   }
   top = need

@@ -1,6 +1,7 @@
 // kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
-export { dtypeInfo, isDType, promoteTypes } from './dtype.ts'
-export type { DType, DTypeInfo, TypedArray, TypedArrayConstructor } from './dtype.ts'
+export { DTYPES, accumulationType, dtypeInfo, isDType, isNarrow, kindRank, promoteTypes } from './dtype.ts'
+export type { ComputeDType, DType, DTypeInfo, DTypeKind, ElementValue, StorageArray, StorageArrayConstructor, TypedArray } from './dtype.ts'
+export { readElement, readNumber, writeElement } from './elements.ts'
 export { KernelError } from './errors.ts'
 export {
   accumulate,
@@ -52,7 +53,8 @@ export type {
   StoreStmt,
 } from './loopIr.ts'
 export { scalarOperation, scalarOps } from './scalarOps.ts'
-export type { ScalarOp, ScalarOpRecord } from './scalarOps.ts'
+export type { ScalarOp } from './scalarOps.ts'
+export type { ScalarOpRecord } from './scalarOpRecord.ts'
 export { isCostly } from './analysis.ts'
 export { rounded } from './numbers.ts'
 export { printKernel } from './print.ts'

@@ -13,8 +13,8 @@
 //     const k: Kernel = { name: 'add_relu', params: [out, a, b, n], body: [
 //       forLoop(i, 'simd', [store(out, at([i, 1]), call('max', call('add', load(a, at([i, 1])), load(b, at([i, 1]))), constant('float32', 0)))]),
 //     ] }
-import { dtypeInfo } from './dtype.ts'
-import type { DType } from './dtype.ts'
+import { dtypeInfo, isNarrow } from './dtype.ts'
+import type { DType, ElementValue } from './dtype.ts'
 import { KernelError } from './errors.ts'
 import { converted, rounded } from './numbers.ts'
 import { scalarOps } from './scalarOps.ts'
@@ -34,7 +34,10 @@ export interface SizeParam {
   readonly name: string
 }
 
-/** A scalar operand, e.g. `alpha` or a learning rate. Passed as f32, f64 or i32 (`bool` as i32). */
+/**
+ * A scalar operand, e.g. `alpha` or a learning rate. Passed as an i32, f32 or f64, which the kernel rounds to the dtype. An int64 is passed as an f64, so that
+ * arguments are numbers; integers beyond 2^53 are constants.
+ */
 export interface ScalarParam {
   readonly kind: 'scalar'
   readonly name: string
@@ -61,11 +64,11 @@ export interface Index {
   readonly dynamic: readonly { readonly value: Expr; readonly stride: Size }[]
 }
 
-/** A number of a dtype. For bool, any number but 0 is true. */
+/** A number of a dtype; a bigint only for an int64 beyond 2^53. For bool, any number but 0 is true. */
 export interface ConstExpr {
   readonly kind: 'const'
   readonly dtype: DType
-  readonly value: number
+  readonly value: ElementValue
 }
 
 /** The value of a scalar parameter. */
@@ -197,7 +200,13 @@ export function at(...terms: readonly (readonly [LoopVar, Size])[]): Index {
   return { base: 0, terms: terms.filter(([, stride]) => stride !== 0).map(([loop, stride]) => ({ loop, stride })), dynamic: [] }
 }
 
-export const constant = (dtype: DType, value: number): ConstExpr => ({ kind: 'const', dtype, value })
+/** A constant. One of a narrow dtype is rounded to it, and an int64 is a number where that is exact. */
+export function constant(dtype: DType, value: ElementValue): ConstExpr {
+  if (typeof value === 'number' && dtype !== 'int64' && !isNarrow(dtype)) return { kind: 'const', dtype, value }
+  const exact = rounded(dtype, value)
+  const number = Number(exact)
+  return { kind: 'const', dtype, value: dtype === 'int64' && !Number.isSafeInteger(number) ? exact : number }
+}
 export const scalar = (param: ScalarParam): ScalarExpr => ({ kind: 'scalar', dtype: param.dtype, param })
 export const iota = (loop: LoopVar): IotaExpr => ({ kind: 'iota', dtype: 'int32', loop })
 export const sizeOf = (size: Size): ConstExpr | SizeExpr =>

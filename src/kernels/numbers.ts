@@ -1,23 +1,61 @@
-// The arithmetic of each dtype on JavaScript numbers: rounding, conversion, and functions that JavaScript's Math lacks or defines differently.
-// Compiled kernels must agree with these definitions, and the builders of the loop IR fold constants with them.
+// The arithmetic of each dtype on JavaScript values: rounding, conversion, and functions that JavaScript's Math lacks or defines differently.
+// Values of int64 are bigints, all others are numbers. Compiled kernels must agree with these definitions, and the builders of the loop IR fold constants
+// with them.
 import { dtypeInfo } from './dtype.ts'
-import type { DType } from './dtype.ts'
+import type { DType, ElementValue } from './dtype.ts'
+import { roundToBfloat16, roundToFloat16 } from './halves.ts'
 
-/** A value as the dtype represents it: float32 rounds, int32 wraps around, any bool but 0 is 1. */
-export function rounded(dtype: DType, value: number): number {
-  if (dtype === 'float32') return Math.fround(value)
-  if (dtype === 'int32') return value | 0
-  return dtype === 'bool' ? (value === 0 ? 0 : 1) : value
+const round: Readonly<Record<Exclude<DType, 'int64'>, (value: number) => number>> = {
+  bool: (value) => (value === 0 ? 0 : 1),
+  uint8: (value) => value & 255,
+  int8: (value) => (value << 24) >> 24,
+  int16: (value) => (value << 16) >> 16,
+  int32: (value) => value | 0,
+  float16: roundToFloat16,
+  bfloat16: roundToBfloat16,
+  float32: Math.fround,
+  float64: (value) => value,
 }
 
-/** A value as int32: truncated towards zero; NaN becomes 0, and values out of range become the nearest in range. */
+/** A value as the dtype represents it: floats round, integers wrap around, any bool but 0 is 1. */
+export function rounded(dtype: Exclude<DType, 'int64'>, value: number): number
+export function rounded(dtype: DType, value: ElementValue): ElementValue
+export function rounded(dtype: DType, value: ElementValue): ElementValue {
+  if (dtype === 'int64') return typeof value === 'bigint' ? BigInt.asIntN(64, value) : saturatedInt64(value)
+  return round[dtype](typeof value === 'bigint' ? numberOf(dtype, value) : value)
+}
+
+/** A bigint as a number that rounds to the same value of the dtype: the low bits for integers, the nearest number otherwise. */
+function numberOf(dtype: DType, value: bigint): number {
+  if (dtypeInfo[dtype].kind === 'integer') return Number(BigInt.asIntN(32, value))
+  const magnitude = value < 0n ? -value : value
+  // Beyond 53 bits Number() rounds, and rounding again to float32 could then go the wrong way: a set last bit stands for those that are cut off.
+  if (dtype === 'float64' || magnitude < 2n ** 53n) return Number(value)
+  const kept = (magnitude >> 12n) | (magnitude % 4096n === 0n ? 0n : 1n)
+  return (value < 0n ? -4096 : 4096) * Number(kept)
+}
+
+/** A number as int32: truncated towards zero; NaN becomes 0, and values out of range become the nearest in range. */
 export function saturated(value: number): number {
-  const { lowest, highest } = dtypeInfo.int32
-  return (Number.isNaN(value) ? 0 : Math.min(Math.max(Math.trunc(value), lowest), highest)) | 0
+  return (Number.isNaN(value) ? 0 : Math.min(Math.max(Math.trunc(value), -2147483648), 2147483647)) | 0
 }
 
-/** A value of another dtype, as `cast` converts it: to int32 it is {@link saturated}, otherwise {@link rounded}. */
-export const converted = (dtype: DType, value: number): number => (dtype === 'int32' ? saturated(value) : rounded(dtype, value))
+/** A bigint as int64: values out of range become the nearest in range. */
+export const clampedInt64 = (value: bigint): bigint => (value >= 2n ** 63n ? 2n ** 63n - 1n : value < -(2n ** 63n) ? -(2n ** 63n) : value)
+
+/** A number as int64, like {@link saturated}. */
+function saturatedInt64(value: number): bigint {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 0n : clampedInt64(value < 0 ? -(2n ** 63n) : 2n ** 63n)
+  return clampedInt64(BigInt(Math.trunc(value)))
+}
+
+/**
+ * A value of another dtype, as `cast` converts it. A float becomes an int32 or int64 by truncation and saturation; the smaller integers then keep its low bits.
+ * (PyTorch leaves open what becomes of a float out of range.)
+ */
+export function converted(dtype: DType, value: ElementValue): ElementValue {
+  return dtypeInfo[dtype].compute === 'int32' && typeof value === 'number' ? rounded(dtype, saturated(value)) : rounded(dtype, value)
+}
 
 /** The nearest integer; halves go to the even one. */
 export function nearest(x: number): number {

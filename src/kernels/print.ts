@@ -3,11 +3,13 @@
 // An expression that is used more than once in an iteration is printed once, as `let`, at its first use, which is when it is evaluated.
 // Loops, locals and parameters with the same name are distinguished by a number.
 import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './analysis.ts'
+import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
 import type { Expr, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 import { scalarOps } from './scalarOps.ts'
 
-const SUFFIX: Readonly<Record<DType, string>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
+/** What follows a constant of a dtype; where nothing is listed, the dtype's abbreviation. */
+const SUFFIX: Readonly<Partial<Record<DType, string>>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
 const ACCESS = { read: 'in', write: 'out', readwrite: 'inout' } as const
 
 /** The kernel as readable text, one statement a line. */
@@ -82,7 +84,7 @@ class Printer {
   private formula(expr: Expr): string {
     switch (expr.kind) {
       case 'const':
-        return `${Object.is(expr.value, -0) ? '-0' : expr.value}${SUFFIX[expr.dtype]}`
+        return `${Object.is(expr.value, -0) ? '-0' : expr.value}${SUFFIX[expr.dtype] ?? dtypeInfo[expr.dtype].short}`
       case 'scalar':
         return this.name(expr.param)
       case 'iota':

@@ -1,13 +1,14 @@
 // A slow interpreter of the loop IR over typed arrays. It defines what emitted code must compute: tests compare with it, and it helps to debug kernels.
 import { ExprFacts, effectsOf, operandDType } from './analysis.ts'
-import type { DType, TypedArray } from './dtype.ts'
+import type { DType, ElementValue, StorageArray } from './dtype.ts'
+import { readElement, writeElement } from './elements.ts'
 import { KernelError } from './errors.ts'
 import type { BufferParam, Combine, Expr, Index, Kernel, Local, LoopVar, Size, Stmt } from './loopIr.ts'
 import { converted, rounded } from './numbers.ts'
 import { scalarOperation } from './scalarOps.ts'
 
 /** Arguments of a reference run, by parameter name: typed arrays for buffers, numbers for sizes and scalars. */
-export type ReferenceArgs = Readonly<Record<string, TypedArray | number>>
+export type ReferenceArgs = Readonly<Record<string, StorageArray | number>>
 
 /** Runs a kernel on typed arrays, one element at a time. Throws KernelError for a missing argument and for an access outside a buffer. */
 export function runReference(kernel: Kernel, args: ReferenceArgs): void {
@@ -18,8 +19,8 @@ class Interpreter {
   private readonly kernel: Kernel
   private readonly args: ReferenceArgs
   private readonly loops = new Map<LoopVar, number>()
-  private readonly locals = new Map<Local, number>()
-  private readonly memos: Map<Expr, number>[] = [new Map()]
+  private readonly locals = new Map<Local, ElementValue>()
+  private readonly memos: Map<Expr, ElementValue>[] = [new Map()]
   private readonly facts = new ExprFacts()
 
   constructor(kernel: Kernel, args: ReferenceArgs) {
@@ -59,12 +60,13 @@ class Interpreter {
       default: {
         const value = this.value(stmt.value)
         const { data, at, present } = this.element(stmt.buffer, stmt.index)
-        data[at] = stmt.combine === null ? value : combined(stmt.combine, stmt.buffer.dtype, present, value)
+        const { dtype } = stmt.buffer
+        writeElement(dtype, data, at, stmt.combine === null ? value : combined(stmt.combine, dtype, present, value))
       }
     }
   }
 
-  private write(variable: Local, value: number): void {
+  private write(variable: Local, value: ElementValue): void {
     this.locals.set(variable, value)
     this.forget(variable)
   }
@@ -73,7 +75,7 @@ class Interpreter {
     for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.localsOf(expr).has(variable)) memo.delete(expr)
   }
 
-  private local(variable: Local): number {
+  private local(variable: Local): ElementValue {
     return this.locals.get(variable) ?? this.fail(`the local ${variable.name} is used before it is declared`)
   }
 
@@ -90,16 +92,17 @@ class Interpreter {
     return typeof size === 'number' ? size : this.number(size.name)
   }
 
-  private element(buffer: BufferParam, index: Index): { readonly data: TypedArray; readonly at: number; readonly present: number } {
+  private element(buffer: BufferParam, index: Index): { readonly data: StorageArray; readonly at: number; readonly present: ElementValue } {
     const data = this.args[buffer.name]
     if (data === undefined || typeof data === 'number') this.fail(`the argument ${buffer.name} must be a typed array, got ${data ?? 'nothing'}`)
     let at = this.size(index.base)
     for (const { loop, stride } of index.terms) at += this.loop(loop) * this.size(stride)
-    for (const { value, stride } of index.dynamic) at += this.value(value) * this.size(stride)
-    return { data, at, present: data[at] ?? this.fail(`element ${at} of ${buffer.name} lies outside its ${data.length} elements`) }
+    for (const { value, stride } of index.dynamic) at += Number(this.value(value)) * this.size(stride)
+    const present = readElement(buffer.dtype, data, at)
+    return { data, at, present: present ?? this.fail(`element ${at} of ${buffer.name} lies outside its ${data.length} elements`) }
   }
 
-  private value(expr: Expr): number {
+  private value(expr: Expr): ElementValue {
     if (expr.kind === 'const') return rounded(expr.dtype, expr.value)
     if (expr.kind === 'local') return this.local(expr.local)
     for (const memo of this.memos) {
@@ -111,7 +114,7 @@ class Interpreter {
     return value
   }
 
-  private compute(expr: Exclude<Expr, { kind: 'const' | 'local' }>): number {
+  private compute(expr: Exclude<Expr, { kind: 'const' | 'local' }>): ElementValue {
     switch (expr.kind) {
       case 'scalar':
         return converted(expr.dtype, this.number(expr.param.name))
@@ -120,7 +123,7 @@ class Interpreter {
       case 'sizeOf':
         return this.size(expr.size)
       case 'load':
-        return expr.mask !== null && this.value(expr.mask) === 0 ? 0 : this.element(expr.buffer, expr.index).present
+        return expr.mask !== null && this.value(expr.mask) === 0 ? rounded(expr.dtype, 0) : this.element(expr.buffer, expr.index).present
       case 'cast':
         return converted(expr.dtype, this.value(expr.value))
       default:
@@ -133,4 +136,4 @@ class Interpreter {
   }
 }
 
-const combined = (combine: Combine, dtype: DType, a: number, b: number): number => scalarOperation(combine, dtype, [a, b])
+const combined = (combine: Combine, dtype: DType, a: ElementValue, b: ElementValue): ElementValue => scalarOperation(combine, dtype, [a, b])

@@ -1,9 +1,15 @@
 // The scalar operations of the loop IR: one record per operation, with every fact about it. The verifier, the printer, the reference interpreter, the
 // emitter and the schedulers read this table. To add an operation, add its name to ScalarOp and a record; code of more than one instruction belongs in
 // wasm/scalarCode.ts, wasm/float32Math.ts or wasm/vectorFunctions.ts.
-import type { DType } from './dtype.ts'
+import { InternalError } from '../errors/index.ts'
+import { bigFloorDiv, bigPower, bigQuotient, bigRemainder } from './bigints.ts'
+import { DTYPES, dtypeInfo, isNarrow } from './dtype.ts'
+import type { DType, ElementValue } from './dtype.ts'
 import { erf, floorDiv, integerFloorDiv, integerPower, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
+import { operation } from './scalarOpRecord.ts'
+import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import * as float32 from './wasm/float32Math.ts'
+import { extreme64, division64, floorDivision64, remainder64, shift64, sign64 } from './wasm/int64Code.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import {
   callHost,
@@ -23,7 +29,7 @@ import {
 } from './wasm/scalarCode.ts'
 import type { WasmScalar } from './wasm/scalarCode.ts'
 import type { Val, VectorCode } from './wasm/vectorCode.ts'
-import { floatFloorDiv, floatRemainder, integerPowers, power, sine } from './wasm/vectorFunctions.ts'
+import { floatFloorDiv, floatRemainder, integerPowers, integerPowers64, power, sine } from './wasm/vectorFunctions.ts'
 
 /**
  * Operations on scalars. Comparisons and logic yield bool; `where(cond, a, b)` takes a bool first. Integer `div` truncates; `floorDiv` and `remainder` round
@@ -73,50 +79,22 @@ export type ScalarOp =
   | 'bitOr'
   | 'bitXor'
   | 'shl'
+  | 'shrS'
   | 'shrU'
   | 'mulHiU'
 
-/** Computes an operation on numbers of a dtype; the caller rounds the result to the dtype. Operands beyond the operation's arity are NaN. */
-type Reference = (dtype: DType, a: number, b: number, c: number) => number
-
-/** The facts about a scalar operation. */
-export interface ScalarOpRecord {
-  /** Number of operands. */
-  readonly arity: 1 | 2 | 3
-  /** How many leading operands are conditions, which are bools whatever the dtype. */
-  readonly conditions: 0 | 1
-  /** The dtypes for which it is defined. Its operands all have the same one, except for conditions. */
-  readonly dtypes: readonly DType[]
-  /** Whether the result is a bool. Otherwise it has the operands' dtype. */
-  readonly yieldsBool: boolean
-  /** What it costs, compared with an addition. */
-  readonly cost: number
-  /** The infix operator that prints it, or null when it prints as a call. */
-  readonly symbol: string | null
-  /** Its definition. Bools are 0 and 1. */
-  readonly reference: Reference
-  /** Its WebAssembly code for each of `dtypes`. */
-  readonly wasm: Readonly<Partial<Record<DType, WasmScalar>>>
-}
-
-/** A record as the table writes it: each emitter's column must have an entry for every dtype in `dtypes`. */
-interface Definition<D extends DType> extends Omit<ScalarOpRecord, 'dtypes' | 'wasm'> {
-  readonly dtypes: readonly D[]
-  readonly wasm: Readonly<Record<D, WasmScalar>>
-}
-
-const operation = <D extends DType>(definition: Definition<D>): ScalarOpRecord => definition
-
-const ALL = ['bool', 'int32', 'float32', 'float64'] as const
-const NUMBERS = ['int32', 'float32', 'float64'] as const
+const ALL = ['bool', 'int32', 'int64', 'float32', 'float64'] as const
+const NUMBERS = ['int32', 'int64', 'float32', 'float64'] as const
 const FLOATS = ['float32', 'float64'] as const
+const BITS = ['bool', 'int32', 'int64'] as const
+const INTEGERS = ['int32', 'int64'] as const
 
 /** The cost of an elementary function. It is higher than that of storing a value and loading it again. */
 const FUNCTION = 20
 /** The cost of a division that rounds down, with its corrections. */
 const FLOOR_DIVISION = 16
 
-const unary = { arity: 1, conditions: 0, yieldsBool: false, cost: 1, symbol: null } as const
+const unary = { arity: 1, conditions: 0, narrow: 'rounded', yieldsBool: false, cost: 1, symbol: null, bigint: null } as const
 const binary = { ...unary, arity: 2 } as const
 const host = (name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): HostFunction => ({ name, arity, run })
 
@@ -142,19 +120,21 @@ const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarO
   })
 }
 
-/** Rounding to an integer; int32 stays as it is. */
+/** Rounding to an integer; integers stay as they are. */
 const rounding = (instruction: 'floor' | 'ceil' | 'nearest' | 'trunc', run: (x: number) => number): ScalarOpRecord =>
   operation({
     ...unary,
     dtypes: NUMBERS,
+    narrow: 'closed',
     reference: (_, a) => run(a),
-    wasm: { int32: same, float32: `f32x4.${instruction}`, float64: `f64x2.${instruction}` },
+    bigint: (a) => a,
+    wasm: { int32: same, int64: same, float32: `f32x4.${instruction}`, float64: `f64x2.${instruction}` },
   })
 
 /** A comparison. True is -1 in registers, so bools are compared by the opposite instruction of int32. */
 const comparison = (
   symbol: string,
-  run: (a: number, b: number) => boolean,
+  run: <T extends ElementValue>(a: T, b: T) => boolean,
   float: 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge',
   integer: 'eq' | 'ne' | 'lt_s' | 'le_s' | 'gt_s' | 'ge_s',
   bool: 'eq' | 'ne' | 'lt_s' | 'le_s' | 'gt_s' | 'ge_s',
@@ -165,11 +145,28 @@ const comparison = (
     yieldsBool: true,
     symbol,
     reference: (_, a, b) => Number(run(a, b)),
-    wasm: { bool: `i32x4.${bool}`, int32: `i32x4.${integer}`, float32: `f32x4.${float}`, float64: `f64x2.${float}` },
+    bigint: run,
+    wasm: { bool: `i32x4.${bool}`, int32: `i32x4.${integer}`, int64: `i64x2.${integer}`, float32: `f32x4.${float}`, float64: `f64x2.${float}` },
   })
 
 const select = code(({ code }, mask, a, b) => code.select(mask, a, b))
+const never: WasmScalar = code(({ code }) => code.i32(0))
 const unequalToItself = (instruction: 'f32x4.ne' | 'f64x2.ne'): WasmScalar => code(({ code }, a) => code.op2(instruction, a, a))
+
+/** An operation on each bit. */
+const bitwise = (
+  instruction: 'and' | 'or' | 'xor',
+  run: (a: number, b: number) => number,
+  bigint: (a: bigint, b: bigint) => bigint,
+): ScalarOpRecord =>
+  operation({
+    ...binary,
+    dtypes: BITS,
+    narrow: 'closed',
+    reference: (_, a, b) => run(a, b),
+    bigint,
+    wasm: { bool: `v128.${instruction}`, int32: `v128.${instruction}`, int64: `v128.${instruction}` },
+  })
 
 /** All scalar operations. */
 export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
@@ -178,62 +175,79 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     dtypes: ALL,
     symbol: '+',
     reference: (dtype, a, b) => (dtype === 'bool' ? a | b : a + b),
-    wasm: { bool: 'v128.or', int32: 'i32x4.add', float32: 'f32x4.add', float64: 'f64x2.add' },
+    bigint: (a, b) => a + b,
+    wasm: { bool: 'v128.or', int32: 'i32x4.add', int64: 'i64x2.add', float32: 'f32x4.add', float64: 'f64x2.add' },
   }),
   sub: operation({
     ...binary,
     dtypes: NUMBERS,
     symbol: '-',
     reference: (_, a, b) => a - b,
-    wasm: { int32: 'i32x4.sub', float32: 'f32x4.sub', float64: 'f64x2.sub' },
+    bigint: (a, b) => a - b,
+    wasm: { int32: 'i32x4.sub', int64: 'i64x2.sub', float32: 'f32x4.sub', float64: 'f64x2.sub' },
   }),
   mul: operation({
     ...binary,
     dtypes: ALL,
     symbol: '*',
     reference: (dtype, a, b) => (dtype === 'int32' ? Math.imul(a, b) : a * b),
-    wasm: { bool: 'v128.and', int32: 'i32x4.mul', float32: 'f32x4.mul', float64: 'f64x2.mul' },
+    bigint: (a, b) => a * b,
+    wasm: { bool: 'v128.and', int32: 'i32x4.mul', int64: 'i64x2.mul', float32: 'f32x4.mul', float64: 'f64x2.mul' },
   }),
   div: operation({
     ...binary,
     dtypes: NUMBERS,
     symbol: '/',
     reference: (dtype, a, b) => (dtype === 'int32' ? saturated(a / b) : a / b),
-    wasm: { int32: integerDivision, float32: 'f32x4.div', float64: 'f64x2.div' },
+    bigint: bigQuotient,
+    wasm: { int32: integerDivision, int64: division64, float32: 'f32x4.div', float64: 'f64x2.div' },
   }),
   floorDiv: operation({
     ...binary,
     dtypes: NUMBERS,
     cost: FLOOR_DIVISION,
     reference: (dtype, a, b) => (dtype === 'int32' ? integerFloorDiv(a, b) : floorDiv(a, b)),
-    wasm: { int32: integerFloorDivision, float32: callVector(floatFloorDiv), float64: callHost(host('floorDiv', floorDiv, 2)) },
+    bigint: bigFloorDiv,
+    wasm: {
+      int32: integerFloorDivision,
+      int64: floorDivision64,
+      float32: callVector(floatFloorDiv),
+      float64: callHost(host('floorDiv', floorDiv, 2)),
+    },
   }),
   remainder: operation({
     ...binary,
     dtypes: NUMBERS,
     cost: FLOOR_DIVISION,
     reference: (dtype, a, b) => (dtype === 'int32' ? a - Math.imul(integerFloorDiv(a, b), b) : remainder(a, b)),
-    wasm: { int32: integerRemainder, float32: callVector(floatRemainder), float64: callHost(host('remainder', remainder, 2)) },
+    bigint: bigRemainder,
+    wasm: { int32: integerRemainder, int64: remainder64, float32: callVector(floatRemainder), float64: callHost(host('remainder', remainder, 2)) },
   }),
   min: operation({
     ...binary,
     dtypes: ALL,
+    narrow: 'closed',
     reference: (_, a, b) => Math.min(a, b),
-    wasm: { bool: 'v128.and', int32: 'i32x4.min_s', float32: 'f32x4.min', float64: 'f64x2.min' },
+    bigint: (a, b) => (a < b ? a : b),
+    wasm: { bool: 'v128.and', int32: 'i32x4.min_s', int64: extreme64('i64x2.lt_s'), float32: 'f32x4.min', float64: 'f64x2.min' },
   }),
   max: operation({
     ...binary,
     dtypes: ALL,
+    narrow: 'closed',
     reference: (_, a, b) => Math.max(a, b),
-    wasm: { bool: 'v128.or', int32: 'i32x4.max_s', float32: 'f32x4.max', float64: 'f64x2.max' },
+    bigint: (a, b) => (a > b ? a : b),
+    wasm: { bool: 'v128.or', int32: 'i32x4.max_s', int64: extreme64('i64x2.gt_s'), float32: 'f32x4.max', float64: 'f64x2.max' },
   }),
   pow: operation({
     ...binary,
     dtypes: NUMBERS,
     cost: FUNCTION,
     reference: (dtype, a, b) => (dtype === 'int32' ? integerPower(a, b) : pow(a, b)),
+    bigint: bigPower,
     wasm: {
       int32: callVector(integerPowers),
+      int64: callVector(integerPowers64),
       float32: powers('f32x4', callVector(power)),
       float64: powers('f64x2', callHost(host('pow', pow, 2))),
     },
@@ -242,19 +256,23 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     ...unary,
     dtypes: NUMBERS,
     reference: (_, a) => -a,
-    wasm: { int32: 'i32x4.neg', float32: 'f32x4.neg', float64: 'f64x2.neg' },
+    bigint: (a) => -a,
+    wasm: { int32: 'i32x4.neg', int64: 'i64x2.neg', float32: 'f32x4.neg', float64: 'f64x2.neg' },
   }),
   abs: operation({
     ...unary,
     dtypes: NUMBERS,
     reference: (_, a) => Math.abs(a),
-    wasm: { int32: 'i32x4.abs', float32: 'f32x4.abs', float64: 'f64x2.abs' },
+    bigint: (a) => (a < 0n ? -a : a),
+    wasm: { int32: 'i32x4.abs', int64: 'i64x2.abs', float32: 'f32x4.abs', float64: 'f64x2.abs' },
   }),
   sign: operation({
     ...unary,
     dtypes: NUMBERS,
+    narrow: 'closed',
     reference: (_, a) => Number(a > 0) - Number(a < 0),
-    wasm: { int32: integerSign, float32: floatSign('f32x4'), float64: floatSign('f64x2') },
+    bigint: (a) => BigInt(a > 0n) - BigInt(a < 0n),
+    wasm: { int32: integerSign, int64: sign64, float32: floatSign('f32x4'), float64: floatSign('f64x2') },
   }),
   floor: rounding('floor', Math.floor),
   ceil: rounding('ceil', Math.ceil),
@@ -316,51 +334,92 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     dtypes: NUMBERS,
     yieldsBool: true,
     reference: (_, a) => Number(Number.isNaN(a)),
-    wasm: { int32: code(({ code }) => code.i32(0)), float32: unequalToItself('f32x4.ne'), float64: unequalToItself('f64x2.ne') },
+    bigint: () => false,
+    wasm: { int32: never, int64: never, float32: unequalToItself('f32x4.ne'), float64: unequalToItself('f64x2.ne') },
   }),
   where: operation({
+    ...unary,
     arity: 3,
     conditions: 1,
     dtypes: ALL,
-    yieldsBool: false,
-    cost: 1,
-    symbol: null,
+    narrow: 'closed',
     reference: (_, condition, a, b) => (condition === 0 ? b : a),
-    wasm: { bool: select, int32: select, float32: select, float64: select },
+    bigint: (condition, a, b) => (condition === 0n ? b : a),
+    wasm: { bool: select, int32: select, int64: select, float32: select, float64: select },
   }),
-  bitAnd: operation({
+  bitAnd: bitwise(
+    'and',
+    (a, b) => a & b,
+    (a, b) => a & b,
+  ),
+  bitOr: bitwise(
+    'or',
+    (a, b) => a | b,
+    (a, b) => a | b,
+  ),
+  bitXor: bitwise(
+    'xor',
+    (a, b) => a ^ b,
+    (a, b) => a ^ b,
+  ),
+  shl: operation({
     ...binary,
-    dtypes: ['bool', 'int32'],
-    reference: (_, a, b) => a & b,
-    wasm: { bool: 'v128.and', int32: 'v128.and' },
+    dtypes: INTEGERS,
+    reference: (_, a, b) => a << b,
+    bigint: (a, b) => a << (b & 63n),
+    wasm: { int32: shift('shl'), int64: shift64('shl') },
   }),
-  bitOr: operation({
+  shrS: operation({
     ...binary,
-    dtypes: ['bool', 'int32'],
-    reference: (_, a, b) => a | b,
-    wasm: { bool: 'v128.or', int32: 'v128.or' },
+    dtypes: INTEGERS,
+    narrow: 'closed',
+    reference: (_, a, b) => a >> b,
+    bigint: (a, b) => a >> (b & 63n),
+    wasm: { int32: shift('shr_s'), int64: shift64('shr_s') },
   }),
-  bitXor: operation({
+  shrU: operation({
     ...binary,
-    dtypes: ['bool', 'int32'],
-    reference: (_, a, b) => a ^ b,
-    wasm: { bool: 'v128.xor', int32: 'v128.xor' },
+    dtypes: INTEGERS,
+    narrow: 'none',
+    reference: (_, a, b) => a >>> b,
+    bigint: (a, b) => BigInt.asUintN(64, a) >> (b & 63n),
+    wasm: { int32: shift('shr_u'), int64: shift64('shr_u') },
   }),
-  shl: operation({ ...binary, dtypes: ['int32'], reference: (_, a, b) => a << b, wasm: { int32: shift('shl') } }),
-  shrU: operation({ ...binary, dtypes: ['int32'], reference: (_, a, b) => a >>> b, wasm: { int32: shift('shr_u') } }),
   mulHiU: operation({
     ...binary,
     dtypes: ['int32'],
+    narrow: 'none',
     reference: (_, a, b) => Number((BigInt(a >>> 0) * BigInt(b >>> 0)) >> 32n),
     wasm: { int32: upperProduct },
   }),
 }
 
-/** The result of an operation on numbers of a dtype, as emitted code must compute it. Bools are 0 and 1. */
-export function scalarOperation(op: ScalarOp, dtype: DType, operands: readonly number[]): number {
-  const { reference, yieldsBool } = scalarOps[op]
-  const [a = NaN, b = NaN, c = NaN] = operands
-  const value = reference(dtype, a, b, c)
+/** Whether an operation is defined for operands of a dtype. */
+export function isDefinedFor(op: ScalarOp, dtype: DType): boolean {
+  const { dtypes, narrow } = scalarOps[op]
+  return dtypes.includes(dtypeInfo[dtype].compute) && (narrow !== 'none' || !isNarrow(dtype))
+}
+
+/** The dtypes that an operation is defined for. */
+export const dtypesOf = (op: ScalarOp): readonly DType[] => DTYPES.filter((dtype) => isDefinedFor(op, dtype))
+
+/**
+ * The result of an operation on values of a dtype, as emitted code must compute it. Bools are 0 and 1, and values of int64 are bigints. Throws InternalError if
+ * the operation is not defined for int64.
+ */
+export function scalarOperation(op: ScalarOp, dtype: Exclude<DType, 'int64'>, operands: readonly number[]): number
+export function scalarOperation(op: ScalarOp, dtype: DType, operands: readonly ElementValue[]): ElementValue
+export function scalarOperation(op: ScalarOp, dtype: DType, operands: readonly ElementValue[]): ElementValue {
+  const { reference, bigint, yieldsBool } = scalarOps[op]
+  const { compute } = dtypeInfo[dtype]
+  if (compute === 'int64') {
+    if (bigint === null) throw new InternalError(`the operation ${op} is not defined for int64`)
+    const [a = 0n, b = 0n, c = 0n] = operands.map(BigInt)
+    const value = bigint(a, b, c)
+    return typeof value === 'boolean' ? Number(value) : BigInt.asIntN(64, value)
+  }
+  const [a = NaN, b = NaN, c = NaN] = operands.map(Number)
+  const value = reference(compute, a, b, c)
   return yieldsBool ? value : rounded(dtype, value)
 }
 

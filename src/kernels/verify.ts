@@ -3,7 +3,7 @@ import { KernelError } from './errors.ts'
 import type { DType } from './dtype.ts'
 import type { CallExpr, Expr, ForStmt, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 import { effectsOf, operandsOf, strideAlong } from './analysis.ts'
-import { scalarOps } from './scalarOps.ts'
+import { dtypesOf, isDefinedFor, scalarOps } from './scalarOps.ts'
 
 /** Checks a kernel against the specification of the loop IR. Throws a KernelError that names the statement and the rule that it violates. */
 export function verifyKernel(kernel: Kernel): void {
@@ -198,13 +198,13 @@ class Verifier {
   }
 
   private call(expr: CallExpr): void {
-    const { arity, conditions, dtypes, yieldsBool } = scalarOps[expr.op]
+    const { arity, conditions, yieldsBool } = scalarOps[expr.op]
     if (expr.args.length !== arity) this.fail(`${expr.op} takes ${arity} operands, not ${expr.args.length}`)
     for (const condition of expr.args.slice(0, conditions)) this.expr(condition, 'bool')
     let dtype: DType | null = null
     for (const operand of expr.args.slice(conditions)) {
       dtype ??= operand.dtype
-      if (!dtypes.includes(dtype)) this.fail(`${expr.op} is not defined for ${dtype}, only for ${dtypes.join(', ')}`)
+      if (!isDefinedFor(expr.op, dtype)) this.fail(`${expr.op} is not defined for ${dtype}, only for ${dtypesOf(expr.op).join(', ')}`)
       if (operand.dtype !== dtype) this.fail(`the operands of ${expr.op} have different dtypes, ${dtype} and ${operand.dtype}; cast one`)
       this.expr(operand, dtype)
     }

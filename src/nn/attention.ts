@@ -3,7 +3,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
-import { formatShape } from '../tensor/index.ts'
+import { formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, scaledDotProductAttention } from './functional.ts'
 import { xavierUniform_, zeros_ } from './init.ts'
@@ -49,7 +49,11 @@ export class MultiheadAttention extends Module {
   constructor(embedDim: number, numHeads: number, ...options: Trailing<[dropout: number, bias: boolean], MultiheadAttentionOptions>) {
     super()
     const where = 'nn.MultiheadAttention'
-    const given = readOptions<Required<MultiheadAttentionOptions>>(where, { dropout: 0, bias: true, batchFirst: false, dtype: 'float32' }, options)
+    const given = readOptions<Required<MultiheadAttentionOptions>>(
+      where,
+      { dropout: 0, bias: true, batchFirst: false, dtype: getDefaultDtype() },
+      options,
+    )
     checkInteger(where, 'embedDim', embedDim)
     checkInteger(where, 'numHeads', numHeads)
     checkNumber(where, 'dropout', given.dropout, 'a probability between 0 and 1', (v) => v >= 0 && v <= 1)

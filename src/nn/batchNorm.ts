@@ -3,7 +3,7 @@ import { ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
-import { Tensor, formatShape } from '../tensor/index.ts'
+import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { noGrad } from '../autograd/index.ts'
 import { batchNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
@@ -30,7 +30,14 @@ export interface BatchNormLayerOptions {
 
 type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
 
-const DEFAULTS: Required<BatchNormLayerOptions> = { eps: 1e-5, momentum: 0.1, affine: true, trackRunningStats: true, bias: true, dtype: 'float32' }
+const defaults = (): Required<BatchNormLayerOptions> => ({
+  eps: 1e-5,
+  momentum: 0.1,
+  affine: true,
+  trackRunningStats: true,
+  bias: true,
+  dtype: getDefaultDtype(),
+})
 
 /** What BatchNorm1d and BatchNorm2d share. */
 abstract class BatchNormLayer extends Module {
@@ -47,12 +54,12 @@ abstract class BatchNormLayer extends Module {
   bias: Parameter | null
   declare runningMean: Tensor | null
   declare runningVar: Tensor | null
-  /** How many batches the running statistics have seen (an int32 scalar). */
+  /** How many batches the running statistics have seen (an int64 scalar). */
   declare numBatchesTracked: Tensor | null
 
   constructor(where: string, numFeatures: number, given: readonly unknown[]) {
     super()
-    const { eps, momentum, affine, trackRunningStats, bias, dtype } = readOptions(where, DEFAULTS, given)
+    const { eps, momentum, affine, trackRunningStats, bias, dtype } = readOptions(where, defaults(), given)
     checkInteger(where, 'numFeatures', numFeatures)
     this.numFeatures = numFeatures
     this.eps = eps
@@ -63,7 +70,7 @@ abstract class BatchNormLayer extends Module {
     this.bias = affine && bias ? new Parameter(empty([numFeatures], { dtype })) : null
     this.registerBuffer('runningMean', trackRunningStats ? zeros([numFeatures], { dtype }) : null)
     this.registerBuffer('runningVar', trackRunningStats ? ones([numFeatures], { dtype }) : null)
-    this.registerBuffer('numBatchesTracked', trackRunningStats ? tensor(0, { dtype: 'int32' }) : null)
+    this.registerBuffer('numBatchesTracked', trackRunningStats ? tensor(0, { dtype: 'int64' }) : null)
     if (this.weight !== null) ones_(this.weight)
     if (this.bias !== null) zeros_(this.bias)
   }

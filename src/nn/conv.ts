@@ -4,6 +4,7 @@ import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
 import type { Pair } from '../ops/index.ts'
+import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { conv1d, conv2d } from './functional.ts'
 import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
@@ -27,7 +28,7 @@ export interface ConvLayerOptions {
 
 type ConvArguments = Trailing<[stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number, bias: boolean], ConvLayerOptions>
 
-const DEFAULTS: Required<ConvLayerOptions> = { stride: 1, padding: 0, dilation: 1, groups: 1, bias: true, dtype: 'float32' }
+const defaults = (): Required<ConvLayerOptions> => ({ stride: 1, padding: 0, dilation: 1, groups: 1, bias: true, dtype: getDefaultDtype() })
 
 /** What Conv1d and Conv2d share. */
 abstract class ConvLayer extends Module {
@@ -47,7 +48,7 @@ abstract class ConvLayer extends Module {
 
   constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
     super()
-    const { stride, padding, dilation, groups, bias, dtype } = readOptions(where, DEFAULTS, given)
+    const { stride, padding, dilation, groups, bias, dtype } = readOptions(where, defaults(), given)
     checkInteger(where, 'inChannels', inChannels)
     checkInteger(where, 'outChannels', outChannels)
     checkInteger(where, 'groups', groups)

@@ -4,6 +4,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
+import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { embedding } from './functional.ts'
 import { normal_ } from './init.ts'
@@ -19,7 +20,7 @@ export interface EmbeddingLayerOptions {
   readonly dtype?: DType
 }
 
-/** Looks up rows: int32 indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
+/** Looks up rows: integer indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
 export class Embedding extends Module {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
@@ -31,7 +32,11 @@ export class Embedding extends Module {
 
   constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<[paddingIdx: number | null], EmbeddingLayerOptions>) {
     super()
-    const { paddingIdx, dtype } = readOptions<Required<EmbeddingLayerOptions>>('nn.Embedding', { paddingIdx: null, dtype: 'float32' }, options)
+    const { paddingIdx, dtype } = readOptions<Required<EmbeddingLayerOptions>>(
+      'nn.Embedding',
+      { paddingIdx: null, dtype: getDefaultDtype() },
+      options,
+    )
     checkInteger('nn.Embedding', 'numEmbeddings', numEmbeddings)
     checkInteger('nn.Embedding', 'embeddingDim', embeddingDim)
     if (paddingIdx !== null && (!Number.isInteger(paddingIdx) || paddingIdx < -numEmbeddings || paddingIdx >= numEmbeddings)) {

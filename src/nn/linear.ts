@@ -2,6 +2,7 @@
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
+import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
@@ -31,7 +32,7 @@ export class Linear extends Module {
 
   constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
     super()
-    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Linear', { bias: true, dtype: 'float32' }, options)
+    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Linear', { bias: true, dtype: getDefaultDtype() }, options)
     checkInteger('nn.Linear', 'inFeatures', inFeatures, 0)
     checkInteger('nn.Linear', 'outFeatures', outFeatures, 0)
     this.inFeatures = inFeatures

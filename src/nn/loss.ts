@@ -70,7 +70,7 @@ export interface CrossEntropyLossOptions extends LossLayerOptions {
   readonly labelSmoothing?: number
 }
 
-/** Cross entropy of logits [N, C, ..] against classes (int32 [N, ..]) or class probabilities. PyTorch's `nn.CrossEntropyLoss`. */
+/** Cross entropy of logits [N, C, ..] against classes (integers [N, ..]) or class probabilities. PyTorch's `nn.CrossEntropyLoss`. */
 export class CrossEntropyLoss extends Module {
   declare weight: Tensor | null
   readonly ignoreIndex: number

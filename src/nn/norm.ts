@@ -3,6 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { ones, zeros } from '../ops/index.ts'
+import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { groupNorm, layerNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
@@ -37,7 +38,7 @@ export class LayerNorm extends Module {
     ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>
   ) {
     super()
-    const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: 'float32' }
+    const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: getDefaultDtype() }
     const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', defaults, options)
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
     for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
@@ -86,7 +87,7 @@ export class GroupNorm extends Module {
 
   constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean], GroupNormLayerOptions>) {
     super()
-    const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, dtype: 'float32' }
+    const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, dtype: getDefaultDtype() }
     const { eps, affine, dtype } = readOptions('nn.GroupNorm', defaults, options)
     checkInteger('nn.GroupNorm', 'numGroups', numGroups)
     checkInteger('nn.GroupNorm', 'numChannels', numChannels)

@@ -1,6 +1,8 @@
 // Whether two tensors hold the same values. These functions read data and return booleans, so they are not operators.
 import { checkOptions } from '../protocol/index.ts'
-import { Tensor, sameShape } from '../tensor/index.ts'
+import { Tensor, sameShape, exactElements } from '../tensor/index.ts'
+
+import type { ElementValue } from '../kernels/index.ts'
 
 export interface AllcloseOptions {
   /** Relative tolerance, default 1e-5. */
@@ -16,13 +18,19 @@ export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions =
   checkOptions('torch.allclose', options, { rtol: true, atol: true, equalNan: true })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.shape, other.shape)) return false
-  const others = other.toTypedArray()
-  return self.toTypedArray().every((x: number, i: number) => {
-    const y = others[i] ?? NaN
-    const error = Math.abs(x - y)
-    // An infinite value is close to itself only.
-    return x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y)) || (Number.isFinite(error) && error <= atol + rtol * Math.abs(y))
-  })
+  const [values, others] = [exactElements(self), exactElements(other)]
+  for (let i = 0; i < values.length; i++) if (!isClose(values[i] ?? NaN, others[i] ?? NaN, rtol, atol, equalNan)) return false
+  return true
+}
+
+function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: number, equalNan: boolean): boolean {
+  if (a === b) return true
+  // Two integers that differ may be the same as numbers.
+  if (typeof a === 'bigint' && typeof b === 'bigint' && rtol === 0 && atol === 0) return false
+  const [x, y] = [Number(a), Number(b)]
+  const error = Math.abs(x - y)
+  // An infinite value is close to itself only.
+  return x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y)) || (Number.isFinite(error) && error <= atol + rtol * Math.abs(y))
 }
 
 /** Whether two tensors have the same shape and the same values. PyTorch's `torch.equal`. */

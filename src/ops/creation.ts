@@ -17,14 +17,15 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
-import { Tensor, formatShape } from '../tensor/index.ts'
+import { Tensor, exactInteger, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { kernelCache, launch } from './eager/launch.ts'
+import { computedIn } from './eager/promotion.ts'
 
 /** Options of functions that create tensors. */
 export interface CreationOptions {
-  /** Default float32, also for arange; for the functions that end in `Like`, the dtype of their argument. */
+  /** The default is the default dtype (float32, unless `setDefaultDtype` changed it), also for arange; for the functions that end in `Like`, the dtype of their argument. */
   readonly dtype?: DType | null
   readonly requiresGrad?: boolean
 }
@@ -78,6 +79,7 @@ export function asLeaf(op: string, out: Tensor, requiresGrad: boolean): Tensor {
 
 function filled(op: string, size: readonly number[], value: number, dtype: DType, requiresGrad: boolean): Tensor {
   checkSize(op, size)
+  if (dtype === 'int64') exactInteger(value)
   return asLeaf(op, fullOf(size, value, dtype), requiresGrad)
 }
 
@@ -87,14 +89,14 @@ function filled(op: string, size: readonly number[], value: number, dtype: DType
  * Shape: `size`.
  *
  * @throws ShapeError if a size is negative.
- * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating.
+ * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating, or an int64 has no exact number.
  * @example torch.full([2], 3).toArray() // [3, 3]
  */
 export const full: OpFunction<(size: readonly number[], fillValue: number | boolean, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, value: number | boolean, dtype, requiresGrad) =>
-    filled('torch.full', size, Number(value), dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32'), requiresGrad),
+    filled('torch.full', size, Number(value), dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()), requiresGrad),
 })
 
 /**
@@ -109,7 +111,7 @@ export const full: OpFunction<(size: readonly number[], fillValue: number | bool
 export const zeros: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'zeros(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size, dtype, requiresGrad) => filled('torch.zeros', size, 0, dtype ?? 'float32', requiresGrad),
+  decompose: (size, dtype, requiresGrad) => filled('torch.zeros', size, 0, dtype ?? getDefaultDtype(), requiresGrad),
 })
 
 /**
@@ -124,7 +126,7 @@ export const zeros: OpFunction<(...size: SizeArguments<CreationOptions>) => Tens
 export const ones: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'ones(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size, dtype, requiresGrad) => filled('torch.ones', size, 1, dtype ?? 'float32', requiresGrad),
+  decompose: (size, dtype, requiresGrad) => filled('torch.ones', size, 1, dtype ?? getDefaultDtype(), requiresGrad),
 })
 
 /**
@@ -139,7 +141,7 @@ export const ones: OpFunction<(...size: SizeArguments<CreationOptions>) => Tenso
 export const empty: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'empty(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size, dtype, requiresGrad) => filled('torch.empty', size, 0, dtype ?? 'float32', requiresGrad),
+  decompose: (size, dtype, requiresGrad) => filled('torch.empty', size, 0, dtype ?? getDefaultDtype(), requiresGrad),
 })
 
 /**
@@ -209,15 +211,16 @@ export const emptyLike: OpFunction<(self: Tensor, options?: CreationOptions) => 
 export const scalarTensor: OpFunction<(value: number, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'scalar_tensor(Scalar s, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (value, dtype, requiresGrad) => filled('torch.scalar_tensor', [], value, dtype ?? 'float32', requiresGrad),
+  decompose: (value, dtype, requiresGrad) => filled('torch.scalar_tensor', [], value, dtype ?? getDefaultDtype(), requiresGrad),
 })
 
 const rangeKernel = kernelCache((dtype: DType): CompiledKernel => {
   const n = sizeParam('n')
   const i = loopVar('i', n)
-  const [start, step] = [scalarParam('start', dtype), scalarParam('step', dtype)]
+  const compute = computedIn(dtype)
+  const [start, step] = [scalarParam('start', compute), scalarParam('step', compute)]
   const out = bufferParam('out', dtype, 'write')
-  const value = call('add', scalar(start), call('mul', cast(iota(i), dtype), scalar(step)))
+  const value = cast(call('add', scalar(start), call('mul', cast(iota(i), compute), scalar(step))), dtype)
   return compileKernel({ name: 'arange', params: [out, n, start, step], body: [forLoop(i, 'simd', [store(out, at([i, 1]), value)])] })
 })
 
@@ -242,7 +245,7 @@ export const rangeOf: OpFunction<(start: number, step: number, count: number, dt
 })
 
 /**
- * start, start + step, … before `end`; `arange(end)` starts at 0. float32 unless `dtype` says otherwise. PyTorch's `torch.arange`.
+ * start, start + step, … before `end`; `arange(end)` starts at 0. It has the default dtype unless `dtype` says otherwise. PyTorch's `torch.arange`.
  *
  * Shape: [ceil((end - start) / step)].
  *
@@ -265,7 +268,7 @@ export const arange: OpFunction<{
         `torch.arange: a step of ${step} does not lead from ${from} to ${until}; give another step: torch.arange(${from}, ${until}, ${until < from ? -1 : 1}).`,
       )
     }
-    return asLeaf('torch.arange', rangeOf(from, step, Math.ceil((until - from) / step), dtype ?? 'float32'), requiresGrad)
+    return asLeaf('torch.arange', rangeOf(from, step, Math.ceil((until - from) / step), dtype ?? getDefaultDtype()), requiresGrad)
   },
 })
 
@@ -282,7 +285,7 @@ export const linspace: OpFunction<(start: number, end: number, steps: number, op
   tags: ['creation'],
   decompose: (start, end, steps, dtype, requiresGrad) => {
     if (steps < 0) throw new ArgumentError(`torch.linspace: argument 'steps' must be at least 0, got ${steps}.`)
-    return asLeaf('torch.linspace', rangeOf(start, steps > 1 ? (end - start) / (steps - 1) : 0, steps, dtype ?? 'float32'), requiresGrad)
+    return asLeaf('torch.linspace', rangeOf(start, steps > 1 ? (end - start) / (steps - 1) : 0, steps, dtype ?? getDefaultDtype()), requiresGrad)
   },
 })
 
@@ -302,6 +305,6 @@ export const eye: OpFunction<(n: number, m?: number | null | CreationOptions, op
     const rows = rangeOf(0, 1, n, 'int32')
     const columns = m === null || m === n ? rows : rangeOf(0, 1, m, 'int32')
     const diagonal = rows.unsqueeze(1).eq(columns)
-    return asLeaf('torch.eye', diagonal.to(dtype ?? 'float32'), requiresGrad)
+    return asLeaf('torch.eye', diagonal.to(dtype ?? getDefaultDtype()), requiresGrad)
   },
 })

@@ -1,5 +1,5 @@
 // What an operator declares about itself. The types of its rules follow from its schema.
-import type { OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
+import type { DTypeSet, OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf, TupleHint } from './schemaTypes.ts'
@@ -10,6 +10,8 @@ export type OpFunction<F extends TargetFunction = TargetFunction> = F & { readon
 /** How a pointwise operator computes one element. */
 export interface PointwiseDeclaration<S extends string, Promotion, Baked> {
   readonly promotion: Promotion
+  /** The common dtypes of operands that it is defined for; for others it throws DTypeError. Default: all. */
+  readonly dtypes?: DTypeSet
   /** Names of numeric arguments that `compute` gets as numbers instead of Exprs, because it looks at their values. */
   readonly baked?: readonly (Baked & ArgumentNames<S>)[]
   readonly compute: (...operands: OperandsOf<S, Baked>) => Expr
@@ -32,6 +34,8 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly pointwise?: PointwiseDeclaration<S, Promotion, Baked>
   readonly reduction?: ReductionRule
   readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
+  /** Whether `kernel` gets float32 copies of float16 and bfloat16 tensors, and its results are rounded once, at the end. */
+  readonly halvesInFloat32?: true
   readonly decompose?: (...args: ArgumentsOf<S>) => Result
   /** The vector-Jacobian product, written with operators. Leave it out for composites. */
   readonly derivative?: DerivativeOf<S, Promotion>

@@ -19,6 +19,7 @@ import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { callAs } from './call.ts'
 import type { OpDeclaration, OpFunction } from './declaration.ts'
+import { inFloat32 } from './eager/halves.ts'
 import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
 import { launchPointwise } from './eager/pointwise.ts'
 import { pointwiseSpec } from './eager/pointwiseTypes.ts'
@@ -95,7 +96,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)
-  const op: OpDef = Object.assign(facts, { meta, kernel: declaration.kernel ?? derivedKernel(facts, meta) })
+  const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration) ?? derivedKernel(facts, meta) })
   const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
   return Object.assign(fn, { op })
 }
@@ -114,6 +115,10 @@ function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readon
   const result = withMode(new FakeTensorMode(), () => decompose(...args))
   const one = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides, offset: t.offset })
   return result instanceof Tensor ? one(result) : result.map(one)
+}
+
+function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration): OpDef['kernel'] {
+  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel) : (kernel ?? null)
 }
 
 function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {

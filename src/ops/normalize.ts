@@ -4,8 +4,8 @@ import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
-import { argumentHint, dtypeNames } from './argumentHints.ts'
+import { Tensor, notADType } from '../tensor/index.ts'
+import { argumentHint } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
@@ -54,6 +54,9 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   return schema.args.map((arg, i) => {
     const value = i < values.length ? values[i] : options[arg.name]
     if (value === undefined) {
+      // A misspelt member such as torch.flaot64 is undefined: taking the default for it would hide the mistake.
+      if (arg.name === 'dtype' && (i < values.length || Object.hasOwn(options, 'dtype')))
+        throw new ArgumentError(`${op.qualname}: argument 'dtype': ${notADType(value)}`)
       if (!arg.hasDefault && !arg.type.optional) throw new ArgumentError(`${op.qualname}: missing argument '${arg.name}': ${schema.text}`)
       return arg.default ?? null
     }
@@ -141,10 +144,10 @@ const WORDS: Readonly<Record<string, string>> = {
   float: 'a number',
   bool: 'true or false',
   str: 'a string',
-  ScalarType: `a dtype (${dtypeNames()})`,
 }
 
 function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
+  if (arg.type.base === 'ScalarType') return new ArgumentError(`${op.qualname}: argument '${arg.name}': ${notADType(value)}`)
   const expected = arg.type.list
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`
     : takesNumber(op, position)

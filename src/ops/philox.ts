@@ -18,7 +18,7 @@ import {
   sizeParam,
   store,
 } from '../kernels/index.ts'
-import type { CompiledKernel, DType, Expr, Stmt } from '../kernels/index.ts'
+import type { CompiledKernel, Expr, Stmt } from '../kernels/index.ts'
 import { numelOf, philox, tensorFromValues } from '../tensor/index.ts'
 import type { RandomDraw, Tensor, TensorSpec } from '../tensor/index.ts'
 import { arange } from './creation.ts'
@@ -114,6 +114,7 @@ export const philoxBits: OpFunction<
   dynamicScalars: DYNAMIC,
   pointwise: {
     promotion: 'promote',
+    dtypes: 'int32',
     baked: ['word', 'shift'],
     compute: (index, quarter, word, shift, seedLo, seedHi, offsetLo, offsetHi) => {
       const double = call('add', quarter, quarter)
@@ -201,6 +202,7 @@ export const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tenso
   namespace: 'torch.ops.tensorfx',
   pointwise: {
     promotion: 'promote',
+    dtypes: 'int32',
     compute: (index, quarter) => {
       const twice = call('add', quarter, quarter)
       const odd = call('or', call('and', call('ge', index, quarter), call('lt', index, twice)), call('ge', index, call('add', twice, quarter)))
@@ -254,6 +256,3 @@ export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: n
     return tensorFromValues(order, [n], 'int32')
   },
 })
-
-/** The dtypes that random floats can have. */
-export const isFloatDType = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float64'

@@ -1,22 +1,25 @@
 // Random tensors. Each call draws a seed and an offset from a generator (in JavaScript), and calls a primitive of philox.ts with them.
 import { ArgumentError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { defaultGenerator, formatShape } from '../tensor/index.ts'
+import { defaultGenerator, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
 import type { SizeArguments } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import { isFloatDType, philoxInteger, philoxNormal, philoxPermutation, philoxUniform } from './philox.ts'
+import { philoxInteger, philoxNormal, philoxPermutation, philoxUniform } from './philox.ts'
+import { asFloating } from './eager/promotion.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
 import { lt } from './pointwise/comparison.ts'
 import { copy_ } from './pointwise/fill.ts'
+import { floor } from './pointwise/unary.ts'
 
 /** Options of random tensors. */
 export interface RandomOptions {
   /** Where the numbers come from. Default: the generator that `torch.manualSeed` seeds. */
   readonly generator?: Generator | null
-  /** float32 (default) or float64 for rand and randn; any numeric one for randint. */
+  /** A floating-point one for rand and randn, by default the default dtype; any for randint, by default int64. */
   readonly dtype?: DType | null
   readonly requiresGrad?: boolean
 }
@@ -29,14 +32,24 @@ function draw(generator: Generator | null): Draw {
 }
 
 function checkFloat(op: string, dtype: DType | null): void {
-  if (dtype !== null && !isFloatDType(dtype))
-    throw new ArgumentError(`${op}: dtype must be float32 or float64, got ${dtype}. Use torch.randint for integers.`)
+  if (dtype !== null && !dtypeInfo[dtype].floating)
+    throw new ArgumentError(`${op}: dtype must be a floating-point one, got ${dtype}. Use torch.randint for integers.`)
 }
 
-const finish = (out: Tensor, dtype: DType | null, requiresGrad: boolean): Tensor => {
-  const result = dtype === null || dtype === out.dtype ? out : to(out, dtype)
+const finish = (out: Tensor, dtype: DType, requiresGrad: boolean): Tensor => {
+  const result = to(out, dtype)
   if (requiresGrad) result.requiresGrad = true
   return result
+}
+
+/** The bits of precision of the dtypes to which numbers near 1 would be rounded up. */
+const PRECISION: Readonly<Partial<Record<DType, number>>> = { float16: 11, bfloat16: 8 }
+
+/** Uniform numbers in [0, 1), which casting to `dtype` does not round up to 1. */
+function uniform(size: readonly number[], generator: Generator | null, dtype: DType): Tensor {
+  const numbers = philoxUniform(size, ...draw(generator))
+  const bits = PRECISION[dtype]
+  return bits === undefined ? numbers : mul(floor(mul(numbers, 2 ** bits)), 2 ** -bits)
 }
 
 const OPTIONS = '*, Generator? generator=None, ScalarType? dtype=None, bool requires_grad=False'
@@ -52,10 +65,10 @@ const OPTIONS = '*, Generator? generator=None, ScalarType? dtype=None, bool requ
 export const rand: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
   schema: `rand(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'float32' }),
+  meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? getDefaultDtype() }),
   decompose: (size, generator, dtype, requiresGrad) => {
     checkFloat('torch.rand', dtype)
-    return finish(philoxUniform(size, ...draw(generator)), dtype, requiresGrad)
+    return finish(uniform(size, generator, dtype ?? getDefaultDtype()), dtype ?? getDefaultDtype(), requiresGrad)
   },
 })
 
@@ -70,15 +83,15 @@ export const rand: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor>
 export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
   schema: `randn(int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'float32' }),
+  meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? getDefaultDtype() }),
   decompose: (size, generator, dtype, requiresGrad) => {
     checkFloat('torch.randn', dtype)
-    return finish(philoxNormal(size, ...draw(generator)), dtype, requiresGrad)
+    return finish(philoxNormal(size, ...draw(generator)), dtype ?? getDefaultDtype(), requiresGrad)
   },
 })
 
 /**
- * Uniform random integers from `low` (included) to `high` (excluded); int32 unless `dtype` says otherwise. PyTorch's `torch.randint`.
+ * Uniform random integers from `low` (included) to `high` (excluded); int64 unless `dtype` says otherwise. PyTorch's `torch.randint`.
  *
  * Shape: `size`.
  *
@@ -88,20 +101,20 @@ export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor
 export const randint: OpFunction<(low: number, high: number, size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
   schema: `randint(int low, int high, int[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (_low, _high, size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'int32' }),
+  meta: (_low, _high, size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'int64' }),
   decompose: (low, high, size, generator, dtype, requiresGrad) => {
     const range = high - low
     if (!Number.isInteger(low) || !Number.isInteger(high) || range <= 0 || range > 2 ** 32 - 1) {
       throw new ArgumentError(`torch.randint: expected integers low < high, got low=${low} and high=${high}.`)
     }
-    return finish(philoxInteger(size, low, range, ...draw(generator)), dtype, requiresGrad)
+    return finish(philoxInteger(size, low, range, ...draw(generator)), dtype ?? 'int64', requiresGrad)
   },
 })
 
 /**
  * The numbers 0 to n - 1 in random order. PyTorch's `torch.randperm`.
  *
- * Shape: [n]. The result is int32.
+ * Shape: [n]. The result is int64.
  *
  * @throws ArgumentError if `n` is negative.
  * @example torch.randperm(4).sum().item() // 6
@@ -109,19 +122,19 @@ export const randint: OpFunction<(low: number, high: number, size: readonly numb
 export const randperm: OpFunction<(n: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
   schema: 'randperm(int n, *, Generator? generator=None) -> Tensor',
   tags: ['random', 'creation'],
-  meta: (n) => ({ shape: [n], dtype: 'int32' }),
+  meta: (n) => ({ shape: [n], dtype: 'int64' }),
   decompose: (n, generator) => {
     if (!Number.isInteger(n) || n < 0) throw new ArgumentError(`torch.randperm: n must be a non-negative integer, got ${n}.`)
-    return philoxPermutation(n, ...draw(generator))
+    return to(philoxPermutation(n, ...draw(generator)), 'int64')
   },
 })
 
-const floatLike = (self: Tensor, dtype: DType | null): DType => dtype ?? (isFloatDType(self.dtype) ? self.dtype : 'float32')
+const floatLike = (self: Tensor, dtype: DType | null): DType => dtype ?? asFloating(self.dtype)
 
 /**
  * {@link rand} in the shape and dtype of `self`. PyTorch's `torch.rand_like`.
  *
- * Shape: that of `self`; integers give float32.
+ * Shape: that of `self`; integers give the default dtype.
  *
  * @throws ArgumentError if `dtype` is not floating.
  * @example torch.randLike(torch.zeros([2, 3])).shape // [2, 3]
@@ -136,7 +149,7 @@ export const randLike: OpFunction<(self: Tensor, options?: RandomOptions) => Ten
 /**
  * {@link randn} in the shape and dtype of `self`. PyTorch's `torch.randn_like`.
  *
- * Shape: that of `self`; integers give float32.
+ * Shape: that of `self`; integers give the default dtype.
  *
  * @throws ArgumentError if `dtype` is not floating.
  * @example torch.randnLike(torch.zeros([2, 3])).shape // [2, 3]
@@ -162,7 +175,7 @@ export const bernoulli: OpFunction<(self: Tensor, options?: { readonly generator
   tags: ['random'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
   decompose: (self, generator) => {
-    if (!isFloatDType(self.dtype))
+    if (!dtypeInfo[self.dtype].floating)
       throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.shape)}).`)
     return to(lt(philoxUniform(self.shape, ...draw(generator)), self), self.dtype)
   },
@@ -185,7 +198,7 @@ export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, opt
     meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
     decompose: (self, from, end, generator) => {
       if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
-      return copy_(self, add(mul(philoxUniform(self.shape, ...draw(generator)), end - from), from))
+      return copy_(self, add(mul(uniform(self.shape, generator, self.dtype), end - from), from))
     },
   })
 

@@ -1,6 +1,7 @@
 // Order along a dimension: topk, sort, argsort. Values are sorted in JavaScript, on a copy.
 import { ArgumentError } from '../errors/index.ts'
-import { tensorFromValues, wrapDim } from '../tensor/index.ts'
+import type { ElementValue } from '../kernels/index.ts'
+import { exactElements, tensorFromValues, wrapDim } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -16,9 +17,9 @@ export interface TopkOptions {
   readonly largest?: boolean
 }
 
-/** Numbers in ascending order; NaN counts as the greatest, as in PyTorch. */
-function ascending(a: number, b: number): number {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
+/** Values in ascending order; NaN, the only one that differs from itself, counts as the greatest, as in PyTorch. */
+function ascending(a: ElementValue, b: ElementValue): number {
+  if (a !== a || b !== b) return Number(a !== a) - Number(b !== b)
   return a < b ? -1 : a > b ? 1 : 0
 }
 
@@ -29,14 +30,14 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, T
   const shape = self.ndim === 0 ? [] : self.shape.with(at, k)
   return [
     { shape, dtype: self.dtype },
-    { shape, dtype: 'int32' },
+    { shape, dtype: 'int64' },
   ]
 }
 
 /**
  * The k greatest (or least) values along a dimension in order, and their indices: [values, indices]. PyTorch's `torch.topk`.
  *
- * Shapes: both have the shape of `self`, with size k in `dim`. The indices are int32.
+ * Shapes: both have the shape of `self`, with size k in `dim`. The indices are int64.
  *
  * @throws ArgumentError if `k` is negative or exceeds the size of the dimension.
  * @throws ShapeError if `dim` is out of range.
@@ -51,12 +52,12 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     const at = wrapDim('torch.topk', dim, self.ndim)
     const n = self.shape[at] ?? 1
     // Lines along the last dimension.
-    const data: ArrayLike<number> = contiguous(self.ndim === 0 ? self : transpose(self, at, -1)).toTypedArray()
-    const before = largest ? (a: number, b: number): number => ascending(b, a) : ascending
-    const values: number[] = []
+    const data = exactElements(contiguous(self.ndim === 0 ? self : transpose(self, at, -1)))
+    const before = largest ? (a: ElementValue, b: ElementValue): number => ascending(b, a) : ascending
+    const values: ElementValue[] = []
     const indices: number[] = []
     for (let start = 0; start < data.length; start += n) {
-      const valueAt = (i: number): number => data[start + i] ?? NaN
+      const valueAt = (i: number): ElementValue => data[start + i] ?? NaN
       const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => before(valueAt(i), valueAt(j)) || i - j)
       for (const i of order.slice(0, k)) {
         values.push(valueAt(i))
@@ -66,7 +67,7 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     const last = self.ndim - 1
     const turned = self.ndim === 0 ? [] : shape.with(at, sizeAt(shape, last)).with(last, k)
     const back = (t: Tensor): Tensor => (self.ndim === 0 ? t : contiguous(transpose(t, at, -1)))
-    return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int32'))]
+    return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int64'))]
   },
   derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
     g === null ? null : scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, indices, g),
@@ -84,7 +85,7 @@ export interface SortOptions {
 /**
  * The values in order along a dimension, and their indices: [values, indices]. Equal values keep their order; NaN counts as the greatest. PyTorch's `torch.sort`.
  *
- * Shapes: both have the shape of `self`. The indices are int32.
+ * Shapes: both have the shape of `self`. The indices are int64.
  *
  * @throws ShapeError if `dim` is out of range.
  * @example torch.sort(torch.tensor([3, 9, 5])).map((t) => t.toArray()) // [[3, 5, 9], [0, 2, 1]]
@@ -98,7 +99,7 @@ export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descend
 /**
  * The indices that sort a dimension. PyTorch's `torch.argsort`.
  *
- * Shape: that of `self`. The result is int32.
+ * Shape: that of `self`. The result is int64.
  *
  * @throws ShapeError if `dim` is out of range.
  * @example torch.argsort(torch.tensor([3, 9, 5]), { descending: true }).toArray() // [1, 2, 0]

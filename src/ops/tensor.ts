@@ -1,19 +1,41 @@
 // torch.tensor: a tensor from data. It is not an operator: its argument is not a tensor, and a graph holds its result as a constant.
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
-import { Tensor, tensorFromValues } from '../tensor/index.ts'
+import { Tensor, getDefaultDtype, notADType, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
 
-/** What `torch.tensor` takes: a number, a boolean, nested arrays of them, or a typed array. */
-export type TensorData = number | boolean | readonly TensorData[] | Float32Array | Float64Array | Int32Array | Uint8Array
+/** The typed arrays that {@link tensor} takes. */
+export type TensorArray = Float32Array | Float64Array | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Int32Array | BigInt64Array
+
+/** What {@link tensor} takes: a number, a boolean, a bigint, nested arrays of them, or a typed array. */
+export type TensorData = number | boolean | bigint | readonly TensorData[] | TensorArray
+
+/** The dtype of each kind of typed array, by its name. (Not every host has Float16Array.) */
+const ARRAY_TYPES: Readonly<Record<string, DType>> = {
+  Float16Array: 'float16',
+  Float32Array: 'float32',
+  Float64Array: 'float64',
+  Int8Array: 'int8',
+  Uint8Array: 'uint8',
+  Uint8ClampedArray: 'uint8',
+  Int16Array: 'int16',
+  Int32Array: 'int32',
+  BigInt64Array: 'int64',
+}
 
 /**
- * A tensor from numbers, nested arrays or a typed array (which is copied). Numbers become float32, booleans bool, and typed arrays keep their type,
- * unless `dtype` says otherwise. Throws ShapeError if the arrays are ragged, ArgumentError for anything but numbers and booleans in them, or for unknown
- * options. PyTorch's `torch.tensor`.
+ * A tensor from numbers, nested arrays or a typed array (which is copied). Numbers have the default dtype (float32), booleans become bool, bigints int64, and
+ * typed arrays keep their type, unless `dtype` says otherwise. PyTorch's `torch.tensor`.
+ *
+ * @throws ShapeError if the arrays are ragged.
+ * @throws ArgumentError for other values in them, for numbers together with bigints, for numbers that int64 cannot hold exactly, and for unknown options.
+ * @example
+ * torch.tensor([[1, 2], [3, 4]]).dtype // 'float32'
+ * torch.tensor([1n, 2n]).dtype // 'int64'
  */
 export function tensor(data: TensorData, options: CreationOptions = {}): Tensor {
   if (typeof options === 'number')
@@ -21,31 +43,48 @@ export function tensor(data: TensorData, options: CreationOptions = {}): Tensor 
       `torch.tensor: the data must be one array, got the numbers one by one; write torch.tensor([${valueText(data)}, ${valueText(options)}, …]).`,
     )
   checkOptions('torch.tensor', options, { dtype: true, requiresGrad: true })
+  const { dtype = null } = options
+  if ((dtype !== null && !isDType(dtype)) || ('dtype' in options && options.dtype === undefined))
+    throw new ArgumentError(`torch.tensor: option 'dtype': ${notADType(options.dtype)}`)
   // The values are known, so the tensor is made at once, even while a mode captures or fakes.
-  const made = withoutModes(() => fromData(data, options.dtype ?? null))
+  const made = withoutModes(() => fromData(data, dtype))
   return asLeaf('torch.tensor', made, options.requiresGrad === true)
 }
 
+const isTypedArray = (data: unknown): data is TensorArray => ArrayBuffer.isView(data) && !(data instanceof DataView)
+
 function fromData(data: TensorData, dtype: DType | null): Tensor {
-  if (data instanceof Float32Array) return tensorFromValues(data, [data.length], dtype ?? 'float32')
-  if (data instanceof Float64Array) return tensorFromValues(data, [data.length], dtype ?? 'float64')
-  if (data instanceof Int32Array) return tensorFromValues(data, [data.length], dtype ?? 'int32')
-  if (data instanceof Uint8Array) return tensorFromValues(data, [data.length], dtype ?? 'bool')
-  return fromNested(data, dtype)
+  if (!isTypedArray(data)) return fromNested(data, dtype)
+  const name = data[Symbol.toStringTag]
+  const own = Object.hasOwn(ARRAY_TYPES, name) ? ARRAY_TYPES[name] : undefined
+  if (own === undefined && dtype === null)
+    throw new ArgumentError(
+      `torch.tensor: no dtype corresponds to ${String(name)}; expected one of ${Object.keys(ARRAY_TYPES).join(', ')}, or the option dtype.`,
+    )
+  return tensorFromValues(data, [data.length], dtype ?? own ?? getDefaultDtype())
+}
+
+/** The dtype of tensors that hold values of these types of JavaScript. */
+function dtypeOf(types: ReadonlySet<string>): DType {
+  if (types.has('bigint')) {
+    if (types.has('number'))
+      throw new ArgumentError('torch.tensor: numbers and bigints are mixed; write all integers as bigints for int64, or give the option dtype.')
+    return 'int64'
+  }
+  return types.size === 1 && types.has('boolean') ? 'bool' : getDefaultDtype()
 }
 
 /** How to write what was probably meant by data that is not numbers. */
 function dataHint(value: unknown): string {
   if (value instanceof Tensor) return ' x.clone() copies a tensor, torch.stack([x, y]) makes one of several.'
-  if (typeof value === 'string') return ' Convert texts first, with Number(text).'
-  return typeof value === 'bigint' ? ' Convert it first, with Number(value).' : ''
+  return typeof value === 'string' ? ' Convert texts first, with Number(text).' : ''
 }
 
 function fromNested(data: unknown, dtype: DType | null): Tensor {
   const shape: number[] = []
   for (let level = data; Array.isArray(level); level = level[0]) shape.push(level.length)
-  const flat: number[] = []
-  let bool = true
+  const flat: (number | bigint)[] = []
+  const types = new Set<string>()
   const visit = (value: unknown, depth: number): void => {
     if (Array.isArray(value)) {
       if (depth >= shape.length || value.length !== shape[depth])
@@ -57,13 +96,13 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
     }
     if (depth !== shape.length)
       throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${valueText(value)}.`)
-    if (typeof value !== 'number' && typeof value !== 'boolean')
+    if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
       throw new ArgumentError(
-        `torch.tensor: expected numbers or booleans, as nested arrays or a typed array, got ${valueText(value)}.${dataHint(value)}`,
+        `torch.tensor: expected numbers, booleans or bigints, as nested arrays or a typed array, got ${valueText(value)}.${dataHint(value)}`,
       )
-    if (typeof value === 'number') bool = false
-    flat.push(Number(value))
+    types.add(typeof value)
+    flat.push(typeof value === 'boolean' ? Number(value) : value)
   }
   visit(data, 0)
-  return tensorFromValues(flat, shape, dtype ?? (bool && flat.length > 0 ? 'bool' : 'float32'))
+  return tensorFromValues(flat, shape, dtype ?? dtypeOf(types))
 }

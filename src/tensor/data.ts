@@ -1,8 +1,8 @@
 // Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
-import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
-import { elementAt, readElements, windowOf } from './elements.ts'
+import { elementAt, readElements, windowOf, exactElements } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
 import { Tensor } from './tensor.ts'
@@ -20,13 +20,21 @@ export type NestedArray = number | boolean | readonly NestedArray[]
 
 declare module './tensor.ts' {
   interface Tensor {
-    /** The values as nested arrays; numbers, or booleans for bool. PyTorch's `tolist`. Throws ArgumentError for a fake tensor. */
+    /**
+     * The values as nested arrays; numbers, or booleans for bool. PyTorch's `tolist`. Throws ArgumentError for a fake tensor, and for an int64 that has no exact
+     * number.
+     */
     toArray(): NestedArray
-    /** The values in row-major order, copied. PyTorch's `numpy`. Throws ArgumentError for a fake tensor. */
+    /**
+     * The values as numbers in row-major order, copied: float16 and bfloat16 as Float32Array, int64 as Float64Array. PyTorch's `numpy`. Throws ArgumentError for
+     * a fake tensor, and for an int64 that has no exact number: {@link toBigIntArray} reads those.
+     */
     toTypedArray(): TypedArray
+    /** The integers in row-major order, copied, exactly. Throws DTypeError if the tensor is floating, ArgumentError if it is fake. */
+    toBigIntArray(): BigInt64Array
     /**
      * The value of a tensor with one element: a number, or a boolean for bool, which TypeScript cannot tell: `mask.any().item<boolean>()`.
-     * Throws ArgumentError for any other number of elements. PyTorch's `Tensor.item`.
+     * Throws ArgumentError for any other number of elements, and for an int64 that has no exact number. PyTorch's `Tensor.item`.
      */
     item<T extends number | boolean = number>(): T
     /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
@@ -57,7 +65,7 @@ declare module './tensor.ts' {
 function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, count: number): NestedArray {
   const size = tensor.shape[dim]
   if (size === undefined) {
-    const value = elementAt({ data: values, base: 0 }, start)
+    const value = values[start] ?? NaN
     return tensor.dtype === 'bool' ? value !== 0 : value
   }
   const step = size === 0 ? 0 : count / size
@@ -88,6 +96,13 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   toTypedArray(this: Tensor): TypedArray {
     return readElements(this)
+  },
+  toBigIntArray(this: Tensor): BigInt64Array {
+    if (dtypeInfo[this.dtype].floating)
+      throw new DTypeError(
+        `Tensor.toBigIntArray: expected an integer tensor, got ${this.dtype}; use toTypedArray(), or convert it first, e.g. x.long().`,
+      )
+    return BigInt64Array.from(exactElements(this), BigInt)
   },
   item(this: Tensor): number | boolean {
     if (this.numel !== 1)

@@ -1,23 +1,25 @@
 // Reads the elements of a tensor from JavaScript, through its strides and without a kernel; makes tensors from values and bytes.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { dtypeInfo, heapView, spillOf } from '../kernels/index.ts'
-import type { DType, TypedArray } from '../kernels/index.ts'
+import { dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
+import type { DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
 import { contiguousStrides, formatShape, numelOf } from './shape.ts'
 import { Storage } from './storage.ts'
 import { Tensor } from './tensor.ts'
 
-/** Where the elements currently are: element i of the storage is `data[base + i]`. Valid until the next allocation. */
+/** Where the elements currently are: element i of the storage is that of `data` at `base + i`. Valid until the next allocation. */
 export interface ElementWindow {
-  readonly data: TypedArray
+  readonly dtype: DType
+  readonly data: StorageArray
   readonly base: number
 }
 
 /** The window on a tensor's storage; computes a pending tensor first. Throws ArgumentError for a fake or disposed tensor. */
 export function windowOf(tensor: Tensor): ElementWindow {
   const { block } = tensor.realize()
-  const { size, array } = dtypeInfo[tensor.dtype]
-  if (block.ptr !== 0) return { data: heapView(tensor.dtype), base: block.ptr / size }
-  return { data: new array(spillOf(block)), base: 0 }
+  const { dtype } = tensor
+  const { size, array } = dtypeInfo[dtype]
+  if (block.ptr !== 0) return { dtype, data: heapView(dtype), base: block.ptr / size }
+  return { dtype, data: new array(spillOf(block)), base: 0 }
 }
 
 /** Calls `visit` with the storage position of every element, in row-major order of the tensor's shape. */
@@ -47,33 +49,76 @@ function forEachElement(
   }
 }
 
-/** The element at a position of the storage. */
-export function elementAt({ data, base }: ElementWindow, position: number): number {
-  const value = data[base + position]
+/** The element at a position of the storage, exactly: a bigint for int64, otherwise a number. */
+export function exactElementAt({ dtype, data, base }: ElementWindow, position: number): ElementValue {
+  const value = readElement(dtype, data, base + position)
   if (value === undefined) throw new InternalError(`position ${position} is outside the data of this tensor`)
   return value
 }
 
-/** The elements in row-major order, copied. */
-export function readElements(tensor: Tensor): TypedArray {
-  const window = windowOf(tensor)
-  const start = window.base + tensor.offset
-  if (tensor.contiguousLayout) return window.data.slice(start, start + tensor.numel)
+/** The element at a position of the storage, as a number. Throws ArgumentError for an int64 that has no exact number. */
+export function elementAt({ dtype, data, base }: ElementWindow, position: number): number {
+  const value = readNumber(dtype, data, base + position)
+  if (value === undefined) throw new InternalError(`position ${position} is outside the data of this tensor`)
+  return value
+}
+
+/** The elements as they are stored, in row-major order, copied. */
+export function storedElements(tensor: Tensor): StorageArray {
+  const { data, base } = windowOf(tensor)
+  const start = base + tensor.offset
+  if (tensor.contiguousLayout) return data.slice(start, start + tensor.numel)
   const out = new dtypeInfo[tensor.dtype].array(tensor.numel)
   forEachElement(tensor.shape, tensor.strides, tensor.offset, (position, k) => {
-    out[k] = elementAt(window, position)
+    const value = data[base + position]
+    if (typeof value === 'bigint') {
+      if (out instanceof BigInt64Array) out[k] = value
+    } else if (value !== undefined && !(out instanceof BigInt64Array)) out[k] = value
   })
   return out
 }
 
-/** A new contiguous tensor holding `values`, in row-major order, cast to `dtype`. */
-export function tensorFromValues(values: ArrayLike<number>, shape: readonly number[], dtype: DType): Tensor {
+/** The elements as numbers in row-major order, copied. Throws ArgumentError for an int64 that has no exact number. */
+export function readElements(tensor: Tensor): TypedArray {
+  const { dtype } = tensor
+  const data = storedElements(tensor)
+  if (data instanceof BigInt64Array) return Float64Array.from(data, (_, k) => elementAt({ dtype, data, base: 0 }, k))
+  return dtypeInfo[dtype].floating && dtypeInfo[dtype].size === 2 ? Float32Array.from(data, (_, k) => elementAt({ dtype, data, base: 0 }, k)) : data
+}
+
+/** The elements in row-major order, exactly: bigints for int64, otherwise numbers. */
+export function exactElements(tensor: Tensor): ArrayLike<ElementValue> {
+  const data = storedElements(tensor)
+  return data instanceof BigInt64Array ? data : readElements(tensor)
+}
+
+/**
+ * A new contiguous tensor holding `values`, in row-major order, cast to `dtype`. Throws ArgumentError for a number that becomes an int64 although it is not
+ * exact as one.
+ */
+export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonly number[], dtype: DType): Tensor {
   const tensor = Tensor.empty(shape, dtype)
   const { data, base } = windowOf(tensor)
-  if (dtype === 'bool') for (let i = 0; i < values.length; i++) data[base + i] = values[i] === 0 ? 0 : 1
   // Storing into an Int32Array truncates towards zero, as PyTorch's conversion does.
-  else data.set(values, base)
+  if ((dtype === 'float32' || dtype === 'float64' || dtype === 'int32') && !(data instanceof BigInt64Array) && areNumbers(values))
+    data.set(values, base)
+  else
+    for (let i = 0; i < values.length; i++) writeElement(dtype, data, base + i, dtype === 'int64' ? exactInteger(values[i] ?? 0) : (values[i] ?? 0))
   return tensor
+}
+
+/** Whether there are no bigints among the values. */
+function areNumbers(values: ArrayLike<ElementValue>): values is ArrayLike<number> {
+  for (let i = 0; i < values.length; i++) if (typeof values[i] !== 'number') return false
+  return true
+}
+
+/** The value, which becomes an int64. Throws ArgumentError for a number that is not exact. */
+export function exactInteger(value: ElementValue): ElementValue {
+  if (typeof value === 'bigint' || Number.isSafeInteger(Math.trunc(value))) return value
+  throw new ArgumentError(
+    `the number ${value} is not exact as int64 (numbers are up to ±${Number.MAX_SAFE_INTEGER}); write it as a bigint, e.g. torch.tensor([2n ** 60n]).`,
+  )
 }
 
 /**

@@ -1,6 +1,8 @@
 // Tensors as text, in PyTorch's format: `tensor([[ 0.1000, -2.0000]])`, four decimals, at most 80 columns, summarized beyond 1000 elements.
 import { dtypeInfo } from '../kernels/index.ts'
-import { elementAt, windowOf } from './elements.ts'
+import type { ElementValue } from '../kernels/index.ts'
+import { getDefaultDtype } from './defaultDType.ts'
+import { exactElementAt, windowOf } from './elements.ts'
 import type { Tensor } from './tensor.ts'
 
 const PRECISION = 4
@@ -41,12 +43,13 @@ class Formatter {
   #integers = true
   #scientific = false
 
-  constructor(tensor: Tensor, values: readonly number[]) {
+  constructor(tensor: Tensor, exact: readonly ElementValue[]) {
     this.#floating = dtypeInfo[tensor.dtype].floating
     if (!this.#floating) {
-      for (const value of values) this.#widen(plain(tensor, value).length)
+      for (const value of exact) this.#widen(plain(tensor, value).length)
       return
     }
+    const values = exact.map(Number)
     const finite = values.filter((v) => Number.isFinite(v) && v !== 0)
     if (finite.length === 0) return
     let least = Infinity
@@ -68,9 +71,10 @@ class Formatter {
     if (width > this.width) this.width = width
   }
 
-  format(tensor: Tensor, value: number): string {
+  format(tensor: Tensor, exact: ElementValue): string {
+    const value = Number(exact)
     let text: string
-    if (!this.#floating) text = plain(tensor, value)
+    if (!this.#floating) text = plain(tensor, exact)
     else if (this.#scientific) text = pythonExponential(value, PRECISION)
     else if (this.#integers) text = pythonFixed(value, 0) + (Number.isFinite(value) ? '.' : '')
     else text = pythonFixed(value, PRECISION)
@@ -78,7 +82,10 @@ class Formatter {
   }
 }
 
-const plain = (tensor: Tensor, value: number): string => (tensor.dtype === 'bool' ? (value !== 0 ? 'True' : 'False') : String(value))
+const plain = (tensor: Tensor, value: ElementValue): string => (tensor.dtype === 'bool' ? (value === 0 ? 'False' : 'True') : String(value))
+
+/** Whether PyTorch leaves out the dtype of a tensor that shows its values: these look like bools, integers, or numbers with a point. */
+const isImplied = ({ dtype }: Tensor): boolean => dtype === 'bool' || dtype === 'int64' || dtype === getDefaultDtype()
 
 /** The indices of a dimension that are printed; -1 stands for the ellipsis. */
 function shown(size: number, summarize: boolean): readonly number[] {
@@ -89,8 +96,8 @@ function shown(size: number, summarize: boolean): readonly number[] {
 function body(tensor: Tensor, indent: number): string {
   const summarize = tensor.numel > THRESHOLD
   const window = windowOf(tensor)
-  const at = (position: number): number => elementAt(window, position)
-  const values: number[] = []
+  const at = (position: number): ElementValue => exactElementAt(window, position)
+  const values: ElementValue[] = []
   const collect = (dim: number, position: number): void => {
     const [size, stride] = [tensor.shape[dim], tensor.strides[dim]]
     if (size === undefined || stride === undefined) values.push(at(position))
@@ -124,8 +131,9 @@ export function formatTensor(tensor: Tensor): string {
   let content = '[]'
   if (tensor.isFake) content = '...'
   if (tensor.isFake || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.shape)}`)
-  if (tensor.dtype !== 'float32' && (tensor.dtype !== 'bool' || tensor.isFake || tensor.numel === 0)) suffixes.push(`dtype=torch.${tensor.dtype}`)
-  if (!tensor.isFake && tensor.numel > 0) content = body(tensor, prefix.length)
+  const showsValues = !tensor.isFake && tensor.numel > 0
+  if (showsValues ? !isImplied(tensor) : tensor.dtype !== getDefaultDtype()) suffixes.push(`dtype=torch.${tensor.dtype}`)
+  if (showsValues) content = body(tensor, prefix.length)
   if (tensor.gradFn !== null) suffixes.push(`grad_fn=<${tensor.gradFn.name}>`)
   else if (tensor.requiresGrad) suffixes.push('requires_grad=True')
   let text = prefix + content

@@ -28,9 +28,12 @@ export function detInput(shape: readonly number[], seed: number, scale = 1, shif
   return tensor(Float32Array.from(uniform(numel(shape), seed), (v) => v * scale + shift)).view(shape)
 }
 
-/** int32 tokens from 0 to n - 1. */
+/** int64 tokens from 0 to n - 1. */
 export function detTokens(shape: readonly number[], seed: number, n: number): Tensor {
-  return tensor(Int32Array.from({ length: numel(shape) }, (_, i) => hash(i, seed) % n)).view(shape)
+  return tensor(
+    Array.from({ length: numel(shape) }, (_, i) => hash(i, seed) % n),
+    { dtype: 'int64' },
+  ).view(shape)
 }
 
 /**

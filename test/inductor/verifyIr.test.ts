@@ -127,6 +127,37 @@ describe('a program', () => {
     breaks(programOf([x], [template], whole(one)), /template mine over \[2, 4\]: its loops run 8 times for 6 elements/)
   })
 
+  it('views a buffer as what it is', () => {
+    const [one, half] = [a(), { ...b(), dtype: 'float16' as const }]
+    breaks(
+      programOf([x], [pointwise(one, [whole(x)]), pointwise(half, [whole(one)])], whole(half)),
+      'output 0: it views b, which is float16, as float32',
+    )
+    const view = { ...whole(half), dtype: 'int64' as const }
+    const out = buffer('out', [2, 3])
+    const def = opOf(cumsum)
+    if (def === undefined) throw new Error('torch.cumsum is an operator')
+    const extern: ExternNode = {
+      kind: 'extern',
+      origin: 'out',
+      op: 'cumsum',
+      def: def,
+      args: [{ kind: 'view', view }],
+      outs: [out],
+      reads: [view],
+    }
+    breaks(programOf([x], [pointwise(half, [whole(x)]), extern], whole(out)), /node out .*it views b, which is float16, as int64/)
+  })
+
+  it('accumulates half precisions in float32', () => {
+    const sum = buffer('sum', [3])
+    const over = (dtype: ReductionNode['dtype']): IrGraph =>
+      programOf([x], [{ ...reduction(sum, whole(x), [2, 3], [true, false]), dtype }], whole(sum))
+    breaks(over('float16'), 'it accumulates in float16; accumulate in float32 and cast the result')
+    breaks(over('bfloat16'), 'it accumulates in bfloat16; accumulate in float32')
+    for (const dtype of ['int8', 'int64', 'float32', 'float64'] as const) expect(() => verifyIr(over(dtype))).not.toThrow()
+  })
+
   it('stays inside the buffers that it computes', () => {
     const [one, two] = [a(), b()]
     const reading = (access: Partial<Access>): IrGraph =>

@@ -23,30 +23,33 @@ import {
   sizeParam,
   store,
 } from '../../src/kernels/loopIr.ts'
+import { DTYPES } from '../../src/kernels/dtype.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
 import type { Combine, Expr, Index, Kernel, LoopVar, Param, Stmt } from '../../src/kernels/loopIr.ts'
 import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
-import { arrayOf, runBoth } from './harness.ts'
+import { arrayOf, numbersOf, runBoth } from './harness.ts'
 import type { Args } from './harness.ts'
 
-const DTYPES: readonly DType[] = ['float32', 'float64', 'int32', 'bool']
 const f32 = (value: number): Expr => constant('float32', value)
 const int = (value: number): Expr => constant('int32', value)
 
-/** Small whole numbers, so that float sums are exact in any order. */
-const numbers = (dtype: DType, count: number, salt = 1): ReturnType<typeof arrayOf> =>
-  arrayOf(
+/** Small whole numbers, so that float sums are exact in any order (bfloat16 has all integers up to 256 only). */
+const numbers = (dtype: DType, count: number, salt = 1): ReturnType<typeof arrayOf> => {
+  const reach = dtype === 'bfloat16' ? 3 : 20
+  return arrayOf(
     dtype,
     Array.from({ length: count }, (_, i) =>
-      dtype === 'bool' ? Number((Math.imul(i + salt, 2654435761) >>> 7) % 3 === 0) : ((Math.imul(i + salt, 2654435761) >>> 9) % 41) - 20,
+      dtype === 'bool'
+        ? Number((Math.imul(i + salt, 2654435761) >>> 7) % 3 === 0)
+        : ((Math.imul(i + salt, 2654435761) >>> 9) % (2 * reach + 1)) - reach,
     ),
   )
+}
 
 function same(kernel: Kernel, args: Args): Record<string, ArrayLike<number>> {
   const { wasm, oracle } = runBoth(kernel, args)
-  for (const name of Object.keys(oracle))
-    expect(Array.from(wasm[name] as ArrayLike<number>), name).toEqual(Array.from(oracle[name] as ArrayLike<number>))
-  return wasm
+  for (const name of Object.keys(oracle)) expect(wasm[name], name).toEqual(oracle[name])
+  return Object.fromEntries(kernel.params.flatMap((p) => (p.kind === 'buffer' ? [[p.name, numbersOf(p.dtype, wasm[p.name])]] : [])))
 }
 
 const index = (base: Index['base'], terms: Index['terms'], dynamic: Index['dynamic'] = []): Index => ({ base, terms, dynamic })
@@ -366,6 +369,10 @@ describe('random kernels', () => {
         fc.tuple(fc.constantFrom('neg', 'abs', 'floor', 'sign'), tie('value')).map(([op, a]) => call(op as ScalarOp, a)),
         fc.tuple(tie('condition'), tie('value'), tie('value')).map(([c, a, b]) => call('where', c, a, b)),
         tie('value').map((v) => cast(call('bitAnd', cast(v, 'int32'), int(63)), 'float32')),
+        // With float64 or int64 anywhere, vectors have two elements.
+        fc
+          .tuple(fc.constantFrom(...DTYPES.filter((dtype) => dtype !== 'bool')), fc.constantFrom('add', 'mul'), tie('value'))
+          .map(([dtype, op, v]) => cast(call(op as ScalarOp, cast(v, dtype), constant(dtype, 3)), 'float32')),
       ),
       condition: fc.tuple(fc.constantFrom('lt', 'ge', 'eq'), tie('value'), tie('value')).map(([op, a, b]) => call(op as ScalarOp, a, b)),
     })).value

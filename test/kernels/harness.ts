@@ -1,22 +1,34 @@
 // Runs a kernel as WebAssembly on a memory of its own, next to the reference interpreter.
 import { dtypeInfo } from '../../src/kernels/dtype.ts'
-import type { DType, TypedArray } from '../../src/kernels/dtype.ts'
+import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
+import { readElement, writeElement } from '../../src/kernels/elements.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
 import { runReference } from '../../src/kernels/reference.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { hostFunctions } from '../../src/kernels/wasm/operations.ts'
 
-export type Args = Readonly<Record<string, TypedArray | number>>
+export type Args = Readonly<Record<string, StorageArray | number>>
 
-export const arrayOf = (dtype: DType, values: number | readonly number[]): TypedArray => {
-  const Type = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype]
-  return typeof values === 'number' ? new Type(values) : Type.from(values as number[])
+/** An array of elements of a dtype: `values`, stored as it stores them, or that many zeros. */
+export function arrayOf(dtype: DType, values: number | readonly ElementValue[]): StorageArray {
+  const Type = dtypeInfo[dtype].array
+  if (typeof values === 'number') return new Type(values)
+  const data = new Type(values.length)
+  values.forEach((value, i) => writeElement(dtype, data, i, value))
+  return data
 }
 
+/** The elements of an array: bigints for int64, otherwise numbers. */
+export const valuesOf = (dtype: DType, data: StorageArray = new Uint8Array()): readonly ElementValue[] =>
+  Array.from({ length: data.length }, (_, i) => readElement(dtype, data, i) ?? NaN)
+
+/** The elements of an array as numbers. */
+export const numbersOf = (dtype: DType, data: StorageArray | undefined): readonly number[] => valuesOf(dtype, data).map(Number)
+
 /** Runs the module; returns copies of the buffers afterwards. Throws when a byte outside the buffers changed. */
-export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, TypedArray> {
-  const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as TypedArray] as const)
+export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, StorageArray> {
+  const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as StorageArray] as const)
   const memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(buffers.reduce((n, [, data]) => n + data.byteLength + 64, 4096) / 65536) })
   new Uint8Array(memory.buffer).fill(0xa5)
   let top = 1024
@@ -33,16 +45,12 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
   const run = instance.exports['run'] as (...args: number[]) => void
   run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))))
   const bytes = new Uint8Array(memory.buffer)
-  const result: Record<string, TypedArray> = {}
+  const result: Record<string, StorageArray> = {}
   for (const [name, data] of buffers) {
     const start = places.get(name) as number
     const dtype = (kernel.params.find((p) => p.name === name) as { dtype: DType }).dtype
     const copy = bytes.slice(start, start + data.byteLength)
-    result[name] = new { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array }[dtype](
-      copy.buffer,
-      0,
-      copy.byteLength / dtypeInfo[dtype].size,
-    )
+    result[name] = new dtypeInfo[dtype].array(copy.buffer)
     bytes.fill(0xa5, start, start + data.byteLength)
   }
   const stray = bytes.findIndex((byte) => byte !== 0xa5)
@@ -51,14 +59,14 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
 }
 
 /** Runs the reference interpreter; returns copies of the buffers afterwards. */
-export function runOracle(kernel: Kernel, args: Args): Record<string, TypedArray> {
+export function runOracle(kernel: Kernel, args: Args): Record<string, StorageArray> {
   const copies = Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeof value === 'number' ? value : value.slice()]))
   runReference(kernel, copies)
-  return Object.fromEntries(Object.entries(copies).filter((entry) => typeof entry[1] !== 'number')) as Record<string, TypedArray>
+  return Object.fromEntries(Object.entries(copies).filter((entry) => typeof entry[1] !== 'number')) as Record<string, StorageArray>
 }
 
 /** Verifies the kernel, runs it both ways and returns both results. */
-export function runBoth(kernel: Kernel, args: Args): { readonly wasm: Record<string, TypedArray>; readonly oracle: Record<string, TypedArray> } {
+export function runBoth(kernel: Kernel, args: Args): { readonly wasm: Record<string, StorageArray>; readonly oracle: Record<string, StorageArray> } {
   verifyKernel(kernel)
   return { wasm: runWasm(kernel, args), oracle: runOracle(kernel, args) }
 }

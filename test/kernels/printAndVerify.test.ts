@@ -276,7 +276,7 @@ describe('verifyKernel names the statement and the rule', () => {
     wrong([store(out, at(), constant('int32', 1))], /dtype int32 is used where float32 is expected; cast it/)
     wrong([store(out, at(), call('add', f32(1), constant('int32', 1)))], /operands of add have different dtypes, float32 and int32/)
     wrong([store(out, at(), call('where', f32(1), f32(1), f32(2)))], /dtype float32 is used where bool/)
-    wrong([store(out, at(), call('shl', f32(1), f32(1)))], /shl is not defined for float32, only for int32/)
+    wrong([store(out, at(), call('shl', f32(1), f32(1)))], /shl is not defined for float32, only for uint8, int8, int16, int32, int64/)
     wrong([store(out, at(), call('neg', f32(1), f32(2)))], /neg takes 1 operands, not 2/)
     wrong([store(out, { base: 0, terms: [], dynamic: [{ value: f32(1), stride: 1 }] }, f32(1))], /dtype float32 is used where int32/)
   })

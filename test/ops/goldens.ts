@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { isDType } from '../../src/kernels/index.ts'
 
 const { tensor } = torch
 
@@ -27,11 +28,10 @@ const byName = new Map(cases.map((c) => [c.name, c]))
 
 const toNumber = (v: number | string | boolean): number => (v === 'nan' ? NaN : v === 'inf' ? Infinity : v === '-inf' ? -Infinity : Number(v))
 
-/** The stored tensor; int64 becomes int32. */
+/** The stored tensor. */
 export function fromStored({ shape, dtype, data }: StoredTensor): Tensor {
-  const numbers = data.map(toNumber)
-  const typed = dtype === 'float32' ? Float32Array.from(numbers) : dtype === 'float64' ? Float64Array.from(numbers) : Int32Array.from(numbers)
-  return tensor(typed).view(shape)
+  if (!isDType(dtype)) throw new Error(`${dtype} is not a dtype`)
+  return tensor(data.map(toNumber), { dtype }).view(shape)
 }
 
 /** The hash of the goldens' helpers: uniform(i, seed) in [-1, 1). */
@@ -53,7 +53,7 @@ const flat = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray() a
 
 /** Compares with a stored tensor, element by element. */
 export function expectClose(actual: Tensor, stored: StoredTensor, what: string, tolerance: number): void {
-  expect(actual.shape, `${what}: shape`).toEqual(stored.shape)
+  expect([actual.dtype, actual.shape], `${what}: dtype and shape`).toEqual([stored.dtype, stored.shape])
   const got = flat(actual)
   stored.data.forEach((v, i) => {
     const want = toNumber(v)

@@ -1,8 +1,9 @@
 // Tensors as plain numbers: the arguments and the expected results of value cases, and the float64 references that compute one from the other. Nothing here uses
 // an operator.
+import type { DType } from 'tensorfx'
 
-/** 'float' is the dtype that a case runs in: float32, and float64. */
-export type Kind = 'float' | 'float32' | 'float64' | 'int32' | 'bool'
+/** 'float' is the floating-point dtype that a case runs in, and 'int' the integer one: a case runs in all that can hold its numbers. */
+export type Kind = 'float' | 'int' | DType
 type Nested = number | boolean | readonly Nested[]
 
 export class Plain {
@@ -53,8 +54,11 @@ export function t(nested: Nested, kind?: Kind): Plain {
   return new Plain(shape, flat.map(Number), kind ?? (typeof flat[0] === 'boolean' ? 'bool' : 'float'))
 }
 
-/** int32 tensors. */
-export const ints = (nested: Nested): Plain => t(nested, 'int32')
+/** Tensors of the integer dtype that a case runs in. */
+export const ints = (nested: Nested): Plain => t(nested, 'int')
+
+/** int64 tensors: indices, and sums of integers. */
+export const longs = (nested: Nested): Plain => t(nested, 'int64')
 
 /** A tensor whose elements a function computes from their indices. */
 export function build(shape: readonly number[], fn: (...index: number[]) => number, kind: Kind = 'float'): Plain {

@@ -79,7 +79,7 @@ describe('rand, randn, randint, randperm', () => {
 
   it('check their arguments', () => {
     expect(() => randint(3, 3, [2])).toThrow(/low < high/)
-    expect(() => rand([2], { dtype: 'int32' })).toThrow(/float32 or float64/)
+    expect(() => rand([2], { dtype: 'int32' })).toThrow(/torch\.rand: dtype must be a floating-point one, got int32/)
     expect(() => new Generator(-1)).toThrow(/seed must be an integer/)
     expect(() => torch.nn.functional.dropout(zeros([2]), 1.5)).toThrow(/p must be between 0 and 1/)
   })

@@ -15,6 +15,10 @@ export interface ValueCase {
   readonly gives: Plain | readonly Plain[] | ((...args: never[]) => Plain | readonly Plain[])
   /** Relative tolerance in float32; default 4e-6. */
   readonly tolerance?: number
+  /** Relative tolerance in float16 and bfloat16, in units of the last place; default 8. */
+  readonly halfTolerance?: number
+  /** Why the case does not run in float16 and bfloat16, e.g. because it subtracts nearly equal numbers. */
+  readonly notInHalf?: string
   /** Whether the shape of the result depends on values: on fake tensors the call throws. */
   readonly readsValues?: true
   /** Why the gradient is not checked on these arguments, e.g. because they are at a kink. */
@@ -39,14 +43,13 @@ export async function allValueCases(): Promise<ReadonlyMap<string, readonly Valu
   return found
 }
 
-const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, bool: Uint8Array } as const
-
-export const dtypeOf = (plain: Plain, float: DType): DType => (plain.kind === 'float' ? float : plain.kind)
+/** The dtype of a tensor in a run of its case. */
+export const dtypeOf = (plain: Plain, float: DType, int: DType = 'int32'): DType =>
+  plain.kind === 'float' ? float : plain.kind === 'int' ? int : plain.kind
 
 /** The tensor with these numbers. */
-export function tensorOf(plain: Plain, float: DType): Tensor {
-  return tensor(arrays[dtypeOf(plain, float)].from(plain.data)).view(plain.shape)
-}
+export const tensorOf = (plain: Plain, float: DType, int: DType = 'int32'): Tensor =>
+  tensor([...plain.data], { dtype: dtypeOf(plain, float, int) }).view(plain.shape)
 
 /** Replaces the tensors in nested arguments. */
 export function replace(value: unknown, fn: (plain: Plain) => unknown): unknown {
@@ -64,9 +67,11 @@ export function plainsIn(value: unknown): Plain[] {
   return found
 }
 
-/** The arguments with float numbers as float32 has them. */
-export const rounded = (args: readonly unknown[]): unknown[] =>
-  args.map((arg) => replace(arg, (plain) => (plain.kind === 'float' ? plain.map(Math.fround) : plain)))
+/** The arguments with float numbers as a floating-point dtype has them. */
+export const rounded = (args: readonly unknown[], float: DType = 'float32'): unknown[] =>
+  args.map((arg) =>
+    replace(arg, (plain) => (plain.kind === 'float' ? new Plain(plain.shape, [...tensorOf(plain, float).toTypedArray()], 'float') : plain)),
+  )
 
 /** What a case gives for these arguments. */
 export function expectedOf({ gives }: ValueCase, args: readonly unknown[]): Plain | readonly Plain[] {

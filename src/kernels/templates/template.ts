@@ -1,5 +1,5 @@
 // What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
-import { touchesFloat64 } from '../analysis.ts'
+import { touches64Bits } from '../analysis.ts'
 import { instantiate } from '../compile.ts'
 import type { CompiledKernel } from '../compile.ts'
 import { InternalError } from '../../errors/index.ts'
@@ -8,7 +8,8 @@ import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { printKernel } from '../print.ts'
 import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
-import { StatementEmitter, paramType } from '../wasm/emit.ts'
+import { StatementEmitter } from '../wasm/emit.ts'
+import { paramType } from '../wasm/expressions.ts'
 import { functionsFor } from '../wasm/operations.ts'
 import type { Val } from '../wasm/vectorCode.ts'
 import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
@@ -32,8 +33,8 @@ const epilogueOf = (spec: GemmSpec): { acc: Local; body: readonly Stmt[] } => {
   return { acc, body: spec.epilogue(read(acc)) }
 }
 
-/** Whether the epilogue can run on vectors: float64 has no vectors of four. */
-export const hasWideEpilogue = (spec: GemmSpec): boolean => !touchesFloat64(epilogueOf(spec).body)
+/** Whether the epilogue can run on vectors: float64 and int64 have no vectors of four. */
+export const hasWideEpilogue = (spec: GemmSpec): boolean => !touches64Bits(epilogueOf(spec).body)
 
 /** The function of a template: `run` with the spec's parameters, the last of which is the scratch memory. */
 export class TemplateWriter {

@@ -152,6 +152,12 @@ export class FunctionBuilder {
     for (const value of lanes) this.code.append([value & 255, (value >> 8) & 255, (value >> 16) & 255, (value >> 24) & 255])
   }
 
+  /** A vector constant: two int64 lanes of the same value. */
+  i64x2Const(value: bigint): void {
+    this.code.append([0xfd, 12])
+    for (let byte = 0n; byte < 16n; byte++) this.code.byte(Number((value >> ((byte % 8n) * 8n)) & 255n))
+  }
+
   /** A vector constant: two float64 lanes of the same value. */
   f64x2Const(value: number): void {
     this.code.append([0xfd, 12])

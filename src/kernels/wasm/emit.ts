@@ -3,31 +3,25 @@
 // One generator of vector code writes everything. A simd loop runs four vectors at a time, then one, then single elements. Single elements use the
 // same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
-import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touchesFloat64 } from '../analysis.ts'
+import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
 import { scalarOps } from '../scalarOps.ts'
 import { ModuleBuilder } from './assembler.ts'
-import type { FunctionBuilder, ValueType } from './assembler.ts'
-import { ExpressionEmitter } from './expressions.ts'
+import type { FunctionBuilder } from './assembler.ts'
+import { ExpressionEmitter, paramType } from './expressions.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { constantVal, emitCombine, functionsFor } from './operations.ts'
 import { LANES } from './vectorCode.ts'
-import type { Val } from './vectorCode.ts'
+import type { Elements, Val } from './vectorCode.ts'
 
 /** Vectors in flight, where more than one is faster. */
 const UNROLL = 4
 /** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
 const UNROLL_LIMIT = 80
-/** The WebAssembly type of a scalar of each dtype. */
-const SCALAR_TYPE: Readonly<Record<DType, ValueType>> = { float32: 'f32', float64: 'f64', int32: 'i32', bool: 'i32' }
-
-/** The WebAssembly type of a parameter. */
-export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALAR_TYPE[param.dtype] : 'i32')
-
 /** The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. */
 export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
@@ -54,15 +48,16 @@ export interface EpilogueSite {
 export class StatementEmitter {
   private readonly f: FunctionBuilder
   private readonly x: ExpressionEmitter
-  private readonly narrow: boolean
+  /** Elements per vector: 64-bit dtypes leave room for two. */
+  private readonly elements: Elements
   /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
   private accumulators = new Map<Local, Val>()
 
-  /** `body` is everything that this emitter will write. If it uses float64 anywhere, all of it runs one element at a time. */
+  /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements in all of it. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[]) {
     this.f = f
-    this.x = new ExpressionEmitter(functions, f, params)
-    this.narrow = touchesFloat64(body)
+    this.elements = touches64Bits(body) ? 2 : LANES
+    this.x = new ExpressionEmitter(functions, f, params, this.elements)
   }
 
   body(stmts: readonly Stmt[]): void {
@@ -71,10 +66,10 @@ export class StatementEmitter {
 
   /**
    * Writes the statements for elements that the caller has computed, such as a tile of a matrix product. Values computed for one site are not
-   * reused at the next. Throws InternalError when `wide` is requested for statements that use float64 (see `touchesFloat64`).
+   * reused at the next. Throws InternalError when `wide` is requested for statements that use 64-bit dtypes (see `touches64Bits`).
    */
   epilogue(stmts: readonly Stmt[], site: EpilogueSite): void {
-    if (site.wide && this.narrow) throw new InternalError('an epilogue with float64 must be emitted one element at a time')
+    if (site.wide && this.elements !== LANES) throw new InternalError('an epilogue with float64 or int64 must be emitted one element at a time')
     const vectors = site.values[0]?.vectors.length ?? 1
     for (const { loop, counter } of site.loops) this.x.addressing.scopes.push({ loop, counter, pointers: null })
     for (const { local, vectors: locals } of site.values) {
@@ -145,7 +140,7 @@ export class StatementEmitter {
         f.i32Const(0)
         f.set(counter)
         x.addressing.enter(stmt.loop, counter, accessesOf(stmt.body))
-        if (stmt.mode === 'simd' && !this.narrow && x.simd === null) this.lanes(stmt, counter, effects)
+        if (stmt.mode === 'simd' && x.simd === null) this.lanes(stmt, counter, effects)
         else this.iterations(stmt, counter, 1)
         x.addressing.leave()
       })
@@ -167,23 +162,23 @@ export class StatementEmitter {
 
   /** A simd loop: first four vectors at a time, then one, then single elements. */
   private lanes(stmt: ForStmt, counter: number, { changed, declared }: Effects): void {
-    const { x } = this
+    const { x, elements } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
-    const unroll = least >= LANES * UNROLL && this.worthUnrolling(stmt) ? UNROLL : 1
+    const unroll = least >= elements * UNROLL && this.worthUnrolling(stmt) ? UNROLL : 1
     // Locals declared outside a simd loop are only accumulated into; see the specification.
     const sums: (readonly [Local, Combine])[] = []
     for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable)) sums.push([variable, how])
-    if (least >= LANES) {
+    if (least >= elements) {
       x.inLanes(stmt.loop, true, unroll, () => {
         this.accumulators = new Map(
           sums.map(([variable, how]) => [variable, x.code.copy(constantVal(x.code, variable.dtype, identityOf(how, variable.dtype).value))]),
         )
-        if (unroll > 1) this.iterations(stmt, counter, LANES * unroll)
+        if (unroll > 1) this.iterations(stmt, counter, elements * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
         if (unroll > 1) this.accumulators = new Map(sums.map(([variable, how]) => [variable, this.merge(variable, how)]))
-        this.iterations(stmt, counter, LANES)
+        this.iterations(stmt, counter, elements)
         for (const [variable, how] of sums) this.combineLanes(variable, how)
       })
       this.accumulators = new Map()
@@ -211,13 +206,13 @@ export class StatementEmitter {
     return sum(0, parts.length)
   }
 
-  /** Combines the four lanes of an accumulator into the local, all of whose lanes are equal. */
+  /** Combines the elements of an accumulator into the local, all of whose lanes are equal. */
   private combineLanes(variable: Local, combine: Combine): void {
     const { code } = this.x
     const { dtype } = variable
     const sum = this.accumulator(variable)
     const halves = this.combine(combine, dtype, sum, code.shuffle32(sum, sum, [2, 3, 0, 1]))
-    const whole = this.combine(combine, dtype, halves, code.shuffle32(halves, halves, [1, 0, 3, 2]))
+    const whole = this.elements === 2 ? halves : this.combine(combine, dtype, halves, code.shuffle32(halves, halves, [1, 0, 3, 2]))
     const target = this.local(variable)
     this.write(target, this.combine(combine, dtype, target, whole))
   }
@@ -226,7 +221,7 @@ export class StatementEmitter {
   private iterations(stmt: ForStmt, counter: number, step: number): void {
     const { x, f } = this
     const { extent } = stmt.loop
-    if (typeof extent === 'number' && (extent < step || (step === 1 && x.simd === stmt.loop && extent % LANES === 0))) return
+    if (typeof extent === 'number' && (extent < step || (step === 1 && x.simd === stmt.loop && extent % this.elements === 0))) return
     const enough = (): void => {
       f.get(counter)
       if (typeof extent === 'number') f.i32Const(extent - step)

@@ -1,20 +1,31 @@
 // Evaluates expressions of the loop IR as vector code: a shared expression once per iteration, and loop invariants before the loop.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
-import type { DType } from '../dtype.ts'
+import type { ComputeDType } from '../dtype.ts'
 import type { BufferParam, Expr, Index, LoadExpr, Local, LoopVar, Param } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
-import type { FunctionBuilder, PlainOp } from './assembler.ts'
+import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
 import { Addressing } from './addressing.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
+import { roundToNarrow } from './narrowTypes.ts'
 import { constantVal, emitCall, emitCast } from './operations.ts'
 import { VectorCode } from './vectorCode.ts'
-import type { Val } from './vectorCode.ts'
+import type { Elements, Val } from './vectorCode.ts'
 
-const SPLAT: Readonly<Record<DType, PlainOp>> = { float32: 'f32x4.splat', float64: 'f64x2.splat', int32: 'i32x4.splat', bool: 'i32x4.splat' }
+/** The WebAssembly type of a scalar parameter, by the dtype that it is computed in, and the instructions that bring one into all lanes. */
+const SCALARS: Readonly<Record<ComputeDType, { readonly type: ValueType; readonly splat: readonly PlainOp[] }>> = {
+  bool: { type: 'i32', splat: ['i32x4.splat'] },
+  int32: { type: 'i32', splat: ['i32x4.splat'] },
+  int64: { type: 'f64', splat: ['i64.trunc_sat_f64_s', 'i64x2.splat'] },
+  float32: { type: 'f32', splat: ['f32x4.splat'] },
+  float64: { type: 'f64', splat: ['f64x2.splat'] },
+}
+
+/** The WebAssembly type of a parameter. */
+export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALARS[dtypeInfo[param.dtype].compute].type : 'i32')
 
 export class ExpressionEmitter {
   readonly f: FunctionBuilder
@@ -22,8 +33,6 @@ export class ExpressionEmitter {
   readonly addressing: Addressing
   /** The loop whose iterations run in lanes, if any. */
   simd: LoopVar | null = null
-  /** Four lanes along `simd`; else one element at a time, and then all lanes of every value are equal. */
-  wide = false
   /** Where each local lives. */
   readonly locals: Map<Local, Val> = new Map()
   /** Locals declared inside the current simd loop, which differ between lanes. */
@@ -33,11 +42,16 @@ export class ExpressionEmitter {
   private readonly memos: Map<Expr, Val>[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
-  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[]) {
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], elements: Elements) {
     this.functions = functions
     this.f = f
-    this.code = new VectorCode(f)
+    this.code = new VectorCode(f, elements)
     this.addressing = new Addressing(this.code, params)
+  }
+
+  /** Whether lanes run along `simd`; else code runs one element at a time, and all lanes of every value are equal. */
+  get wide(): boolean {
+    return this.code.wide
   }
 
   /** Runs `body` in a scope of its own: the values computed in it are forgotten afterwards. */
@@ -56,12 +70,12 @@ export class ExpressionEmitter {
   inLanes(simd: LoopVar | null, wide: boolean, vectors: number, body: () => void): void {
     const before = { simd: this.simd, wide: this.wide, vectors: this.code.vectors, varying: this.varying }
     this.simd = simd
-    this.wide = wide
+    this.code.wide = wide
     this.code.vectors = vectors
     this.varying = new Map()
     body()
     this.simd = before.simd
-    this.wide = before.wide
+    this.code.wide = before.wide
     this.code.vectors = before.vectors
     this.varying = before.varying
   }
@@ -88,9 +102,9 @@ export class ExpressionEmitter {
     switch (expr.kind) {
       case 'scalar': {
         f.get(this.addressing.param(expr.param))
-        f.op(SPLAT[expr.dtype])
+        f.ops(...SCALARS[dtypeInfo[expr.dtype].compute].splat)
         const value: Val = [code.pop()]
-        return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+        return expr.dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : roundToNarrow(code, expr.dtype, value)
       }
       case 'iota':
         return this.iota(expr.loop)
@@ -122,8 +136,8 @@ export class ExpressionEmitter {
     f.op('i32x4.splat')
     const first: Val = [code.pop()]
     if (!this.wide || loop !== this.simd) return first
-    const lanes = code.op2('i32x4.add', first, code.laneNumbers())
-    return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * 4))[0]))
+    const lanes = code.op2('i32x4.add', first, code.elementNumbers())
+    return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * code.elements))[0]))
   }
 
   /** Where `buffer[index]` is for the current lanes. */

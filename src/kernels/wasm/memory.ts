@@ -3,6 +3,7 @@ import { dtypeInfo } from '../dtype.ts'
 import type { DType } from '../dtype.ts'
 import type { Address } from './addressing.ts'
 import type { LaneMemoryOp, MemoryOp } from './assembler.ts'
+import { decodeElements, encodeElements } from './narrowTypes.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 /** Where the elements of a value are: an address, and the byte offset of each lane where it is computed at run time. */
@@ -15,18 +16,18 @@ export interface Place {
   readonly lanes: boolean
 }
 
-const SPLAT: Readonly<Record<DType, MemoryOp>> = {
-  float32: 'v128.load32_splat',
-  int32: 'v128.load32_splat',
-  float64: 'v128.load64_splat',
-  bool: 'v128.load8_splat',
+type ElementSize = 1 | 2 | 4 | 8
+
+/** The instructions for elements of a size: one into all lanes, and to and from one lane. */
+const byElement: Readonly<Record<ElementSize, { readonly splat: MemoryOp; readonly load: LaneMemoryOp; readonly store: LaneMemoryOp }>> = {
+  1: { splat: 'v128.load8_splat', load: 'v128.load8_lane', store: 'v128.store8_lane' },
+  2: { splat: 'v128.load16_splat', load: 'v128.load16_lane', store: 'v128.store16_lane' },
+  4: { splat: 'v128.load32_splat', load: 'v128.load32_lane', store: 'v128.store32_lane' },
+  8: { splat: 'v128.load64_splat', load: 'v128.load64_lane', store: 'v128.store64_lane' },
 }
-const STORE_LANE: Readonly<Record<DType, LaneMemoryOp>> = {
-  float32: 'v128.store32_lane',
-  int32: 'v128.store32_lane',
-  float64: 'v128.store64_lane',
-  bool: 'v128.store8_lane',
-}
+
+/** The number that an instruction for elements of a size gives to the place of an element in a vector. */
+const laneNumber = (code: VectorCode, size: ElementSize, element: number): number => (code.laneOf(element) * 4) / size
 
 const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
   laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
@@ -35,18 +36,17 @@ const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
 export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val {
   if (!place.lanes) return mask === null ? loadShared(code, place) : loadSharedMasked(code, place, mask)
   const result = code.perVector((v) => {
-    if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadLanes(code, place, v)
+    if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadElements(code, place, v)
     return loadMasked(code, place, v, code.at(mask, v))
   })
-  return place.dtype === 'bool' ? code.op2('i32x4.ne', result, code.i32(0)) : result
+  return decodeElements(code, place.dtype, result)
 }
 
 /** One element in all lanes. */
 function loadShared(code: VectorCode, { dtype, address }: Place): Val {
   code.f.get(address.local)
-  code.f.memory(SPLAT[dtype], address.offset)
-  const value: Val = [code.pop()]
-  return dtype === 'bool' ? code.op2('i32x4.ne', value, code.i32(0)) : value
+  code.f.memory(byElement[dtypeInfo[dtype].size].splat, address.offset)
+  return decodeElements(code, dtype, [code.pop()])
 }
 
 function loadSharedMasked(code: VectorCode, place: Place, mask: Val): Val {
@@ -70,23 +70,29 @@ function zero(code: VectorCode): number {
   return code.pop()
 }
 
-/** Four neighbours; bools are numbers here, not masks. */
+/** The instruction that loads 2, 4, 8 or 16 bytes into the low end of a vector. */
+const loadOfBytes = (bytes: number): MemoryOp =>
+  bytes === 16 ? 'v128.load' : bytes === 8 ? 'v128.load64_zero' : bytes === 4 ? 'v128.load32_zero' : 'v128.load16_splat'
+
+/** Neighbours, one for each element of a vector, as {@link decodeElements} takes them. */
 function loadVector(code: VectorCode, { dtype, address }: Place, v: number): number {
   const { f } = code
+  const { size } = dtypeInfo[dtype]
+  const offset = address.offset + v * code.elements * size
   f.get(address.local)
-  if (dtype === 'bool') {
-    f.memory('v128.load32_zero', address.offset + v * 4)
-    f.ops('i16x8.extend_low_i8x16_u', 'i32x4.extend_low_i16x8_u')
-  } else f.memory('v128.load', address.offset + v * 16)
-  return code.pop()
+  f.memory(loadOfBytes(code.elements * size), offset)
+  if (size === 1) f.op('i16x8.extend_low_i8x16_u')
+  if (size <= 2) f.op('i32x4.extend_low_i16x8_u')
+  const loaded = code.pop()
+  return code.elements === 2 && size < 8 ? code.shuffle32([loaded], [loaded], [0, 0, 1, 1])[0] : loaded
 }
 
-/** Pushes the address of a lane of vector `v` and returns the immediate offset that belongs to it. */
-function pushLaneAddress(code: VectorCode, { address, laneOffsets }: Place, v: number, lane: number): number {
+/** Pushes the address of an element of vector `v` and returns the immediate offset that belongs to it. */
+function pushElementAddress(code: VectorCode, { address, laneOffsets }: Place, v: number, element: number): number {
   const { f } = code
   f.get(address.local)
   let { offset } = address
-  const index = v * 4 + lane
+  const index = v * code.elements + element
   if (index !== 0) {
     if ('local' in address.laneStride) {
       f.get(address.laneStride.local)
@@ -100,84 +106,109 @@ function pushLaneAddress(code: VectorCode, { address, laneOffsets }: Place, v: n
   }
   if (laneOffsets !== null) {
     f.get(code.at(laneOffsets, v))
-    f.lane('i32x4.extract_lane', lane)
+    f.lane('i32x4.extract_lane', code.laneOf(element))
     f.op('i32.add')
   }
   return offset
 }
 
-function loadLane(code: VectorCode, place: Place, v: number, lane: number, into: number): void {
-  const offset = pushLaneAddress(code, place, v, lane)
+function loadElement(code: VectorCode, place: Place, v: number, element: number, into: number): void {
+  const offset = pushElementAddress(code, place, v, element)
   code.f.get(into)
-  if (place.dtype === 'bool') code.f.laneMemory('v128.load8_lane', lane * 4, offset)
-  else code.f.laneMemory('v128.load32_lane', lane, offset)
+  const { size } = dtypeInfo[place.dtype]
+  code.f.laneMemory(byElement[size].load, laneNumber(code, size, element), offset)
   code.f.set(into)
 }
 
-function loadLanes(code: VectorCode, place: Place, v: number): number {
+/** A vector whose elements have been loaded one by one: each into the first 32 bits of its lane, where lanes have 64. */
+const inBothHalves = (code: VectorCode, { dtype }: Place, loaded: number): number =>
+  code.elements === 2 && dtypeInfo[dtype].size < 8 ? code.shuffle32([loaded], [loaded], [0, 0, 2, 2])[0] : loaded
+
+function loadElements(code: VectorCode, place: Place, v: number): number {
   const result = zero(code)
-  for (let lane = 0; lane < 4; lane++) loadLane(code, place, v, lane, result)
-  return result
+  for (let element = 0; element < code.elements; element++) loadElement(code, place, v, element, result)
+  return inBothHalves(code, place, result)
 }
 
 function loadMasked(code: VectorCode, place: Place, v: number, mask: number): number {
   const { f } = code
   const result = zero(code)
   const bits = code.tempI32()
-  const eachLane = (): void => {
-    for (let lane = 0; lane < 4; lane++) {
+  const eachElement = (): void => {
+    for (let element = 0; element < code.elements; element++) {
       f.get(bits)
-      f.i32Const(1 << lane)
+      f.i32Const(1 << code.laneOf(element))
       f.op('i32.and')
-      f.if(() => loadLane(code, place, v, lane, result))
+      f.if(() => loadElement(code, place, v, element, result))
     }
   }
   f.get(mask)
   f.op('i32x4.bitmask')
   f.set(bits)
   if (!isContiguous(place)) {
-    eachLane()
-    return result
+    eachElement()
+    return inBothHalves(code, place, result)
   }
   f.get(bits)
   f.i32Const(15)
   f.op('i32.eq')
-  f.if(() => {
-    f.get(loadVector(code, place, v))
-    f.set(result)
-  }, eachLane)
+  f.if(
+    () => {
+      f.get(loadVector(code, place, v))
+      f.set(result)
+    },
+    () => {
+      eachElement()
+      f.get(inBothHalves(code, place, result))
+      f.set(result)
+    },
+  )
   return result
 }
 
 /** Writes `value`. A place without lanes gets the first lane or, with `lastLane`, the last one, which is what a serial loop would leave there. */
 export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
   const { f } = code
-  const bytes = place.dtype === 'bool' ? code.op2('v128.and', value, code.i32(1)) : value
+  const elements = encodeElements(code, place.dtype, value)
+  const { size, floating, signed } = dtypeInfo[place.dtype]
+  const store = byElement[size].store
   if (!place.lanes) {
     f.get(place.address.local)
-    f.get(code.at(bytes, lastLane ? code.vectors - 1 : 0))
-    f.laneMemory(STORE_LANE[place.dtype], lastLane ? (place.dtype === 'bool' ? 12 : 3) : 0, place.address.offset)
+    f.get(code.at(elements, lastLane ? code.vectors - 1 : 0))
+    f.laneMemory(store, laneNumber(code, size, lastLane ? code.elements - 1 : 0), place.address.offset)
     return
   }
-  const contiguous = isContiguous(place)
+  // Small elements of 64-bit lanes are rare: they are stored one by one.
+  const together = isContiguous(place) && (size >= 4 || code.elements === 4)
   for (let v = 0; v < code.vectors; v++) {
-    const vector = code.at(bytes, v)
-    if (!contiguous) {
-      for (let lane = 0; lane < 4; lane++) {
-        const offset = pushLaneAddress(code, place, v, lane)
+    const vector = code.at(elements, v)
+    if (!together) {
+      for (let element = 0; element < code.elements; element++) {
+        const offset = pushElementAddress(code, place, v, element)
         f.get(vector)
-        f.laneMemory(STORE_LANE[place.dtype], place.dtype === 'bool' ? lane * 4 : lane, offset)
+        f.laneMemory(store, laneNumber(code, size, element), offset)
       }
       continue
     }
+    const offset = place.address.offset + v * code.elements * size
     f.get(place.address.local)
     f.get(vector)
-    if (place.dtype === 'bool') {
+    // Narrowing saturates, but elements are in range: those of float16 and bfloat16 are bits, so they count as unsigned.
+    const unsigned = floating || !signed
+    if (size === 1) {
       f.get(vector)
       f.op('i16x8.narrow_i32x4_s')
       f.get(vector)
-      f.op('i8x16.narrow_i16x8_s')
-      f.laneMemory('v128.store32_lane', 0, place.address.offset + v * 4)
-    } else f.memory('v128.store', place.address.offset + v * 16)
+      f.op(unsigned ? 'i8x16.narrow_i16x8_u' : 'i8x16.narrow_i16x8_s')
+      f.laneMemory('v128.store32_lane', 0, offset)
+    } else if (size === 2) {
+      f.get(vector)
+      f.op(unsigned ? 'i16x8.narrow_i32x4_u' : 'i16x8.narrow_i32x4_s')
+      f.laneMemory('v128.store64_lane', 0, offset)
+    } else if (size === 4 && code.elements === 2) {
+      f.get(vector)
+      f.shuffle32(0, 2, 0, 2)
+      f.laneMemory('v128.store64_lane', 0, offset)
+    } else f.memory('v128.store', offset)
   }
 }

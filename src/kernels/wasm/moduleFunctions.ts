@@ -43,16 +43,15 @@ export class ModuleFunctions {
     return index
   }
 
-  /** Calls a JavaScript function on float64 values. (Both lanes of a float64 value are equal.) */
+  /** Calls a JavaScript function on float64 values. */
   callHost(code: VectorCode, host: HostFunction, args: readonly Val[]): Val {
     const index = this.indexOf(host)
-    return code.each(args, (v) => {
+    return code.eachLane64('f64x2', args, (v, lane) => {
       for (const arg of args) {
         code.f.get(code.at(arg, v))
-        code.f.lane('f64x2.extract_lane', 0)
+        code.f.lane('f64x2.extract_lane', lane)
       }
       code.f.call(index)
-      code.f.op('f64x2.splat')
     })
   }
 

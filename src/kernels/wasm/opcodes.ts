@@ -54,8 +54,11 @@ export const plainOps = {
   'i64.add': 0x7c,
   'i64.sub': 0x7d,
   'i64.mul': 0x7e,
+  'i64.div_s': 0x7f,
+  'i64.rem_s': 0x81,
   'i64.and': 0x83,
   'i64.or': 0x84,
+  'i64.xor': 0x85,
   'i64.shl': 0x86,
   'i64.shr_s': 0x87,
   'i64.shr_u': 0x88,
@@ -91,15 +94,17 @@ export const plainOps = {
   'i64.extend_i32_s': 0xac,
   'i64.extend_i32_u': 0xad,
   'f32.convert_i32_s': 0xb2,
+  'f32.convert_i64_s': 0xb4,
   'f32.demote_f64': 0xb6,
   'f64.convert_i32_s': 0xb7,
+  'f64.convert_i64_s': 0xb9,
   'f64.promote_f32': 0xbb,
   'i32.reinterpret_f32': 0xbc,
   'f32.reinterpret_i32': 0xbe,
 } as const
 
 /** Saturating conversions: prefix 0xfc. */
-export const saturatingOps = { 'i32.trunc_sat_f32_s': 0, 'i32.trunc_sat_f64_s': 2 } as const
+export const saturatingOps = { 'i32.trunc_sat_f32_s': 0, 'i32.trunc_sat_f64_s': 2, 'i64.trunc_sat_f64_s': 6 } as const
 
 /** SIMD instructions without immediates: prefix 0xfd. */
 export const simdOps = {
@@ -186,6 +191,12 @@ export const simdOps = {
   'i64x2.add': 206,
   'i64x2.sub': 209,
   'i64x2.mul': 213,
+  'i64x2.eq': 214,
+  'i64x2.ne': 215,
+  'i64x2.lt_s': 216,
+  'i64x2.gt_s': 217,
+  'i64x2.le_s': 218,
+  'i64x2.ge_s': 219,
   'i64x2.extmul_low_i32x4_u': 222,
   'i64x2.extmul_high_i32x4_u': 223,
   'f32x4.abs': 224,
@@ -222,6 +233,8 @@ export const laneOps = {
   'i8x16.replace_lane': 23,
   'i32x4.extract_lane': 27,
   'i32x4.replace_lane': 28,
+  'i64x2.extract_lane': 29,
+  'i64x2.replace_lane': 30,
   'f32x4.extract_lane': 31,
   'f32x4.replace_lane': 32,
   'f64x2.extract_lane': 33,
@@ -247,6 +260,7 @@ export const simdMemoryOps = {
   'v128.load': [0, 4],
   'v128.load8x8_u': [2, 3],
   'v128.load8_splat': [7, 0],
+  'v128.load16_splat': [8, 1],
   'v128.load32_splat': [9, 2],
   'v128.load64_splat': [10, 3],
   'v128.store': [11, 4],
@@ -257,9 +271,11 @@ export const simdMemoryOps = {
 /** Loads and stores of one lane: prefix 0xfd, an address immediate, then the lane. */
 export const laneMemoryOps = {
   'v128.load8_lane': [84, 0],
+  'v128.load16_lane': [85, 1],
   'v128.load32_lane': [86, 2],
   'v128.load64_lane': [87, 3],
   'v128.store8_lane': [88, 0],
+  'v128.store16_lane': [89, 1],
   'v128.store32_lane': [90, 2],
   'v128.store64_lane': [91, 3],
 } as const

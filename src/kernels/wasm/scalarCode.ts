@@ -1,7 +1,7 @@
 // The WebAssembly code of scalar operations: the types of the `wasm` column of ../scalarOps.ts, and the operations that take more than one instruction.
 //
-// Registers: float32 and int32 are four lanes; bool is four lanes of 0 or -1; float64 is two equal lanes. (Kernels with float64 run one element at a time.
-// Then all lanes of every value are equal, so that masks fit any lane width.)
+// Registers: float32 and int32 are four lanes; bool is four lanes of 0 or -1; float64 and int64 are two lanes. (In kernels with these, every element takes 64
+// bits, see Elements in vectorCode.ts, so that masks fit any lane width.)
 import type { PlainOp } from './assembler.ts'
 import type { HostFunction, ModuleFunctions, VectorFunction } from './moduleFunctions.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
@@ -127,7 +127,7 @@ export const upperProduct: ScalarCode = code(({ code }, a, b) => {
 })
 
 /** A shift. By a constant it is one instruction; otherwise each lane is shifted separately. Counts are taken modulo 32. */
-export const shift = (direction: 'shl' | 'shr_u'): ScalarCode =>
+export const shift = (direction: 'shl' | 'shr_s' | 'shr_u'): ScalarCode =>
   code(({ code, right }, a, count) => {
     if (right !== null) return code.shift(`i32x4.${direction}`, a, right & 31)
     return code.each([a, count], (v) => {

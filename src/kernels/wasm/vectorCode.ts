@@ -8,21 +8,32 @@ import type { FunctionBuilder, PlainOp } from './assembler.ts'
 /** The locals that hold a value: one per vector in flight, or a single one if the value is the same in all vectors. */
 export type Val = readonly [number, ...number[]]
 
-/** The number of 32-bit lanes of a vector. */
+/** The number of elements in a vector of 32-bit lanes. */
 export const LANES = 4
+
+/**
+ * Elements per vector. With 2, each takes 64 bits: those of 32 bits are then in both halves of theirs, so that operations on them are the same, and masks fit
+ * both.
+ */
+export type Elements = 2 | 4
 
 type TempType = 'v128' | 'i32'
 
 export class VectorCode {
   readonly f: FunctionBuilder
+  /** Elements per vector. */
+  readonly elements: Elements
+  /** Whether lanes hold different elements; otherwise all lanes of every value are equal. */
+  wide = false
   /** Vectors in flight. */
   vectors = 1
   private readonly free: Readonly<Record<TempType, number[]>> = { v128: [], i32: [] }
   private readonly taken: { readonly type: TempType; readonly local: number }[] = []
   private readonly constants = new Map<string, Val>()
 
-  constructor(f: FunctionBuilder) {
+  constructor(f: FunctionBuilder, elements: Elements = LANES) {
     this.f = f
+    this.elements = elements
   }
 
   /** A local for a vector, until the enclosing scope ends. */
@@ -107,9 +118,29 @@ export class VectorCode {
     return this.constant(`d${Object.is(value, -0) ? '-0' : value}`, () => this.f.f64x2Const(value))
   }
 
-  /** The lane numbers 0, 1, 2, 3. */
-  laneNumbers(): Val {
-    return this.constant('lanes', () => this.f.i32x4Lanes(0, 1, 2, 3))
+  i64(value: bigint): Val {
+    return this.constant(`l${value}`, () => this.f.i64x2Const(value))
+  }
+
+  /** The number of each element in its vector: 0, 1, 2, 3. */
+  elementNumbers(): Val {
+    return this.constant('elements', () => (this.elements === 4 ? this.f.i32x4Lanes(0, 1, 2, 3) : this.f.i32x4Lanes(0, 0, 1, 1)))
+  }
+
+  /** The first 32-bit lane of an element. */
+  laneOf(element: number): number {
+    return element * (LANES / this.elements)
+  }
+
+  /** Scalar instructions on each 64-bit lane: `push` pushes the result for one, a number of the type. */
+  eachLane64(type: 'i64x2' | 'f64x2', operands: readonly Val[], push: (v: number, lane: 0 | 1) => void): Val {
+    return this.each(operands, (v) => {
+      push(v, 0)
+      this.f.op(`${type}.splat`)
+      if (!this.wide) return
+      push(v, 1)
+      this.f.lane(`${type}.replace_lane`, 1)
+    })
   }
 
   op1(name: PlainOp, a: Val): Val {

@@ -37,7 +37,15 @@ export const floatFloorDiv: VectorFunction = {
 }
 
 /** Integer powers by squaring, modulo 2^32; a negative exponent gives 0 unless the base is 1 or -1. */
-export const integerPowers: VectorFunction = { name: 'powInt', arity: 2, host: null, write: (code, x, y) => writeIntegerPower(code, x, y) }
+export const integerPowers: VectorFunction = { name: 'powInt', arity: 2, host: null, write: (code, x, y) => writeIntegerPower(code, 'i32x4', x, y) }
+
+/** The same for int64, modulo 2^64. */
+export const integerPowers64: VectorFunction = {
+  name: 'powInt64',
+  arity: 2,
+  host: null,
+  write: (code, x, y) => writeIntegerPower(code, 'i64x2', x, y),
+}
 
 /** The angle is reduced in float64. `quarterTurns` is 0 for sin and 1 for cos; `far` is the index of the function for large angles. */
 function writeSine(code: VectorCode, x: Val, quarterTurns: 0 | 1, far: number): Val {
@@ -183,18 +191,19 @@ function powSpecial(code: VectorCode, x: Val, y: Val, magnitude: Val): Val {
   return code.select(code.op2('v128.or', code.op2('f32x4.eq', y, zero), code.op2('f32x4.eq', x, one)), one, value)
 }
 
-function writeIntegerPower(code: VectorCode, x: Val, y: Val): Val {
+function writeIntegerPower(code: VectorCode, type: 'i32x4' | 'i64x2', x: Val, y: Val): Val {
   const { f } = code
+  const number = (value: number): Val => (type === 'i32x4' ? code.i32(value) : code.i64(BigInt(value)))
   const [base, exponent, result] = [code.temp(), code.temp(), code.temp()]
-  const negative = code.op2('i32x4.lt_s', y, code.i32(0))
-  const unit = code.op2('v128.or', code.op2('i32x4.eq', x, code.i32(1)), code.op2('i32x4.eq', x, code.i32(-1)))
-  const start = code.select(code.op2('v128.andnot', negative, unit), code.i32(0), code.i32(1))
+  const negative = code.op2(`${type}.lt_s`, y, number(0))
+  const unit = code.op2('v128.or', code.op2(`${type}.eq`, x, number(1)), code.op2(`${type}.eq`, x, number(-1)))
+  const start = code.select(code.op2('v128.andnot', negative, unit), number(0), number(1))
   const step = (target: number, value: Val): void => {
     f.get(value[0])
     f.set(target)
   }
   step(base, x)
-  step(exponent, code.op1('i32x4.abs', y))
+  step(exponent, code.op1(`${type}.abs`, y))
   step(result, start)
   f.block((end) => {
     f.loop((again) => {
@@ -202,10 +211,10 @@ function writeIntegerPower(code: VectorCode, x: Val, y: Val): Val {
       f.op('v128.any_true')
       f.op('i32.eqz')
       f.brIf(end)
-      const bit = code.op2('i32x4.ne', code.op2('v128.and', [exponent], code.i32(1)), code.i32(0))
-      step(result, code.op2('i32x4.mul', [result], code.select(bit, [base], code.i32(1))))
-      step(base, code.op2('i32x4.mul', [base], [base]))
-      step(exponent, code.shift('i32x4.shr_u', [exponent], 1))
+      const bit = code.op2(`${type}.ne`, code.op2('v128.and', [exponent], number(1)), number(0))
+      step(result, code.op2(`${type}.mul`, [result], code.select(bit, [base], number(1))))
+      step(base, code.op2(`${type}.mul`, [base], [base]))
+      step(exponent, code.shift(`${type}.shr_u`, [exponent], 1))
       f.br(again)
     })
   })

@@ -2,11 +2,11 @@
 import { runKernel, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../errors/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
 import { Tensor, formatShape, sameShape } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { copyInto } from './copy.ts'
 import { launchPointwise } from './pointwise.ts'
+import { canCast } from './promotion.ts'
 
 /** The layout of `args[0]`, after checking that the functional operator's result fits into it. Throws ShapeError, DTypeError or ArgumentError if it does not. */
 export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly Arg[]): TensorSpec {
@@ -18,9 +18,9 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
       `${qualname}: the result has shape ${formatShape(spec.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`,
     )
   }
-  if (spec.dtype !== self.dtype && dtypeInfo[spec.dtype].floating && !dtypeInfo[self.dtype].floating) {
+  if (!canCast(spec.dtype, self.dtype)) {
     throw new DTypeError(
-      `${qualname}: the result has dtype ${spec.dtype}, which cannot be stored in self of dtype ${self.dtype}; use the operator without underscore.`,
+      `${qualname}: the result has dtype ${spec.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
   if (self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {

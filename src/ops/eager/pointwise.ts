@@ -4,7 +4,7 @@ import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { Storage, Tensor, sameShape } from '../../tensor/index.ts'
+import { Storage, Tensor, dtypes, getDefaultDtype, sameShape } from '../../tensor/index.ts'
 import { launchSpilled } from './launch.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
@@ -48,10 +48,17 @@ function kernelsOf(op: PointwiseOp): OpKernels {
   return kernels
 }
 
-const codeOf = (dtype: DType): number => (dtype === 'float32' ? 1 : dtype === 'int32' ? 2 : dtype === 'bool' ? 3 : 4)
+/** The code of each dtype in a signature, from 1 on. */
+const CODES = new Map(dtypes.map((dtype, i): [DType, number] => [dtype, i + 1]))
+const OTHER = CODES.size
+const FLOAT32 = CODES.get('float32') ?? 0
 
-// The code of each argument in a signature, a digit in base 16. 1 to 4 are tensors, by dtype; then:
-const [INTEGER, FRACTION, DEFAULT, NULL, LITERAL] = [5, 6, 7, 8, 9]
+function codeOf(dtype: DType): number {
+  return dtype === 'float32' ? FLOAT32 : (CODES.get(dtype) ?? 0)
+}
+
+// The code of each argument in a signature, a digit in base 16: tensors by dtype, then these.
+const [INTEGER, FRACTION, DEFAULT, NULL, LITERAL] = [OTHER + 1, OTHER + 2, OTHER + 3, OTHER + 4, OTHER + 5]
 
 function numberCode(kernels: OpKernels, arg: number, i: number): number {
   if (kernels.baked[i] === true) return LITERAL
@@ -74,7 +81,9 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
   const kernels = byId[op.id] ?? kernelsOf(op)
   let first: Tensor | null = null
   let flat = true
-  let signature = 0
+  // Where operands are lifted to the default dtype, the kernel depends on it.
+  const lifted = getDefaultDtype()
+  let signature = lifted === 'float32' ? 0 : codeOf(lifted)
   let literals = ''
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]

@@ -1,61 +1,52 @@
 // Shape and dtypes of a pointwise call: broadcasting and type promotion.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { DTypeError, InternalError } from '../../errors/index.ts'
-import { dtypeInfo, isDType, promoteTypes } from '../../kernels/index.ts'
+import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import { checkAdmits } from './admittedTypes.ts'
+import { CommonType, accumulatedIn, asFloating, computedIn } from './promotion.ts'
 
 /** What a launch needs to know of a pointwise operator. */
 export type PointwiseOp = Pick<OpDef, 'id' | 'name' | 'qualname' | 'schema' | 'pointwise'>
 
-const kindOf = (dtype: DType): number => (dtype === 'bool' ? 0 : dtype === 'int32' ? 1 : 2)
-
-/** Computations on bool use int32, and the result is cast to bool at the end: true + true is 2, then true. */
-const arithmetic = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
-
-/**
- * The dtype that a pointwise call computes in, and that of its result. A tensor without dimensions, or a number, lifts only the kind
- * (bool, integer, float).
- */
+/** The dtype that a pointwise call computes in, and that of its result. Throws DTypeError if the operator is not defined for the dtype of its operands. */
 export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readonly compute: DType; readonly result: DType } {
   const rule = op.pointwise?.promotion
   if (rule === 'logical') return { compute: 'bool', result: 'bool' }
   if (rule === 'first') {
     const [self] = args
     if (!(self instanceof Tensor)) throw new InternalError(`${op.qualname}: argument 0 must be a tensor`)
-    return { compute: self.dtype, result: self.dtype }
+    checkAdmits(op.qualname, op.pointwise?.dtypes, self.dtype)
+    return { compute: accumulatedIn(self.dtype), result: self.dtype }
   }
-  let dims: DType | null = null
-  let zero: DType | null = null
-  let number = false
-  let fraction = false
+  const operands = new CommonType()
   let optionFraction = false
   let named: DType | null = null
+  let rounds = false
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
-    if (arg instanceof Tensor) {
-      if (arg.ndim > 0) dims = dims === null ? arg.dtype : promoteTypes(dims, arg.dtype)
-      else zero = zero === null ? arg.dtype : promoteTypes(zero, arg.dtype)
-    } else if (typeof arg === 'number') {
-      // Options such as alpha do not take part in promotion.
-      if (op.schema.args[i]?.kwargOnly === true) optionFraction ||= !Number.isInteger(arg)
-      else {
-        number = true
-        if (!Number.isInteger(arg)) fraction = true
-      }
+    if (arg instanceof Tensor) operands.addTensor(arg)
+    else if (typeof arg === 'number') {
+      // Options such as alpha do not take part in promotion, nor do coefficients such as a negative slope.
+      const declared = op.schema.args[i]
+      if (declared?.kwargOnly === true) optionFraction ||= !Number.isInteger(arg)
+      else if (declared?.type.base !== 'float') operands.addNumber(arg)
     } else if (isDType(arg)) named = arg
+    else if (typeof arg === 'string') rounds = true
   }
-  let common: DType = dims ?? zero ?? 'float32'
-  if (dims !== null && zero !== null && kindOf(zero) > kindOf(dims)) common = zero
-  if (number && common === 'bool') common = 'int32'
-  if ((fraction || rule === 'float') && !dtypeInfo[common].floating) common = 'float32'
-  if (optionFraction && !dtypeInfo[common].floating)
+  const common = operands.dtype
+  checkAdmits(op.qualname, op.pointwise?.dtypes, common)
+  const lifted = rule === 'float' || (rule === 'quotient' && !rounds) ? asFloating(common) : common
+  if (optionFraction && !dtypeInfo[lifted].floating)
     throw new DTypeError(
       `${op.qualname}: integer tensors take integer options only (alpha, value), got a fraction; convert the tensors with float() first.`,
     )
-  if (rule === 'to') return { compute: arithmetic(common), result: named ?? common }
-  return { compute: arithmetic(common), result: rule === 'compare' ? 'bool' : common }
+  if (rule === 'to') return { compute: computedIn(lifted), result: named ?? lifted }
+  // Comparisons compare values of the common dtype, to which a number is rounded first.
+  if (rule === 'compare') return { compute: lifted === 'bool' ? 'int32' : lifted, result: 'bool' }
+  return { compute: computedIn(lifted), result: lifted }
 }
 
 /** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast. */

@@ -25,6 +25,7 @@ import { Tensor, sameShape } from '../../tensor/index.ts'
 import { launch } from './launch.ts'
 import { collapseLayout } from './layout.ts'
 import type { Layout } from './layout.ts'
+import { accumulatedIn } from './promotion.ts'
 import { reducedDims, reductionSpec } from './reductionSpec.ts'
 import type { ReductionOp } from './reductionSpec.ts'
 
@@ -133,9 +134,10 @@ function build(op: ReductionOp, self: Tensor, walk: readonly WalkedDim[]): Compi
   const reduced = loops.filter(({ isReduced }) => isReduced)
   const lastKept = walk.at(-1)?.isReduced === false
   const outIndex = at(...kept.map(({ loop, outStride }, d): readonly [LoopVar, Size] => [loop, lastKept && d === kept.length - 1 ? 1 : outStride]))
-  const count = scalarParam('count', dtype)
-  const acc = local('acc', dtype)
-  const value = cast(load(input, index), dtype)
+  const accumulator = accumulatedIn(dtype)
+  const count = scalarParam('count', accumulator)
+  const acc = local('acc', accumulator)
+  const value = cast(load(input, index), accumulator)
   const innermost: readonly Stmt[] = [accumulate(acc, rule.combine, rule.map === undefined ? value : rule.map(value))]
   const inner = reduced.reduceRight<readonly Stmt[]>(
     (body, { loop }, d) => [forLoop(loop, d === reduced.length - 1 && !lastKept ? 'simd' : 'serial', body)],
@@ -144,7 +146,7 @@ function build(op: ReductionOp, self: Tensor, walk: readonly WalkedDim[]): Compi
   const result = rule.finish === undefined ? read(acc) : rule.finish(read(acc), scalar(count))
   const body = kept.reduceRight<readonly Stmt[]>(
     (statements, { loop }, d) => [forLoop(loop, d === kept.length - 1 && lastKept ? 'simd' : 'serial', statements)],
-    [declare(acc, identityOf(rule.combine, dtype)), ...inner, store(out, outIndex, result)],
+    [declare(acc, identityOf(rule.combine, accumulator)), ...inner, store(out, outIndex, cast(result, dtype))],
   )
   const sizes = loops.map(({ extent }) => extent)
   const outStrides = kept.map(({ outStride }) => outStride)

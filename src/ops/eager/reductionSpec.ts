@@ -4,6 +4,7 @@ import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import { checkAdmits } from './admittedTypes.ts'
 
 /** What a launch needs to know of a reduction. */
 export type ReductionOp = Pick<OpDef, 'id' | 'name' | 'qualname' | 'schema' | 'reduction'>
@@ -30,6 +31,7 @@ export function reductionSpec(op: ReductionOp, args: readonly Arg[]): TensorSpec
   const shape = self.shape.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
   const rule = op.reduction
   if (rule === null) throw new InternalError(`operator ${op.qualname} has no reduction rule`)
+  checkAdmits(op.qualname, rule.dtypes, self.dtype)
   if ((rule.combine === 'max' || rule.combine === 'min') && self.numel === 0 && !shape.includes(0)) {
     throw new ArgumentError(
       `${op.qualname}: self has no elements (shape ${formatShape(self.shape)}), so it has no extreme value; reduce a tensor with elements.`,

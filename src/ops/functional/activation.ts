@@ -28,7 +28,7 @@ export const functionalRelu: OpFunction<(input: Tensor, options?: { readonly inp
 /**
  * 1 / (1 + e^-x), elementwise. PyTorch's `F.sigmoid`.
  *
- * Shape: that of `input`; integers become float32.
+ * Shape: that of `input`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `input` is not a Tensor.
  * @example F.sigmoid(torch.tensor([0])).toArray() // [0.5]
@@ -43,7 +43,7 @@ export const functionalSigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp
 /**
  * The hyperbolic tangent, elementwise. PyTorch's `F.tanh`.
  *
- * Shape: that of `input`; integers become float32.
+ * Shape: that of `input`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `input` is not a Tensor.
  * @example F.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
@@ -70,9 +70,10 @@ function required(op: string, dim: number | null): number {
 /**
  * exp(x), scaled to sum 1 along `dim`. PyTorch's `F.softmax`.
  *
- * Shape: that of `input`; integers become float32, and `dtype` casts the input first.
+ * Shape: that of `input`; `dtype` casts the input first.
  *
  * @throws ArgumentError if `dim` is missing, ShapeError if it is out of range.
+ * @throws DTypeError unless the input, or `dtype`, is floating.
  * @example F.softmax(torch.tensor([0, 0]), { dim: 0 }).toArray() // [0.5, 0.5]
  */
 export const functionalSoftmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = defineOp({
@@ -85,9 +86,10 @@ export const functionalSoftmax: OpFunction<(input: Tensor, dim: number | Softmax
 /**
  * log(softmax(x)), computed without overflow. PyTorch's `F.log_softmax`.
  *
- * Shape: that of `input`; integers become float32, and `dtype` casts the input first.
+ * Shape: that of `input`; `dtype` casts the input first.
  *
  * @throws ArgumentError if `dim` is missing, ShapeError if it is out of range.
+ * @throws DTypeError unless the input, or `dtype`, is floating.
  * @example F.logSoftmax(torch.tensor([0, 0]), 0).toArray() // [-0.693147, -0.693147]
  */
 export const functionalLogSoftmax: OpFunction<(input: Tensor, dim: number | SoftmaxOptions) => Tensor> = defineOp({

@@ -5,12 +5,14 @@ import { broadcastShapes, formatShape, numelOf, sameShape } from '../../tensor/i
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { accumulatedIn } from '../eager/promotion.ts'
 import { mul } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
-import { bmm, mm } from './mm.ts'
+import { bmm, mm, sameDType } from './mm.ts'
 
 function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   if (self.ndim === 0 || other.ndim === 0) {
@@ -30,7 +32,8 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   }
   const batch = broadcastShapes('torch.matmul (batch dimensions)', a.slice(0, -2), b.slice(0, -2))
   const shape = [...batch, ...(self.ndim === 1 ? [] : [sizeAt(a, -2)]), ...(other.ndim === 1 ? [] : [sizeAt(b, -1)])]
-  return { shape, dtype: promoteTypes(self.dtype, other.dtype) }
+  sameDType('torch.matmul', 'self', self, 'other', other)
+  return { shape, dtype: self.dtype }
 }
 
 function batched(self: Tensor, other: Tensor): Tensor {
@@ -46,6 +49,12 @@ function batched(self: Tensor, other: Tensor): Tensor {
   }
   const product = bmm(flatten(self, m, k), flatten(other, k, n))
   return batch.length === 1 ? product : reshape(product, [...batch, m, n])
+}
+
+/** The sum of products, which is rounded once; of integers, in their own dtype. */
+function innerProduct(self: Tensor, other: Tensor): Tensor {
+  const dtype = accumulatedIn(self.dtype)
+  return to(sum(mul(to(self, dtype), to(other, dtype))), self.dtype)
 }
 
 /**
@@ -66,7 +75,7 @@ export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defin
   decompose: (self, other) => {
     matmulMeta(self, other)
     if (self.ndim === 2 && other.ndim === 2) return mm(self, other)
-    if (self.ndim === 1 && other.ndim === 1) return sum(mul(self, other))
+    if (self.ndim === 1 && other.ndim === 1) return innerProduct(self, other)
     if (self.ndim === 1) return squeeze(matmul(unsqueeze(self, 0), other), -2)
     if (other.ndim === 1) return squeeze(matmul(self, unsqueeze(other, 1)), -1)
     // Many rows times one matrix is one tall product, not a batch.
@@ -110,6 +119,7 @@ function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
  * Shapes: [n] times [n] gives a scalar.
  *
  * @throws ShapeError unless both are vectors of the same length.
+ * @throws DTypeError unless the dtypes are equal and numeric.
  * @example torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4])).item() // 11
  */
 export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineOp({
@@ -122,7 +132,8 @@ export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineO
         `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.shape)} and ${formatShape(tensor.shape)}.`,
       )
     }
-    return sum(mul(self, tensor))
+    sameDType('torch.dot', 'self', self, 'tensor', tensor)
+    return innerProduct(self, tensor)
   },
 })
 

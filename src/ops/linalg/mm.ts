@@ -17,7 +17,8 @@ export interface AddmmOptions {
   readonly alpha?: number
 }
 
-function sameDType(op: string, firstName: string, first: Tensor, secondName: string, second: Tensor): void {
+/** Throws DTypeError unless both operands of a product have the same dtype, and it is not bool. */
+export function sameDType(op: string, firstName: string, first: Tensor, secondName: string, second: Tensor): void {
   if (first.dtype === second.dtype && first.dtype !== 'bool') return
   const fix =
     first.dtype === 'bool'
@@ -59,6 +60,7 @@ export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   method: true,
   tags: ['template'],
   meta: mmMeta,
+  halvesInFloat32: true,
   kernel: (self, mat2) => {
     const spec = mmMeta(self, mat2)
     const out = Tensor.empty(spec.shape, spec.dtype)
@@ -115,6 +117,7 @@ export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp(
   method: true,
   tags: ['template'],
   meta: bmmMeta,
+  halvesInFloat32: true,
   kernel: (self, mat2) => {
     const spec = bmmMeta(self, mat2)
     const out = Tensor.empty(spec.shape, spec.dtype)
@@ -175,6 +178,7 @@ export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | 
   namespace: 'torch.nn.functional',
   tags: ['template'],
   meta: linearMeta,
+  halvesInFloat32: true,
   kernel: (input, weight, bias) => {
     const spec = linearMeta(input, weight, bias)
     const out = Tensor.empty(spec.shape, spec.dtype)

@@ -88,6 +88,7 @@ export const nativeBatchNormBackward: OpFunction<
     const vector = { shape: [sizeAt(input.shape, 1)], dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
+  halvesInFloat32: true,
   kernel: (grad, input, weight, batchMean, invstd): readonly [Tensor, Tensor, Tensor] => {
     const { dtype } = input
     const vector = [sizeAt(input.shape, 1)]
@@ -122,6 +123,7 @@ export const nativeBatchNorm: OpFunction<
     const vector: TensorSpec = { shape: [channelsOf(input, { weight, bias })], dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector, vector]
   },
+  halvesInFloat32: true,
   kernel: (input, weight, bias, eps): readonly [Tensor, Tensor, Tensor, Tensor] => {
     const { dtype } = input
     const channels = channelsOf(input, { weight, bias })

@@ -74,6 +74,7 @@ export const convolutionBackward: OpFunction<
     { shape: needInput ? input.shape : [0], dtype: input.dtype },
     { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
   ],
+  halvesInFloat32: true,
   kernel: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight): readonly [Tensor, Tensor] => {
     const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
     const gradOut = contiguous(grad)
@@ -120,6 +121,7 @@ export const convolution: OpFunction<
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
   meta: convSpec,
+  halvesInFloat32: true,
   kernel: (input, weight, bias, stride, padding, dilation, groups) => {
     const geometry = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
     const out = Tensor.empty([geometry.batch, groups * geometry.features, geometry.outHeight, geometry.outWidth], input.dtype)

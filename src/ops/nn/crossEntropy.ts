@@ -1,5 +1,6 @@
 // Cross entropy of logits, against classes or against class probabilities.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -74,12 +75,12 @@ function smoothedLoss(
 /**
  * The cross entropy of logits against classes, or against class probabilities. PyTorch's `F.cross_entropy`.
  *
- * Shapes: input [N, C, ..] (or [C]); target [N, ..] int32 for classes, or the shape of the input for probabilities. The result is a scalar, or [N, ..] for
+ * Shapes: input [N, C, ..] (or [C]); target [N, ..] of an integer dtype for classes, or the shape of the input for probabilities. The result is a scalar, or [N, ..] for
  * reduction 'none'.
  *
  * @throws ShapeError if the target has another shape.
  * @throws ArgumentError if a class or `labelSmoothing` is out of range, or for an unknown `reduction`.
- * @example F.crossEntropy(torch.tensor([[0, 0], [0, 0]]), torch.tensor([1, 0]).int()).item() // 0.693147
+ * @example F.crossEntropy(torch.tensor([[0, 0], [0, 0]]), torch.tensor([1, 0]).long()).item() // 0.693147
  */
 export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: CrossEntropyOptions) => Tensor> = defineOp({
   schema:
@@ -101,11 +102,11 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
       throw new ArgumentError(`${NAME}: label_smoothing must be between 0 and 1, got ${labelSmoothing}.`)
     const reduction = checkedReduction(NAME, given)
     const perSample = sampleShape(input)
-    const probabilities = target.dtype !== 'int32' && sameShape(target.shape, input.shape)
+    const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.shape, input.shape)
     if (!probabilities && !sameShape(target.shape, perSample)) {
       throw new ShapeError(
         `${NAME}: target has shape ${formatShape(target.shape)} (${target.dtype}) but input has shape ${formatShape(input.shape)}; ` +
-          `expected int32 classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.shape)}.`,
+          `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.shape)}.`,
       )
     }
     if (probabilities) return probabilityLoss(input, target, weight, reduction, labelSmoothing)

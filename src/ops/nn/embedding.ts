@@ -1,5 +1,5 @@
 // Embedding: rows of a table by index. Its backward adds up the rows of the gradient.
-import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
+import { ShapeError } from '../../errors/index.ts'
 import { at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { formatShape, Tensor } from '../../tensor/index.ts'
@@ -7,6 +7,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
+import { checkIndexType, kernelIndices } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
 import { pairOf, sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
@@ -23,20 +24,8 @@ export interface EmbeddingOptions {
 function check(input: Tensor, weight: Tensor): TensorSpec {
   if (weight.ndim !== 2)
     throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.shape)}.`)
-  if (input.dtype !== 'int32')
-    throw new DTypeError(
-      `${NAME}: input holds indices and must be int32, got ${input.dtype} (shape ${formatShape(input.shape)}). Convert it: input.int().`,
-    )
+  checkIndexType(NAME, 'input', input)
   return { shape: [...input.shape, sizeAt(weight.shape, 1)], dtype: weight.dtype }
-}
-
-/** Throws ArgumentError if an index is outside 0..count-1 (and is not `ignore`), because kernels do not check addresses. */
-export function checkIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
-  for (const [i, value] of indices.toTypedArray().entries()) {
-    if ((value < 0 || value >= count) && value !== ignore) {
-      throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
-    }
-  }
 }
 
 const forwardKernel = kernelCache((dtype: DType): CompiledKernel => {
@@ -90,16 +79,18 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
  * Shapes: grad [.., D] and indices [..] give [numWeights, D].
  *
  * @throws ArgumentError if `numWeights` or `paddingIdx` is not an integer.
- * @example torch.ops.tensorfx.embeddingBackward(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]).int(), 2, -1).toArray() // [[0, 0], [4, 6]]
+ * @example torch.ops.tensorfx.embeddingBackward(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]).long(), 2, -1).toArray() // [[0, 0], [4, 6]]
  */
 export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor> = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
   meta: (grad, _indices, numWeights) => ({ shape: [numWeights, sizeAt(grad.shape, -1)], dtype: grad.dtype }),
   kernel: (grad, indices, numWeights, paddingIdx) => {
     const width = sizeAt(grad.shape, -1)
+    const rows = kernelIndices(NAME, 'input', indices, numWeights)
     const out = Tensor.empty([numWeights, width], grad.dtype)
-    launch(backwardKernel(grad.dtype), [out, contiguous(grad), contiguous(indices)], [numWeights * width, indices.numel, width])
+    launch(backwardKernel(grad.dtype), [out, contiguous(grad), rows], [numWeights * width, indices.numel, width])
     if (paddingIdx < 0) return out
     return out.mul(oneHotMask(numWeights, paddingIdx).logicalNot().to(grad.dtype).unsqueeze(1))
   },
@@ -112,11 +103,11 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
 /**
  * The rows of `weight` at the indices `input`. Rows of index `paddingIdx` get no gradient. PyTorch's `F.embedding`.
  *
- * Shapes: input [..] (int32) and weight [N, D] give [.., D].
+ * Shapes: input [..] (any integer dtype) and weight [N, D] give [.., D].
  *
- * @throws ShapeError unless `weight` is a matrix, DTypeError if `input` is not int32.
+ * @throws ShapeError unless `weight` is a matrix, DTypeError if `input` does not hold integers.
  * @throws ArgumentError if an index is out of range.
- * @example F.embedding(torch.tensor([1, 0]).int(), torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
+ * @example F.embedding(torch.tensor([1, 0]).long(), torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
  */
 export const embedding: OpFunction<{
   (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor
@@ -128,9 +119,8 @@ export const embedding: OpFunction<{
   meta: (input, weight) => check(input, weight),
   kernel: (input, weight) => {
     const spec = check(input, weight)
-    const indices = contiguous(input)
     const [rows, width] = pairOf(weight.shape)
-    checkIndices(NAME, 'input', indices, rows)
+    const indices = kernelIndices(NAME, 'input', input, rows)
     const out = Tensor.empty(spec.shape, spec.dtype)
     launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.strides)])
     return out

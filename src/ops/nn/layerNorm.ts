@@ -91,6 +91,7 @@ export const nativeLayerNormBackward: OpFunction<
     const vector = { shape: normalizedShape, dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
+  halvesInFloat32: true,
   kernel: (grad, input, normalizedShape, mu, rstd, weight): readonly [Tensor, Tensor, Tensor] => {
     const { dtype } = input
     const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
@@ -123,6 +124,7 @@ export const nativeLayerNorm: OpFunction<
     const stat = { shape: statShape(input, normalizedShape), dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, stat, stat]
   },
+  halvesInFloat32: true,
   kernel: (input, normalizedShape, weight, bias, eps): readonly [Tensor, Tensor, Tensor] => {
     check(input, normalizedShape, weight, bias)
     const { dtype } = input

@@ -1,5 +1,5 @@
 // Negative log likelihood: a primitive with a kernel, and with a decomposition into comparisons and reductions.
-import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import {
   at,
   bufferParam,
@@ -23,6 +23,7 @@ import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
+import { checkIndexType, kernelIndices } from '../indices.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
@@ -30,7 +31,6 @@ import { where } from '../pointwise/select.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { contiguous, reshape, unsqueeze } from '../view/reshape.ts'
-import { checkIndices } from './embedding.ts'
 
 /** How the losses of the elements become the result. */
 export type Reduction = 'none' | 'mean' | 'sum'
@@ -53,10 +53,7 @@ function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
       `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(self.shape)}; target holds a class per element: expected ${formatShape(expected)}.`,
     )
   }
-  if (target.dtype !== 'int32')
-    throw new DTypeError(
-      `${NAME}: target holds classes and must be int32, got ${target.dtype} (shape ${formatShape(target.shape)}). Convert it: target.int().`,
-    )
+  checkIndexType(NAME, 'target', target)
   if (weight !== null && (weight.ndim !== 1 || weight.shape[0] !== classes)) {
     throw new ShapeError(
       `${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`,
@@ -145,17 +142,19 @@ const weightView = (weight: Tensor, self: Tensor): Tensor =>
  * Shapes: self [N, C, ..], scaled and target [N, ..]. The result has the shape of `self`.
  *
  * @throws ArgumentError if `ignoreIndex` is not an integer.
- * @example torch.ops.tensorfx.nllLossBackward(torch.tensor([-1]), torch.zeros([1, 2]), torch.tensor([1]).int(), null, -100).toArray() // [[0, -1]]
+ * @example torch.ops.tensorfx.nllLossBackward(torch.tensor([-1]), torch.zeros([1, 2]), torch.tensor([1]).long(), null, -100).toArray() // [[0, -1]]
  */
 export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> =
   defineOp({
     schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
     namespace: 'torch.ops.tensorfx',
+    halvesInFloat32: true,
     meta: (_scaled, self) => ({ shape: self.shape, dtype: self.dtype }),
     kernel: (scaled, self, target, weight, ignoreIndex) => {
       const out = Tensor.empty(self.shape, self.dtype)
       const [images, classes, plane] = sizesOf(self)
-      const tensors = [out, contiguous(scaled), contiguous(target), ...(weight === null ? [] : [contiguous(weight)])]
+      const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
+      const tensors = [out, contiguous(scaled), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
       launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
       return out
     },
@@ -177,16 +176,17 @@ export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: 
 /**
  * The loss and the weight of each element, 0 if it is ignored: [losses, weights]. Internal; PyTorch's `aten.nll_loss_forward`.
  *
- * Shapes: self [N, C, ..] and target [N, ..] (int32) give twice [N, ..].
+ * Shapes: self [N, C, ..] and target [N, ..] (integers) give twice [N, ..].
  *
- * @throws ShapeError if the shapes do not fit, DTypeError if `target` is not int32.
+ * @throws ShapeError if the shapes do not fit, DTypeError if `target` does not hold integers.
  * @throws ArgumentError if a class is out of range.
- * @example torch.ops.tensorfx.nllLossForward(torch.tensor([[-1, -2]]), torch.tensor([1]).int(), null, -100).map((t) => t.toArray()) // [[2], [1]]
+ * @example torch.ops.tensorfx.nllLossForward(torch.tensor([[-1, -2]]), torch.tensor([1]).long(), null, -100).map((t) => t.toArray()) // [[2], [1]]
  */
 export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => readonly [Tensor, Tensor]> =
   defineOp({
     schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
     namespace: 'torch.ops.tensorfx',
+    halvesInFloat32: true,
     meta: (self, target, weight) => {
       check(self, target, weight)
       const spec = { shape: target.shape, dtype: self.dtype }
@@ -195,8 +195,7 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
     kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
       check(self, target, weight)
       const [images, classes, plane] = sizesOf(self)
-      const classesOf = contiguous(target)
-      checkIndices(NAME, 'target', classesOf, classes, ignoreIndex)
+      const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
       const [losses, weights] = [Tensor.empty(target.shape, self.dtype), Tensor.empty(target.shape, self.dtype)]
       const tensors = [losses, weights, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
       launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
@@ -229,11 +228,11 @@ export interface NllLossOptions {
 /**
  * Minus the log-probability of the target's class. The mean divides by the sum of the weights of the elements that count. PyTorch's `F.nll_loss`.
  *
- * Shapes: self [N, C, ..] (or [C]) and target [N, ..] (or []), int32, give a scalar, or the shape of `target` for reduction 'none'.
+ * Shapes: self [N, C, ..] (or [C]) and target [N, ..] (or []), of an integer dtype, give a scalar, or the shape of `target` for reduction 'none'.
  *
- * @throws ShapeError if the shapes do not fit, DTypeError if `target` is not int32.
+ * @throws ShapeError if the shapes do not fit, DTypeError if `target` does not hold integers.
  * @throws ArgumentError if a class is out of range, or for an unknown `reduction`.
- * @example F.nllLoss(torch.tensor([[-1, -2], [-3, -4]]), torch.tensor([1, 0]).int()).item() // 2.5
+ * @example F.nllLoss(torch.tensor([[-1, -2], [-3, -4]]), torch.tensor([1, 0]).long()).item() // 2.5
  */
 export const nllLoss: OpFunction<{
   (self: Tensor, target: Tensor, options?: NllLossOptions): Tensor

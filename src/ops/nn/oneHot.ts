@@ -4,6 +4,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { checkIndexType } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { unsqueeze } from '../view/reshape.ts'
@@ -16,21 +17,21 @@ export const oneHotMask = (count: number, position: number): Tensor => eq(arange
 /**
  * Rows of zeros with a 1 at the class; without `numClasses`, one class more than the largest in `self`, whose data is then read. PyTorch's `F.one_hot`.
  *
- * Shape: that of `self`, with numClasses appended. The result is int32.
+ * Shape: that of `self`, with numClasses appended. The result is int64.
  *
- * @throws ArgumentError if `self` is not int32.
- * @example F.oneHot(torch.tensor([0, 2]).int()).toArray() // [[1, 0, 0], [0, 0, 1]]
+ * @throws DTypeError if `self` does not hold integers.
+ * @example F.oneHot(torch.tensor([0, 2]).long()).toArray() // [[1, 0, 0], [0, 0, 1]]
  */
 export const oneHot: OpFunction<(self: Tensor, numClasses?: number) => Tensor> = defineOp({
   schema: 'one_hot(Tensor self, int num_classes=-1) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (self, numClasses) => {
     if (numClasses < 0) throw new ArgumentError(`${NAME}: without data the number of classes is not known; give numClasses.`)
-    return { shape: [...self.shape, numClasses], dtype: 'int32' }
+    return { shape: [...self.shape, numClasses], dtype: 'int64' }
   },
   decompose: (self, numClasses) => {
-    if (self.dtype !== 'int32') throw new ArgumentError(`${NAME}: self holds classes and must be int32, got ${self.dtype}.`)
+    checkIndexType(NAME, 'self', self)
     const count = numClasses >= 0 ? numClasses : self.numel === 0 ? 0 : Number(self.max().item()) + 1
-    return to(eq(unsqueeze(self, -1), arange(count, { dtype: 'int32' })), 'int32')
+    return to(eq(unsqueeze(self, -1), arange(count, { dtype: 'int32' })), 'int64')
   },
 })

@@ -6,6 +6,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
 import { cat } from '../join.ts'
+import { to } from '../pointwise/cast.ts'
 import { mean } from '../reduction/mean.ts'
 import { pairOf, sizeAt } from '../shapes.ts'
 import { gather } from '../view/indexing.ts'
@@ -69,7 +70,7 @@ function maxSpec(
   const shape = outShape(input, geometryOf(MAX, input, kernelSize, stride, padding, dilation, ceilMode))
   return [
     { shape, dtype: input.dtype },
-    { shape, dtype: 'int32' },
+    { shape, dtype: 'int64' },
   ]
 }
 
@@ -79,17 +80,22 @@ function maxSpec(
  * Shapes: `grad` and `indices` [.., OH, OW] give [.., height, width].
  *
  * @throws ArgumentError if a size is not an integer.
- * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).int(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
+ * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).long(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
  */
 export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, _indices, height, width) => ({ shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }),
+  halvesInFloat32: true,
   kernel: (grad, indices, height, width) => {
     const out = Tensor.empty([...grad.shape.slice(0, -2), height, width], grad.dtype)
     const planes = planesOf(grad)
     const outPlane = planes === 0 ? 0 : grad.numel / planes
-    launch(maxPoolBackwardKernel(grad.dtype), [out, contiguous(grad), contiguous(indices)], [out.numel, planes, height * width, outPlane])
+    launch(
+      maxPoolBackwardKernel(grad.dtype),
+      [out, contiguous(grad), contiguous(to(indices, 'int32'))],
+      [out.numel, planes, height * width, outPlane],
+    )
     return out
   },
   derivative: ([g], { args: [grad, indices] }) => {
@@ -103,7 +109,7 @@ export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, heigh
  * The maximum over windows and its flat position in each plane: [values, indices]; `maxPool2d` is the public form. Internal; PyTorch's
  * `aten.max_pool2d_with_indices`.
  *
- * Shapes: [.., H, W] gives twice [.., OH, OW]. The indices are int32.
+ * Shapes: [.., H, W] gives twice [.., OH, OW]. The indices are int64.
  *
  * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
  * @throws ArgumentError if a window size is out of range.
@@ -119,7 +125,7 @@ export const maxPool2dWithIndices: OpFunction<
     const g = geometryOf(MAX, input, ...window)
     const shape = outShape(input, g)
     const out = Tensor.empty(shape, input.dtype)
-    const indices = Tensor.empty(shape, 'int32')
+    const indices = Tensor.empty(shape, 'int64')
     launch(maxPoolKernel(input.dtype, ...geometryKey(g)), [out, indices, contiguous(input)], [planesOf(input)])
     return [out, indices]
   },
@@ -241,6 +247,7 @@ export const avgPool2dBackward: OpFunction<
     'avg_pool2d_backward(Tensor grad, Tensor self, any kernel_size, any? stride, any padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (_grad, input) => ({ shape: input.shape, dtype: input.dtype }),
+  halvesInFloat32: true,
   kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const out = Tensor.empty(input.shape, input.dtype)
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
@@ -309,6 +316,7 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
     shape: outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)),
     dtype: input.dtype,
   }),
+  halvesInFloat32: true,
   kernel: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
     const out = Tensor.empty(outShape(input, g), input.dtype)

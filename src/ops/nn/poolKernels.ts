@@ -7,6 +7,7 @@ import {
   cast,
   compileKernel,
   constant,
+  dtypeInfo,
   declare,
   forLoop,
   iota,
@@ -112,12 +113,12 @@ const overPlanes = (w: Window, body: readonly Stmt[]): Stmt => forLoop(w.plane, 
 /** Maximum and its flat position in the plane: params out, indices, input, planes. */
 export const maxPoolKernel = kernelCache((dtype: DType, ...key: GeometryKey): CompiledKernel => {
   const g = geometryOf(...key)
-  const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int32', 'write'), bufferParam('input', dtype)]
+  const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int64', 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
   const w = windowOf(g, loopVar('plane', planes))
   const best = local('best', dtype)
   const where = local('where', 'int32')
-  const lowest = constant(dtype, dtype === 'int32' ? -2147483648 : -Infinity)
+  const lowest = constant(dtype, dtypeInfo[dtype].lowest)
   const body: Stmt[] = [declare(best, lowest), declare(where, int(-1))]
   taps(g).forEach(([kh, kw], i) => {
     const { index, position, mask } = w.tap(kh, kw)
@@ -130,7 +131,7 @@ export const maxPoolKernel = kernelCache((dtype: DType, ...key: GeometryKey): Co
     body.push(assign(best, call('where', read(better), read(value), read(best))))
     body.push(assign(where, call('where', read(better), position, read(where))))
   })
-  body.push(store(out, w.out, read(best)), store(indices, w.out, read(where)))
+  body.push(store(out, w.out, read(best)), store(indices, w.out, cast(read(where), 'int64')))
   return compileKernel({ name: 'max_pool2d', params: [out, indices, input, planes], body: [overPlanes(w, body)] })
 })
 

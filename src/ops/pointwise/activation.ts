@@ -31,13 +31,13 @@ export const thresholdBackward: OpFunction<(grad: Tensor, self: Tensor, threshol
  *
  * Shape: that of `self`.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.relu(torch.tensor([-1, 2])).toArray() // [0, 2]
  */
 export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'relu(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (x) => call('max', x, number(x, 0)) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (x) => call('max', x, number(x, 0)) },
   derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 })
 
@@ -47,8 +47,9 @@ const SQRT_2_PI = Math.sqrt(2 / Math.PI)
 /**
  * x times the cumulative probability of the normal distribution at x, elementwise; `approximate: 'tanh'` uses the tanh formula. PyTorch's `F.gelu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ArgumentError if `approximate` is not a string.
  * @example F.gelu(torch.tensor([-1, 0, 1])).toArray() // [-0.158655, 0, 0.841345]
  */
@@ -56,7 +57,8 @@ export const gelu: OpFunction<(self: Tensor, options?: { readonly approximate?: 
   schema: "gelu(Tensor self, *, str approximate='none') -> Tensor",
   namespace: 'torch.nn.functional',
   pointwise: {
-    promotion: 'float',
+    promotion: 'promote',
+    dtypes: 'floating',
     compute: (x, approximate) => {
       const half = call('mul', x, number(x, 0.5))
       if (approximate === 'tanh') return call('mul', half, call('add', call('tanh', tanhArgument(x)), number(x, 1)))
@@ -120,15 +122,16 @@ function tanhGeluCurvature(x: Tensor): Tensor {
 /**
  * x * sigmoid(x), elementwise. PyTorch's `F.silu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ArgumentError if `self` is not a Tensor.
  * @example F.silu(torch.tensor([0, 1])).toArray() // [0, 0.731059]
  */
 export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'silu(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
-  pointwise: { promotion: 'float', compute: (x) => call('mul', x, call('sigmoid', x)) },
+  pointwise: { promotion: 'promote', dtypes: 'floating', compute: (x) => call('mul', x, call('sigmoid', x)) },
   derivative: ([g], { args: [x] }) => {
     const s = sigmoid(x)
     return [mul(g, mul(s, add(mul(x, add(neg(s), 1)), 1)))]
@@ -138,8 +141,9 @@ export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * x where it is positive, else `negativeSlope * x`, elementwise. PyTorch's `F.leaky_relu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ArgumentError if `negativeSlope` is not a number.
  * @example F.leakyRelu(torch.tensor([-1, 2]), 0.1).toArray() // [-0.1, 2]
  */
@@ -147,15 +151,20 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
   schema: 'leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  pointwise: { promotion: 'float', compute: (x, slope) => call('where', call('gt', x, number(x, 0)), x, call('mul', x, slope)) },
+  pointwise: {
+    promotion: 'promote',
+    dtypes: 'floating',
+    compute: (x, slope) => call('where', call('gt', x, number(x, 0)), x, call('mul', x, slope)),
+  },
   derivative: ([g], { args: [x, slope] }) => [where(gt(x, 0), g, mul(g, slope)), null],
 })
 
 /**
  * x where it is positive, else `alpha * (e^x - 1)`, elementwise. PyTorch's `F.elu`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ArgumentError if `alpha` is not a number.
  * @example F.elu(torch.tensor([-1, 2])).toArray() // [-0.632121, 2]
  */
@@ -164,7 +173,8 @@ export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineO
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   pointwise: {
-    promotion: 'float',
+    promotion: 'promote',
+    dtypes: 'floating',
     compute: (x, alpha) => call('where', call('gt', x, number(x, 0)), x, call('mul', alpha, call('expm1', x))),
   },
   derivative: ([g], { args: [x, alpha] }) => [where(gt(x, 0), g, mul(mul(g, alpha), exp(x))), null],

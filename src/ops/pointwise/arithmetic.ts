@@ -1,6 +1,6 @@
 // Arithmetic: sums, products, quotients, powers and signs.
 import { ArgumentError } from '../../errors/index.ts'
-import { call, constant } from '../../kernels/index.ts'
+import { call, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -29,13 +29,13 @@ export const add: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
  * Shapes: `self` and `other` broadcast; the result has the broadcast shape and the promoted dtype.
  *
  * @throws ShapeError if the shapes do not broadcast.
- * @throws DTypeError for a fractional `alpha` with integer tensors.
+ * @throws DTypeError for bools, and for a fractional `alpha` with integer tensors.
  * @example torch.sub(torch.tensor([5, 7]), 2).toArray() // [3, 5]
  */
 export const sub: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
   schema: 'sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a, b, alpha) => call('sub', a, call('mul', b, alpha)) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b, alpha) => call('sub', a, call('mul', b, alpha)) },
   derivative: ([g], { args: [, , alpha] }) => [g, mul(g, -alpha), null],
 })
 
@@ -57,7 +57,7 @@ export const mul: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> =
 })
 
 /**
- * The elementwise quotient. Integers are divided as floats, unless `roundingMode` is 'trunc' or 'floor'. PyTorch's `torch.div`.
+ * The elementwise quotient. Integers are divided as floats of the default dtype, unless `roundingMode` is 'trunc' or 'floor'. PyTorch's `torch.div`.
  *
  * Shapes: `self` and `other` broadcast; the result has the broadcast shape.
  *
@@ -71,8 +71,11 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
     schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
     method: true,
     pointwise: {
-      promotion: 'float',
-      compute: (a, b, mode) => (mode === null ? call('div', a, b) : call(mode === 'floor' ? 'floor' : 'trunc', call('div', a, b))),
+      promotion: 'quotient',
+      compute: (a, b, mode) => {
+        if (mode === 'floor' && !dtypeInfo[a.dtype].floating) return call('floorDiv', a, b)
+        return mode === null ? call('div', a, b) : call(mode === 'floor' ? 'floor' : 'trunc', call('div', a, b))
+      },
     },
     derivative: ([g], { args: [a, b, mode], needs }) => {
       if (mode !== null) return [null, null, null]
@@ -86,12 +89,13 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
  * Shapes: `self` and `other` broadcast; the result has the broadcast shape and the promoted dtype.
  *
  * @throws ShapeError if the shapes do not broadcast.
+ * @throws DTypeError for bools.
  * @example torch.remainder(torch.tensor([7, -7]), 3).toArray() // [1, 2]
  */
 export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'remainder.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a, b) => call('remainder', a, b) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b) => call('remainder', a, b) },
   derivative: ([g], { args: [a, b], needs }) => [g, needs[1] ? neg(mul(g, div(a, b, { roundingMode: 'floor' }))) : null],
 })
 
@@ -101,6 +105,7 @@ export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Ten
  * Shapes: `self` and `other` broadcast; the result has the broadcast shape and the promoted dtype.
  *
  * @throws ShapeError if the shapes do not broadcast.
+ * @throws DTypeError for bools.
  * @example torch.fmod(torch.tensor([7, -7]), 3).toArray() // [1, -1]
  */
 export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
@@ -108,10 +113,8 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
   method: true,
   pointwise: {
     promotion: 'promote',
-    compute: (a, b) => {
-      const quotient = call('div', a, b)
-      return call('sub', a, call('mul', b, a.dtype === 'int32' ? quotient : call('trunc', quotient)))
-    },
+    dtypes: 'numeric',
+    compute: (a, b) => call('sub', a, call('mul', b, call('trunc', call('div', a, b)))),
   },
   derivative: ([g], { args: [a, b], needs }) => [g, needs[1] ? neg(mul(g, div(a, b, { roundingMode: 'trunc' }))) : null],
 })
@@ -122,6 +125,7 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
  * Shapes: `self` and `other` broadcast; the result has the broadcast shape and the promoted dtype.
  *
  * @throws ShapeError if the shapes do not broadcast.
+ * @throws DTypeError for bools.
  * @example torch.floorDivide(torch.tensor([7, -7]), 2).toArray() // [3, -4]
  */
 export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
@@ -129,7 +133,8 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
   method: true,
   pointwise: {
     promotion: 'promote',
-    compute: (a, b) => (a.dtype === 'int32' ? call('floorDiv', a, b) : call('floor', call('div', a, b))),
+    dtypes: 'numeric',
+    compute: (a, b) => (dtypeInfo[a.dtype].floating ? call('floor', call('div', a, b)) : call('floorDiv', a, b)),
   },
 })
 
@@ -140,6 +145,7 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
  *
  * @throws ShapeError if the shapes do not broadcast.
  * @throws ArgumentError for an integer tensor with a negative number as exponent.
+ * @throws DTypeError for bools.
  * @example torch.pow(torch.tensor([1, 2, 3]), 2).toArray() // [1, 4, 9]
  */
 export const pow: OpFunction<(self: Tensor, exponent: Tensor | number) => Tensor> = defineOp({
@@ -147,10 +153,11 @@ export const pow: OpFunction<(self: Tensor, exponent: Tensor | number) => Tensor
   method: true,
   pointwise: {
     promotion: 'promote',
+    dtypes: 'numeric',
     baked: ['exponent'],
     compute: (a, b) => {
       if (typeof b !== 'number') return call('pow', a, b)
-      if (b < 0 && a.dtype === 'int32')
+      if (b < 0 && !dtypeInfo[a.dtype].floating)
         throw new ArgumentError('torch.pow: integers cannot be raised to negative powers; convert the tensor with float() first.')
       if (b === 0) return constant(a.dtype, 1)
       if (b === 1) return a
@@ -175,13 +182,13 @@ const logOf = (base: Tensor): Tensor => where(gt(base, 0), base.log(), 0)
  *
  * Shape: that of `self`.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.neg(torch.tensor([1, -2])).toArray() // [-1, 2]
  */
 export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'neg(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a) => call('neg', a) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a) => call('neg', a) },
   derivative: ([g]) => [neg(g)],
 })
 
@@ -190,13 +197,13 @@ export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
  *
  * Shape: that of `self`.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.abs(torch.tensor([1, -2])).toArray() // [1, 2]
  */
 export const abs: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'abs(Tensor self) -> Tensor',
   method: true,
-  pointwise: { promotion: 'promote', compute: (a) => call('abs', a) },
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a) => call('abs', a) },
   derivative: ([g], { args: [a] }) => [mul(g, sign(a))],
 })
 

@@ -1,31 +1,25 @@
 // Operations on the bits of integers; on booleans, the logical ones. They have no derivative. ('promote' computes booleans as integers, where and, or
 // and xor give the same results; 'first' keeps them booleans.)
-import { DTypeError } from '../../errors/index.ts'
-import { call, constant } from '../../kernels/index.ts'
+import { call, cast, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 
-function checkBits(name: string, x: Expr, booleans: boolean): void {
-  if (x.dtype === 'int32' || (booleans && x.dtype === 'bool')) return
-  throw new DTypeError(
-    `torch.${name}: expected integers${booleans ? ' or booleans' : ''}, got ${x.dtype}; convert with x.int()${booleans ? ' or compare' : ''} first.`,
-  )
-}
+/** Whether a count is from 0 to the number of bits - 1: others shift all bits out. */
+const inRange = (count: Expr): Expr =>
+  call('and', call('ge', count, constant(count.dtype, 0)), call('lt', count, constant(count.dtype, dtypeInfo[count.dtype].size * 8)))
 
-const bitwise = (name: string, op: ScalarOp): { readonly promotion: 'promote'; readonly compute: (a: Expr, b: Expr) => Expr } => ({
+const bitwise = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtypes: 'integral'; readonly compute: (a: Expr, b: Expr) => Expr } => ({
   promotion: 'promote',
-  compute: (a, b) => {
-    checkBits(name, a, true)
-    return call(op, a, b)
-  },
+  dtypes: 'integral',
+  compute: (a, b) => call(op, a, b),
 })
 
 /**
  * The bits that both values have, elementwise. PyTorch's `torch.bitwise_and`.
  *
- * Shapes: `self` and `other` broadcast; both are int32 or bool.
+ * Shapes: `self` and `other` broadcast; both are integers or bools.
  *
  * @throws DTypeError for floating tensors.
  * @throws ShapeError if the shapes do not broadcast.
@@ -34,13 +28,13 @@ const bitwise = (name: string, op: ScalarOp): { readonly promotion: 'promote'; r
 export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
-  pointwise: bitwise('bitwise_and', 'bitAnd'),
+  pointwise: bitwise('bitAnd'),
 })
 
 /**
  * The bits that either value has, elementwise. PyTorch's `torch.bitwise_or`.
  *
- * Shapes: `self` and `other` broadcast; both are int32 or bool.
+ * Shapes: `self` and `other` broadcast; both are integers or bools.
  *
  * @throws DTypeError for floating tensors.
  * @throws ShapeError if the shapes do not broadcast.
@@ -49,13 +43,13 @@ export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Te
 export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
-  pointwise: bitwise('bitwise_or', 'bitOr'),
+  pointwise: bitwise('bitOr'),
 })
 
 /**
  * The bits that exactly one of the values has, elementwise. PyTorch's `torch.bitwise_xor`.
  *
- * Shapes: `self` and `other` broadcast; both are int32 or bool.
+ * Shapes: `self` and `other` broadcast; both are integers or bools.
  *
  * @throws DTypeError for floating tensors.
  * @throws ShapeError if the shapes do not broadcast.
@@ -64,13 +58,13 @@ export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Ten
 export const bitwiseXor: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
-  pointwise: bitwise('bitwise_xor', 'bitXor'),
+  pointwise: bitwise('bitXor'),
 })
 
 /**
  * All bits flipped, elementwise; for booleans, `not`. PyTorch's `torch.bitwise_not`.
  *
- * Shape: that of `self`, which is int32 or bool.
+ * Shape: that of `self`, which holds integers or bools.
  *
  * @throws DTypeError for a floating tensor.
  * @example torch.bitwiseNot(torch.tensor([0, 5]).int()).toArray() // [-1, -6]
@@ -80,19 +74,17 @@ export const bitwiseNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
   method: true,
   pointwise: {
     promotion: 'first',
-    compute: (a) => {
-      checkBits('bitwise_not', a, true)
-      return a.dtype === 'bool' ? call('not', a) : call('bitXor', a, constant('int32', -1))
-    },
+    dtypes: 'integral',
+    compute: (a) => (a.dtype === 'bool' ? call('not', a) : call('sub', constant(a.dtype, -1), a)),
   },
 })
 
 /**
- * `self * 2^other` for counts from 0 to 31, elementwise. PyTorch's `torch.bitwise_left_shift`.
+ * `self * 2^other`, elementwise; 0 for counts below 0 or beyond the bits of the dtype. PyTorch's `torch.bitwise_left_shift`.
  *
- * Shapes: `self` and `other` broadcast; `self` is int32.
+ * Shapes: `self` and `other` broadcast; both are integers.
  *
- * @throws DTypeError if `self` is not int32.
+ * @throws DTypeError unless both are integers.
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseLeftShift(torch.tensor([1, 3]).int(), 2).toArray() // [4, 12]
  */
@@ -100,20 +92,18 @@ export const bitwiseLeftShift: OpFunction<(self: Tensor, other: Tensor | number)
   schema: 'bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: {
-    promotion: 'first',
-    compute: (a, b) => {
-      checkBits('bitwise_left_shift', a, false)
-      return call('shl', a, b)
-    },
+    promotion: 'promote',
+    dtypes: 'integer',
+    compute: (a, b) => call('where', inRange(b), call('shl', a, b), constant(a.dtype, 0)),
   },
 })
 
 /**
- * `self / 2^other`, rounded down, for counts from 0 to 31, elementwise. PyTorch's `torch.bitwise_right_shift`.
+ * `self / 2^other`, rounded down, elementwise; 0 or -1 for counts below 0 or beyond the bits of the dtype. PyTorch's `torch.bitwise_right_shift`.
  *
- * Shapes: `self` and `other` broadcast; `self` is int32.
+ * Shapes: `self` and `other` broadcast; both are integers.
  *
- * @throws DTypeError if `self` is not int32.
+ * @throws DTypeError unless both are integers.
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseRightShift(torch.tensor([12, -5]).int(), 1).toArray() // [6, -3]
  */
@@ -121,12 +111,15 @@ export const bitwiseRightShift: OpFunction<(self: Tensor, other: Tensor | number
   schema: 'bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: {
-    promotion: 'first',
+    promotion: 'promote',
+    dtypes: 'integer',
     compute: (a, b) => {
-      checkBits('bitwise_right_shift', a, false)
       // The kernels' only right shift brings in zeros, so a negative number has its bits flipped before and after.
-      const sign = call('where', call('lt', a, constant('int32', 0)), constant('int32', -1), constant('int32', 0))
-      return call('bitXor', call('shrU', call('bitXor', a, sign), b), sign)
+      const { compute } = dtypeInfo[a.dtype]
+      const [x, zero] = [cast(a, compute), constant(compute, 0)]
+      const sign = call('where', call('lt', x, zero), constant(compute, -1), zero)
+      const shifted = call('bitXor', call('shrU', call('bitXor', x, sign), cast(b, compute)), sign)
+      return cast(call('where', inRange(b), shifted, sign), a.dtype)
     },
   },
 })

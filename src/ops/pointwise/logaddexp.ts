@@ -18,7 +18,7 @@ function stable(a: Expr, b: Expr): Expr {
 /**
  * log(e^self + e^other), elementwise, without overflow. PyTorch's `torch.logaddexp`.
  *
- * Shapes: `self` and `other` broadcast; integers become float32.
+ * Shapes: `self` and `other` broadcast; integers become floats of the default dtype.
  *
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.logaddexp(torch.tensor([0, 1000]), torch.tensor([0, 1000])).toArray() // [0.693147, 1000.69]

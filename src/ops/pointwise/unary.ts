@@ -12,10 +12,17 @@ const unary = (op: ScalarOp): { readonly promotion: 'float'; readonly compute: (
   compute: (a) => call(op, a),
 })
 
+/** The rule of a function that rounds to integers: integers stay as they are. */
+const rounding = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtypes: 'numeric'; readonly compute: (a: Expr) => Expr } => ({
+  promotion: 'promote',
+  dtypes: 'numeric',
+  compute: (a) => call(op, a),
+})
+
 /**
  * e^x, elementwise. PyTorch's `torch.exp`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.exp(torch.tensor([0, 1])).toArray() // [1, 2.71828]
@@ -30,7 +37,7 @@ export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * e^x - 1, elementwise, accurate near 0. PyTorch's `torch.expm1`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.expm1(torch.tensor([0, 1])).toArray() // [0, 1.71828]
@@ -45,7 +52,7 @@ export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The natural logarithm, elementwise. PyTorch's `torch.log`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log(torch.tensor([1, 10])).toArray() // [0, 2.30259]
@@ -60,7 +67,7 @@ export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * log(1 + x), elementwise, accurate near 0. PyTorch's `torch.log1p`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log1p(torch.tensor([0, 1])).toArray() // [0, 0.693147]
@@ -75,7 +82,7 @@ export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The square root, elementwise. PyTorch's `torch.sqrt`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sqrt(torch.tensor([4, 9])).toArray() // [2, 3]
@@ -90,7 +97,7 @@ export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * 1 / sqrt(x), elementwise. PyTorch's `torch.rsqrt`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.rsqrt(torch.tensor([4, 16])).toArray() // [0.5, 0.25]
@@ -105,7 +112,7 @@ export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * 1 / x, elementwise. PyTorch's `torch.reciprocal`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.reciprocal(torch.tensor([2, 4])).toArray() // [0.5, 0.25]
@@ -120,7 +127,7 @@ export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The sine, elementwise. PyTorch's `torch.sin`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sin(torch.tensor([0, 1])).toArray() // [0, 0.841471]
@@ -135,7 +142,7 @@ export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The cosine, elementwise. PyTorch's `torch.cos`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.cos(torch.tensor([0, 1])).toArray() // [1, 0.540302]
@@ -150,7 +157,7 @@ export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The hyperbolic tangent, elementwise. PyTorch's `torch.tanh`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
@@ -165,7 +172,7 @@ export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * 1 / (1 + e^-x), elementwise. PyTorch's `torch.sigmoid`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sigmoid(torch.tensor([0, 2])).toArray() // [0.5, 0.880797]
@@ -180,7 +187,7 @@ export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * The error function, elementwise. PyTorch's `torch.erf`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`; integers become floats of the default dtype.
  *
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.erf(torch.tensor([0, 1])).toArray() // [0, 0.842701]
@@ -195,60 +202,60 @@ export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
 /**
  * Rounds down, elementwise. PyTorch's `torch.floor`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.floor(torch.tensor([1.7, -1.2])).toArray() // [1, -2]
  */
 export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'floor(Tensor self) -> Tensor',
   method: true,
-  pointwise: unary('floor'),
+  pointwise: rounding('floor'),
   derivative: ([g]) => [mul(g, 0)],
 })
 
 /**
  * Rounds up, elementwise. PyTorch's `torch.ceil`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.ceil(torch.tensor([1.2, -1.7])).toArray() // [2, -1]
  */
 export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'ceil(Tensor self) -> Tensor',
   method: true,
-  pointwise: unary('ceil'),
+  pointwise: rounding('ceil'),
   derivative: ([g]) => [mul(g, 0)],
 })
 
 /**
  * Rounds to the nearest integer, halves to the even one, elementwise. PyTorch's `torch.round`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.round(torch.tensor([0.5, 1.5, 2.4])).toArray() // [0, 2, 2]
  */
 export const round: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'round(Tensor self) -> Tensor',
   method: true,
-  pointwise: unary('round'),
+  pointwise: rounding('round'),
   derivative: ([g]) => [mul(g, 0)],
 })
 
 /**
  * Rounds toward zero, elementwise. PyTorch's `torch.trunc`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws DTypeError for bools.
  * @example torch.trunc(torch.tensor([1.7, -1.7])).toArray() // [1, -1]
  */
 export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'trunc(Tensor self) -> Tensor',
   method: true,
-  pointwise: unary('trunc'),
+  pointwise: rounding('trunc'),
   derivative: ([g]) => [mul(g, 0)],
 })
 

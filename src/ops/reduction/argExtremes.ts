@@ -30,16 +30,16 @@ import { contiguous } from '../view/reshape.ts'
 
 function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec {
   if (self.numel === 0) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.shape.join(', ')}]).`)
-  if (dim === null) return { shape: keepdim ? self.shape.map(() => 1) : [], dtype: 'int32' }
+  if (dim === null) return { shape: keepdim ? self.shape.map(() => 1) : [], dtype: 'int64' }
   const wrapped = wrapDim(op, dim, self.ndim)
-  return { shape: self.shape.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int32' }
+  return { shape: self.shape.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
 }
 
 /** Index of the first extreme of each line of [outer, n, inner]; NaN counts as extreme. */
 const kernelOf = kernelCache((dtype: DType, greatest: boolean): CompiledKernel => {
   const [outer, n, inner, lineSize] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner'), sizeParam('line')]
   const [o, i, k] = [loopVar('o', outer), loopVar('i', inner), loopVar('k', n)]
-  const out = bufferParam('out', 'int32', 'write')
+  const out = bufferParam('out', 'int64', 'write')
   const a = bufferParam('a', dtype)
   const wide: DType = dtype === 'bool' ? 'int32' : dtype
   const [best, where, taken] = [local('best', wide), local('where', 'int32'), local('taken', 'bool')]
@@ -60,7 +60,7 @@ const kernelOf = kernelCache((dtype: DType, greatest: boolean): CompiledKernel =
             assign(where, call('where', read(taken), iota(k), read(where))),
             assign(best, call('where', read(taken), value, read(best))),
           ]),
-          store(out, at([o, inner], [i, 1]), read(where)),
+          store(out, at([o, inner], [i, 1]), cast(read(where), 'int64')),
         ]),
       ]),
     ],
@@ -69,7 +69,7 @@ const kernelOf = kernelCache((dtype: DType, greatest: boolean): CompiledKernel =
 
 function launchArg(op: string, self: Tensor, dim: number | null, keepdim: boolean, greatest: boolean): Tensor {
   const spec = argSpec(op, self, dim, keepdim)
-  const out = Tensor.empty(spec.shape, 'int32')
+  const out = Tensor.empty(spec.shape, 'int64')
   const [outer, n, inner] = dim === null ? [1, self.numel, 1] : linesOf(self.shape, wrapDim(op, dim, self.ndim))
   launch(kernelOf(self.dtype, greatest), [out, contiguous(self)], [outer, n, inner, n * inner])
   return out
@@ -84,7 +84,7 @@ export interface ArgExtremeOptions {
 /**
  * The index of the greatest value along `dim`, or in the flattened tensor; the first one of equals. PyTorch's `torch.argmax`.
  *
- * Shape: that of `self` without `dim`; with `keepdim` it stays, with size 1. The result is int32.
+ * Shape: that of `self` without `dim`; with `keepdim` it stays, with size 1. The result is int64.
  *
  * @throws ArgumentError if `self` has no elements.
  * @throws ShapeError if `dim` is out of range.
@@ -100,7 +100,7 @@ export const argmax: OpFunction<(self: Tensor, dim?: number | null | ArgExtremeO
 /**
  * The index of the least value along `dim`, or in the flattened tensor; the first one of equals. PyTorch's `torch.argmin`.
  *
- * Shape: that of `self` without `dim`; with `keepdim` it stays, with size 1. The result is int32.
+ * Shape: that of `self` without `dim`; with `keepdim` it stays, with size 1. The result is int64.
  *
  * @throws ArgumentError if `self` has no elements.
  * @throws ShapeError if `dim` is out of range.

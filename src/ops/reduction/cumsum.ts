@@ -1,6 +1,7 @@
 // Running sums along a dimension.
 import {
   accumulate,
+  accumulationType,
   at,
   bufferParam,
   cast,
@@ -23,29 +24,28 @@ import { kernelCache, launch } from '../eager/launch.ts'
 import { add, sub } from '../pointwise/arithmetic.ts'
 import { linesOf } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
-import { sum } from './sum.ts'
-
-const resultType = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
+import { sum, summedType } from './sum.ts'
 
 /** Walks [outer, n, inner] of a contiguous tensor. */
 const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
   const [outer, n, inner, line] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner'), sizeParam('line')]
   const [o, k, i] = [loopVar('o', outer), loopVar('k', n), loopVar('i', inner)]
-  const result = resultType(dtype)
+  const result = summedType(dtype)
+  const accumulator = accumulationType(dtype)
   const out = bufferParam('out', result, 'write')
   const a = bufferParam('a', dtype)
-  const total = local('total', result)
+  const total = local('total', accumulator)
   const index = at([o, line], [k, inner], [i, 1])
-  const step = [accumulate(total, 'add', cast(load(a, index), result)), store(out, index, read(total))]
+  const step = [accumulate(total, 'add', cast(load(a, index), accumulator)), store(out, index, cast(read(total), result))]
   return compileKernel({
     name: 'cumsum',
     params: [out, a, outer, n, inner, line],
-    body: [forLoop(o, 'serial', [forLoop(i, 'simd', [declare(total, identityOf('add', result)), forLoop(k, 'serial', step)])])],
+    body: [forLoop(o, 'serial', [forLoop(i, 'simd', [declare(total, identityOf('add', accumulator)), forLoop(k, 'serial', step)])])],
   })
 })
 
 /**
- * Sums of the elements up to each position of a dimension; sums of bools are int32. PyTorch's `torch.cumsum`.
+ * Sums of the elements up to each position of a dimension; sums of integers and bools are int64. PyTorch's `torch.cumsum`.
  *
  * Shape: that of `self`.
  *
@@ -57,10 +57,10 @@ export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: num
   method: true,
   meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
-    return { shape: self.shape, dtype: resultType(self.dtype) }
+    return { shape: self.shape, dtype: summedType(self.dtype) }
   },
   kernel: (self, dim) => {
-    const out = Tensor.empty(self.shape, resultType(self.dtype))
+    const out = Tensor.empty(self.shape, summedType(self.dtype))
     const [outer, n, inner] = linesOf(self.shape, wrapDim('torch.cumsum', dim, self.ndim))
     if (out.numel > 0) launch(kernelOf(self.dtype), [out, contiguous(self)], [outer, n, inner, n * inner])
     return out

@@ -1,9 +1,10 @@
 // Means, variances and norms.
 import { call } from '../../kernels/index.ts'
-import type { DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { checkAdmits } from '../eager/admittedTypes.ts'
+import { accumulatedIn } from '../eager/promotion.ts'
 import { abs, div, mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ne } from '../pointwise/comparison.ts'
@@ -12,8 +13,6 @@ import { sizeAt } from '../shapes.ts'
 import { amax, amin } from './extremes.ts'
 import { spread, sum } from './sum.ts'
 import type { Dims, ReductionOptions } from './sum.ts'
-
-const floating = (dtype: DType): DType => (dtype === 'float64' ? 'float64' : 'float32')
 
 /** How many elements each result of a reduction combines. */
 export function reducedCount(x: Tensor, dim: Dims): number {
@@ -24,15 +23,16 @@ export function reducedCount(x: Tensor, dim: Dims): number {
 /**
  * The mean over `dim`, or over all dimensions. PyTorch's `torch.mean`.
  *
- * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1. Integers become float32.
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.mean(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [1.5, 3.5]
  */
 export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'mean.dim(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  reduction: { combine: 'add', dtype: floating, finish: (acc, count) => call('div', acc, count) },
+  reduction: { combine: 'add', dtypes: 'floating', dtype: (d) => d, finish: (acc, count) => call('div', acc, count) },
   derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null],
 })
 
@@ -47,6 +47,7 @@ export interface MomentOptions extends ReductionOptions {
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example
  * torch.var(torch.tensor([1, 2, 3, 4])).item() // 1.66667
@@ -56,8 +57,10 @@ export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opt
   schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self, dim, correction, keepdim) => {
-    const centered = sub(self, mean(self, dim, true))
-    return div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - correction))
+    checkAdmits('torch.var', 'floating', self.dtype)
+    const x = to(self, accumulatedIn(self.dtype))
+    const centered = sub(x, mean(x, dim, true))
+    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - correction)), self.dtype)
   },
 })
 
@@ -66,6 +69,7 @@ export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opt
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.std(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 2]
  */
@@ -80,6 +84,7 @@ export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?
  *
  * Shapes: both have the shape of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.varMean(torch.tensor([1, 2, 3])).map((t) => t.item()) // [1, 2]
  */
@@ -93,6 +98,7 @@ export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opti
  *
  * Shapes: both have the shape of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.stdMean(torch.tensor([1, 3, 5])).map((t) => t.item()) // [2, 3]
  */
@@ -100,6 +106,15 @@ export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opti
   schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
   decompose: (self, dim, correction, keepdim) => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
 })
+
+function normOf(x: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor {
+  if (p === 2) return sqrt(sum(mul(x, x), dim, keepdim))
+  if (p === 1) return sum(abs(x), dim, keepdim)
+  if (p === 0) return sum(to(ne(x, 0), x.dtype), dim, keepdim)
+  if (p === Infinity) return amax(abs(x), dim, keepdim)
+  if (p === -Infinity) return amin(abs(x), dim, keepdim)
+  return pow(sum(pow(abs(x), p), dim, keepdim), 1 / p)
+}
 
 export interface NormOptions extends ReductionOptions {
   readonly p?: number
@@ -111,6 +126,7 @@ export interface NormOptions extends ReductionOptions {
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example
  * torch.norm(torch.tensor([3, -4])).item() // 5
@@ -120,12 +136,8 @@ export const norm: OpFunction<(self: Tensor, p?: number | NormOptions, dim?: Dim
   schema: 'norm.ScalarOpt_dim(Tensor self, Scalar p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self, p, dim, keepdim) => {
-    if (p === 2) return sqrt(sum(mul(self, self), dim, keepdim))
-    if (p === 1) return sum(abs(self), dim, keepdim)
-    if (p === 0) return sum(to(ne(self, 0), self.dtype), dim, keepdim)
-    if (p === Infinity) return amax(abs(self), dim, keepdim)
-    if (p === -Infinity) return amin(abs(self), dim, keepdim)
-    return pow(sum(pow(abs(self), p), dim, keepdim), 1 / p)
+    checkAdmits('torch.norm', 'floating', self.dtype)
+    return to(normOf(to(self, accumulatedIn(self.dtype)), p, dim, keepdim), self.dtype)
   },
 })
 

@@ -1,10 +1,12 @@
 // Softmax, its logarithm, and the logarithm of a sum of exponentials.
-import { dtypeInfo } from '../../kernels/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { checkAdmits } from '../eager/admittedTypes.ts'
+import { accumulatedIn, asFloating } from '../eager/promotion.ts'
 import { abs, add, div, mul, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { exp, log } from '../pointwise/unary.ts'
@@ -16,14 +18,19 @@ import type { ReductionOptions } from './sum.ts'
 
 function spec(op: string, self: Tensor, dim: number): TensorSpec {
   wrapDim(op, dim, self.ndim)
-  return { shape: self.shape, dtype: dtypeInfo[self.dtype].floating ? self.dtype : 'float32' }
+  checkAdmits(op, 'floating', self.dtype)
+  return { shape: self.shape, dtype: self.dtype }
 }
+
+/** The values in the dtype in which they are combined, so that the result rounds once. */
+const widened = (self: Tensor): Tensor => to(self, accumulatedIn(self.dtype))
 
 /**
  * exp(x), scaled to sum 1 along `dim`. PyTorch's `torch.softmax`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if `dim` is out of range.
  * @example torch.softmax(torch.tensor([0, 0, 0, 0]), 0).toArray() // [0.25, 0.25, 0.25, 0.25]
  */
@@ -32,8 +39,10 @@ export const softmax: OpFunction<(self: Tensor, dim: number | { readonly dim: nu
   method: true,
   meta: (self, dim) => spec('torch.softmax', self, dim),
   decompose: (self, dim) => {
-    const e = exp(sub(self, amax(self, dim, true)))
-    return div(e, sum(e, dim, true))
+    checkAdmits('torch.softmax', 'floating', self.dtype)
+    const x = widened(self)
+    const e = exp(sub(x, amax(x, dim, true)))
+    return to(div(e, sum(e, dim, true)), self.dtype)
   },
   derivative: ([g], { args: [, dim], outputs: [out] }) => {
     const weighted = mul(g, out)
@@ -44,8 +53,9 @@ export const softmax: OpFunction<(self: Tensor, dim: number | { readonly dim: nu
 /**
  * log(softmax(x)), computed without overflow. PyTorch's `torch.log_softmax`.
  *
- * Shape: that of `self`; integers become float32.
+ * Shape: that of `self`.
  *
+ * @throws DTypeError unless `self` is floating.
  * @throws ShapeError if `dim` is out of range.
  * @example torch.logSoftmax(torch.tensor([0, 0]), 0).toArray() // [-0.693147, -0.693147]
  */
@@ -54,8 +64,10 @@ export const logSoftmax: OpFunction<(self: Tensor, dim: number | { readonly dim:
   method: true,
   meta: (self, dim) => spec('torch.log_softmax', self, dim),
   decompose: (self, dim) => {
-    const shifted = sub(self, amax(self, dim, true))
-    return sub(shifted, log(sum(exp(shifted), dim, true)))
+    checkAdmits('torch.log_softmax', 'floating', self.dtype)
+    const x = widened(self)
+    const shifted = sub(x, amax(x, dim, true))
+    return to(sub(shifted, log(sum(exp(shifted), dim, true))), self.dtype)
   },
   derivative: ([g], { args: [, dim], outputs: [out] }) => [sub(g, mul(exp(out), sum(g, dim, true))), null],
 })
@@ -72,11 +84,12 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
   schema: 'logsumexp(Tensor self, int[] dim, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self, dim, keepdim) => {
-    const peak = detach(amax(self, dim, true))
+    const x = widened(to(self, asFloating(self.dtype)))
+    const peak = detach(amax(x, dim, true))
     // Subtracting an infinite peak from infinite values would give NaN.
     const top = where(eq(abs(peak), Infinity), 0, peak)
-    const total = log(sum(exp(sub(self, top)), dim, keepdim))
-    return add(total, keepdim ? top : reshape(top, total.shape))
+    const total = log(sum(exp(sub(x, top)), dim, keepdim))
+    return to(add(total, keepdim ? top : reshape(top, total.shape)), asFloating(self.dtype))
   },
 })
 

@@ -1,4 +1,5 @@
 // Sums and products over dimensions, and sumToSize, which undoes broadcasting.
+import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -36,10 +37,11 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
   )
 }
 
-const accumulated = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype)
+/** The dtype of sums and products: int64 for integers and bools. */
+export const summedType = (dtype: DType): DType => (dtypeInfo[dtype].floating ? dtype : 'int64')
 
 /**
- * The sum over `dim`, or over all dimensions; sums of bools are int32. PyTorch's `torch.sum`.
+ * The sum over `dim`, or over all dimensions; sums of integers and bools are int64. PyTorch's `torch.sum`.
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
@@ -51,12 +53,12 @@ const accumulated = (dtype: DType): DType => (dtype === 'bool' ? 'int32' : dtype
 export const sum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'sum.dim_IntList(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  reduction: { combine: 'add', dtype: accumulated },
+  reduction: { combine: 'add', dtype: summedType },
   derivative: ([g], { args: [self, dim, keepdim] }) => [spread(g, self, dim, keepdim), null, null],
 })
 
 /**
- * The product over `dim`, or over all dimensions; products of bools are int32. PyTorch's `torch.prod`.
+ * The product over `dim`, or over all dimensions; products of integers and bools are int64. PyTorch's `torch.prod`.
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
@@ -66,7 +68,7 @@ export const sum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepd
 export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  reduction: { combine: 'mul', dtype: accumulated },
+  reduction: { combine: 'mul', dtype: summedType },
   derivative: ([g], { args: [self, dim, keepdim] }) => {
     const whole = (value: Tensor): Tensor => spread(value, self, dim, keepdim)
     // The gradient of an element is the product of the others. With one zero in a line only that element has any; with two, none has.

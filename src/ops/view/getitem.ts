@@ -17,7 +17,7 @@ export interface SliceLike {
   readonly step: number | null
 }
 
-/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers, or an int32 tensor). */
+/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers, or a tensor of integers). */
 export type IndexItem = number | SliceLike | null | '...' | readonly number[] | Tensor
 
 const isSlice = (item: object): item is SliceLike => 'start' in item && 'stop' in item
@@ -67,7 +67,7 @@ function byList(self: Tensor, dim: number, list: readonly number[]): Tensor {
   return indexSelect(
     self,
     at,
-    withoutModes(() => tensorFromValues(positions, [positions.length], 'int32')),
+    withoutModes(() => tensorFromValues(positions, [positions.length], 'int64')),
   )
 }
 

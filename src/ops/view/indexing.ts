@@ -1,5 +1,5 @@
 // Indexing by tensors: gather, scatterAdd, indexSelect.
-import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
+import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { at, bufferParam, compileKernel, forLoop, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { Tensor, formatShape, wrapDim } from '../../tensor/index.ts'
@@ -8,6 +8,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { copyInto } from '../eager/copy.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
+import { checkIndexType, kernelIndices } from '../indices.ts'
 import { linesOf, sizeAt } from '../shapes.ts'
 import { clone, contiguous, reshape } from './reshape.ts'
 import { narrow, sliceBackward } from './slicing.ts'
@@ -15,19 +16,13 @@ import { expand } from './windows.ts'
 
 function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const wrapped = wrapDim(op, dim, self.ndim)
-  if (index.dtype !== 'int32') throw new DTypeError(`${op}: argument 'index' must be int32, got ${index.dtype}.`)
+  checkIndexType(op, 'index', index)
   if (index.ndim !== self.ndim || index.shape.some((s, i) => i !== wrapped && s > sizeAt(self.shape, i))) {
     throw new ShapeError(
       `${op}: argument 'index' has shape ${formatShape(index.shape)}, which does not fit self of shape ${formatShape(self.shape)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
     )
   }
   return wrapped
-}
-
-/** Kernels follow index values without checking them, so they are checked here. */
-function checkRange(op: string, index: Tensor, size: number): void {
-  for (const value of index.toTypedArray())
-    if (value < 0 || value >= size) throw new ArgumentError(`${op}: index ${value} is out of range for a dimension of size ${size}.`)
 }
 
 /** Walks [outer, n, inner] of the index; the other operand has line length `m` in the indexed dimension. */
@@ -53,9 +48,9 @@ const lineKernel = kernelCache((kind: 'gather' | 'scatter', dtype: DType): Compi
  *
  * Shapes: `index` has as many dimensions as `self`, and no size above that of `self` but in `dim`. The result has the shape of `index`.
  *
- * @throws ShapeError if the shapes do not fit, DTypeError if `index` is not int32.
+ * @throws ShapeError if the shapes do not fit, DTypeError if `index` does not hold integers.
  * @throws ArgumentError if an index is out of range.
- * @example torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1, 0], [0, 0]]).int()).toArray() // [[2, 1], [3, 3]]
+ * @example torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1, 0], [0, 0]]).long()).toArray() // [[2, 1], [3, 3]]
  */
 export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Tensor> = defineOp({
   schema: 'gather(Tensor self, int dim, Tensor index) -> Tensor',
@@ -66,12 +61,12 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
   },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
-    checkRange('torch.gather', index, self.shape[wrapped] ?? 1)
+    const positions = kernelIndices('torch.gather', 'index', index, self.shape[wrapped] ?? 1)
     // Lines must be as wide as the index in every other dimension.
     const source = contiguous(trimmed(self, index, wrapped))
     const out = Tensor.empty(index.shape, self.dtype)
     const [outer, n, inner] = linesOf(index.shape, wrapped)
-    launch(lineKernel('gather', self.dtype), [out, source, contiguous(index)], [outer, n, inner, n * inner, (source.shape[wrapped] ?? 1) * inner])
+    launch(lineKernel('gather', self.dtype), [out, source, positions], [outer, n, inner, n * inner, (source.shape[wrapped] ?? 1) * inner])
     return out
   },
   derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, index, g), null, null],
@@ -99,20 +94,21 @@ function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor): nu
  *
  * Shapes: `index` as for {@link gather}; `src` is at least as large in every dimension. The result has the shape of `self`.
  *
- * @throws ShapeError if the shapes do not fit, DTypeError if `index` is not int32 or the dtypes differ.
+ * @throws ShapeError if the shapes do not fit, DTypeError if `index` does not hold integers or the dtypes differ.
  * @throws ArgumentError if an index is out of range.
- * @example torch.scatterAdd(torch.zeros([3]), 0, torch.tensor([2, 0, 2]).int(), torch.tensor([1, 5, 10])).toArray() // [5, 0, 11]
+ * @example torch.scatterAdd(torch.zeros([3]), 0, torch.tensor([2, 0, 2]).long(), torch.tensor([1, 5, 10])).toArray() // [5, 0, 11]
  */
 export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, src: Tensor) => Tensor> = defineOp({
   schema: 'scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor',
   method: true,
+  halvesInFloat32: true,
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src)
     return { shape: self.shape, dtype: self.dtype }
   },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
-    checkRange('torch.scatter_add', index, self.shape[wrapped] ?? 1)
+    const positions = kernelIndices('torch.scatter_add', 'index', index, self.shape[wrapped] ?? 1)
     const out = clone(self)
     // The part of the result that the index reaches.
     const window = trimmed(out, index, wrapped)
@@ -120,7 +116,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     const [outer, n, inner] = linesOf(index.shape, wrapped)
     launch(
       lineKernel('scatter', self.dtype),
-      [target, contiguous(trimmed(src, index, -1)), contiguous(index)],
+      [target, contiguous(trimmed(src, index, -1)), positions],
       [outer, n, inner, n * inner, (self.shape[wrapped] ?? 1) * inner],
     )
     if (target !== window) copyInto(target, window)
@@ -142,11 +138,11 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
 /**
  * The slices of dimension `dim` that `index` lists. PyTorch's `torch.index_select`.
  *
- * Shapes: `index` [n], int32. The result has the shape of `self` with size n in `dim`.
+ * Shapes: `index` [n], of an integer dtype. The result has the shape of `self` with size n in `dim`.
  *
- * @throws ShapeError if `index` does not have 1 dimension or `dim` is out of range, DTypeError if `index` is not int32.
+ * @throws ShapeError if `index` does not have 1 dimension or `dim` is out of range, DTypeError if `index` does not hold integers.
  * @throws ArgumentError if an index is out of range.
- * @example torch.indexSelect(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 1]).int()).toArray() // [[3, 4], [3, 4]]
+ * @example torch.indexSelect(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 1]).long()).toArray() // [[3, 4], [3, 4]]
  */
 export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) => Tensor> = defineOp({
   schema: 'index_select(Tensor self, int dim, Tensor index) -> Tensor',

@@ -33,7 +33,6 @@ function ours(dot: string): string {
     .replaceAll('target=_operator.', 'target=operator.')
     .replaceAll(/\\n(padding_mode|output_padding|return_indices|max_norm|norm_type|scale_grad_by_freq|sparse): (\([^)]*\)|[^\\|]*)/g, '')
     .replaceAll(/\.(running_mean|running_var|num_batches_tracked)(?=")/g, (name) => name.replaceAll(/_(\w)/g, (_, c: string) => c.toUpperCase()))
-    .replaceAll('buffer\\ltorch.int64', 'buffer\\ltorch.int32')
 }
 
 /** A function that only has a name. */

@@ -27,9 +27,6 @@ const METHODS: Readonly<Record<string, string>> = { truediv: 'div', floordiv: 'f
 const rename = (name: string, from: string, to: string): string =>
   name === from || name.startsWith(`${from}_`) ? `${to}${name.slice(from.length)}` : name
 
-/** The dtypes that stand for those that kernels do not have. */
-const NARROWER: Readonly<Record<string, string>> = { 'torch.int64': 'int32', 'torch.float16': 'float32' }
-
 /** Functions with several overloads, which PyTorch normalizes only if it knows types. */
 const OVERLOADED: ReadonlySet<string> = new Set(['torch.arange', 'torch.clamp', 'torch.neg', 'torch.where'])
 
@@ -113,7 +110,6 @@ export const valueRules: Readonly<Record<string, ValueRule>> = {
   },
   'constants-as-strings': (golden) => {
     if (!isObject(golden) || !('repr' in golden)) return undefined
-    if (golden.repr in NARROWER) return use('fewer-dtypes', NARROWER[golden.repr] as string)
     return golden.repr === 'Ellipsis' ? '...' : golden.repr.replace(/^device\(type='(\w+)'\)$/, '$1').replace(/^torch\./, '')
   },
 }
@@ -193,7 +189,6 @@ export const otherRules = [
   'release-of-memory',
   'shapes-as-comments',
   'none-checks-stay',
-  'fewer-dtypes',
   'tensor-meta',
   'javascript-classes',
   'camel-case',
@@ -240,10 +235,7 @@ const CLASSES: Readonly<Record<string, string>> = {
 
 /** What is noted of values. */
 export const metaRules = {
-  dtype: (name: string): string => {
-    const long = name.startsWith('torch.') ? name : `torch.${name}`
-    return long in NARROWER ? use('fewer-dtypes', NARROWER[long] as string) : long.slice('torch.'.length)
-  },
+  dtype: (name: string): string => name.replace(/^torch\./, ''),
   meta: (meta: unknown): unknown => {
     if (isMeta(meta))
       return use('tensor-meta', { shape: meta.shape, dtype: metaRules.dtype(meta.dtype), requiresGrad: meta.requires_grad, strides: meta.stride })

@@ -76,7 +76,7 @@ class GPT extends Module {
 
   override forward(idx: Tensor): Tensor {
     const [, t] = idx.size() as readonly [number, number]
-    const pos = torch.arange(0, t, { dtype: 'int32' })
+    const pos = torch.arange(0, t, { dtype: 'int64' })
     let x = this.wte.call(idx).add(this.wpe.call(pos))
     for (const block of this.blocks) x = block.call(x)
     return this.head.call(this.ln_f.call(x))
@@ -125,7 +125,7 @@ class GPTStatic extends GPT {
   constructor(vocab = 64, d = 16, h = 2, ctx = 8, layers = 2) {
     super(vocab, d, h, ctx, layers)
     for (const block of this.blocks) block.attn = new AttnStatic(d, h, ctx)
-    this.registerBuffer('pos', torch.arange(ctx, { dtype: 'int32' }), { persistent: false })
+    this.registerBuffer('pos', torch.arange(ctx, { dtype: 'int64' }), { persistent: false })
   }
 
   override forward(idx: Tensor): Tensor {
@@ -149,5 +149,5 @@ export const samples: readonly Sample[] = [{ golden: 'gpt2.proxy_buffers', make,
 
 export const variants: readonly Variant[] = [
   { name: 'gpt2_static', make: () => detInit(new GPTStatic()).eval(), inputs: () => [detTokens([2, 8], 106, 64)] },
-  { name: 'gpt2_pos', make: () => detInit(new GPTPos()).eval(), inputs: () => [detTokens([2, 6], 106, 64), torch.arange(6, { dtype: 'int32' })] },
+  { name: 'gpt2_pos', make: () => detInit(new GPTPos()).eval(), inputs: () => [detTokens([2, 6], 106, 64), torch.arange(6, { dtype: 'int64' })] },
 ]

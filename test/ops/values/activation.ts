@@ -24,7 +24,7 @@ const logSoftmaxOf = (a: Plain, dim: number): Plain => softmaxOf(a, dim).map(Mat
 export default {
   'torch.relu': [
     { args: [x], gives: each(relu) },
-    { args: [t([-1, 0, 2]).as('int32')], gives: t([0, 0, 2], 'int32') },
+    { args: [t([-1, 0, 2], 'int')], gives: t([0, 0, 2], 'int') },
   ],
   'torch.ops.tensorfx.threshold_backward': [{ args: [g, x, 0.2], gives: each((a, v) => (v > 0.2 ? a : 0)) }],
   'torch.nn.functional.gelu': [
@@ -66,11 +66,11 @@ export default {
   ],
   'torch.nn.functional.softmax': [
     { args: [x, { dim: -1 }], gives: (a: Plain) => softmaxOf(a, 1) },
-    { args: [t([1, 2], 'int32'), { dim: 0, dtype: 'float32' }], gives: softmaxOf(t([1, 2], 'float32'), 0).as('float32') },
+    { args: [t([1, 2], 'int'), { dim: 0, dtype: 'float32' }], gives: softmaxOf(t([1, 2], 'float32'), 0).as('float32') },
   ],
   'torch.nn.functional.log_softmax': [
     { args: [x, 0], gives: logSoftmaxOf },
-    { args: [t([1, 2], 'int32'), { dim: 0, dtype: 'float64' }], gives: logSoftmaxOf(t([1, 2]), 0).as('float64') },
+    { args: [t([1, 2], 'int'), { dim: 0, dtype: 'float64' }], gives: logSoftmaxOf(t([1, 2]), 0).as('float64') },
   ],
   'torch.logsumexp': [
     { args: [x, 1], gives: (a: Plain) => reduce(a, [1], false, (line) => Math.log(total(line.map(Math.exp)))) },

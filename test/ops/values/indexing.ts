@@ -1,5 +1,5 @@
 // Indexing by tensors, embeddings and one-hot encodings.
-import { Plain, build, ints, sample, sumOf, t } from '../plain.ts'
+import { Plain, build, ints, longs, sample, sumOf, t } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 
 const x = sample([2, 3], 1)
@@ -91,13 +91,13 @@ export default {
     {
       readsValues: true as const,
       args: [ints([0, 2, 1])],
-      gives: ints([
+      gives: longs([
         [1, 0, 0],
         [0, 0, 1],
         [0, 1, 0],
       ]),
     },
-    { args: [ints([[1], [0]]), 2], gives: ints([[[0, 1]], [[1, 0]]]) },
-    { args: [ints([1]), { numClasses: 4 }], gives: ints([[0, 1, 0, 0]]) },
+    { args: [ints([[1], [0]]), 2], gives: longs([[[0, 1]], [[1, 0]]]) },
+    { args: [ints([1]), { numClasses: 4 }], gives: longs([[0, 1, 0, 0]]) },
   ],
 } satisfies ValueCases

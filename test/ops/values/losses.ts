@@ -47,7 +47,7 @@ function crossEntropy(a: Plain, target: Plain, options: Options = {}): Plain {
   const { weight = null, ignoreIndex = -100, reduction = 'mean', labelSmoothing: s = 0 } = options
   const logs = logSoftmax(a)
   const classes = a.shape[1] ?? 0
-  if (target.kind !== 'int32') {
+  if (target.kind !== 'int') {
     const losses = build([a.shape[0] ?? 0, ...a.shape.slice(2)], (n, ...rest) =>
       sumOf(classes, (c) => -logs.at(n, c, ...rest) * (weight?.at(c) ?? 1) * ((1 - s) * target.at(n, c, ...rest) + s / classes)),
     )

@@ -66,7 +66,7 @@ function pooled(
 
 const maxOf = (x: Plain, pool: Pool): readonly [Plain, Plain] => [
   pooled(x, pool, (values) => Math.max(...values)),
-  pooled(x, pool, (values, positions) => positions[values.indexOf(Math.max(...values))] ?? NaN, 'int32'),
+  pooled(x, pool, (values, positions) => positions[values.indexOf(Math.max(...values))] ?? NaN, 'int64'),
 ]
 const divisorOf = ({ countPadding = true, divisor }: Pool, values: readonly unknown[], padded: number): number =>
   divisor ?? (countPadding ? padded : values.length)
@@ -140,7 +140,7 @@ export default {
             [0, 3],
             [3, 8],
           ],
-        ]).as('int32'),
+        ]).as('int64'),
         3,
         3,
       ],

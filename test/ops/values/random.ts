@@ -2,6 +2,7 @@
 import { torch } from 'tensorfx'
 import { philox } from '../../../src/tensor/generator.ts'
 import { Plain, build, ints, t } from '../plain.ts'
+import type { Kind } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 
 const SEED = 12345
@@ -35,7 +36,7 @@ function normal(n: number): Plain {
   })
 }
 
-function permutation(n: number): Plain {
+function permutation(n: number, kind: Kind): Plain {
   const order = Array.from({ length: n }, (_, i) => i)
   for (let i = n - 1; i > 0; i--) {
     const j = Math.floor((philox(draw, i)[0] / 2 ** 32) * (i + 1))
@@ -43,10 +44,11 @@ function permutation(n: number): Plain {
     order[i] = b
     order[j] = a
   }
-  return ints(order)
+  return t(order, kind)
 }
-const integers = (low: number, range: number, n: number): Plain => build([n], (i) => low + Math.floor((wordOf(i, n) * range) / 2 ** 32), 'int32')
-const numbers = ints([0, 1, 2, 3, 4, 5, 6])
+const integers = (low: number, range: number, n: number, kind: Kind): Plain =>
+  build([n], (i) => low + Math.floor((wordOf(i, n) * range) / 2 ** 32), kind)
+const numbers = t([0, 1, 2, 3, 4, 5, 6], 'int32')
 
 export default {
   'torch.ops.tensorfx.philox_uniform': [
@@ -54,24 +56,24 @@ export default {
     { args: [[2, 4], ...keys], gives: uniform(8).reshape(2, 4) },
   ],
   'torch.ops.tensorfx.philox_normal': [{ args: [[7], ...keys], gives: normal(7), tolerance: 2e-6 }],
-  'torch.ops.tensorfx.philox_integer': [{ args: [[9], -3, 5, ...keys], gives: integers(-3, 5, 9) }],
-  'torch.ops.tensorfx.philox_permutation': [{ args: [6, ...keys], gives: permutation(6) }],
+  'torch.ops.tensorfx.philox_integer': [{ args: [[9], -3, 5, ...keys], gives: integers(-3, 5, 9, 'int32') }],
+  'torch.ops.tensorfx.philox_permutation': [{ args: [6, ...keys], gives: permutation(6, 'int32') }],
   'torch.ops.tensorfx.philox_bits': [
     { args: [numbers, 2, -1, 8, ...keys], gives: build([7], (i) => wordOf(i, 7) >>> 8, 'int32') },
     { args: [numbers, 2, -1, 0, ...keys], gives: build([7], (i) => wordOf(i, 7) | 0, 'int32') },
     { args: [numbers, 2, 1, 8, ...keys], gives: build([7], (i) => (philox(draw, i % 2)[i < 4 ? 1 : 3] ?? NaN) >>> 8, 'int32') },
   ],
-  'torch.ops.tensorfx.philox_odd_word': [{ args: [numbers, 2], gives: ints([0, 0, 1, 1, 0, 0, 1]) }],
+  'torch.ops.tensorfx.philox_odd_word': [{ args: [numbers, 2], gives: t([0, 0, 1, 1, 0, 0, 1], 'int32') }],
   'torch.rand': [
     { args: [[5], { generator }], gives: uniform(5) },
     { args: [[5], { generator, dtype: 'float64' }], gives: uniform(5).as('float64') },
   ],
   'torch.randn': [{ args: [[5], { generator }], gives: normal(5) }],
   'torch.randint': [
-    { args: [2, 7, [6], { generator }], gives: integers(2, 5, 6) },
+    { args: [2, 7, [6], { generator }], gives: integers(2, 5, 6, 'int64') },
     { args: [7, 8, [3], { dtype: 'float32' }], gives: t([7, 7, 7]) },
   ],
-  'torch.randperm': [{ args: [5, { generator }], gives: permutation(5) }],
+  'torch.randperm': [{ args: [5, { generator }], gives: permutation(5, 'int64') }],
   'torch.rand_like': [
     { args: [t([1, 2, 3]), { generator }], gives: uniform(3), noGradient: 'random' },
     { args: [ints([1, 2, 3]), { generator }], gives: uniform(3).as('float32') },

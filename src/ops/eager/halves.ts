@@ -1,0 +1,30 @@
+// Kernels that are written for float32 and float64, on float16 and bfloat16: they run on float32 copies, and their results are rounded once.
+import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { copyInto } from './copy.ts'
+
+type Kernel = NonNullable<OpDef['kernel']>
+
+function cast(tensor: Tensor, dtype: DType): Tensor {
+  const out = Tensor.empty(tensor.shape, dtype)
+  if (out.numel > 0) copyInto(tensor, out)
+  return out
+}
+
+/** The dtype of the first float16 or bfloat16 tensor among the arguments, or null. */
+function halfAmong(args: readonly Arg[]): DType | null {
+  for (const arg of args) if (arg instanceof Tensor && (arg.dtype === 'float16' || arg.dtype === 'bfloat16')) return arg.dtype
+  return null
+}
+
+/** The kernel with float32 copies of the float16 and bfloat16 tensors among its arguments; its float32 results are cast back. */
+export function inFloat32(kernel: Kernel): Kernel {
+  return (...args) => {
+    const half = halfAmong(args)
+    if (half === null) return kernel(...args)
+    const result: Result = kernel(...args.map((arg) => (arg instanceof Tensor && arg.dtype === half ? cast(arg, 'float32') : arg)))
+    const back = (tensor: Tensor): Tensor => (tensor.dtype === 'float32' ? cast(tensor, half) : tensor)
+    return result instanceof Tensor ? back(result) : result.map(back)
+  }
+}

@@ -1,0 +1,28 @@
+// Tensors of indices: checked, and brought into the form that kernels read.
+import { ArgumentError, DTypeError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { formatShape } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { to } from './pointwise/cast.ts'
+import { contiguous } from './view/reshape.ts'
+
+/** Throws DTypeError, which names the operator and the argument, unless the tensor holds integers. */
+export function checkIndexType(op: string, argument: string, indices: Tensor): void {
+  if (dtypeInfo[indices.dtype].kind === 'integer') return
+  throw new DTypeError(
+    `${op}: argument '${argument}' holds indices and must have an integer dtype, got ${indices.dtype} (shape ${formatShape(indices.shape)}). Convert it: ${argument}.long().`,
+  )
+}
+
+/**
+ * The indices as kernels read them: int32 and contiguous. Throws ArgumentError if one of them is outside 0..count-1 (and is not `ignore`), because kernels do
+ * not check addresses.
+ */
+export function kernelIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): Tensor {
+  // An int64 beyond the integers that numbers represent is out of range too, and toTypedArray says so.
+  for (const [i, value] of indices.toTypedArray().entries()) {
+    if ((value < 0 || value >= count) && value !== ignore)
+      throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
+  }
+  return contiguous(to(indices, 'int32'))
+}
