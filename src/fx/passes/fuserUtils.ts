@@ -3,6 +3,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { Dependencies } from './dependencies.ts'
+import { stableTopologicalSort } from './legalize.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
@@ -81,7 +82,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   }
   checkTogether(gm, groups)
   groups.forEach((group, i) => insertFused(gm, group, fuseAsGraphModule(gm, group, `${prefix}${i}`)))
-  legalizeGraph(gm)
+  stableTopologicalSort(gm)
   gm.recompile()
   return gm
 }
@@ -112,31 +113,4 @@ function insertFused(gm: GraphModule, group: readonly Node[], { graphModule, inp
     for (const [i, result] of results.entries()) outputs[i]?.replaceAllUsesWith(result, (user) => user !== call, { propagateMeta: true })
   })
   for (const node of ordered.toReversed()) graph.eraseNode(node)
-}
-
-/**
- * Sorts the nodes so that every value is computed before it is used. Nodes that are already in order keep their places where possible. Throws GraphError for a graph
- * with a cycle. PyTorch's legalize_graph.
- */
-export function legalizeGraph(gm: GraphModule): GraphModule {
-  const { graph } = gm
-  const nodes = graph.numberNodes()
-  const missing = new Uint32Array(nodes.map((node) => node.allInputNodes.length))
-  const isReady = (node: Node): boolean => missing[node.position] === 0
-  const placed = new Set<Node>()
-  for (const next of nodes) {
-    if (placed.has(next) || !isReady(next)) continue
-    const stack = [next]
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      placed.add(node)
-      for (const user of node.users) {
-        missing[user.position] = (missing[user.position] ?? 0) - 1
-        // The loop gets to later users by itself; earlier ones have waited for this node.
-        if (isReady(user) && user.position < next.position) stack.push(user)
-      }
-    }
-  }
-  if (placed.size < nodes.length) throw new GraphError('Input graph has cycles, unable to put its nodes in order.')
-  for (const node of placed) graph.moveBefore(node, null)
-  return gm
 }
