@@ -27,3 +27,12 @@ export { legalizeGraph, stableTopologicalSort } from './legalize.ts'
 export { FxNetAccFusionsFinder, getAccOpsName, getNodeTarget, isNodeOutputTensor } from './toolsCommon.ts'
 export { getSizeOfAllNodes, getSizeOfNode, getTensorMeta, replaceTargetNodesWith } from './graphManipulation.ts'
 export type { SizeBytes } from './graphManipulation.ts'
+export { MinimizerBase } from './netMinBase.ts'
+export type { CompareFn, MinimizeOptions, MinimizerOptions, RunPart } from './netMinBase.ts'
+export {
+  FxNetMinimizerBadModuleError,
+  FxNetMinimizerResultMismatchError,
+  FxNetMinimizerRunFuncError,
+  MinimizerSettingBase,
+} from './minimizerSettings.ts'
+export type { MinimizerSettingOptions, TraverseMethod } from './minimizerSettings.ts'

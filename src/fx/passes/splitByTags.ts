@@ -33,10 +33,18 @@ class Component {
   readonly attributes = new Map<Node, Node>()
   /** The nodes of the original graph whose values are needed outside. */
   readonly outputs = new Set<Node>()
+  #lastPlaceholder: Node | null = null
 
   constructor(name: string, order: number) {
     this.name = name
     this.order = order
+  }
+
+  /** Adds a placeholder for an outer node, behind the other placeholders. */
+  addPlaceholder(node: Node): Node {
+    const make = (): Node => this.graph.placeholder(node.name, node.type)
+    const last = this.#lastPlaceholder
+    return (this.#lastPlaceholder = last === null ? this.graph.insertingBefore(null, make) : this.graph.insertingAfter(last, make))
   }
 }
 
@@ -49,11 +57,17 @@ export function splitByTags(gm: GraphModule, tags: readonly string[], options: S
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitByTags: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (!Array.isArray(tags) || new Set(tags).size !== tags.length) throw new ArgumentError('splitByTags: tags must be an array of different names.')
-  return new TagSplitter(gm, tags, options.returnTuple === true).split()
+  return splitByTagOf(gm, tags, (node) => node.meta['tag'], options)
+}
+
+/** {@link splitByTags} with the tags that a function gives. */
+export function splitByTagOf(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, options: SplitByTagsOptions = {}): TagSplit {
+  return new TagSplitter(gm, tags, tagOf, options.returnTuple === true).split()
 }
 
 class TagSplitter {
   readonly #gm: GraphModule
+  readonly #tagOf: (node: Node) => unknown
   readonly #returnTuple: boolean
   readonly #components: ReadonlyMap<string, Component>
   /** The component of each node of the original graph. */
@@ -64,8 +78,9 @@ class TagSplitter {
   readonly #attributes: Record<string, unknown> = {}
   readonly #qualnames = new Map<string, string>()
 
-  constructor(gm: GraphModule, tags: readonly string[], returnTuple: boolean) {
+  constructor(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, returnTuple: boolean) {
     this.#gm = gm
+    this.#tagOf = tagOf
     this.#returnTuple = returnTuple
     this.#components = new Map(tags.map((tag, i) => [tag, new Component(tag, i)]))
   }
@@ -76,8 +91,8 @@ class TagSplitter {
     if (output.length > 1) throw new GraphError('Multiple output nodes in graph!')
     if (output[0] === undefined) throw new GraphError('Graph had no output node!')
     for (const node of graph.nodes) this.#place(node)
+    // Values leave a component in the order in which other components need them, those for the caller last.
     for (const node of output[0].allInputNodes) this.#home.get(node)?.outputs.add(node)
-    for (const component of this.#components.values()) for (const input of component.inputs.keys()) this.#home.get(input)?.outputs.add(input)
     for (const component of this.#components.values()) this.#emitCall(component)
     const result = this.#main.output(
       mapArg(output[0].args[0], (n) => this.#valueOf(n)),
@@ -109,7 +124,7 @@ class TagSplitter {
   }
 
   #componentOf(node: Node): Component {
-    const { tag } = node.meta
+    const tag = this.#tagOf(node)
     const component = typeof tag === 'string' ? this.#components.get(tag) : undefined
     if (component === undefined)
       throw new ArgumentError(
@@ -125,10 +140,10 @@ class TagSplitter {
     const known = node.op === 'get_attr' ? component.attributes : component.inputs
     let inside = known.get(node)
     if (inside === undefined) {
-      const { graph } = component
-      inside = node.op === 'get_attr' ? graph.getAttr(node.target, node.type) : placeholderIn(graph, node)
+      inside = node.op === 'get_attr' ? component.graph.getAttr(node.target, node.type) : component.addPlaceholder(node)
       inside.copyMeta(node)
       known.set(node, inside)
+      this.#home.get(node)?.outputs.add(node)
       if (node.op === 'get_attr') this.#refer(component, node)
     }
     return inside
@@ -162,10 +177,4 @@ class TagSplitter {
     this.#values.set(node, read)
     return read
   }
-}
-
-function placeholderIn(graph: Graph, node: Node): Node {
-  const operation = [...graph.nodes].find((n) => n.op !== 'placeholder')
-  const make = (): Node => graph.placeholder(node.name, node.type)
-  return operation === undefined ? make() : graph.insertingBefore(operation, make)
 }

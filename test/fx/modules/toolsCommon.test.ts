@@ -1,6 +1,6 @@
 // getNodeTarget, isNodeOutputTensor, FxNetAccFusionsFinder, legalizeGraph and stableTopologicalSort; PyTorch's passes.tools_common.
 import { describe, expect, it } from 'vitest'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
