@@ -36,3 +36,8 @@ export {
   MinimizerSettingBase,
 } from './minimizerSettings.ts'
 export type { MinimizerSettingOptions, TraverseMethod } from './minimizerSettings.ts'
+export { SplitterBase, generateInputsForSubmodules } from './splitterBase.ts'
+export type { SplitResult, SplitterOptions, SplitterSettings } from './splitterBase.ts'
+export type { Subgraph } from './subgraphs.ts'
+export { FxNetAccNodesFinder } from './accNodesFinder.ts'
+export { NodeEventTracker } from './nodeEventTracker.ts'
