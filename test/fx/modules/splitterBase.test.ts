@@ -305,7 +305,7 @@ describe('parts', () => {
 
   it('the supported parts of a GPT run on another backend, and the result equals eager', () => {
     const gm = traced(gpt2)
-    const inputs = gpt2.inputs() as Tensor[]
+    const inputs = (gpt2.inputs?.() ?? []) as Tensor[]
     const eager = run(gpt2.make(), inputs) as Tensor
     const supported = new Set(['Linear', 'GELU', 'Dropout', 'add', 'mul', 'matmul', 'torch.nn.functional.gelu', 'softmax', 'torch.softmax'])
     const support = createOpSupport((owner, node) => {
@@ -325,7 +325,7 @@ describe('parts', () => {
         this.#part = part
       }
       override forward(...args: unknown[]): unknown {
-        ran.push(...names(this.#part.graph.nodes).filter((name) => splitter.getNodeSubmoduleMap()[name] !== undefined))
+        ran.push(...names([...this.#part.graph.nodes].filter((node) => node.op.startsWith('call'))))
         return new Interpreter(this.#part).run(...args)
       }
     }
