@@ -3,6 +3,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
+import { parseType } from '../text/typeExpression.ts'
 
 /** Options of {@link annotateGetitemNodes}. */
 export interface AnnotateGetitemOptions {
@@ -42,34 +43,10 @@ interface Elements {
 
 /** The types of a sequence's elements; null if the type is not one of a sequence. */
 function elementsOf(type: string, namedTuples: Readonly<Record<string, Readonly<Record<string, string>>>>): Elements | null {
-  const text = type.trim().replace(/^readonly\s+/, '')
-  const fields = namedTuples[text]
+  const fields = namedTuples[type]
   if (fields !== undefined) return { types: Object.values(fields), repeated: false }
-  if (text.endsWith('[]')) return { types: [text.slice(0, -2)], repeated: true }
-  const match = /^(?:typing\.)?(\w*)([[<])([^]*)[\]>]$/.exec(text)
-  if (match === null) return null
-  const [, name = '', bracket, inside = ''] = match
-  const types = topLevel(inside)
-  if (/^tuple$/i.test(name) || (name === '' && bracket === '[')) {
-    const repeated = types.at(-1) === '...'
-    return { types: repeated ? types.slice(0, -1) : types, repeated }
-  }
-  return /^(list|array|readonlyarray)$/i.test(name) ? { types, repeated: true } : null
-}
-
-/** The parts between the commas that are in no brackets. */
-function topLevel(text: string): string[] {
-  const parts: string[] = []
-  let [depth, from] = [0, 0]
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charAt(i)
-    if ('[<({'.includes(c)) depth++
-    else if (']>)}'.includes(c)) depth--
-    else if (c === ',' && depth === 0) {
-      parts.push(text.slice(from, i).trim())
-      from = i + 1
-    }
-  }
-  const last = text.slice(from).trim()
-  return last === '' ? parts : [...parts, last]
+  const { kind, args } = parseType(type)
+  if (kind === 'list') return { types: args, repeated: true }
+  if (kind !== 'tuple') return null
+  return args.at(-1) === '...' ? { types: args.slice(0, -1), repeated: true } : { types: args, repeated: false }
 }

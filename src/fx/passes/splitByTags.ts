@@ -12,6 +12,8 @@ import { tuple } from '../graph/pythonValues.ts'
 export interface SplitByTagsOptions {
   /** Let components that return a single value return a tuple. Default false. */
   readonly returnTuple?: boolean
+  /** The class of the result; its parts are plain GraphModules. Default GraphModule. PyTorch's GraphModuleCls. */
+  readonly graphModuleClass?: new (root: Readonly<Record<string, unknown>>, graph: Graph, className: string) => GraphModule
 }
 
 /** The result of {@link splitByTags}. */
@@ -62,13 +64,13 @@ export function splitByTags(gm: GraphModule, tags: readonly string[], options: S
 
 /** {@link splitByTags} with the tags that a function gives. */
 export function splitByTagOf(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, options: SplitByTagsOptions = {}): TagSplit {
-  return new TagSplitter(gm, tags, tagOf, options.returnTuple === true).split()
+  return new TagSplitter(gm, tags, tagOf, options).split()
 }
 
 class TagSplitter {
   readonly #gm: GraphModule
   readonly #tagOf: (node: Node) => unknown
-  readonly #returnTuple: boolean
+  readonly #options: SplitByTagsOptions
   readonly #components: ReadonlyMap<string, Component>
   /** The component of each node of the original graph. */
   readonly #home = new Map<Node, Component>()
@@ -78,10 +80,10 @@ class TagSplitter {
   readonly #attributes: Record<string, unknown> = {}
   readonly #qualnames = new Map<string, string>()
 
-  constructor(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, returnTuple: boolean) {
+  constructor(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, options: SplitByTagsOptions) {
     this.#gm = gm
     this.#tagOf = tagOf
-    this.#returnTuple = returnTuple
+    this.#options = options
     this.#components = new Map(tags.map((tag, i) => [tag, new Component(tag, i)]))
   }
 
@@ -93,6 +95,7 @@ class TagSplitter {
     for (const node of graph.nodes) this.#place(node)
     // Values leave a component in the order in which other components need them, those for the caller last.
     for (const node of output[0].allInputNodes) this.#home.get(node)?.outputs.add(node)
+    for (const node of output[0].allInputNodes) if (node.op === 'get_attr') this.#valueOf(node)
     for (const component of this.#components.values()) this.#emitCall(component)
     const result = this.#main.output(
       mapArg(output[0].args[0], (n) => this.#valueOf(n)),
@@ -100,7 +103,8 @@ class TagSplitter {
     )
     result.copyMeta(output[0])
     this.#main.setCodegen(graph.codegen.clone())
-    return { graphModule: new GraphModule(this.#attributes, this.#main, this.#gm.className), qualnames: this.#qualnames }
+    const GraphModuleClass = this.#options.graphModuleClass ?? GraphModule
+    return { graphModule: new GraphModuleClass(this.#attributes, this.#main, this.#gm.className), qualnames: this.#qualnames }
   }
 
   #place(node: Node): void {
@@ -157,7 +161,7 @@ class TagSplitter {
     const { graph, name } = component
     const outputs = [...component.outputs]
     const results = outputs.map((node) => this.#copies.get(node))
-    const single = results.length === 1 && !this.#returnTuple
+    const single = results.length === 1 && this.#options.returnTuple !== true
     graph.output(single ? results[0] : tuple(...results))
     this.#attributes[name] = new GraphModule(this.#gm, graph, name)
     const call = this.#main.callModule(
