@@ -143,3 +143,9 @@ describe('types', () => {
     )
   })
 })
+
+it('test_traceable_function_with_nonstandard_name: a function whose name is no identifier can be traced', () => {
+  const { 'a.b-c': named } = { 'a.b-c': (x: Tensor) => torch.relu(x) }
+  const gm = symbolicTrace(named) as GraphModule
+  expect(torch.equal(gm.call(X) as Tensor, torch.relu(X))).toBe(true)
+})
