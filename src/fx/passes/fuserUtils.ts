@@ -3,12 +3,14 @@ import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { Dependencies } from './dependencies.ts'
+import { stableTopologicalSort } from './legalize.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
 import { tuple } from '../graph/pythonValues.ts'
 
-const inOrder = (nodes: Iterable<Node>): Node[] => [...nodes].sort((a, b) => a.compareTo(b))
+/** Nodes in the order of their graph. PyTorch's topo_sort. */
+export const topoSort = (nodes: Iterable<Node>): Node[] => [...nodes].sort((a, b) => a.compareTo(b))
 
 /** Whether a group of nodes can become one: no value leaves the group and comes back to it. PyTorch's validate_partition. */
 export function validatePartition(nodes: Iterable<Node>): boolean {
@@ -31,16 +33,21 @@ export interface FusedModule {
   readonly graphModule: GraphModule
   /** The nodes of the original graph whose values it takes, in the order of its parameters. */
   readonly inputs: readonly Node[]
-  /** The nodes of the original graph whose values it returns. If there is only one, it returns the value, else a tuple. */
+  /** The nodes of the original graph whose values it returns. If there is only one, it returns the value (a tuple, with `alwaysReturnTuple`), else a tuple. */
   readonly outputs: readonly Node[]
 }
 
 /**
- * Makes a GraphModule of some nodes of `gm`, which does not change. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
+ * Makes a GraphModule of some nodes of `gm`, which does not change. With `alwaysReturnTuple`, it returns a tuple also of a single value. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
  * leaves the group and comes back to it. PyTorch's fuse_as_graphmodule.
  */
-export function fuseAsGraphModule(gm: GraphModule, nodes: Iterable<Node>, name: string): FusedModule {
-  const group = inOrder(nodes)
+export function fuseAsGraphModule(
+  gm: GraphModule,
+  nodes: Iterable<Node>,
+  name: string,
+  options: { readonly alwaysReturnTuple?: boolean } = {},
+): FusedModule {
+  const group = topoSort(nodes)
   if (group.length === 0) throw new ArgumentError('fuseAsGraphModule: the list of nodes is empty.')
   const foreign = group.find((node) => node.graph !== gm.graph || node.erased)
   if (foreign !== undefined)
@@ -62,7 +69,7 @@ export function fuseAsGraphModule(gm: GraphModule, nodes: Iterable<Node>, name: 
     )
   const outputs = group.filter((node) => [...node.users].some((user) => !inside.has(user)))
   const results = outputs.map((node) => copies.get(node))
-  graph.output(results.length === 1 ? results[0] : tuple(...results))
+  graph.output(results.length === 1 && options.alwaysReturnTuple !== true ? results[0] : tuple(...results))
   graph.lint()
   return { graphModule: new GraphModule(gm, graph, name), inputs, outputs }
 }
@@ -80,8 +87,12 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
     seen.add(node)
   }
   checkTogether(gm, groups)
-  groups.forEach((group, i) => insertFused(gm, group, fuseAsGraphModule(gm, group, `${prefix}${i}`)))
-  legalizeGraph(gm)
+  groups.forEach((group, i) => {
+    insertSubgm(gm, fuseAsGraphModule(gm, group, `${prefix}${i}`), topoSort(group).at(-1))
+    eraseNodes(gm, group)
+  })
+  stableTopologicalSort(gm)
+  gm.recompile()
   return gm
 }
 
@@ -99,44 +110,38 @@ function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): v
   if (units.order('last').cyclic.length > 0) throw new GraphError("Invalid partition, found dependency cycles: the groups need each other's results.")
 }
 
-function insertFused(gm: GraphModule, group: readonly Node[], { graphModule, inputs, outputs }: FusedModule): void {
+/**
+ * Adds a module of {@link fuseAsGraphModule} to `gm`, calls it behind the last of its outputs (or behind `after`), and lets the call's results replace the nodes that it
+ * computes. These stay in the graph; see {@link eraseNodes}. PyTorch's insert_subgm.
+ */
+export function insertSubgm(
+  gm: GraphModule,
+  { graphModule, inputs, outputs }: FusedModule,
+  after: Node | undefined = topoSort(outputs).at(-1),
+): GraphModule {
   const { graph } = gm
   const path = graphModule.className
-  const ordered = inOrder(group)
   gm.addSubmodule(path, graphModule)
-  graph.insertingAfter(ordered.at(-1) ?? null, () => {
+  const isSingle = !Array.isArray(graphModule.graph.outputNode().args[0])
+  graph.insertingAfter(after ?? null, () => {
     const call = graph.callModule(path, inputs)
-    const results =
-      outputs.length === 1 ? [call] : outputs.map((_, i) => graph.insertingBefore(call.next, () => graph.callFunction(operator.getitem, [call, i])))
-    for (const [i, result] of results.entries()) outputs[i]?.replaceAllUsesWith(result, (user) => user !== call, { propagateMeta: true })
+    const results = isSingle ? [call] : outputs.map((_, i) => graph.callFunction(operator.getitem, [call, i]))
+    const inside = insideOf(outputs, inputs)
+    for (const [i, result] of results.entries())
+      outputs[i]?.replaceAllUsesWith(result, (user) => user !== call && !inside.has(user), { propagateMeta: true })
   })
-  for (const node of ordered.toReversed()) graph.eraseNode(node)
+  return gm
 }
 
-/**
- * Sorts the nodes so that every value is computed before it is used. Nodes that are already in order keep their places where possible. Throws GraphError for a graph
- * with a cycle. PyTorch's legalize_graph.
- */
-export function legalizeGraph(gm: GraphModule): GraphModule {
-  const { graph } = gm
-  const nodes = graph.numberNodes()
-  const missing = new Uint32Array(nodes.map((node) => node.allInputNodes.length))
-  const isReady = (node: Node): boolean => missing[node.position] === 0
-  const placed = new Set<Node>()
-  for (const next of nodes) {
-    if (placed.has(next) || !isReady(next)) continue
-    const stack = [next]
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      placed.add(node)
-      for (const user of node.users) {
-        missing[user.position] = (missing[user.position] ?? 0) - 1
-        // The loop gets to later users by itself; earlier ones have waited for this node.
-        if (isReady(user) && user.position < next.position) stack.push(user)
-      }
-    }
-  }
-  if (placed.size < nodes.length) throw new GraphError('Input graph has cycles, unable to put its nodes in order.')
-  for (const node of placed) graph.moveBefore(node, null)
-  gm.recompile()
-  return gm
+/** The nodes that `outputs` are computed by from `inputs`. */
+function insideOf(outputs: readonly Node[], inputs: readonly Node[]): ReadonlySet<Node> {
+  const inside = new Set(outputs)
+  const outer = new Set(inputs)
+  for (const node of inside) for (const input of node.allInputNodes) if (!outer.has(input)) inside.add(input)
+  return inside
+}
+
+/** Erases nodes whose values only they themselves use, the last one first. PyTorch's erase_nodes. @throws GraphError if another node uses one of them. */
+export function eraseNodes(gm: GraphModule, nodes: Iterable<Node>): void {
+  for (const node of topoSort(nodes).toReversed()) gm.graph.eraseNode(node)
 }

@@ -1,8 +1,10 @@
 // Predicates that tell which nodes a backend supports, and how to combine them. PyTorch's torch.fx.passes.operator_support.
-import { getAttribute } from '../../module/index.ts'
-import { targetText } from '../graph/node.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { Node } from '../graph/node.ts'
+import type { Argument } from '../graph/node.ts'
 import type { GraphModule } from '../run/graphModule.ts'
-import type { Node } from '../graph/node.ts'
+import { isTensorMetadata } from './shapeProp.ts'
+import { getNodeTarget, isCallable } from './toolsCommon.ts'
 
 /** Tells which nodes are supported; PyTorch's OperatorSupportBase. */
 export interface OperatorSupportBase {
@@ -10,30 +12,57 @@ export interface OperatorSupportBase {
   isNodeSupported(gm: GraphModule, node: Node): boolean
 }
 
-/** Whether ShapeProp has recorded that a node's value has one of these dtypes. */
-const hasDtype = (node: Node, dtypes: readonly string[]): boolean => dtypes.some((dtype) => getAttribute(node.meta['tensor_meta'], 'dtype') === dtype)
+/** Which dtypes each argument may have, by position; null and missing positions are not looked at. */
+type PositionalDtypes = readonly (readonly string[] | null)[]
+
+/**
+ * What {@link OperatorSupport} allows for a target: null for any arguments, a list of dtypes for each position, or that together with lists for arguments by name. The dtype
+ * of a value that is no tensor is its type, such as `number`.
+ */
+export type SupportedDtypes =
+  | null
+  | PositionalDtypes
+  | { readonly args?: PositionalDtypes; readonly kwargs?: Readonly<Record<string, readonly string[]>> }
+
+/** The dtype of a node's value as ShapeProp recorded it. */
+function dtypeOf(node: Node): unknown {
+  const note = node.meta['tensor_meta']
+  const dtype = isTensorMetadata(note) ? note.dtype : node.meta['type']
+  if (dtype === undefined)
+    throw new ArgumentError(`OperatorSupport: the dtype of node '${node.name}' is not known; run ShapeProp on the graph first.`)
+  return dtype
+}
+
+const isAllowed = (arg: Argument, dtypes: readonly string[] | null | undefined): boolean =>
+  dtypes === null || dtypes === undefined || !(arg instanceof Node) || dtypes.some((dtype) => dtype === dtypeOf(arg))
 
 /**
  * Supports the targets in a table. The keys are functions by the names that graphs print (`torch.relu`, `operator.add`), methods by their names, and modules by the
- * names of their classes. A value lists, for each input, the dtypes that it may have; null allows any inputs. Placeholders, attributes and the output are always
+ * names of their classes. A value says which dtypes the arguments may have ({@link SupportedDtypes}); null allows any. Placeholders, attributes and the output are always
  * supported. PyTorch's OperatorSupport.
+ *
+ *     new OperatorSupport({ 'torch.relu': null, 'operator.add': [['float32'], null] })
  */
 export class OperatorSupport implements OperatorSupportBase {
-  readonly #table: ReadonlyMap<string, readonly (readonly string[])[] | null>
+  readonly #table: ReadonlyMap<string, SupportedDtypes>
 
-  constructor(table: Readonly<Record<string, readonly (readonly string[])[] | null>> = {}) {
+  constructor(table: Readonly<Record<string, SupportedDtypes>> = {}) {
     this.#table = new Map(Object.entries(table))
   }
 
+  /** See {@link OperatorSupportBase}. @throws ArgumentError if an argument's dtype matters and ShapeProp has not run. */
   isNodeSupported(gm: GraphModule, node: Node): boolean {
-    if (!node.op.startsWith('call_')) return true
-    const name = node.op === 'call_module' ? gm.attribute(node.target)?.constructor.name : targetText(node.target)
-    const dtypes = name === undefined ? undefined : this.#table.get(name)
-    if (dtypes === undefined) return false
-    const inputs = node.allInputNodes
-    return dtypes === null || dtypes.every((allowed, i) => inputs[i] === undefined || hasDtype(inputs[i], allowed))
+    if (!isCallable(node)) return true
+    const dtypes = this.#table.get(getNodeTarget(gm, node))
+    if (dtypes === undefined || dtypes === null) return dtypes === null
+    const { args = [], kwargs = {} } = isPositional(dtypes) ? { args: dtypes } : dtypes
+    return (
+      node.args.every((arg, i) => isAllowed(arg, args[i])) && Object.entries(kwargs).every(([name, allowed]) => isAllowed(node.kwargs[name], allowed))
+    )
   }
 }
+
+const isPositional = (dtypes: NonNullable<SupportedDtypes>): dtypes is PositionalDtypes => Array.isArray(dtypes)
 
 /** Supports the nodes for which a function returns true. PyTorch's create_op_support. */
 export const createOpSupport = (isNodeSupported: (gm: GraphModule, node: Node) => boolean): OperatorSupportBase => ({ isNodeSupported })
@@ -53,6 +82,6 @@ export const OpSupports: {
   /** Does not support the nodes with these names. */
   declineIfNodeInNames(names: ReadonlySet<string>): OperatorSupportBase
 } = {
-  declineIfInputDtype: (dtype) => createOpSupport((_gm, node) => !node.allInputNodes.some((input) => hasDtype(input, [dtype]))),
+  declineIfInputDtype: (dtype) => createOpSupport((_gm, node) => !node.allInputNodes.some((input) => dtypeOf(input) === dtype)),
   declineIfNodeInNames: (names) => createOpSupport((_gm, node) => !names.has(node.name)),
 }

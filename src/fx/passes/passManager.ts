@@ -30,11 +30,23 @@ export interface PassManagerOptions {
   readonly observers?: readonly PassObserver<GraphModule>[]
 }
 
-/** The constraint that `first` runs before `then`. PyTorch's this_before_that_pass_constraint. */
+/** The constraint that `first` runs before `then`, for both kinds of pass managers. PyTorch's this_before_that_pass_constraint. */
 export const thisBeforeThatPassConstraint =
-  (first: ManagedPass, then: ManagedPass): PassConstraint =>
+  (first: object, then: object): ((a: unknown, b: unknown) => boolean) =>
   (a, b) =>
     a !== then || b !== first
+
+/** Throws GraphError for the first two passes whose order violates a constraint. */
+export function checkOrder<P>(passes: readonly P[], constraints: readonly ((a: P, b: P) => boolean)[], nameOf: (pass: P) => string): void {
+  for (const [i, a] of passes.entries())
+    for (let k = i + 1; k < passes.length; k++)
+      for (const b of passes.slice(k, k + 1)) {
+        if (constraints.every((constraint) => constraint(a, b))) continue
+        throw new GraphError(
+          `pass schedule constraint violated. Expected ${nameOf(b)} before ${nameOf(a)} but found ${nameOf(a)} at index ${i} and ${nameOf(b)} at index ${k} in pass list.`,
+        )
+      }
+}
 
 /** Runs passes over a module. */
 export class PassManager {
@@ -77,14 +89,7 @@ export class PassManager {
 
   /** Throws GraphError if the current order violates a constraint. */
   validateConstraints(): void {
-    this.passes.forEach((a, i) => {
-      this.passes.slice(i + 1).forEach((b, k) => {
-        if (this.constraints.every((constraint) => constraint(a, b))) return
-        throw new GraphError(
-          `pass schedule constraint violated. Expected ${passName(b)} before ${passName(a)} but found ${passName(a)} at index ${i} and ${passName(b)} at index ${i + 1 + k} in pass list.`,
-        )
-      })
-    })
+    checkOrder(this.passes, this.constraints, (pass) => passName(pass))
   }
 
   /** Sorts the passes so that no constraint is violated. Throws GraphError if that is impossible. */

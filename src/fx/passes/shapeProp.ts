@@ -12,6 +12,11 @@ export interface TensorMetadata {
   readonly strides: readonly number[]
 }
 
+/** Whether a note is that of one tensor, not of an array or object of them. */
+export function isTensorMetadata(note: unknown): note is TensorMetadata {
+  return isPlainObject(note) && Array.isArray(note['shape']) && typeof note['dtype'] === 'string'
+}
+
 /** The metadata of a tensor. Arrays and plain objects are mapped item by item; other values stay unchanged. */
 export function extractTensorMetadata(value: unknown): unknown {
   if (isTensorLike(value)) {

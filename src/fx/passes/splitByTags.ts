@@ -13,6 +13,8 @@ import { tuple } from '../graph/pythonValues.ts'
 export interface SplitByTagsOptions {
   /** Let components that return a single value return a tuple. Default false. */
   readonly returnTuple?: boolean
+  /** The class of the result; its parts are plain GraphModules. Default GraphModule. PyTorch's GraphModuleCls. */
+  readonly graphModuleClass?: new (root: Readonly<Record<string, unknown>>, graph: Graph, className: string) => GraphModule
 }
 
 /** The result of {@link splitByTags}. */
@@ -34,10 +36,18 @@ class Component {
   readonly attributes = new Map<Node, Node>()
   /** The nodes of the original graph whose values are needed outside. */
   readonly outputs = new Set<Node>()
+  #lastPlaceholder: Node | null = null
 
   constructor(name: string, order: number) {
     this.name = name
     this.order = order
+  }
+
+  /** Adds a placeholder for an outer node, behind the other placeholders. */
+  addPlaceholder(node: Node): Node {
+    const make = (): Node => this.graph.placeholder(node.name, node.type)
+    const last = this.#lastPlaceholder
+    return (this.#lastPlaceholder = last === null ? this.graph.insertingBefore(null, make) : this.graph.insertingAfter(last, make))
   }
 }
 
@@ -47,16 +57,22 @@ class Component {
  * ArgumentError for a node without a tag or with an unknown one, and GraphError if a node needs a value of a later tag. PyTorch's split_by_tags.
  */
 export function splitByTags(gm: GraphModule, tags: readonly string[], options: SplitByTagsOptions = {}): TagSplit {
-  checkOptions('splitByTags', options, { returnTuple: true })
+  checkOptions('splitByTags', options, { returnTuple: true, graphModuleClass: true })
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitByTags: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (!Array.isArray(tags) || new Set(tags).size !== tags.length) throw new ArgumentError('splitByTags: tags must be an array of different names.')
-  return new TagSplitter(gm, tags, options.returnTuple === true).split()
+  return splitByTagOf(gm, tags, (node) => node.meta['tag'], options)
+}
+
+/** {@link splitByTags} with the tags that a function gives. */
+export function splitByTagOf(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, options: SplitByTagsOptions = {}): TagSplit {
+  return new TagSplitter(gm, tags, tagOf, options).split()
 }
 
 class TagSplitter {
   readonly #gm: GraphModule
-  readonly #returnTuple: boolean
+  readonly #tagOf: (node: Node) => unknown
+  readonly #options: SplitByTagsOptions
   readonly #components: ReadonlyMap<string, Component>
   /** The component of each node of the original graph. */
   readonly #home = new Map<Node, Component>()
@@ -66,9 +82,10 @@ class TagSplitter {
   readonly #attributes: Record<string, unknown> = {}
   readonly #qualnames = new Map<string, string>()
 
-  constructor(gm: GraphModule, tags: readonly string[], returnTuple: boolean) {
+  constructor(gm: GraphModule, tags: readonly string[], tagOf: (node: Node) => unknown, options: SplitByTagsOptions) {
     this.#gm = gm
-    this.#returnTuple = returnTuple
+    this.#tagOf = tagOf
+    this.#options = options
     this.#components = new Map(tags.map((tag, i) => [tag, new Component(tag, i)]))
   }
 
@@ -78,8 +95,9 @@ class TagSplitter {
     if (output.length > 1) throw new GraphError('Multiple output nodes in graph!')
     if (output[0] === undefined) throw new GraphError('Graph had no output node!')
     for (const node of graph.nodes) this.#place(node)
+    // Values leave a component in the order in which other components need them, those for the caller last.
     for (const node of output[0].allInputNodes) this.#home.get(node)?.outputs.add(node)
-    for (const component of this.#components.values()) for (const input of component.inputs.keys()) this.#home.get(input)?.outputs.add(input)
+    for (const node of output[0].allInputNodes) if (node.op === 'get_attr') this.#valueOf(node)
     for (const component of this.#components.values()) this.#emitCall(component)
     const result = this.#main.output(
       mapArg(output[0].args[0], (n) => this.#valueOf(n)),
@@ -87,7 +105,8 @@ class TagSplitter {
     )
     result.copyMeta(output[0])
     this.#main.setCodegen(graph.codegen.clone())
-    return { graphModule: new GraphModule(this.#attributes, this.#main, this.#gm.className), qualnames: this.#qualnames }
+    const GraphModuleClass = this.#options.graphModuleClass ?? GraphModule
+    return { graphModule: new GraphModuleClass(this.#attributes, this.#main, this.#gm.className), qualnames: this.#qualnames }
   }
 
   #place(node: Node): void {
@@ -111,7 +130,7 @@ class TagSplitter {
   }
 
   #componentOf(node: Node): Component {
-    const { tag } = node.meta
+    const tag = this.#tagOf(node)
     const component = typeof tag === 'string' ? this.#components.get(tag) : undefined
     if (component === undefined)
       throw new ArgumentError(
@@ -127,10 +146,10 @@ class TagSplitter {
     const known = node.op === 'get_attr' ? component.attributes : component.inputs
     let inside = known.get(node)
     if (inside === undefined) {
-      const { graph } = component
-      inside = node.op === 'get_attr' ? graph.getAttr(node.target, node.type) : placeholderIn(graph, node)
+      inside = node.op === 'get_attr' ? component.graph.getAttr(node.target, node.type) : component.addPlaceholder(node)
       inside.copyMeta(node)
       known.set(node, inside)
+      this.#home.get(node)?.outputs.add(node)
       if (node.op === 'get_attr') this.#refer(component, node)
     }
     return inside
@@ -144,7 +163,7 @@ class TagSplitter {
     const { graph, name } = component
     const outputs = [...component.outputs]
     const results = outputs.map((node) => this.#copies.get(node))
-    const single = results.length === 1 && !this.#returnTuple
+    const single = results.length === 1 && this.#options.returnTuple !== true
     graph.output(single ? results[0] : tuple(...results))
     this.#attributes[name] = new GraphModule(this.#gm, graph, name)
     const call = this.#main.callModule(
@@ -164,10 +183,4 @@ class TagSplitter {
     this.#values.set(node, read)
     return read
   }
-}
-
-function placeholderIn(graph: Graph, node: Node): Node {
-  const operation = [...graph.nodes].find((n) => n.op !== 'placeholder')
-  const make = (): Node => graph.placeholder(node.name, node.type)
-  return operation === undefined ? make() : graph.insertingBefore(operation, make)
 }

@@ -7,11 +7,13 @@ import {
   CSEPass,
   CapabilityBasedPartitioner,
   ShapeProp,
+  SplitterBase,
   createOpSupport,
   inlineModule,
   legalizeGraph,
   splitByTags,
   splitModule,
+  stableTopologicalSort,
 } from 'tensorfx/fx/passes'
 import { FakeTensorProp } from 'tensorfx/aot'
 import { torch } from 'tensorfx'
@@ -98,6 +100,12 @@ describe('random graphs keep their meaning', () => {
       ).partitionAndFuse(),
     ))
   it('put in order', () => keepsMeaning((gm) => legalizeGraph(gm)))
+  it('put in order with few moves', () => keepsMeaning((gm) => stableTopologicalSort(gm)))
+  it('split between an accelerator and the CPU', () =>
+    keepsMeaning((gm) => {
+      const support = createOpSupport((_, node) => node.name.length % 2 === 0)
+      return new SplitterBase(gm, inputs(), support, { settings: { minAccModuleSize: 2 }, print: () => {} }).run()
+    }))
   it('with shapes of values that nobody computed', () =>
     keepsMeaning((gm) => {
       new FakeTensorProp(gm).propagate(...inputs())

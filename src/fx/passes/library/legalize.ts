@@ -1,14 +1,14 @@
 // Topological order.
 import type { Pass } from '../../../pipeline/index.ts'
 import type { GraphModule } from '../../run/graphModule.ts'
-import { legalizeGraph } from '../fuserUtils.ts'
+import { stableTopologicalSort } from '../legalize.ts'
 
-/** Sorts the nodes so that every value is computed before it is used. See {@link legalizeGraph}. */
+/** Sorts the nodes so that every value is computed before it is used. See {@link stableTopologicalSort}. */
 export const legalize: Pass<GraphModule> = {
   name: 'legalize',
   run: (gm) => {
     const before = [...gm.graph.nodes]
-    legalizeGraph(gm)
+    stableTopologicalSort(gm)
     return [...gm.graph.nodes].some((node, i) => node !== before[i])
   },
 }

@@ -1,0 +1,42 @@
+// Helpers for parts of graphs. PyTorch's torch.fx.passes.utils.common.
+import { ArgumentError } from '../../errors/index.ts'
+import { Module, setAttribute } from '../../module/index.ts'
+import type { Graph } from '../graph/graph.ts'
+import { referringNodes } from '../graph/lint.ts'
+import { SubgraphMatcher } from '../rewrite/matcher.ts'
+import { GraphModule } from '../run/graphModule.ts'
+
+/** A module that only holds other modules, by name. PyTorch's HolderModule. */
+export class HolderModule extends Module {
+  constructor(modules: Readonly<Record<string, Module | null>>) {
+    super()
+    for (const [name, module] of Object.entries(modules)) setAttribute(this, name, module)
+  }
+
+  /** @throws ArgumentError always: it has nothing to compute. */
+  override forward(): never {
+    throw new ArgumentError('HolderModule only holds modules; call one of them.')
+  }
+}
+
+/** The result of {@link liftSubgraphAsModule}. */
+export interface LiftedSubgraph {
+  readonly graphModule: GraphModule
+  /** From the path of each attribute that the graph refers to, to its path in the module that gets the part: `blk.0` -> `comp.blk.0`. */
+  readonly qualnames: ReadonlyMap<string, string>
+}
+
+/**
+ * Makes a module of a graph that refers to attributes of `gm`, which it shares. `name` is what the module will be called in its owner. PyTorch's
+ * lift_subgraph_as_module.
+ */
+export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: string = '', className: string = 'GraphModule'): LiftedSubgraph {
+  const paths = new Set(Array.from(referringNodes(subgraph), (node) => node.target))
+  const attributes = Object.fromEntries(Array.from(paths, (path) => [path, gm.attribute(path)]))
+  const graphModule = new GraphModule(attributes, subgraph, className)
+  return { graphModule, qualnames: new Map(Array.from(paths, (path) => [path, name === '' ? path : `${name}.${path}`])) }
+}
+
+/** Whether two graphs are equal but for the names and the order of their nodes. PyTorch's compare_graphs; `fx.compareGraphs` tells where two graphs differ. */
+export const areIsomorphic = (a: Graph, b: Graph): boolean =>
+  new SubgraphMatcher(a, { matchOutput: true, matchPlaceholder: true }).match(b).length > 0
