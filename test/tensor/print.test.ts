@@ -1,4 +1,6 @@
 // Tensors as text. The expected strings are PyTorch's own.
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import { pythonExponential, pythonFixed } from '../../src/tensor/print.ts'
@@ -131,5 +133,51 @@ describe('numbers are formatted as Python does', () => {
     expect(pythonExponential(-0, 4)).toBe('-0.0000e+00')
     expect(pythonExponential(-2.5, 4)).toBe('-2.5000e+00')
     expect([Infinity, -Infinity, NaN].map((x) => pythonExponential(x, 4))).toEqual(['inf', '-inf', 'nan'])
+  })
+})
+
+describe("PyTorch's own programs print the same", () => {
+  const path = fileURLToPath(new URL('../goldens/dtypes/printing.json', import.meta.url))
+  const { printing } = JSON.parse(readFileSync(path, 'utf8')) as {
+    printing: Readonly<Record<string, { readonly python: string; readonly repr: string }>>
+  }
+  const long = { dtype: 'int64' } as const
+  const programs: Readonly<Record<string, () => Tensor>> = {
+    scalar: () => tensor(1),
+    int: () => tensor([1n, 2n, 300n]),
+    bool: () => tensor([[true, false]]),
+    half: () => tensor([1.5, 1 / 3]).half(),
+    bf16: () => tensor([1.5, 1 / 3]).bfloat16(),
+    double: () => tensor([1 / 3], { dtype: 'float64' }),
+    uint8: () => tensor([0, 255], { dtype: 'uint8' }),
+    empty: () => zeros([0, 3]),
+    empty_int: () => zeros([0], long),
+    nan: () => tensor([NaN, Infinity, -Infinity, 1]),
+    wide_range: () => tensor([1e-8, 1, 1e8]),
+    small: () => tensor([1e-5, 2e-5]),
+    integral_floats: () => tensor([1, 20, 300]),
+    negative: () => tensor([-1.25, 3]),
+    matrix: () => arange(6).reshape(2, 3).div(7),
+    three: () => arange(8, long).reshape(2, 2, 2),
+    long: () => arange(2000),
+    long_matrix: () => arange(40000).reshape(200, 200),
+    grad: () => torch.ones([2], { requiresGrad: true }),
+    grad_fn: () => torch.ones([2], { requiresGrad: true }).mul(2),
+    big_int: () => tensor([2n ** 62n, -1n]),
+    one_element: () => tensor([3.14159265]),
+    zeros: () => zeros([2, 2]),
+    parameter: () => new torch.nn.Parameter(torch.ones([2])),
+    mixed: () => tensor([0.0001, 1000]),
+    thousands: () => tensor([1234567, 0.5]),
+  }
+  test('all of them', () => expect(Object.keys(programs).sort()).toEqual(Object.keys(printing).sort()))
+  test.each(Object.entries(printing))('%s', (name, { repr }) => expect(programs[name]?.().toString()).toBe(repr))
+  test('the default dtype is the one that is left out', () => {
+    torch.setDefaultDtype('float64')
+    expect([tensor([1.5]).toString(), tensor([1.5], { dtype: 'float32' }).toString()]).toEqual([
+      'tensor([1.5000])',
+      'tensor([1.5000], dtype=torch.float32)',
+    ])
+    torch.setDefaultDtype('float32')
   })
 })
