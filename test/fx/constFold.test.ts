@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Tensor, nn, torch } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
-import { splitConstSubgraphs } from 'tensorfx/fx/experimental'
+import { getUniqueAttrNameInModule, splitConstSubgraphs } from 'tensorfx/fx/experimental'
 import type { FoldedGraphModule } from 'tensorfx/fx/experimental'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { expectGraph, readExtra } from './golden.ts'
@@ -97,7 +97,12 @@ describe('splitConstSubgraphs', () => {
     }
     const model = new Taken()
     const folded = splitConstSubgraphs(model)
-    expect(folded.fxConstFoldedAttrsName).toBe('_FX_CONST_FOLDED_ATTRS_0')
+    expect(folded.fxConstFoldedAttrsName).toBe('_FX_CONST_FOLDED_ATTRS_1')
+    expect(['_FX_CONST_FOLDED_ATTRS', '0.a b', 'free'].map((name) => getUniqueAttrNameInModule(model, name))).toEqual([
+      '_FX_CONST_FOLDED_ATTRS_1',
+      '_0_a_b',
+      'free',
+    ])
     const [x, y] = [torch.randn([2]), torch.randn([2])]
     expect(torch.allclose(folded.call(x, y) as Tensor, model.call(x, y))).toBe(true)
   })

@@ -1,7 +1,7 @@
 // splitConstSubgraphs: constant folding. The part of a graph that depends only on parameters and constants is computed once, before the first run. PyTorch's
 // torch.fx.experimental.const_fold.
 import { InternalError } from '../../errors/index.ts'
-import { Module, copyable, setAttribute } from '../../module/index.ts'
+import { Module, copyable, setAttribute, getAttribute } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
@@ -83,7 +83,7 @@ export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => 
   const part = split.attribute('submod_0')
   if (call === undefined || !(part instanceof GraphModule)) throw new InternalError('splitModule made no module for the constant part')
   const constGm = withAttributes(part, call, split)
-  const name = freshName(traced, '_FX_CONST_FOLDED_ATTRS')
+  const name = getUniqueAttrNameInModule(traced, '_FX_CONST_FOLDED_ATTRS')
   setAttribute(split, name, null)
   const folded = split.graph.insertingBefore(call, () => split.graph.getAttr(name))
   folded.copyMeta(call)
@@ -129,9 +129,14 @@ function withAttributes(part: GraphModule, call: Node, split: GraphModule): Grap
   return new GraphModule(Object.fromEntries(paths.map((path) => [path, part.attribute(path) ?? split.attribute(path)])), graph)
 }
 
-/** The name, with a number appended if the module already has such an attribute. */
-function freshName(gm: GraphModule, base: string): string {
-  let name = base
-  for (let i = 0; gm.attribute(name) !== undefined; i++) name = `${base}_${i}`
-  return name
+/**
+ * A name that is free in a module: characters that names cannot have become `_`, and a number at the end is counted up. PyTorch's get_unique_attr_name_in_module.
+ */
+export function getUniqueAttrNameInModule(module: Module, name: string): string {
+  let unique = name.replace(/[^0-9a-zA-Z_]+/g, '_').replace(/^(?=\d)/, '_')
+  while (getAttribute(module, unique) !== undefined) {
+    const [, stem = unique, number = '0'] = /^(.*)_(\d+)$/.exec(unique) ?? []
+    unique = `${stem}_${Number(number) + 1}`
+  }
+  return unique
 }

@@ -1,0 +1,141 @@
+// Models for inference: without dropout, and parts of them. PyTorch's torch.fx.experimental.optimization, with optimization.ts, which folds batch norms.
+import { ArgumentError } from '../../errors/index.ts'
+import { Module, isLibraryLayer } from '../../module/index.ts'
+import { Graph } from '../graph/graph.ts'
+import type { Argument, Node } from '../graph/node.ts'
+import { GraphModule } from '../run/graphModule.ts'
+import { symbolicTrace } from '../trace/symbolicTrace.ts'
+import { fuse } from './optimization.ts'
+
+// Layers are recognised by their attributes, because minifiers change class names.
+const isDropout = (module: unknown): boolean => module instanceof Module && isLibraryLayer(module) && 'p' in module && 'inplace' in module
+
+/** The model as a graph that can be changed: traced, or a copy that shares its tensors. */
+const ownGraph = (model: Module): GraphModule => (model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model))
+
+/**
+ * The model without its `nn.Dropout` layers, also in training mode. Calls of the function `dropout` stay. The model does not change. PyTorch's remove_dropout.
+ */
+export function removeDropout(model: Module): GraphModule {
+  const gm = ownGraph(model)
+  for (const node of gm.graph.findNodes({ op: 'call_module' })) {
+    const [input] = node.allInputNodes
+    if (input === undefined || !isDropout(gm.attribute(node.target))) continue
+    node.replaceAllUsesWith(input)
+    gm.graph.eraseNode(node)
+  }
+  gm.deleteAllUnusedSubmodules()
+  gm.graph.lint()
+  gm.recompile()
+  return gm
+}
+
+/**
+ * A module of some nodes of a graph, which takes the values of `inputs` and returns an array with those of `outputs`. It shares the attributes of `gm`, which does not
+ * change. PyTorch's extract_subgraph.
+ * @throws ArgumentError if a node needs a value that is neither an input nor computed by an earlier node of the list.
+ */
+export function extractSubgraph(gm: GraphModule, nodes: readonly Node[], inputs: readonly Node[], outputs: readonly Node[]): GraphModule {
+  const graph = new Graph()
+  const copies = new Map<Node, Node>(inputs.map((input) => [input, graph.placeholder(input.name, input.type)]))
+  const copyOf = (node: Node): Argument => {
+    const copy = copies.get(node)
+    if (copy === undefined)
+      throw new ArgumentError(`extractSubgraph: the value of '${node.name}' is missing; add it to inputs, or to nodes before those that need it.`)
+    return copy
+  }
+  for (const node of nodes) copies.set(node, graph.nodeCopy(node, copyOf))
+  graph.output(outputs.map(copyOf))
+  graph.lint()
+  return new GraphModule(gm, graph, gm.className)
+}
+
+/** A class of modules. */
+export interface ModuleClass {
+  readonly prototype: Module
+}
+
+/**
+ * Whether a node calls a module of exactly the last class of `pattern`, and its first argument is a node that calls one of exactly the class before it. PyTorch's
+ * matches_module_pattern, which takes the modules instead of `gm`.
+ */
+export function matchesModulePattern(pattern: readonly [first: ModuleClass, then: ModuleClass], node: Node, gm: GraphModule): boolean {
+  const [input] = node.args
+  const before = node.allInputNodes.find((n) => n === input)
+  const calls = (n: Node, wanted: ModuleClass): boolean => n.op === 'call_module' && constructorOf(gm.attribute(n.target)) === wanted
+  return before !== undefined && calls(before, pattern[0]) && calls(node, pattern[1])
+}
+
+const constructorOf = (value: unknown): unknown => (value instanceof Module ? value.constructor : undefined)
+
+/** Puts another module in the place of the one that a call_module node calls. PyTorch's replace_node_module. @throws ArgumentError for other nodes. */
+export function replaceNodeModule(node: Node, gm: GraphModule, module: Module): void {
+  if (node.op !== 'call_module') throw new ArgumentError(`replaceNodeModule: node '${node.name}' must be a call_module, got a ${node.op}.`)
+  gm.addSubmodule(node.target, module)
+}
+
+/** Disjoint sets of the numbers from 0 to n − 1, each with a representative. PyTorch's UnionFind. */
+export class UnionFind {
+  /** The sizes of the sets, by their representatives; 0 for numbers in no set. */
+  readonly size: number[]
+  readonly #parent: (number | null)[]
+
+  constructor(n: number) {
+    this.size = Array.from({ length: n }, () => 0)
+    this.#parent = Array.from({ length: n }, () => null)
+  }
+
+  /** Makes a set of one number. PyTorch's make_set. */
+  makeSet(v: number): void {
+    this.#parent[v] = v
+    this.size[v] = 1
+  }
+
+  /** The representative of a number's set. @throws ArgumentError if it is in no set. */
+  find(v: number): number {
+    let root = v
+    for (let next = this.#parentOf(root); next !== root; next = this.#parentOf(root)) root = next
+    // Shorter paths for the next time.
+    for (let at = v; at !== root;) {
+      const next = this.#parentOf(at)
+      this.#parent[at] = root
+      at = next
+    }
+    return root
+  }
+
+  #parentOf(v: number): number {
+    const parent = this.#parent[v]
+    if (parent === null || parent === undefined) throw new ArgumentError(`UnionFind: Parent is None: ${v} is in no set; call makeSet(${v}) first.`)
+    return parent
+  }
+
+  /** Joins the sets of two numbers, and returns the representative: that of the larger set, or of `a`. */
+  join(a: number, b: number): number {
+    const [one, other] = [this.find(a), this.find(b)]
+    if (one === other) return one
+    const [sizeOne, sizeOther] = [this.size[one] ?? 0, this.size[other] ?? 0]
+    const [root, child] = sizeOne < sizeOther ? [other, one] : [one, other]
+    this.#parent[child] = root
+    this.size[root] = sizeOne + sizeOther
+    return root
+  }
+}
+
+/** Options of {@link optimizeForInference}. */
+export interface InferenceOptions {
+  /** Fold batch norms into the layers before them; see {@link fuse}. Default true. */
+  readonly convBnFuse?: boolean
+  /** Remove dropout layers; see {@link removeDropout}. Default true. */
+  readonly removeDropout?: boolean
+}
+
+/**
+ * Prepares a model for inference: folds batch norms and removes dropout. The model does not change; if there is nothing to do, it is returned. PyTorch's
+ * optimize_for_inference; the compiler chooses memory layouts here.
+ * @throws ArgumentError for a model in training mode whose batch norms should be folded.
+ */
+export function optimizeForInference(model: Module, options: InferenceOptions = {}): Module {
+  const fused = options.convBnFuse === false ? model : fuse(model)
+  return options.removeDropout === false ? fused : removeDropout(fused)
+}
