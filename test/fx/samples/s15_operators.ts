@@ -32,7 +32,7 @@ function functional(x: Tensor): unknown {
   const j = torch.where(x.gt(0), x, torch.zerosLike(x))
   const k = torch.einsum('ij,kj->ik', x, x)
   const l = x.to('float64')
-  const m = x.to({ dtype: 'float32' })
+  const m = x.to({ dtype: 'float16' })
   const n = torch.fullLike(x, Infinity)
   const o = x.maskedFill(x.gt(0), -Infinity)
   const p = torch.cat([a, b], { dim: 0 })
