@@ -164,6 +164,7 @@ describe("PyTorch's own programs print the same", () => {
     grad: () => torch.ones([2], { requiresGrad: true }),
     grad_fn: () => torch.ones([2], { requiresGrad: true }).mul(2),
     big_int: () => tensor([2n ** 62n, -1n]),
+    // oxlint-disable-next-line approx-constant -- the golden's number
     one_element: () => tensor([3.14159265]),
     zeros: () => zeros([2, 2]),
     parameter: () => new torch.nn.Parameter(torch.ones([2])),
