@@ -15,7 +15,7 @@ function foldersOf(file) {
 }
 
 /** How many hits an endless loop needs to be found out, beyond those that the unchanged code has. */
-const HIT_FACTOR = 100
+export const HIT_FACTOR = 100
 
 /** `{ id, hitLimit, ms, specs: { file: [test ids] } }`; no specs if no test reaches the mutant. */
 export function planTests(mutant, coverage, files, budgetSeconds) {
