@@ -59,21 +59,8 @@ export abstract class Module {
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     const forward = (...inputs: readonly unknown[]): unknown => Reflect.apply(this.forward, this, inputs)
     const own = internals.get(this)
-    const run = own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0) ? forward : this.#withHooks(own, forward)
+    const run = own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0) ? forward : withHooks(this, own, forward)
     return (tracing === null ? run(...args) : tracing.callModule(this, run, args)) as ReturnType<this['forward']>
-  }
-
-  #withHooks(own: Internals, forward: (...args: readonly unknown[]) => unknown): (...args: readonly unknown[]) => unknown {
-    return (...given) => {
-      let args: readonly unknown[] = given
-      for (const hook of own.preHooks) args = hook(this, args) ?? args
-      let output = forward(...args)
-      for (const hook of own.hooks) {
-        const replaced = hook(this, args, output)
-        if (replaced !== undefined) output = replaced
-      }
-      return output
-    }
   }
 
   /** Registers a hook that runs before forward. */
@@ -195,22 +182,17 @@ export abstract class Module {
 
   /** The parameter at a dotted path. Throws ArgumentError if there is none. */
   getParameter(path: string): TensorLike {
-    const [owner, name] = this.#place(path)
+    const [owner, name] = placeOf(this, path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
     return readTensor(owner, name)
   }
 
   /** The buffer at a dotted path. Throws ArgumentError if there is none. */
   getBuffer(path: string): TensorLike {
-    const [owner, name] = this.#place(path)
+    const [owner, name] = placeOf(this, path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
     return readTensor(owner, name)
-  }
-
-  #place(path: string): [Module, string] {
-    const [owner, name] = splitPath(path)
-    return [this.getSubmodule(owner), name]
   }
 
   /** Sets the training mode of this module and all modules below it. */
@@ -275,6 +257,28 @@ export abstract class Module {
 }
 
 inspectAs(Module.prototype, String)
+
+// Functions, not private methods: copies made by cloneModule are not constructed, and have no private members.
+
+/** `forward` with the hooks of a module around it. */
+function withHooks(module: Module, own: Internals, forward: (...args: readonly unknown[]) => unknown): (...args: readonly unknown[]) => unknown {
+  return (...given) => {
+    let args: readonly unknown[] = given
+    for (const hook of own.preHooks) args = hook(module, args) ?? args
+    let output = forward(...args)
+    for (const hook of own.hooks) {
+      const replaced = hook(module, args, output)
+      if (replaced !== undefined) output = replaced
+    }
+    return output
+  }
+}
+
+/** The module that owns the attribute at a dotted path, and the attribute's name. */
+function placeOf(module: Module, path: string): [Module, string] {
+  const [owner, name] = splitPath(path)
+  return [module.getSubmodule(owner), name]
+}
 
 function checkName(where: string, name: string): void {
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
