@@ -111,10 +111,12 @@ describe('wrap', () => {
 
 describe('proxyable', () => {
   class Holder {
-    constructor(
-      readonly value: unknown,
-      readonly options: unknown = null,
-    ) {}
+    readonly value: unknown
+    readonly options: unknown
+    constructor(value: unknown, options: unknown = null) {
+      this.value = value
+      this.options = options
+    }
   }
 
   it('records the construction under the name of the class', () => {

@@ -209,7 +209,7 @@ describe('cloneModule', () => {
       readonly date = new Date(0)
       readonly nothing = null
       readonly fn = (): number => 1
-      readonly self: Module = this
+      readonly self: nn.Module = this
       override forward(): void {}
     }
     const bag = new Bag()
@@ -241,8 +241,10 @@ describe('cloneModule', () => {
 
   test('a module that copies itself is asked to', () => {
     class Own extends Module {
-      constructor(readonly text: string) {
+      readonly text: string
+      constructor(text: string) {
         super()
+        this.text = text
       }
       cloneWith(copy: (value: unknown) => unknown): Own {
         return new Own(`copy of ${String(copy(this.text))}`)
@@ -305,11 +307,12 @@ describe('functionalCall', () => {
 
 describe('toString', () => {
   class Named extends Module {
-    constructor(
-      readonly extra: string,
-      readonly inner: nn.Module | null = null,
-    ) {
+    readonly extra: string
+    readonly inner: nn.Module | null
+    constructor(extra: string, inner: nn.Module | null = null) {
       super()
+      this.extra = extra
+      this.inner = inner
     }
     override extraRepr(): string {
       return this.extra

@@ -15,11 +15,14 @@ import {
 } from 'tensorfx/pytree'
 
 class Pair {
-  constructor(
-    readonly left: unknown,
-    readonly right: unknown,
-    readonly label = 'pair',
-  ) {}
+  readonly left: unknown
+  readonly right: unknown
+  readonly label: string
+  constructor(left: unknown, right: unknown, label = 'pair') {
+    this.left = left
+    this.right = right
+    this.label = label
+  }
 }
 class SubPair extends Pair {}
 const how = {
@@ -272,10 +275,12 @@ describe('registerPytreeNode', () => {
 
   test('without sameContext, contexts are equal if they are the same value', () => {
     class Tagged {
-      constructor(
-        readonly value: unknown,
-        readonly tag: unknown,
-      ) {}
+      readonly value: unknown
+      readonly tag: unknown
+      constructor(value: unknown, tag: unknown) {
+        this.value = value
+        this.tag = tag
+      }
     }
     const undo = registerPytreeNode(Tagged, {
       flatten: ({ value, tag }) => ({ children: [value], context: tag }),
