@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { ArgumentError, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { AutogradError, gradBetween } from '../../src/autograd/index.ts'
+import { AutogradError, attachGradNode, gradBetween } from '../../src/autograd/index.ts'
+import { ShapeError } from '../../src/errors/index.ts'
 
 const { tensor, zeros } = torch
 const { backward, grad } = torch.autograd
@@ -211,5 +212,49 @@ describe('marks of tensors', () => {
     expect([x.gt(0), torch.zerosLike(x), torch.randLike(x), x.argmax()].every((t) => !t.requiresGrad && t.gradFn === null)).toBe(true)
     expect([torch.cat([tensor([1]), x]), torch.stack([x, x])].map((t) => t.requiresGrad)).toEqual([true, true])
     expect(torch.cat([tensor([1]), tensor([2])]).requiresGrad).toBe(false)
+  })
+})
+
+describe('what backward refuses', () => {
+  test('a root without history, or without a gradient for its shape, by the name of the function', () => {
+    const hint = 'Call requiresGrad_() on a leaf before the computation, and check that it was not inside noGrad.'
+    const nothing = (name: string): AutogradError =>
+      new AutogradError(`${name}: output 0 does not require grad and has no gradFn, so there is nothing to differentiate. ${hint}`)
+    expect(() => grad(tensor([1]), leaf(1))).toThrow(nothing('grad'))
+    expect(() => backward(tensor([1]))).toThrow(nothing('backward'))
+    const x = leaf(1, 2)
+    expect(() => grad(x.mul(2), x)).toThrow(/^grad: the gradient of a tensor of shape \[2\] must be given/)
+    expect(() => backward(x.mul(2))).toThrow(/^backward: the gradient of a tensor of shape \[2\] must be given/)
+  })
+
+  test('a gradient of another shape from a function of the user', () => {
+    const x = leaf(1, 2)
+    const y = torch.noGrad(() => x.mul(2))
+    attachGradNode([y], [x], () => [tensor([1, 2, 3])], { name: 'Own' })
+    expect(() => y.sum().backward()).toThrow(new ShapeError('Own: its backward returned a gradient of shape [3] for input 0 of shape [2].'))
+  })
+
+  test('a second walk through a function of the user, which is told when it is freed', () => {
+    const x = leaf(1, 2)
+    const y = torch.noGrad(() => x.mul(2))
+    let freed = 0
+    attachGradNode([y], [x], ([g]) => [g?.mul(2) ?? null], { name: 'Own', onRelease: () => freed++ })
+    y.backward(tensor([1, 1]), { retainGraph: true })
+    expect(freed).toBe(0)
+    y.backward(tensor([1, 1]))
+    expect([freed, list(x.grad)]).toEqual([1, [4, 4]])
+    expect(() => y.backward(tensor([1, 1]))).toThrow(
+      new AutogradError(
+        'backward: the graph through Own has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
+      ),
+    )
+  })
+
+  test('a tensor of a list that was overwritten since', () => {
+    const [x, w] = [leaf(1, 2), leaf(3, 4)]
+    const part = w.mul(2)
+    const out = torch.einsum('i,i->', [x, part])
+    part.add_(1)
+    expect(() => out.backward()).toThrow(/modified in place/)
   })
 })
