@@ -42,14 +42,6 @@ async function runShare(plans, byId, work, path) {
     writeFileSync(`${path}.log`, '')
     const order = [...files].sort(([, a], [, b]) => a - b).map(([file]) => file)
     const ended = await runOnce(work, path, order)
-
-    console.log(
-      new Date().toTimeString().slice(0, 8),
-      ended,
-      Object.keys(tests).length,
-      'tests',
-      readFileSync(`${path}.log`, 'utf8').split('\n').slice(-4).join(' | '),
-    )
     let running = null
     let events = 0
     for (const line of readFileSync(`${path}.log`, 'utf8').split('\n')) {
