@@ -55,7 +55,6 @@ const plugin = {
       SIZE_ADVICE,
     ),
     'no-tensor-key': rule(
-      'no-tensor-key',
       'key',
       'Tensors as keys: table[t], { [t]: 1 }, t in table',
       'Write table[t.item()] for a tensor with one element, x.getitem(t) to index a tensor, or use a Map whose keys are the tensors themselves.',

@@ -11,8 +11,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 import { runMutants } from './pool.mjs'
-import { planTests } from './plan.mjs'
+import { planShared, planTests } from './plan.mjs'
 import { printReport } from './report.mjs'
+import { runShared } from './shared.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -116,7 +117,18 @@ try {
   console.log(`${coverage.reached} tests reach the code (${seconds()} s)`)
 
   const plans = chosen.map((mutant) => planTests(mutant, coverage, files, number('budget')))
-  const results = await runMutants(plans, { work, workers: Math.max(1, number('workers')) })
+  const how = { work, workers: Math.max(1, number('workers')) }
+  const found = await runShared(
+    chosen.map((mutant) => planShared(mutant, coverage, files)),
+    coverage,
+    how,
+  )
+  console.log(`${found.size} found in shared processes (${seconds()} s)`)
+  const rest = await runMutants(
+    plans.filter(({ id }) => !found.has(id)),
+    how,
+  )
+  const results = plans.map(({ id }) => found.get(id) ?? rest.shift())
   const score = printReport(root, chosen, plans, results)
   console.log(`seed ${seed}, ${seconds()} s`)
   if (options.json !== undefined) {

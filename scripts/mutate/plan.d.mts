@@ -10,3 +10,4 @@ export interface Plan {
   readonly specs: Readonly<Record<string, readonly string[]>>
 }
 export function planTests(mutant: { readonly id: string }, coverage: Coverage, files: readonly string[], budgetSeconds: number): Plan
+export function planShared(mutant: { readonly id: string }, coverage: Coverage, files: readonly string[]): Pick<Plan, 'id' | 'specs'>

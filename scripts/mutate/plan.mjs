@@ -15,7 +15,21 @@ function foldersOf(file) {
 }
 
 /** How many hits an endless loop needs to be found out, beyond those that the unchanged code has. */
-const HIT_FACTOR = 100
+export const HIT_FACTOR = 100
+
+/** How many tests of a mutant run in the shared processes. */
+const SHARED_TESTS = 60
+
+/** The tests for the shared processes: only those that reach the mutant, the room's own first. `{ id, specs }` as {@link planTests}. */
+export function planShared(mutant, coverage, files) {
+  const folders = [...new Set(files.flatMap(foldersOf))]
+  const isOwn = (test) => folders.some((folder) => test.file.startsWith(folder))
+  const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined)
+  reaching.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)) || a.ms - b.ms)
+  const specs = {}
+  for (const { file, id } of reaching.slice(0, SHARED_TESTS)) (specs[file] ??= []).push(id)
+  return { id: mutant.id, specs }
+}
 
 /** `{ id, hitLimit, ms, specs: { file: [test ids] } }`; no specs if no test reaches the mutant. */
 export function planTests(mutant, coverage, files, budgetSeconds) {

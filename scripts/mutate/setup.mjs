@@ -7,7 +7,7 @@ const state = (globalThis.__stryker__ ??= {})
 const mutant = inject('mutant')
 
 if (mutant === null) {
-  const times = (globalThis.testTimes ??= {})
+  let times = {}
   let start = 0
   beforeEach(({ task }) => {
     state.currentTestId = task.id
@@ -18,8 +18,12 @@ if (mutant === null) {
     times[task.id] = performance.now() - start
   })
   afterAll(() => {
+    // A part for each test file: one for all of them would be written again and again. The instrumented code keeps its object, so the entries are taken out of it.
     const { static: fixed = {}, perTest = {} } = state.mutantCoverage ?? {}
-    writeFileSync(join(process.env.TENSORFX_MUTATE, `coverage-${process.pid}.json`), JSON.stringify({ fixed, perTest, times }))
+    const part = (globalThis.coverageParts = (globalThis.coverageParts ?? 0) + 1)
+    writeFileSync(join(process.env.TENSORFX_MUTATE, `coverage-${process.pid}-${part}.json`), JSON.stringify({ fixed, perTest, times }))
+    for (const entries of [fixed, perTest]) for (const key of Object.keys(entries)) delete entries[key]
+    times = {}
   })
 } else {
   state.activeMutant = mutant.id

@@ -10,7 +10,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 const unrelated = ['test/publicSurface.test.ts', 'test/docs/**', 'test/lint-rules/**', 'test/house/**', 'test/built/**']
 
 /** A vitest whose sources are those of `work`/sources.json. The caller provides `mutant`: what is switched on, or null to record coverage. */
-export async function mutationVitest(work, { workers, exclude = [], bail = 0, reporter = {} }) {
+export async function mutationVitest(work, { workers, exclude = [], bail = 0, reporter = {}, ...options }) {
   const sources = new Map(Object.entries(JSON.parse(readFileSync(join(work, 'sources.json'), 'utf8'))))
   return createVitest(
     'test',
@@ -27,6 +27,7 @@ export async function mutationVitest(work, { workers, exclude = [], bail = 0, re
       setupFiles: [fileURLToPath(new URL('setup.mjs', import.meta.url))],
       exclude: [...unrelated, ...exclude],
       env: { TENSORFX_MUTATE: work },
+      ...options,
     },
     {
       plugins: [

@@ -312,6 +312,7 @@ export interface Module {
 Object.defineProperty(Module.prototype, MODULE, { value: true })
 inspectAs(Module.prototype, String)
 
+/** The module that owns the attribute at a dotted path, and the attribute's name. */
 function placeOf(module: Module, path: string): [Module, string] {
   const [owner, name] = splitPath(path)
   return [module.getSubmodule(owner), name]

@@ -96,5 +96,5 @@ export function explainUnknownNames<T extends object>(object: T, guide: NamesGui
       return Reflect.set(above, name, value, receiver)
     },
   }
-  return Object.setPrototypeOf(object, new Proxy(above, handler))
+  return Object.setPrototypeOf(object, new Proxy(Object.create(above), handler))
 }

@@ -19,6 +19,7 @@ export const dtypes: readonly DType[] = Object.keys(dtypeInfo).filter((name): na
 /** Names that other libraries have for a dtype, and those above. */
 const OTHER_NAMES: Readonly<Record<string, DType>> = {
   ...dtypeAliases,
+  bfloat: 'bfloat16',
   boolean: 'bool',
   byte: 'uint8',
   char: 'int8',

@@ -8,6 +8,7 @@ import * as debug from 'tensorfx/debug'
 import * as fx from 'tensorfx/fx'
 import * as passes from 'tensorfx/fx/passes'
 import * as kernels from 'tensorfx/kernels'
+import * as library from 'tensorfx/library'
 import * as nn from 'tensorfx/nn'
 import * as tensorfx from 'tensorfx'
 import { errorClasses, errorPage } from '../../scripts/errorReference.mjs'
@@ -19,6 +20,7 @@ const entries: Readonly<Record<string, object>> = {
   'tensorfx/fx': fx,
   'tensorfx/fx/passes': passes,
   'tensorfx/kernels': kernels,
+  'tensorfx/library': library,
   'tensorfx/nn': nn,
 }
 const classes = errorClasses()

@@ -1,6 +1,6 @@
 // The plan of mutation testing: which tests run for a mutant, and in which order.
 import { expect, test } from 'vitest'
-import { planTests } from '../../scripts/mutate/plan.mjs'
+import { planShared, planTests } from '../../scripts/mutate/plan.mjs'
 
 const coverage = {
   fixed: { 7: 2 },
@@ -33,4 +33,11 @@ test('code that runs while modules load concerns all tests of the room', () => {
 
 test('a mutant that no test reaches has no plan', () => {
   expect(plan('9', 60).specs).toEqual({})
+})
+
+test('in shared processes only tests that reach the mutant run, at most 60', () => {
+  expect(Object.entries(planShared({ id: '7' }, coverage, ['src/nn/linear.ts']).specs)).toEqual([['test/fx/b.test.ts', ['other']]])
+  expect(Object.values(planShared({ id: '1' }, coverage, ['src/nn/linear.ts']).specs).flat()).toEqual(['own', 'other', 'slow'])
+  const many = Array.from({ length: 100 }, (_, i) => ({ id: String(i), file: 'test/nn/c.test.ts', ms: i, hits: { 1: 1 } }))
+  expect(Object.values(planShared({ id: '1' }, { fixed: {}, tests: many }, ['src/nn/linear.ts']).specs).flat()).toHaveLength(60)
 })

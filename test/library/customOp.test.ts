@@ -53,9 +53,11 @@ describe('a custom operator', () => {
     type Options = { readonly scale?: number; readonly shift?: number }
     expectTypeOf<Parameters<typeof wave>>().toEqualTypeOf<[Tensor, Options?] | [Tensor, number, Options?]>()
     // @ts-expect-error scale is a number
-    expect(() => wave(x(), 'three')).toThrow("torch.ops.customtest.my_wave: argument 'scale' must be a number, got string.")
+    expect(() => wave(x(), 'three')).toThrow("torch.ops.customtest.my_wave: argument 'scale' must be a number, got 'three'.")
     // @ts-expect-error there is no such option
-    expect(() => wave(x(), { shfit: 1 })).toThrow("torch.ops.customtest.my_wave: unknown option 'shfit'; known are x, scale, shift.")
+    expect(() => wave(x(), { shfit: 1 })).toThrow(
+      "torch.ops.customtest.my_wave: unknown option 'shfit'; did you mean 'shift'? Known are x, scale, shift.",
+    )
   })
 
   it('is a member of torch.ops, under its name in camelCase', () => {
@@ -352,7 +354,7 @@ describe('errors', () => {
     [{ schema, forward, fakes: forward }, "unknown option 'fakes' of 'customtest::wrong'; known are schema, forward, fake, backward, module."],
     [{ schema }, "'customtest::wrong' needs forward, a function that computes the results."],
     [{ forward }, "'customtest::wrong' needs a schema"],
-    [{ schema, forward: 1 }, "forward of 'customtest::wrong' must be a function, got number."],
+    [{ schema, forward: 1 }, "forward of 'customtest::wrong' must be a function, got 1."],
     [{ schema: 'other(Tensor x) -> Tensor', forward }, "the schema of 'customtest::wrong' has another name: 'other(Tensor x) -> Tensor'."],
     [{ schema: '(Tensor x, int x) -> Tensor', forward }, "the schema of 'customtest::wrong' has two arguments called 'x'."],
   ])('the options %j', (options, message) => {

@@ -226,8 +226,8 @@ describe('where a function is expected', () => {
   })
 
   it('a module that is not a tensor is named by its class', () => {
-    expect(() => torch.relu(new nn.ReLU() as never)).toThrow(/must be a Tensor.*got ReLU/)
+    expect(() => torch.relu(new nn.ReLU() as never)).toThrow(/must be a Tensor.*got a ReLU/)
     expect(() => new GraphModule(3 as never, new Graph())).toThrow(/Unsupported type number/)
-    expect(() => ones([1]).add(new Net() as never)).toThrow(/got Net/)
+    expect(() => ones([1]).add(new Net() as never)).toThrow(/got a Net/)
   })
 })

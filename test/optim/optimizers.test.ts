@@ -191,7 +191,7 @@ describe('state dicts', () => {
 describe('errors name the optimizer and the option', () => {
   const p = start()
   test.each([
-    [() => new SGD([p], { learningRate: 1 } as never), /optim\.SGD: unknown option 'learningRate'; known are lr/],
+    [() => new SGD([p], { learningRate: 1 } as never), /optim\.SGD: unknown option 'learningRate'; did you mean 'lr'\? Known are lr/],
     [() => new SGD([p], { lr: '1' as never }), /option 'lr' must be a number/],
     [() => new SGD([p], 0.1 as never), /options must be an object such as \{ lr: 0\.01 \}, got 0\.1/],
     [() => new SGD([p], { lr: -1 }), /option 'lr' must be at least 0, got -1/],

@@ -34,7 +34,7 @@ describe('tensor()', () => {
   test('ragged arrays, strings and unknown options are errors', () => {
     expect(() => tensor([[1], [2, 3]])).toThrow(ShapeError)
     expect(() => tensor([[1], 2])).toThrow(ShapeError)
-    expect(() => tensor(['a'] as never)).toThrow(/torch.tensor.*got string/)
+    expect(() => tensor(['a'] as never)).toThrow(/torch.tensor.*got 'a'/)
     expect(() => tensor([1], { device: 'cuda' } as never)).toThrow(/unknown option 'device'/)
   })
   test('the data is copied', () => {

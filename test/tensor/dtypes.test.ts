@@ -47,7 +47,7 @@ describe('torch.tensor (difference: numbers-are-floats)', () => {
     expect(() => tensor([2 ** 53], { dtype: 'int64' })).toThrow(/9007199254740992.*bigint/)
     expect(() => tensor([NaN], { dtype: 'int64' })).toThrow(/NaN/)
     expect(() => torch.full([1], 2 ** 60, { dtype: 'int64' })).toThrow(/1152921504606847000 is not exact as int64.*bigint/)
-    expect(() => tensor(['1'] as never)).toThrow(/expected numbers, booleans or bigints, got string/)
+    expect(() => tensor(['1'] as never)).toThrow(/expected numbers, booleans or bigints, .*got '1'/)
     expect(() => tensor(new Uint16Array([1]) as never)).toThrow(/no dtype corresponds to Uint16Array/)
   })
 })
@@ -87,7 +87,7 @@ describe('a dtype that does not exist', () => {
     expect(notADType('complex64')).toBe(
       "expected a dtype, got 'complex64'. A dtype is one of bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64.",
     )
-    expect(notADType(5)).toMatch(/^expected a dtype, got number\./)
+    expect(notADType(5)).toMatch(/^expected a dtype, got 5\./)
   })
   test("PyTorch's other names are members of torch", () => {
     expect([torch.half, torch.float, torch.double, torch.short, torch.int, torch.long]).toEqual([

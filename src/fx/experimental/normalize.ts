@@ -24,7 +24,8 @@ export class NormalizeArgs extends Transformer {
 
   override runNode(node: Node): unknown {
     const value = super.runNode(node)
-    if (isProxy(value)) {
+    // The value of the output is that of another node.
+    if (isProxy(value) && node.op !== 'output') {
       const made = nodeOf(value)
       made.type = node.type
       made.meta = { ...node.meta }
@@ -44,7 +45,7 @@ const TENSOR_TYPE = 'torch.Tensor'
 export class AnnotateTypesWithSchema extends Transformer {
   override runNode(node: Node): unknown {
     const value = super.runNode(node)
-    if (isProxy(value) && node.op !== 'placeholder') nodeOf(value).type ??= node.type ?? this.#typeOf(node)
+    if (isProxy(value) && node.op !== 'placeholder' && node.op !== 'output') nodeOf(value).type ??= node.type ?? this.#typeOf(node)
     return value
   }
 

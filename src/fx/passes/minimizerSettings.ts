@@ -48,23 +48,35 @@ export class MinimizerSettingBase implements Required<MinimizerSettingOptions> {
   }
 }
 
-/** The nodes to run do not form one part of the graph. */
+/**
+ * The nodes to run do not form one part of the graph.
+ *
+ * Fix: give `runNodes` two nodes with one part of the graph between them.
+ */
 export class FxNetMinimizerBadModuleError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
-    super('TFX_MINIMIZER', message, options)
+    super('TFX_MINIMIZER_BAD_MODULE', message, options)
   }
 }
 
-/** A backend failed. `cause` is its error. */
+/**
+ * A backend failed. `cause` is its error.
+ *
+ * Fix: run the part that the message names on that backend alone, and read `cause`.
+ */
 export class FxNetMinimizerRunFuncError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
-    super('TFX_MINIMIZER', message, options)
+    super('TFX_MINIMIZER_RUN_FUNC', message, options)
   }
 }
 
-/** The two backends gave different results. */
+/**
+ * The two backends gave different results.
+ *
+ * Fix: look at the operators that the message names; one of the backends computes them wrongly, or the comparison is too strict.
+ */
 export class FxNetMinimizerResultMismatchError extends TensorfxError {
   constructor(message: string) {
-    super('TFX_MINIMIZER', message)
+    super('TFX_MINIMIZER_RESULT_MISMATCH', message)
   }
 }

@@ -1,6 +1,7 @@
 // Attributes at dotted paths, and nodes that belong to another part. PyTorch's torch.fx.passes.split_utils, with splitByTags.ts.
 import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt, setAttribute, splitPath } from '../../module/index.ts'
+import { isObject } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import type { Subgraph } from './subgraphs.ts'
 import { isCallable, isNodeOutputTensor } from './toolsCommon.ts'
@@ -12,8 +13,7 @@ export const getattrRecursive = (root: object, path: string): unknown => attribu
 export function setattrRecursive(root: object, path: string, value: unknown): void {
   const [ownerPath, name] = splitPath(path)
   const owner = ownerPath === '' ? root : attributeAt(root, ownerPath)
-  if (typeof owner !== 'object' || owner === null)
-    throw new ArgumentError(`setattrRecursive: cannot set '${path}', because '${ownerPath}' is missing; set that first.`)
+  if (!isObject(owner)) throw new ArgumentError(`setattrRecursive: cannot set '${path}', because '${ownerPath}' is missing; set that first.`)
   setAttribute(owner, name, value)
 }
 

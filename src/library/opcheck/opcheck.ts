@@ -44,7 +44,11 @@ export interface OpCheckOptions {
   readonly rtol?: number
 }
 
-/** What {@link opcheck} throws: an operator failed a test. `cause` is the error that the operator threw, if it threw one. */
+/**
+ * What `opcheck` throws: an operator failed a test. `cause` is the error that the operator threw, if it threw one.
+ *
+ * Fix: compare what the operator does with what its schema, `fake` and `backward` say; the message names the test, the sample and the difference.
+ */
 export class OpCheckError extends TensorfxError {
   /** The test that failed. */
   readonly test: OpCheckTest

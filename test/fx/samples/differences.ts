@@ -39,7 +39,10 @@ function schemaOf(node: GoldenNode): FunctionSchema | null {
   const fn = node.target
     .split('.')
     .slice(1)
-    .reduce<unknown>((holder, name) => (holder as Readonly<Record<string, unknown>> | undefined)?.[camelCase(name)], torch)
+    .reduce<unknown>((holder, name) => {
+      const found = camelCase(name)
+      return holder instanceof Object && found in holder ? (holder as Readonly<Record<string, unknown>>)[found] : undefined
+    }, torch)
   return typeof fn === 'function' ? (getSignatureForTorchOp(fn as TargetFunction)?.[0] ?? null) : null
 }
 

@@ -1,0 +1,39 @@
+// The error classes that several rooms share: names, codes and causes.
+import { expect, test } from 'vitest'
+import { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError, present } from '../../src/errors/index.ts'
+
+test('each class has its own name and code, and the message it was given', () => {
+  const errors = [new ArgumentError('a'), new ShapeError('b'), new DTypeError('c'), new UnsupportedError('d'), new TensorfxError('TFX_OWN', 'e')]
+  expect(errors.map(({ name, code, message }) => [name, code, message])).toEqual([
+    ['ArgumentError', 'TFX_ARGUMENT', 'a'],
+    ['ShapeError', 'TFX_SHAPE', 'b'],
+    ['DTypeError', 'TFX_DTYPE', 'c'],
+    ['UnsupportedError', 'TFX_UNSUPPORTED', 'd'],
+    ['TensorfxError', 'TFX_OWN', 'e'],
+  ])
+  for (const error of errors) expect([error instanceof TensorfxError, error instanceof Error, error.cause]).toEqual([true, true, undefined])
+})
+
+test('an internal error asks for a report', () => {
+  const { name, code, message } = new InternalError('no shape')
+  expect([name, code, message]).toEqual(['InternalError', 'TFX_INTERNAL', 'no shape (this is a bug in tensorfx, please report it)'])
+})
+
+test('errors keep their cause', () => {
+  const cause = new Error('below')
+  for (const error of [new ArgumentError('a', { cause }), new UnsupportedError('b', { cause }), new InternalError('c', { cause })]) {
+    expect(error.cause).toBe(cause)
+  }
+})
+
+test('a subclass has its own name', () => {
+  class FolderError extends ArgumentError {}
+  expect([new FolderError('a').name, new FolderError('a').code]).toEqual(['FolderError', 'TFX_ARGUMENT'])
+})
+
+test('present gives the value back, unless it is null or undefined', () => {
+  expect([present(0, 'zero'), present('', 'text'), present(false, 'flag')]).toEqual([0, '', false])
+  for (const missing of [null, undefined]) {
+    expect(() => present(missing, 'the node')).toThrow(new InternalError('the node is missing'))
+  }
+})
