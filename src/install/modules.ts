@@ -3,13 +3,14 @@ import { Module } from '../module/index.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 
 const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
+const DTYPE = "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"
 
 const INSTEAD_OF_MODULE = new Map([
   ['cuda', NO_MODULE_DEVICES],
   ['cpu', NO_MODULE_DEVICES],
-  ['to', `${NO_MODULE_DEVICES}; layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })`],
-  ['double', "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"],
-  ['half', "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float16' })"],
+  ['to', `${NO_MODULE_DEVICES}; ${DTYPE}`],
+  ['double', DTYPE],
+  ['half', DTYPE.replace('64', '16')],
   ['forward', 'the class of a module must define forward(x), which computes its output'],
 ])
 
