@@ -72,7 +72,7 @@ describe('loadStateDict', () => {
       /:\n\tUnexpected key\(s\) in stateDict: "extra"\./,
     )
     expect(() => net.loadStateDict({ bias: tensor([6]), 'layer.weight': tensor([[7, 8]]) })).toThrow(
-      /:\n\tMissing key\(s\) in stateDict: "layer\.mean"\.$/,
+      /:\n\tMissing key\(s\) in stateDict: "layer\.mean"\./,
     )
     expect(contents(net)).toEqual(fresh)
   })
