@@ -22,6 +22,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     pool: 'forks',
+    // All cores: by default vitest leaves one idle, which is half of two.
+    maxWorkers: '100%',
     // Passes and the stages of compilations are verified.
     env: { TENSORFX_VERIFY: '1' },
     reporters: ['default', new PortedReporter()],

@@ -20,13 +20,15 @@ function run(code: string): void {
   new Function(...Object.keys(scope), `'use strict'\n${setup}\n${code}`)(...Object.values(scope))
 }
 
-/** The error of an example as `Name: message`, without the frames that a TraceError shows; '' if it does not throw. */
+/** The error of an example as `Name: message`, without the frames that a TraceError shows, and without the backends that other tests register; '' if it does not throw. */
 function errorOf(code: string): string {
   try {
     run(code)
     return ''
   } catch (error) {
-    return error instanceof Error ? `${error.name}: ${error.message.replace(/\s*\n +at [^]*$/, '')}` : String(error)
+    return error instanceof Error
+      ? `${error.name}: ${error.message.replace(/\s*\n +at [^]*$/, '').replace(/(Registered are .*?, inductor)[^.]*/, '$1')}`
+      : String(error)
   }
 }
 

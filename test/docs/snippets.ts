@@ -52,7 +52,8 @@ export async function printed(snippet: Snippet): Promise<string[]> {
   const log = vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void lines.push(values.map(show).join(' ')))
   const home = join(folder, String(written++))
   const file = join(home, 'example.mjs')
-  mkdirSync(home)
+  // Test files may share this process, and the one before this has removed its folder.
+  mkdirSync(home, { recursive: true })
   // What the blocks before it print is theirs.
   writeFileSync(file, [...snippet.before, snippet.before.length > 0 ? 'globalThis.beginExample()\n' : '', snippet.code].join(''))
   Object.assign(globalThis, { beginExample: () => void (lines = []) })

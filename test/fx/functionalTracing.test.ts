@@ -4,7 +4,7 @@ import { Tensor, torch } from 'tensorfx'
 import { GraphModule, Interpreter, Tracer, symbolicTrace, wrap } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
-import { allOps } from '../../src/ops/index.ts'
+import { builtInOps } from '../ops/builtInOps.ts'
 import { OVERRIDE, findOverride } from '../../src/protocol/index.ts'
 
 const { tensor } = torch
@@ -14,7 +14,7 @@ const run = (m: GraphModule, ...args: readonly unknown[]): unknown => (m.forward
 const call = (graph: Tracer['graph']): Node => [...graph.nodes].find((n) => n.op.startsWith('call')) as Node
 
 /** Operators that take a tensor, or a list of them, first. */
-const withTensor = allOps().filter((op) => op.schema.args[0]?.type.base === 'Tensor')
+const withTensor = builtInOps().filter((op) => op.schema.args[0]?.type.base === 'Tensor')
 const first = (op: (typeof withTensor)[number], x: unknown): unknown => (op.schema.args[0]?.type.list === true ? [x, x] : x)
 
 describe('the operator table', () => {
