@@ -7,7 +7,7 @@ export { OpCheckError, customOp, defineOp, registerAutograd, registerFake } from
 export type { CustomOp, CustomOpOptions, DefineOpOptions, DefinedOp, Forward, OpCheckOptions, OpCheckReport, OpCheckTest } from '../library/index.ts'
 export type { BackwardContext, BackwardOf } from '../ops/index.ts'
 
-/** Tests whether an operator does what its declaration says. See {@link library.opcheck}. */
+/** Tests whether an operator does what its declaration says. See `opcheck`. */
 export const opcheck: typeof library.opcheck = (op, samples, options) => {
   installCompile()
   return library.opcheck(op, samples, options)

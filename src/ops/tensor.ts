@@ -8,10 +8,10 @@ import { Tensor, getDefaultDtype, notADType, tensorFromValues } from '../tensor/
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
 
-/** The typed arrays that {@link tensor} takes. */
+/** The typed arrays that `torch.tensor` takes. */
 export type TensorArray = Float32Array | Float64Array | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Int32Array | BigInt64Array
 
-/** What {@link tensor} takes: a number, a boolean, a bigint, nested arrays of them, or a typed array. */
+/** What `torch.tensor` takes: a number, a boolean, a bigint, nested arrays of them, or a typed array. */
 export type TensorData = number | boolean | bigint | readonly TensorData[] | TensorArray
 
 /** The dtype of each kind of typed array, by its name. (Not every host has Float16Array.) */

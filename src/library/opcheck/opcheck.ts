@@ -32,7 +32,7 @@ export type OpCheckTest = keyof typeof TESTS
 /** The outcome of each test that ran. */
 export type OpCheckReport = { readonly [Name in OpCheckTest]?: 'SUCCESS' | OpCheckError }
 
-/** Options of {@link opcheck}. */
+/** Options of `opcheck`. */
 export interface OpCheckOptions {
   /** The tests to run. Default: all. PyTorch's test_utils. */
   readonly testUtils?: OpCheckTest | readonly OpCheckTest[]
