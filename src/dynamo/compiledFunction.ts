@@ -123,7 +123,7 @@ export class CompiledFunction implements CaptureHost {
     }
     if (!(result instanceof Promise)) return result
     capture.abandon()
-    // Nobody will await it; an unhandled rejection would end the process.
+    // The promise is dropped here, and an unhandled rejection would end the process.
     result.catch(() => undefined)
     throw new UnsupportedError(
       'compile: the function returned a Promise. Compile the synchronous part that computes with tensors, and await around it.',

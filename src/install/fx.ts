@@ -2,10 +2,8 @@
 import { installGraphText } from '../fx/graph/graphText.ts'
 import { CodeGen } from '../fx/text/codegen.ts'
 import { formatGraph, formatNode, formatTabular } from '../fx/text/format.ts'
-import { installModules } from './modules.ts'
 
 /** Gives graphs their texts and code. */
 export function installFx(): void {
-  installModules()
   installGraphText({ newCodegen: () => new CodeGen(), isCodegen: (value) => value instanceof CodeGen, formatNode, formatGraph, formatTabular })
 }

@@ -26,7 +26,7 @@ const INSTEAD_OF_TENSOR = new Map([
 
 /** Names of tensors that are properties, not methods. */
 const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter']
-/** Names that nobody should be pointed to. */
+/** Internal names, never suggested. */
 const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
 
 /** Tensors explain unknown names, and `x[0]` reads them. For the composition root, once all methods are there. */

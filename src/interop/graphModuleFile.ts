@@ -1,10 +1,9 @@
 // A GraphModule in one file: a safetensors file whose metadata contains the graph. Any reader of safetensors can read its tensors; tensorfx can read the module.
 import { ArgumentError } from '../errors/index.ts'
 import { Container } from '../fx/run/attributes.ts'
-import { GraphModule, graphFromJson, graphToJson } from '../fx/index.ts'
-import type { GraphJson } from '../fx/index.ts'
-import { decodeNote, encodeMeta } from '../fx/text/json.ts'
-import type { JsonValue } from '../fx/text/json.ts'
+import { GraphModule } from '../fx/index.ts'
+import { decodeNote, encodeMeta, graphFromJson, graphToJson } from '../fx/text/json.ts'
+import type { GraphJson, JsonValue } from '../fx/text/json.ts'
 import { Module, setAttribute, splitPath } from '../module/index.ts'
 import { isParameter, isPlainObject, isObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'

@@ -1,4 +1,4 @@
-// Names of dtypes: those that PyTorch has besides the canonical ones, and what to say about a name that is none.
+// Names of dtypes: those that PyTorch has besides the canonical ones, and the error for an unknown name.
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { nearest, valueText } from '../protocol/index.ts'

@@ -54,6 +54,12 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(new ShapeProp(gm).propagate(addable(3)), gm.graph.outputNode().meta.type)`,
     '4 number',
   ],
+  './fx/json': [
+    `import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
+     const { graphModule } = await import('./test/built/parts.mjs')
+     console.log(String(graphFromJson(graphToJson(graphModule().graph))).includes('call_method[target=add]'))`,
+    'true',
+  ],
   './fx/viewer': [
     `import { graphPage } from 'tensorfx/fx/viewer'
      const { graphModule } = await import('./test/built/parts.mjs')

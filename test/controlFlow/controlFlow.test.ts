@@ -1,9 +1,11 @@
 // Branches and loops as data: what they compute, what graphs hold of them, and that every way of running a graph gives the same.
 import { describe, expect, it } from 'vitest'
 import { compile, fx, nn, torch } from 'tensorfx'
+import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, fakeLike, withMode } from 'tensorfx/dispatch'
-import { GraphModule, Interpreter, MetaTracer, Transformer, symbolicTrace } from 'tensorfx/fx'
+import { GraphModule, Interpreter, Transformer, symbolicTrace } from 'tensorfx/fx'
+import { MetaTracer } from 'tensorfx/fx/experimental'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { loadGraphModule, saveGraphModule } from 'tensorfx/interop'
 import { makeFx } from 'tensorfx/aot'
@@ -190,7 +192,7 @@ describe.each(Object.entries(cases))('%s', (_, { program, plain, inputs, target 
       symbolicTrace(gm),
       gm.deepCopy(),
       loadGraphModule(saveGraphModule(gm)),
-      new GraphModule(gm, fx.graphFromJson(JSON.parse(JSON.stringify(fx.graphToJson(gm.graph))) as never)),
+      new GraphModule(gm, graphFromJson(JSON.parse(JSON.stringify(graphToJson(gm.graph))) as never)),
     ]
     const cleaned = gm.deepCopy()
     expect(cleaned.graph.eliminateDeadCode()).toEqual([])

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { SubgraphMatcher, SubgraphMatcherWithNameNodeMap, symbolicTrace } from 'tensorfx/fx'
+import { SubgraphMatcher, symbolicTrace } from 'tensorfx/fx'
+import { SubgraphMatcherWithNameNodeMap } from 'tensorfx/fx/passes'
 import type { Graph, GraphModule, Node } from 'tensorfx/fx'
 
 type Program = (...xs: Tensor[]) => unknown

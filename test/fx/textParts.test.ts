@@ -1,7 +1,8 @@
 // The parts of printed graphs and generated code: annotations of values, types, Python's notation of literals, and JSON of odd values.
 import { afterEach, describe, expect, test } from 'vitest'
 import { ArgumentError } from 'tensorfx'
-import { Graph, graphFromJson, graphToJson } from 'tensorfx/fx'
+import { Graph } from 'tensorfx/fx'
+import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import type { Node } from 'tensorfx/fx'
 import { annotation, nodeSpec, specText, withEnvironment } from '../../src/fx/text/annotation.ts'
 import { pyNumber, pyString } from '../../src/fx/text/format.ts'

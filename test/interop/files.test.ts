@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { CodeGen, GraphModule, PH, Slice, compareGraphs, graphFromJson, graphToJson, symbolicTrace, wrap } from 'tensorfx/fx'
-import type { GraphJson } from 'tensorfx/fx'
+import { CodeGen, GraphModule, PH, Slice, symbolicTrace, wrap } from 'tensorfx/fx'
+import { compareGraphs, graphFromJson, graphToJson } from 'tensorfx/fx/json'
+import type { GraphJson } from 'tensorfx/fx/json'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 

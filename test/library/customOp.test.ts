@@ -1,6 +1,7 @@
 // torch.library.customOp: operators that a program computes in JavaScript. Expected values come from JavaScript's Math, messages from PyTorch 2.x where it has them.
 import { describe, expect, expectTypeOf, it, test } from 'vitest'
 import { ArgumentError, AutogradError, compile, fx, nn, torch } from 'tensorfx'
+import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
@@ -136,10 +137,10 @@ describe('in graphs', () => {
 
   it('graphs are saved by name, and a name that is not registered is an error that says so', () => {
     const gm = fx.symbolicTrace(program)
-    const json = fx.graphToJson(gm.graph)
-    close(numbers(new fx.GraphModule({}, fx.graphFromJson(json)).call(x())), expected)
+    const json = graphToJson(gm.graph)
+    close(numbers(new fx.GraphModule({}, graphFromJson(json)).call(x())), expected)
     const renamed = JSON.parse(JSON.stringify(json).replaceAll('customtest.my_wave', 'elsewhere.my_wave')) as typeof json
-    expect(() => fx.graphFromJson(renamed)).toThrow(
+    expect(() => graphFromJson(renamed)).toThrow(
       new ArgumentError(
         "graphFromJson: unknown function 'torch.ops.elsewhere.my_wave' at node 'my_wave'; import the module that registers it first.",
       ),

@@ -4,7 +4,7 @@ import { ArgumentError, compile, config, fx, nn, optim, torch } from 'tensorfx'
 import { aotFunction, makeFx } from 'tensorfx/aot'
 import { registerBackend, withConfig } from 'tensorfx/compile'
 import { Isolator, minifier, minifyBackendFailure, runFwdMaybeBwd, same, sameTwoModels } from 'tensorfx/debug'
-import { NormalizeArgs } from 'tensorfx/fx/experimental'
+import { MetaTracer, NormalizeArgs } from 'tensorfx/fx/experimental'
 import {
   CapabilityBasedPartitioner,
   FxGraphDrawer,
@@ -74,7 +74,7 @@ describe('every function with options refuses an unknown name', () => {
     ['optim.StepLR', () => new optim.StepLR(sgd, 1, bad)],
     ['symbolicTrace', () => fx.symbolicTrace(run, bad)],
     ['Tracer', () => new fx.Tracer(bad)],
-    ['MetaTracer', () => new fx.MetaTracer(badSplit)],
+    ['MetaTracer', () => new MetaTracer(badSplit)],
     ['wrap', () => fx.wrap(() => 1, bad)],
     ['proxyable', () => fx.proxyable(class A {}, bad)],
     ['Interpreter', () => new fx.Interpreter(gm, bad)],

@@ -1,6 +1,7 @@
 // The messages to and from an isolated process or worker.
-import { GraphModule, graphFromJson, graphToJson } from '../../fx/index.ts'
-import type { GraphJson } from '../../fx/index.ts'
+import { GraphModule } from '../../fx/index.ts'
+import { graphFromJson, graphToJson } from '../../fx/text/json.ts'
+import type { GraphJson } from '../../fx/text/json.ts'
 import { present } from '../../errors/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { checkFailureSpec, judge } from '../judge.ts'

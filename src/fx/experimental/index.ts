@@ -2,6 +2,7 @@
 export { setTrace } from './debug.ts'
 export { foldBatchNorms, fuse } from './optimization.ts'
 export { MetaTracer } from '../trace/metaTracer.ts'
+export type { MetaTracerOptions } from '../trace/metaTracer.ts'
 export { FoldedGraphModule, foldConstants, getUniqueAttrNameInModule, splitConstSubgraphs } from './constFold.ts'
 export { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from './normalize.ts'
 export { mergeMatmul, splitResultTensors } from './mergeMatmul.ts'
@@ -9,3 +10,5 @@ export { cloneAndConvertToMeta, moduleToNestedDict, normalizeSourceName, trackDy
 export type { Dynamism } from './dynamism.ts'
 export { UnionFind, extractSubgraph, matchesModulePattern, optimizeForInference, removeDropout, replaceNodeModule } from './inference.ts'
 export type { InferenceOptions, ModuleClass } from './inference.ts'
+export { annotate } from '../values/annotate.ts'
+export { createTypeHint, typeMatches } from '../text/typeExpression.ts'

@@ -68,7 +68,7 @@ export class FxNetAccNodesFinder {
       }
   }
 
-  /** The accelerator cannot return to the CPU what is no tensor. What leaves it may make its inputs leave it. */
+  /** Only tensors can cross from the accelerator to the CPU. A node that leaves the accelerator may force its inputs to leave as well. */
   #dropNonTensorOutputs(): void {
     for (;;) {
       const dropped: Node[] = []

@@ -37,6 +37,6 @@ export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: str
   return { graphModule, qualnames: new Map(Array.from(paths, (path) => [path, name === '' ? path : `${name}.${path}`])) }
 }
 
-/** Whether two graphs are equal but for the names and the order of their nodes. PyTorch's compare_graphs; `fx.compareGraphs` tells where two graphs differ. */
+/** Whether two graphs are equal but for the names and the order of their nodes. PyTorch's compare_graphs; `compareGraphs` of `tensorfx/fx/json` tells where two graphs differ. */
 export const areIsomorphic = (a: Graph, b: Graph): boolean =>
   new SubgraphMatcher(a, { matchOutput: true, matchPlaceholder: true }).match(b).length > 0

@@ -75,7 +75,7 @@ function sameLayout(tensor: Tensor): Tensor {
   const there = order.map(({ dim }) => dim)
   const back = there.map((_, dim) => there.indexOf(dim))
   const copy = clone(tensor.permute(there)).permute(back)
-  // Nobody has the base: compile treats writes to views in another way.
+  // The copy must not count as a view: compile treats writes to views in another way.
   copy.viewBase = null
   return copy
 }

@@ -1,8 +1,10 @@
 // Random graphs keep their meaning on every way that they can go. TENSORFX_FUZZ=2000 runs that many of each.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Interpreter, SubgraphMatcher, Transformer, compareGraphs, graphFromJson, graphToJson, replacePattern } from 'tensorfx/fx'
-import type { GraphJson, GraphModule } from 'tensorfx/fx'
+import { Interpreter, SubgraphMatcher, Transformer, replacePattern } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
+import { compareGraphs, graphFromJson, graphToJson } from 'tensorfx/fx/json'
+import type { GraphJson } from 'tensorfx/fx/json'
 import {
   CSEPass,
   CapabilityBasedPartitioner,
