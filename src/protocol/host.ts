@@ -6,7 +6,9 @@ interface HostProcess {
   readonly argv?: readonly string[]
   readonly version?: string
   readonly pid?: number
+  readonly ppid?: number
   cwd?(): string
+  kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
 }
 
