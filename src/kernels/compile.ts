@@ -1,5 +1,6 @@
 // Compiles kernels to functions. Each distinct kernel is emitted once and instantiated on the heap's memory.
 import { InternalError } from '../errors/index.ts'
+import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import { heapMemory } from './heap.ts'
 import type { Kernel, Param } from './loopIr.ts'
 import { printKernel } from './print.ts'
@@ -15,7 +16,6 @@ export interface CompiledKernel {
   readonly wasm: Uint8Array<ArrayBuffer>
 }
 
-const cache = new Map<string, CompiledKernel>()
 let compiled = 0
 
 /** Instantiates a module that exports `run`, with the heap as its memory. */
@@ -30,15 +30,15 @@ export function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'
 /** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
   const key = printKernel(kernel)
-  let known = cache.get(key)
+  let known = kernelsByText.get(key)
   if (known === undefined) {
     verifyKernel(kernel)
     const wasm = emitKernel(kernel)
     known = { kernel: { name: kernel.name, params: kernel.params }, run: instantiate(wasm), wasm }
-    cache.set(key, known)
+    kernelsByText.set(key, known, kernelBytes(known))
   }
   return known
 }
 
 /** How many modules have been compiled, and how many kernels the cache holds. */
-export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: cache.size })
+export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: kernelsByText.size.entries })
