@@ -1,6 +1,14 @@
 // Caches of compiled kernels, bounded by bytes: a program that compiles functions and drops them must not grow for ever.
-import type { CompiledKernel } from './compile.ts'
 import type { DType } from './dtype.ts'
+import type { Param } from './loopIr.ts'
+
+/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers). */
+export interface CompiledKernel {
+  readonly kernel: { readonly name: string; readonly params: readonly Param[] }
+  readonly run: (...args: number[]) => void
+  /** Bytes of the module, for dumps and tests. */
+  readonly wasm: Uint8Array<ArrayBuffer>
+}
 
 /** The size of a cache; see {@link cacheSizes}. */
 export interface CacheSize {

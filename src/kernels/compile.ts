@@ -1,20 +1,13 @@
 // Compiles kernels to functions. Each distinct kernel is emitted once and instantiated on the heap's memory.
 import { InternalError } from '../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
+import type { CompiledKernel } from './boundedCache.ts'
 import { heapMemory } from './heap.ts'
-import type { Kernel, Param } from './loopIr.ts'
+import type { Kernel } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { verifyKernel } from './verify.ts'
 import { emitKernel } from './wasm/emit.ts'
 import { hostFunctions } from './wasm/operations.ts'
-
-/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers). */
-export interface CompiledKernel {
-  readonly kernel: { readonly name: string; readonly params: readonly Param[] }
-  readonly run: (...args: number[]) => void
-  /** Bytes of the module, for dumps and tests. */
-  readonly wasm: Uint8Array<ArrayBuffer>
-}
 
 let compiled = 0
 

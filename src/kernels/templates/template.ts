@@ -2,7 +2,7 @@
 import { touches64Bits } from '../analysis.ts'
 import { kernelBytes, kernelsByProblem } from '../boundedCache.ts'
 import { instantiate } from '../compile.ts'
-import type { CompiledKernel } from '../compile.ts'
+import type { CompiledKernel } from '../boundedCache.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
