@@ -5,13 +5,13 @@ import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, tensorFromBytes } from '../tensor/index.ts'
+import { contiguousStrides, isContiguous, tensorFromBytes, windowNumel } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
 import { joinPath } from './fileStore.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-import { toPlain, windowNumel } from './values.ts'
+import { toPlain } from './values.ts'
 
 /** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash if there is no crypto module. */
 function contentHash(bytes: Uint8Array): string {

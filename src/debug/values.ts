@@ -1,8 +1,8 @@
 // Tensors as plain data that can be sent with `postMessage` and between processes: shape, strides, dtype and the bytes of the storage.
 import { ArgumentError } from '../errors/index.ts'
-import { dtypeInfo, isDType } from '../kernels/index.ts'
+import { isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { Tensor, tensorFromBytes } from '../tensor/index.ts'
+import { Tensor, tensorFromBytes, windowBytes } from '../tensor/index.ts'
 
 /** One graph input as data. */
 export type PlainValue =
@@ -40,16 +40,4 @@ export function fromPlain(plain: PlainValue): Tensor | number {
   const tensor = tensorFromBytes(plain.bytes, plain.shape, plain.dtype, plain.strides)
   tensor.requiresGrad = plain.requiresGrad
   return tensor
-}
-
-/** Number of elements from the tensor's first to its last, gaps included. */
-export function windowNumel(shape: readonly number[], strides: readonly number[]): number {
-  if (shape.includes(0)) return 0
-  return shape.reduce((last, size, i) => last + (size - 1) * (strides[i] ?? 0), 1)
-}
-
-function windowBytes(tensor: Tensor): Uint8Array {
-  const size = dtypeInfo[tensor.dtype].size
-  const count = windowNumel(tensor.shape, tensor.strides)
-  return tensor.realize().readBytes(tensor.offset * size, count * size)
 }

@@ -6,7 +6,7 @@ export { TARGET, declareEffects, effectsOf, lookupTarget, nameTarget, targetInfo
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { inspectAs } from './inspect.ts'
 export { camelCase, snakeCase } from './names.ts'
-export { MODULE, isCallable, isFunction, isModule, isObject, described, kindOf } from './kinds.ts'
+export { MODULE, isCallable, isFunction, isModule, isObject, described, kindOf, setCopyText } from './kinds.ts'
 export type { ModuleLike } from './kinds.ts'
 export { isPlainObject, setOwn } from './plainObject.ts'
 export { nearest } from './nearest.ts'
