@@ -2,6 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { decode, integer, list } from '../protocol/decode.ts'
 import { Tensor, tensorFromBytes } from '../tensor/index.ts'
 
 /** One graph input as data. */
@@ -37,9 +38,19 @@ export function toPlain(value: unknown, name: string): PlainValue {
 export function fromPlain(plain: PlainValue): Tensor | number {
   if (plain.kind === 'number') return plain.value
   if (!isDType(plain.dtype)) throw new ArgumentError(`fromPlain: unknown dtype '${String(plain.dtype)}'.`)
+  checkLayout('fromPlain', plain.shape, plain.strides)
   const tensor = tensorFromBytes(plain.bytes, plain.shape, plain.dtype, plain.strides)
   tensor.requiresGrad = plain.requiresGrad
   return tensor
+}
+
+/** Throws ArgumentError unless shape and strides are equally many sizes: what comes from a script or another process may be anything. */
+export function checkLayout(where: string, shape: readonly number[], strides: readonly number[]): void {
+  const sizes = list(integer(), 64)
+  decode(where, sizes, shape, 'shape')
+  if (decode(where, sizes, strides, 'strides').length !== shape.length)
+    throw new ArgumentError(`${where}: a shape of ${shape.length} sizes needs as many strides, got ${strides.length}.`)
+  if (!Number.isSafeInteger(windowNumel(shape, strides))) throw new ArgumentError(`${where}: a tensor of shape [${shape.join(', ')}] is too large.`)
 }
 
 /** Number of elements from the tensor's first to its last, gaps included. */

@@ -1,6 +1,6 @@
 // TypeScript types in generated code: the type of a node's value, taken from the node's type, which may be in Python's notation (`Optional[List[torch.Tensor]]`), or
 // from what its meta says about the value; and the head of the function, which states the types of the parameters and the result.
-import { blockComment } from '../../protocol/index.ts'
+import { blockComment, entryOf } from '../../protocol/index.ts'
 import type { TypeStyle } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 import { nodeSpec } from './annotation.ts'
@@ -28,7 +28,7 @@ export function typescriptType(text: string): string {
   const union = splitTop(type, '|')
   if (union.length > 1) return union.map(typescriptType).join(' | ')
   const generic = /^(\w+)\[(.+)\]$/s.exec(type)
-  if (generic === null) return NAMES[type] ?? type
+  if (generic === null) return entryOf(NAMES, type) ?? type
   const [, name = '', inner = ''] = generic
   const args = splitTop(inner, ',').map((arg) => arg.trim())
   switch (name.toLowerCase()) {
@@ -134,7 +134,7 @@ function docComment(parameters: readonly string[], types: HeadTypes): string {
 
 function docParameter(text: string, type: string): string {
   if (text.startsWith('{')) return `{${type}} [options]`
-  if (text.startsWith('...')) return `{...${type}} ${text.slice(3)}`
+  if (text.startsWith('...')) return `{...${type}} ${text.slice(3).replace(/ .*/s, '')}`
   const [, name = '', fallback] = /^([\w$]+)(?: \/\*.*?\*\/)?(?: = (.*))?$/s.exec(text) ?? []
   return fallback === undefined ? `{${type}} ${name}` : `{${type}} [${name}=${blockComment(fallback)}]`
 }
