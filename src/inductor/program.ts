@@ -3,9 +3,9 @@
 import { runKernel } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { BlockCopies, dtypeInfo } from '../kernels/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { addressOf, arena, temporary } from './runtime.ts'
+import { addressOf, arena, begin, end, keep, temporary } from './runtime.ts'
 import type { EmittedGroup, Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
@@ -54,7 +54,6 @@ class ProgramWriter {
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
     if (scratchAt + scratch > 0) lines.push(`const base = arena(${scratchAt + scratch})`)
-    lines.push('const copies = new BlockCopies()')
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
       this.#tensors.set(buffer, `inputs[${i}]`)
@@ -70,21 +69,32 @@ class ProgramWriter {
     lines.push('copies.finish()')
     const outputs = this.#graph.outputs.map((o, i) => this.#output(o, i))
     lines.push(`return [${outputs.join(', ')}]`)
-    const source = `function ${this.#name}(inputs) {\n${lines.map((l) => `  ${l}`).join('\n')}\n}`
+    const body = lines.map((line) => `    ${line}`)
+    const source = [
+      `function ${this.#name}(inputs) {`,
+      '  const copies = begin(inputs)',
+      '  try {',
+      ...body,
+      '  } finally {',
+      '    end(copies)',
+      '  }',
+      '}',
+    ].join('\n')
     const names = this.#constants.map((_, i) => `c${i}`)
     // eslint-disable-next-line no-implied-eval -- generated code, as in fx
     const make = new Function(
       'arena',
       'temporary',
       'addressOf',
-      'BlockCopies',
+      'begin',
+      'end',
       'empty',
       'view',
       'extern',
       ...names,
       `return ${source}\n//# sourceURL=tensorfx-generated/${this.#name}.js`,
     )
-    const run: Program['run'] = make(arena, temporary, addressOf, BlockCopies, Tensor.empty, viewOf, extern, ...this.#constants)
+    const run: Program['run'] = make(arena, temporary, addressOf, begin, end, Tensor.empty, viewOf, extern, ...this.#constants)
     return { run, source }
   }
 
@@ -172,8 +182,8 @@ function viewOf(source: Tensor, shape: readonly number[], strides: readonly numb
   return new Tensor(shape, source.dtype, source.realize(), strides, source.offset + offset)
 }
 
-/** Calls an eager kernel, whose results are contiguous. */
+/** Calls an eager kernel, whose results are contiguous and stay until the program ends. */
 function extern(op: OpDef, args: readonly Arg[]): readonly Tensor[] {
   const result = runKernel(op, args)
-  return result instanceof Tensor ? [result] : result
+  return keep(result instanceof Tensor ? [result] : result)
 }

@@ -1,6 +1,6 @@
 // What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
 import { touches64Bits } from '../analysis.ts'
-import { instantiate } from '../compile.ts'
+import { compiledKernel } from '../compile.ts'
 import type { CompiledKernel } from '../compile.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
@@ -108,8 +108,7 @@ export function compileTemplate(template: string, spec: GemmSpec, write: () => U
   const key = `${template} ${specText(spec)}`
   let known = cache.get(key)
   if (known === undefined) {
-    const wasm = write()
-    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
+    known = compiledKernel(spec.name, spec.params, null, write())
     cache.set(key, known)
   }
   return known
