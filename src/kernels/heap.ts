@@ -47,8 +47,8 @@ function usage(): string {
 
 /** Stands between the heap and its users: tests check the heap with one, and let allocations fail. */
 export interface HeapGuard {
-  /** What is in use, not counting what the guard adds. */
-  readonly inUse: number
+  /** What is in use, not counting what the guard adds; null if it adds nothing. */
+  readonly inUse: number | null
   /** Answers a request; `take` asks the allocator. Returns 0, or throws, if there is no room. */
   allocate(bytes: number, take: (bytes: number) => number): number
   /** Takes memory back; `give` returns it to the allocator. */

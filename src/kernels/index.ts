@@ -68,6 +68,9 @@ export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
 export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapGuard, heapStats, heapView, setHeapGuard, setSoftLimit } from './heap.ts'
 export type { HeapGuard } from './heap.ts'
+export { HeapCheck, checkHeap } from './heapCheck.ts'
+export { countAllocations, withFailingAllocation } from './heapFaults.ts'
+export type { InjectedFailure } from './heapFaults.ts'
 export {
   Block,
   BlockCopies,
