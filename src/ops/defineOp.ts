@@ -96,7 +96,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)
-  const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration) ?? derivedKernel(facts, meta) })
+  const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration, meta) ?? derivedKernel(facts, meta) })
   const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
   return Object.assign(fn, { op })
 }
@@ -117,8 +117,8 @@ function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readon
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 
-function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration): OpDef['kernel'] {
-  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel) : (kernel ?? null)
+function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration, meta: OpDef['meta']): OpDef['kernel'] {
+  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel, meta) : (kernel ?? null)
 }
 
 function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {
