@@ -32,12 +32,13 @@ import { opOf } from './table.ts'
  * A declaration whose rules take any arguments, as normalization has checked them against the schema by the time that a rule runs. (The rules are methods, so
  * that rules with the schema's narrower parameters are assignable to them.)
  */
-export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative'> {
+export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative' | 'scatter'> {
   readonly pointwise?: PointwiseRule
   meta?(...args: readonly Arg[]): ResultSpec
   kernel?(...args: readonly Arg[]): Result
   decompose?(...args: readonly Arg[]): Result
   derivative?(grads: readonly (Tensor | null)[], ctx: DerivativeContext): Gradients
+  scatter?(value: Tensor, ...args: readonly Arg[]): Tensor
 }
 
 /** An operator before its meta and its kernel are known. */
@@ -92,6 +93,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     pointwise: declaration.pointwise ?? null,
     reduction: declaration.reduction ?? null,
     functional,
+    scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     module: declaration.module ?? null,
   }
