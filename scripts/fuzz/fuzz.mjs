@@ -24,7 +24,7 @@ const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.repla
 
 /** Runs one program; null if it passes, else how it fails. */
 export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true } = {}) {
-  const program = generate(api, seed, kinds)
+  const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
     const found = judge(api, candidate, wrap, wrapper === 'makeFx' ? { eager: withoutHistory(api), history: false } : {})

@@ -214,7 +214,7 @@ export const random = {
       () => w.define(`torch.randLike(${x})`, [x]) !== null,
       () => w.define(`torch.bernoulli(${x}.detach().sigmoid())`, [x]) !== null,
       () => w.statement(`noGrad(() => ${x}.${r.pick(['uniform_()', 'normal_()', 'uniform_(-1, 2)'])})`),
-      () => w.statement(`torch.manualSeed(${r.int(5)})`),
+      () => !w.traced && w.statement(`torch.manualSeed(${r.int(5)})`),
     ])()
   },
   after(w) {
