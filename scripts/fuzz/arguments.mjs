@@ -15,7 +15,7 @@ const LEFT_OUT = {
   'debug.InputWriter': 'writes files',
   'debug.setLogSink': 'replaces where logs go',
   'debug.installDebug': 'changes how everything else compiles',
-  kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole'
+  kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole',
 }
 
 /** Members that are not called: of every function, and what tests of the language call. */
@@ -114,7 +114,8 @@ export function surfaceOf(entries, samples) {
   const visit = (path, value, depth) => {
     if (depth > 3 || value === null || (typeof value !== 'object' && typeof value !== 'function') || seen.has(value)) return
     seen.add(value)
-    if (typeof value === 'function') add(path, isClass(value) ? (args) => Reflect.construct(value, args) : (args) => Reflect.apply(value, undefined, args))
+    if (typeof value === 'function')
+      add(path, isClass(value) ? (args) => Reflect.construct(value, args) : (args) => Reflect.apply(value, undefined, args))
     const prototype = Object.getPrototypeOf(value)
     const isNamespace = value[Symbol.toStringTag] === 'Module' || prototype === Object.prototype || prototype === null || typeof value === 'function'
     if (!isNamespace && depth > 0 && Object.getPrototypeOf(prototype) !== Object.prototype && path.split('.').length > 2) return
@@ -166,7 +167,7 @@ function wrongTensors(result, Tensor, depth = 0) {
 
 /** Arguments for round `round`: first one absurd value in each place, then anything. */
 function draw(random, pools, round) {
-  const count = random.below(5)
+  const count = random.int(5)
   const list = []
   for (let i = 0; i < count; i++) list.push(random.next() < (round % 2 === 0 ? 0.4 : 0.8) ? random.pick(pools.absurd) : random.pick(pools.usual))
   return list
@@ -174,10 +175,15 @@ function draw(random, pools, round) {
 
 const textOf = (value) => {
   try {
-    if (Array.isArray(value)) return `[${value.slice(0, 5).map((item) => (Array.isArray(item) ? 'array' : textOf(item))).join(', ')}]`
+    if (Array.isArray(value))
+      return `[${value
+        .slice(0, 5)
+        .map((item) => (Array.isArray(item) ? 'array' : textOf(item)))
+        .join(', ')}]`
     if (typeof value === 'bigint') return `${value}n`
     if (typeof value === 'function') return value.name === '' ? 'function' : `function ${value.name}`
-    if (typeof value === 'object' && value !== null) return value.constructor?.name === 'Object' ? `{${Object.keys(value)}}` : (value.constructor?.name ?? 'object')
+    if (typeof value === 'object' && value !== null)
+      return value.constructor?.name === 'Object' ? `{${Object.keys(value)}}` : (value.constructor?.name ?? 'object')
     return typeof value === 'string' ? `'${value}'` : String(value)
   } catch {
     return 'value'
@@ -208,8 +214,14 @@ export async function fuzzArguments(library, { seed, rounds, only = null, reset 
         if (wrong !== null) findings.push({ name, text, what: `returned ${wrong}` })
       } catch (error) {
         if (!(error instanceof TensorfxError) && !(error instanceof UsersError) && !causedBy(error, UsersError))
-          findings.push({ name, text, what: error instanceof Error ? `${error.name}: ${error.message}` : `threw ${textOf(error)}`, stack: error?.stack })
-        else if (error instanceof TensorfxError && error.code === 'TFX_INTERNAL') findings.push({ name, text, what: error.message, stack: error.stack })
+          findings.push({
+            name,
+            text,
+            what: error instanceof Error ? `${error.name}: ${error.message}` : `threw ${textOf(error)}`,
+            stack: error?.stack,
+          })
+        else if (error instanceof TensorfxError && error.code === 'TFX_INTERNAL')
+          findings.push({ name, text, what: error.message, stack: error.stack })
       }
       reset()
     }
@@ -217,4 +229,5 @@ export async function fuzzArguments(library, { seed, rounds, only = null, reset 
   return { functions: surface.size, calls, findings }
 }
 
-const causedBy = (error, Class) => error instanceof Error && (error.cause instanceof Class || (error.cause instanceof Error && causedBy(error.cause, Class)))
+const causedBy = (error, Class) =>
+  error instanceof Error && (error.cause instanceof Class || (error.cause instanceof Error && causedBy(error.cause, Class)))
