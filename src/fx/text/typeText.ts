@@ -69,7 +69,7 @@ function splitTop(text: string, separator: string): string[] {
 
 /** The type of a node's value: the node's own type, else from its meta, else from its default; null if unknown. */
 export function valueType(node: Node): string | null {
-  if (node.type !== null) return typescriptType(node.type)
+  if (node.type !== null) return typeof node.type === 'string' ? typescriptType(node.type) : node.type.typescript
   return typeOfValue(nodeSpec(node)) ?? (node.op === 'placeholder' && node.args.length > 0 ? typeOfValue(node.args[0]) : null)
 }
 
