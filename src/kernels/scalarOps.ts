@@ -5,7 +5,7 @@ import { InternalError } from '../errors/index.ts'
 import { bigFloorDiv, bigPower, bigQuotient, bigRemainder } from './bigints.ts'
 import { DTYPES, dtypeInfo, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
-import { erf, floorDiv, integerFloorDiv, integerPower, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
+import { erf, floorDiv, integerFloorDiv, integerPower, integerRemainderOf, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
 import { operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import * as float32 from './wasm/float32Math.ts'
@@ -219,7 +219,7 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     ...binary,
     dtypes: NUMBERS,
     cost: FLOOR_DIVISION,
-    reference: (dtype, a, b) => (dtype === 'int32' ? a - Math.imul(integerFloorDiv(a, b), b) : remainder(a, b)),
+    reference: (dtype, a, b) => (dtype === 'int32' ? integerRemainderOf(a, b) : remainder(a, b)),
     bigint: bigRemainder,
     wasm: { int32: integerRemainder, int64: remainder64, float32: callVector(floatRemainder), float64: callHost(host('remainder', remainder, 2)) },
   }),

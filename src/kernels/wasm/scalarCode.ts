@@ -99,7 +99,9 @@ export const integerFloorDivision: ScalarCode = code(({ code, right }, a, b) => 
 export const integerRemainder: ScalarCode = code(({ code, right }, a, b) => {
   const shift = powerOfTwo(right)
   if (shift !== null) return code.op2('v128.and', a, code.i32(2 ** shift - 1))
-  return code.op2('i32x4.sub', a, code.op2('i32x4.mul', divide(code, a, b, 'f64x2.floor'), b))
+  const rest = code.op2('i32x4.sub', a, code.op2('i32x4.mul', divide(code, a, b, 'f64x2.floor'), b))
+  // The quotient -2^31 / -1 saturates.
+  return code.op2('v128.and', rest, code.op2('i32x4.ne', b, code.i32(-1)))
 })
 
 /** log2 of a constant power of two, or null. */
