@@ -102,8 +102,8 @@ describe('attention with a row that attends to nothing', () => {
     ],
   ])('gives zeros there, and no gradient: %s mask', (_, attnMask) => {
     const call = (x: Tensor): Tensor => F.scaledDotProductAttention(x, x, x, { attnMask })
-    expect(call(q).toArray()[0]).toEqual([0, 0])
-    expect(compile(call)(q).toArray()[0]).toEqual([0, 0])
+    expect(call(q).select(0, 0).toArray()).toEqual([0, 0])
+    expect(compile(call)(q).select(0, 0).toArray()).toEqual([0, 0])
     for (const row of gradients(call, [
       [1, 2],
       [3, 4],
@@ -117,7 +117,7 @@ describe('attention with a row that attends to nothing', () => {
       [true, true],
     ])
     const out = F.scaledDotProductAttention(q, q, q, { attnMask })
-    expect(out.toArray()[0]).toEqual([1, 2])
+    expect(out.select(0, 0).toArray()).toEqual([1, 2])
   })
 })
 
