@@ -53,7 +53,7 @@ class ProgramWriter {
     const lines = this.#lines
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
-    if (scratchAt + scratch > 0) lines.push(`const base = arena(${scratchAt + scratch})`)
+    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0) lines.push(`const base = arena(${scratchAt + scratch})`)
     lines.push('const copies = new BlockCopies()')
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return

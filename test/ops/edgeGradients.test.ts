@@ -135,3 +135,29 @@ describe('indexing by a tensor', () => {
     expect(() => x.getitem(tensor([-4], { dtype: 'int64' }))).toThrow(/index -1/)
   })
 })
+
+describe('what a program wrote before it compiles', () => {
+  it('a compiled function differentiates views of a parameter that was written to', () => {
+    const weight = tensor([1, 2], { requiresGrad: true })
+    torch.noGrad(() => weight.mul_(3))
+    compile((x: Tensor) => x.mul(weight.view(2, 1)))(
+      tensor(
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        { requiresGrad: true },
+      ),
+    )
+      .sum()
+      .backward()
+    expect(weight.grad?.toArray()).toEqual([3, 7])
+  })
+
+  it('a compiled function may return tensors without elements', () => {
+    expect(compile((x: Tensor) => [...torch.sort(x)])(torch.zeros([2, 0])).map(({ shape }) => shape)).toEqual([
+      [2, 0],
+      [2, 0],
+    ])
+  })
+})
