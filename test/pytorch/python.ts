@@ -114,6 +114,9 @@ const ELSEWHERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['utils.checkpoint.checkpoint', func.func.checkpoint],
 ])
 
+/** Options of PyTorch that have no counterpart here. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['foreach', 'use_reentrant', 'enable_nested_tensor'])
+
 class Parser {
   readonly #tokens: readonly Token[]
   #at = 0
@@ -241,7 +244,9 @@ class Parser {
     return (scope) => {
       const owner = target(scope)
       const given = args.flatMap((arg, i) => (stars.has(i) ? [...(arg(scope) as Iterable<unknown>)] : [arg(scope)]))
-      const options: Options = Object.fromEntries(keywords.map(([key, value]) => [key === 'self' ? key : camelCase(key), value(scope)]))
+      const options: Options = Object.fromEntries(
+        keywords.filter(([key]) => !WITHOUT_EFFECT.has(key)).map(([key, value]) => [key === 'self' ? key : camelCase(key), value(scope)]),
+      )
       sawFloat = floats
       return invoke(owner, name, dotted, given, keywords.length > 0 ? options : null)
     }
