@@ -40,6 +40,12 @@ export const callHost = (host: HostFunction): ScalarCode => ({
   emit: ({ code, functions }, a, b) => functions.callHost(code, host, host.arity === 1 ? [a] : [a, b]),
 })
 
+/** A call of a JavaScript function on float32 values, which it computes in float64. */
+export const callHostFloat32 = (host: HostFunction): ScalarCode => ({
+  host,
+  emit: ({ code, functions }, a, b) => functions.callHostFloat32(code, host, host.arity === 1 ? [a] : [a, b]),
+})
+
 /** A call of a function that the module contains. */
 export const callVector = (callee: VectorFunction): ScalarCode => ({
   host: callee.host,
