@@ -6,15 +6,15 @@ import { bigFloorDiv, bigPower, bigQuotient, bigRemainder } from './bigints.ts'
 import { DTYPES, dtypeInfo, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
 import { erf, floorDiv, integerFloorDiv, integerPower, integerRemainderOf, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
-import { operation } from './scalarOpRecord.ts'
-import { digamma, erfc, erfinv, lgamma, polygamma } from './specialFunctions.ts'
+import { rareOps } from './rareOps.ts'
+import type { RareOp } from './rareOps.ts'
+import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import * as float32 from './wasm/float32Math.ts'
 import { extreme64, division64, floorDivision64, remainder64, shift64, sign64 } from './wasm/int64Code.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import {
   callHost,
-  callHostFloat32,
   callVector,
   code,
   floatSign,
@@ -66,24 +66,6 @@ export type ScalarOp =
   | 'tanh'
   | 'erf'
   | 'sigmoid'
-  | 'tan'
-  | 'asin'
-  | 'acos'
-  | 'atan'
-  | 'atan2'
-  | 'sinh'
-  | 'cosh'
-  | 'asinh'
-  | 'acosh'
-  | 'atanh'
-  | 'log2'
-  | 'log10'
-  | 'hypot'
-  | 'erfc'
-  | 'erfinv'
-  | 'lgamma'
-  | 'digamma'
-  | 'polygamma'
   | 'eq'
   | 'ne'
   | 'lt'
@@ -102,6 +84,7 @@ export type ScalarOp =
   | 'shrS'
   | 'shrU'
   | 'mulHiU'
+  | RareOp
 
 const ALL = ['bool', 'int32', 'int64', 'float32', 'float64'] as const
 const NUMBERS = ['int32', 'int64', 'float32', 'float64'] as const
@@ -109,8 +92,6 @@ const FLOATS = ['float32', 'float64'] as const
 const BITS = ['bool', 'int32', 'int64'] as const
 const INTEGERS = ['int32', 'int64'] as const
 
-/** The cost of an elementary function. It is higher than that of storing a value and loading it again. */
-const FUNCTION = 20
 /** The cost of a division that rounds down, with its corrections. */
 const FLOOR_DIVISION = 16
 
@@ -127,19 +108,6 @@ const elementary = (name: string, run: (x: number) => number, inlined: (code: Ve
     reference: (_, a) => run(a),
     wasm: { float32: inline(inlined), float64: callHost(host(name, run)) },
   })
-
-/** A function that is seldom used: a JavaScript function for both dtypes, which computes one element after the other. */
-function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
-  const callee = host(name, run, arity)
-  return operation({
-    ...unary,
-    arity,
-    dtypes: FLOATS,
-    cost: FUNCTION,
-    reference: (_, a, b) => run(a, b),
-    wasm: { float32: callHostFloat32(callee), float64: callHost(callee) },
-  })
-}
 
 /** sin or cos. */
 const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarOpRecord => {
@@ -339,24 +307,7 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
   tanh: elementary('tanh', Math.tanh, float32.tanh),
   erf: elementary('erf', erf, float32.erf),
   sigmoid: elementary('sigmoid', sigmoid, float32.sigmoid),
-  tan: rare('tan', Math.tan),
-  asin: rare('asin', Math.asin),
-  acos: rare('acos', Math.acos),
-  atan: rare('atan', Math.atan),
-  atan2: rare('atan2', Math.atan2, 2),
-  sinh: rare('sinh', Math.sinh),
-  cosh: rare('cosh', Math.cosh),
-  asinh: rare('asinh', Math.asinh),
-  acosh: rare('acosh', Math.acosh),
-  atanh: rare('atanh', Math.atanh),
-  log2: rare('log2', Math.log2),
-  log10: rare('log10', Math.log10),
-  hypot: rare('hypot', Math.hypot, 2),
-  erfc: rare('erfc', erfc),
-  erfinv: rare('erfinv', erfinv),
-  lgamma: rare('lgamma', lgamma),
-  digamma: rare('digamma', digamma),
-  polygamma: rare('polygamma', polygamma, 2),
+  ...rareOps,
   eq: comparison('==', (a, b) => a === b, 'eq', 'eq', 'eq'),
   ne: comparison('!=', (a, b) => a !== b, 'ne', 'ne', 'ne'),
   lt: comparison('<', (a, b) => a < b, 'lt', 'lt_s', 'gt_s'),

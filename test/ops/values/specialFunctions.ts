@@ -118,7 +118,7 @@ export default {
     { args: [x, y], gives: each((a, b) => Math.abs(a) * Math.sign(b)) },
     { args: [t([2]), t([-0])], gives: t([-2]), noGradient: 'at a step' },
   ],
-  'torch.heaviside': [{ args: [t([-1, 0, 2, NaN]), t([0.5])], gives: t([0, 0.5, 1, NaN]) }],
+  'torch.heaviside': [{ args: [t([-1, 0, 2, NaN]), t([0.5])], gives: t([0, 0.5, 1, 0]) }],
   'torch.fmax': [
     { args: [x, y], gives: each(Math.max) },
     { args: [t([NaN, 1, NaN]), t([2, NaN, NaN])], gives: t([2, 1, NaN]), noGradient: 'NaN' },
