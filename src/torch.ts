@@ -91,7 +91,7 @@ const INSTEAD = new Map([
   ['export', "fx.symbolicTrace(model) and makeFx of 'tensorfx/aot' capture graphs"],
   ['jit', 'compile(model) makes it fast, fx.symbolicTrace(model) gives its graph'],
   ['save', "writeSafetensors(model.stateDict()) of 'tensorfx/interop' gives the bytes of a file"],
-  ['load', "readSafetensors(bytes) of 'tensorfx/interop' gives a state dict for model.loadStateDict"],
+  ['load', "loadTorchFile(path) and loadSafetensors(path) of 'tensorfx/interop' give a state dict for model.loadStateDict"],
   ['cuda', 'there are no devices here; leave it out'],
   ['device', 'there are no devices here; leave it out'],
   ['from_numpy', 'torch.tensor(typedArray) copies a typed array'],
