@@ -1,5 +1,15 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
-import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, queueBackwardCallback, setGradEnabled } from './autograd/index.ts'
+import {
+  Function,
+  backward,
+  enableGrad,
+  grad,
+  inferenceMode,
+  isGradEnabled,
+  noGrad,
+  queueBackwardCallback,
+  setGradEnabled,
+} from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'

@@ -66,8 +66,20 @@ export type { CompiledKernel } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapStats, heapView, setSoftLimit } from './heap.ts'
-export { Block, BlockCopies, disposeBlock, newBlock, readBlock, setSynchronousCollection, spillOf, withPointers, writeBlock } from './storageBlock.ts'
+export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapMemory, heapStats, heapView, setSoftLimit } from './heap.ts'
+export {
+  Block,
+  BlockCopies,
+  blockBytes,
+  disposeBlock,
+  newBlock,
+  readBlock,
+  reviveBlock,
+  setSynchronousCollection,
+  spillOf,
+  withPointers,
+  writeBlock,
+} from './storageBlock.ts'
 export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileDirectConv } from './templates/directConv.ts'
 export { compileDirectConvWeight } from './templates/directConvWeight.ts'

@@ -8,6 +8,7 @@ interface HostProcess {
   readonly pid?: number
   cwd?(): string
   getBuiltinModule?(id: string): unknown
+  on?(event: 'exit', callback: (code: number) => void): unknown
 }
 
 /** What the library does with the host, as Deno names it. Without a variable: the whole environment. */
