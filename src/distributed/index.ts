@@ -1,5 +1,10 @@
 // Process groups, collectives, data-parallel training. PyTorch's torch.distributed.
 export { ReduceOp } from './collective.ts'
+export { assignBuckets } from './ddp/buckets.ts'
+export type { BucketItem } from './ddp/buckets.ts'
+export { DistributedDataParallel } from './ddp/ddp.ts'
+export type { DdpOptions } from './ddp/ddp.ts'
+export type { GradBucket } from './ddp/reducer.ts'
 export { CollectiveMismatchError, CollectiveTimeoutError, DistributedError } from './errors.ts'
 export * as functional from './functional.ts'
 export { installCollectives } from './functional.ts'
