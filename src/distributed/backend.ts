@@ -6,7 +6,7 @@ export interface Task {
   /** Makes progress, and tells whether the collective is over. Throws when it cannot end any more, because a rank is gone. */
   poll(): boolean
   /** Of a `recv`: the rank that sent, within the group. Defined when it is over. */
-  readonly source?: number
+  readonly source?: number | undefined
 }
 
 /** The ranks of one group, connected. */

@@ -1,12 +1,12 @@
 // The world that this process belongs to, and groups of its ranks.
 import { ArgumentError } from '../errors/index.ts'
 import { checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
-import type { Backend, Channel } from './backend.ts'
+import type { Backend, Channel, Task } from './backend.ts'
 import { describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
 import { DistributedError } from './errors.ts'
 import { FakeBackend } from './fake/backend.ts'
-import { checkAgreement, isChecked } from './fingerprint.ts'
+import { isChecked, startCheck } from './fingerprint.ts'
 import { countCollective } from './stats.ts'
 import { Work } from './work.ts'
 
@@ -40,6 +40,8 @@ interface World {
   readonly timeout: number
   debugLevel: DebugLevel
   readonly groups: Map<string, ProcessGroup>
+  /** Groups with collectives that are not started yet. */
+  readonly starting: Set<ProcessGroup>
   readonly main: ProcessGroup
   made: number
 }
@@ -52,6 +54,47 @@ let offered: Backend | null = null
 /** Makes a thread world known to {@link initProcessGroup}. @internal */
 export function offerBackend(backend: Backend): void {
   offered = backend
+}
+
+/** A collective that waits for its check, and for those before it. */
+class QueuedTask implements Task {
+  readonly #check: Task | null
+  readonly #start: () => Task
+  readonly #pump: () => void
+  #started: Task | null = null
+  #failure: unknown = null
+
+  constructor(check: Task | null, start: () => Task, pump: () => void) {
+    this.#check = check
+    this.#start = start
+    this.#pump = pump
+  }
+
+  /** Whether it has left the queue: it was started, or its check has failed. */
+  tryToStart(): boolean {
+    try {
+      if (this.#check?.poll() === false) return false
+      this.#started = this.#start()
+    } catch (error) {
+      this.#failure = error
+    }
+    return true
+  }
+
+  poll(): boolean {
+    if (this.#started === null && this.#failure === null) this.#pump()
+    if (this.#failure !== null) throw this.#failure
+    return this.#started?.poll() === true
+  }
+
+  get source(): number | undefined {
+    return this.#started?.source
+  }
+}
+
+/** Lets all groups start what they can: a rank may wait for one while the others need it in another. */
+function pumpAll(groups: Set<ProcessGroup>): void {
+  for (const group of groups) if (group.pump()) groups.delete(group)
 }
 
 /** Ranks that talk to each other. PyTorch's `ProcessGroup`. */
@@ -67,6 +110,8 @@ export class ProcessGroup {
   /** Checks must not meet the collectives that they check. */
   readonly #control: Channel
   #sequence = 0
+  /** Collectives that are not started yet: they, or others before them, are being checked. */
+  readonly #queue: QueuedTask[] = []
 
   /** @internal */
   constructor(name: string, ranks: readonly number[], rank: number, channels: readonly [Channel, Channel], ofWorld: () => World) {
@@ -88,22 +133,11 @@ export class ProcessGroup {
 
   /** Starts a collective; `finish` runs when it is over. `ownTimeout` replaces the world's. @internal */
   start(collective: Collective, finish: (() => void) | null = null, ownTimeout?: number): Work {
-    const { backend, debugLevel, timeout: usual } = this.#world()
+    const { backend, debugLevel, timeout: usual, starting } = this.#world()
     const timeout = ownTimeout ?? usual
     const isMessage = collective.kind === 'send' || collective.kind === 'recv'
     const sequence = isMessage ? 0 : ++this.#sequence
     const description = describe(collective)
-    const origin = (channel: Channel, number: number): ConstructorParameters<typeof Work>[1] => ({
-      backend,
-      timeout,
-      describeTimeout: () => this.#timeoutText(descriptionText(description), channel, number, timeout),
-    })
-    if (this.size > 1 && !isMessage && isChecked(sequence, debugLevel === 'detail')) {
-      checkAgreement(this.name, this.size, sequence, description, (control) => {
-        const number = ++this.#controls
-        new Work(this.#control.start(control), origin(this.#control, number), null).wait()
-      })
-    }
     const over = countCollective(collective, this.name, sequence, this.size, this.rank, backend.rank)
     const done =
       over === null
@@ -112,16 +146,40 @@ export class ProcessGroup {
             over()
             finish?.()
           }
-    return new Work(this.#channel.start(collective), origin(this.#channel, sequence), done)
+    const isCheckedNow = this.size > 1 && !isMessage && isChecked(sequence, debugLevel === 'detail')
+    let task: Task
+    if (isMessage || (!isCheckedNow && this.#queue.length === 0)) task = this.#channel.start(collective)
+    else {
+      const check = isCheckedNow ? startCheck(this.name, this.size, sequence, description, (control) => this.#control.start(control)) : null
+      const queued = new QueuedTask(
+        check,
+        () => this.#channel.start(collective),
+        () => pumpAll(starting),
+      )
+      this.#queue.push(queued)
+      task = queued
+      starting.add(this)
+    }
+    const describeTimeout = (): string => this.#timeoutText(descriptionText(description), sequence, timeout)
+    return new Work(task, { backend, timeout, describeTimeout }, done)
   }
 
-  #controls = 0
+  /** Starts what has been checked, in order. Returns whether nothing is left. @internal */
+  pump(): boolean {
+    while (this.#queue[0]?.tryToStart() === true) this.#queue.shift()
+    return this.#queue.length === 0
+  }
 
-  #timeoutText(what: string, channel: Channel, sequence: number, timeout: number): string {
-    const who = `${what}, number ${this.#sequence} of group '${this.name}', did not end within ${timeout} ms on rank ${this.rank}.`
-    const absent = sequence === 0 ? [] : channel.absent(sequence)
+  #timeoutText(what: string, sequence: number, timeout: number): string {
+    const who = `${what}, number ${sequence} of group '${this.name}', did not end within ${timeout} ms on rank ${this.rank}.`
+    const absent = sequence === 0 ? [] : this.#absent(sequence)
     if (absent.length === 0) return `${who} All ranks have started it; one may be very slow, or data may be lost.`
     return `${who} ${absent.length === 1 ? `Rank ${absent[0]} has` : `Ranks ${absent.join(', ')} have`} not come to it. Look at what it does instead, or raise 'timeout' in initProcessGroup.`
+  }
+
+  /** Ranks that have not come to a collective: they have not started to check it, or to run it. */
+  #absent(sequence: number): readonly number[] {
+    return this.#queue.length > 0 && sequence <= 1000 ? this.#control.absent(sequence) : this.#channel.absent(sequence)
   }
 
   /** @internal */
@@ -185,7 +243,7 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
   const ranks = Array.from({ length: backend.size }, (_, i) => i)
   const main = openGroup(backend, '0', ranks)
   if (main === null) throw new DistributedError('initProcessGroup: this rank is not in its own world')
-  world = { backend, timeout, debugLevel, groups: new Map([['0', main]]), main, made: 0 }
+  world = { backend, timeout, debugLevel, groups: new Map([['0', main]]), starting: new Set(), main, made: 0 }
 }
 
 function openGroup(backend: Backend, name: string, ranks: readonly number[]): ProcessGroup | null {

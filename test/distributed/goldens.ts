@@ -6,7 +6,11 @@ import { expect } from 'vitest'
 export function golden<T>(name: string): readonly T[] | null {
   const url = new URL(`../goldens/distributed/${name}.json`, import.meta.url)
   if (!existsSync(url)) return null
-  const file = JSON.parse(readFileSync(url, 'utf8')) as { readonly ranks: readonly T[]; readonly same_on_all_ranks: boolean; readonly world_size: number }
+  const file = JSON.parse(readFileSync(url, 'utf8')) as {
+    readonly ranks: readonly T[]
+    readonly same_on_all_ranks: boolean
+    readonly world_size: number
+  }
   const [first] = file.ranks
   return file.same_on_all_ranks && first !== undefined ? Array.from({ length: file.world_size }, () => first) : file.ranks
 }

@@ -21,10 +21,12 @@ export const input = (shape, seed, scale = 1) => torch.tensor(Float32Array.from(
 
 /** int64 tokens from 0 to n - 1. */
 export const tokens = (shape, seed, n) =>
-  torch.tensor(
-    Array.from({ length: numel(shape) }, (_, i) => hash(i, seed) % n),
-    { dtype: 'int64' },
-  ).view(shape)
+  torch
+    .tensor(
+      Array.from({ length: numel(shape) }, (_, i) => hash(i, seed) % n),
+      { dtype: 'int64' },
+    )
+    .view(shape)
 
 /** Sets parameters and buffers by their place in the state dict, as the goldens' models were set. */
 export function init(model) {

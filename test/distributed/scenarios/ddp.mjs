@@ -56,7 +56,18 @@ export function noSync() {
   model.noSync(() => step(0))
   const inside = grads(model)
   step(1)
-  return { inside, after: grads(model) }
+  return { inside, after: grads(model), alone: plainGrads([0], [getRank()]), together: plainGrads([0, 1], [...Array(getWorldSize()).keys()]) }
+}
+
+/** Gradients of some steps of some ranks, added up without any process group. */
+function plainGrads(steps, ranks) {
+  const model = init(new Mlp())
+  for (const step of steps)
+    for (const rank of ranks) {
+      const [x, y] = batch('Mlp', step, rank, getWorldSize())
+      lossOf(model(x), y).div(ranks.length).backward()
+    }
+  return grads(model)
 }
 
 /** Different weights on each rank become rank 0's; so do buffers at each forward. */
@@ -105,7 +116,9 @@ export function unusedIsAnError() {
 
 export function unusedIsFound() {
   const model = new DistributedDataParallel(init(new Branches()), { findUnusedParameters: true })
-  model(input([2, 4], 7)).sum().backward()
+  model(input([2, 4], 7))
+    .sum()
+    .backward()
   return grads(model)
 }
 
