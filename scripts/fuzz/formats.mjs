@@ -134,8 +134,7 @@ const bodyOf = (code) =>
 function isCode(expression) {
   try {
     // oxlint-disable-next-line no-new-func -- it is compiled, not run
-    new Function(`return ${expression}`)
-    return true
+    return new Function(`return ${expression}`) instanceof Function
   } catch {
     return false
   }

@@ -143,9 +143,9 @@ export function fuzz(api, format, { count, seed, from = 0, onFinding, onProgress
 /** A smaller file with the same problem: parts are left out as long as it stays. */
 export function minimize(api, { format, problem, bytes, watch }, budget = 3000) {
   const kind = kindOf(problem)
-  let tries = budget
+  const tries = { left: budget }
   const fails = (candidate) => {
-    if (tries-- <= 0) return false
+    if (tries.left-- <= 0) return false
     const found = judge(api, watch, format, candidate, false).problem
     return found !== null && kindOf(found) === kind
   }
@@ -155,12 +155,18 @@ export function minimize(api, { format, problem, bytes, watch }, budget = 3000) 
     removeParts(structured.value, () => fails(structured.build(structured.value)))
     best = structured.build(structured.value)
   }
-  for (let size = best.length >> 1; size > 0 && tries > 0; size >>= 1)
-    for (let at = 0; at < best.length && tries > 0;) {
-      const candidate = Uint8Array.from([...best.subarray(0, at), ...best.subarray(at + size)])
-      if (fails(candidate)) best = candidate
-      else at += size
-    }
+  for (let size = best.length >> 1; size > 0; size >>= 1) best = withoutPieces(best, size, fails)
+  return best
+}
+
+/** Bytes without the pieces of a size that `fails` does not need. */
+function withoutPieces(bytes, size, fails) {
+  let best = bytes
+  for (let at = 0; at < best.length;) {
+    const candidate = Uint8Array.from([...best.subarray(0, at), ...best.subarray(at + size)])
+    if (fails(candidate)) best = candidate
+    else at += size
+  }
   return best
 }
 
