@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { formats } from './formats.mjs'
-import { fuzz, kindOf, minimize } from './run.mjs'
+import { formats } from './files/formats.mjs'
+import { fuzz, kindOf, minimize } from './files/judge.mjs'
 
 const root = new URL('../../', import.meta.url)
 const goldens = new URL('test/goldens/fuzz-files/', root)

@@ -5,13 +5,13 @@ import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
 import { checkOptions, lineComment, quote, scalarLiteral, valueText } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, tensorFromBytes } from '../tensor/index.ts'
+import { contiguousStrides, isContiguous, tensorFromBytes, windowNumel } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
 import { joinPath } from './fileStore.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-import { checkLayout, checkSizes, toPlain, windowNumel } from './values.ts'
+import { checkLayout, checkSizes, toPlain } from './values.ts'
 
 /** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash if there is no crypto module. */
 function contentHash(bytes: Uint8Array): string {
@@ -32,6 +32,7 @@ export class InputWriter {
   readonly #dir: string
   readonly #lines: string[] = []
   readonly #storages = new Map<string, string>()
+  readonly #created: string[] = []
 
   /** Storages go to `dir`/storages/. */
   constructor(store: FileStore, dir: string) {
@@ -53,7 +54,7 @@ export class InputWriter {
     if (variable === undefined) {
       variable = `buf${this.#storages.size}`
       this.#storages.set(hash, variable)
-      this.#store.write(joinPath(this.#dir, 'storages', hash), plain.bytes)
+      this.#save(joinPath(this.#dir, 'storages', hash), plain.bytes)
       const hint = plain.dtype === 'float32' ? '' : `, { dtypeHint: ${quote(plain.dtype)} }`
       this.#lines.push(`const ${variable} = reader.storage(${quote(hash)}, ${plain.bytes.length}${hint})`)
     }
@@ -62,6 +63,19 @@ export class InputWriter {
     if (plain.dtype !== 'float32') options.push(`dtype: ${quote(plain.dtype)}`)
     if (plain.requiresGrad) options.push('requiresGrad: true')
     return `reader.tensor(${variable}, [${plain.shape.join(', ')}]${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`
+  }
+
+  /** A storage is written once; one of another length is what a crash left. */
+  #save(path: string, bytes: Uint8Array): void {
+    const known = this.#store.read(path)
+    if (known?.length === bytes.length) return
+    this.#store.write(path, bytes)
+    if (known === null) this.#created.push(path)
+  }
+
+  /** Removes the storages that were not there before: the script that would read them cannot be written. */
+  takeBack(): void {
+    for (const path of this.#created.splice(0)) this.#store.remove?.(path)
   }
 
   /** Source lines so far. */

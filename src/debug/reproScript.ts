@@ -18,7 +18,9 @@ export interface ReproOptions {
   readonly imports: readonly string[]
 }
 
-/** Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. */
+/**
+ * Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. If that throws, the files are those from before.
+ */
 export function writeRepro(
   store: FileStore,
   path: string,
@@ -27,16 +29,22 @@ export function writeRepro(
   inputs: readonly unknown[],
   options: ReproOptions,
 ): string {
-  const writer = new InputWriter(store, saveDir)
-  const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
-  inputs.forEach((value, i) => writer.add(names[i] ?? `arg${i}`, value))
-  const text = reproText(gm, writer, path, saveDir, store, options)
-  store.write(path, text)
-  return text
+  const args = new InputWriter(store, saveDir)
+  const attributes = new InputWriter(store, saveDir)
+  try {
+    const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
+    inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
+    const text = reproText(gm, args, attributes, path, saveDir, options)
+    store.write(path, text)
+    return text
+  } catch (error) {
+    args.takeBack()
+    attributes.takeBack()
+    throw error
+  }
 }
 
-function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: string, store: FileStore, options: ReproOptions): string {
-  const attributes = new InputWriter(store, saveDir)
+function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter, path: string, saveDir: string, options: ReproOptions): string {
   const members = attributePaths(gm).map(
     (name) => `this.registerBuffer(${quote(name)}, ${attributes.expression(name, gm.attribute(name)).replace('reader.tensor', 'reader.load')})`,
   )

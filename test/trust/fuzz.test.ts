@@ -8,8 +8,8 @@ import * as dispatch from 'tensorfx/dispatch'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
-import { formats } from '../../scripts/fuzz/formats.mjs'
-import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/run.mjs'
+import { formats } from '../../scripts/fuzz/files/formats.mjs'
+import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
 const api = { ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))

@@ -1,11 +1,12 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, attributeAt, getAttribute, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { isPlainObject, isFunction, kindOf, lineComment } from '../../protocol/index.ts'
+import { canGenerateCode, isPlainObject, isFunction, kindOf, lineComment } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
 import { capturedConstants } from '../graph/constants.ts'
+import { GraphError } from '../graph/errors.ts'
 import { referringNodes } from '../graph/lint.ts'
 import type { CapturedConstant } from '../graph/constants.ts'
 import { Container, placeAttribute } from './attributes.ts'
@@ -27,6 +28,9 @@ export type HookHandle = (() => void) & Scope
 /** Graphs with more nodes are interpreted: every value of a compiled function has a slot on the stack, which a hundred thousand nodes would overflow. */
 const MAX_COMPILED = 20_000
 
+/** Whether a graph runs node by node instead of as generated code. */
+const isInterpreted = (graph: Graph): boolean => graph.size > MAX_COMPILED || !canGenerateCode()
+
 /** The methods that the bound `forward` of graph modules call. */
 const methods = new WeakMap<object, unknown>()
 
@@ -43,7 +47,7 @@ export class GraphModule extends Module {
   #forward: Forward | null = null
   #generated: GeneratedCode | null = null
   #file = ''
-  /** The graph as it was when the code was generated, if it has been edited and is too long to compile. */
+  /** The graph as it was when the code was generated, if it has been edited and cannot be compiled. */
   #kept: Graph | null = null
   /** How many edits of the graph the code contains. */
   #edits = 0
@@ -131,8 +135,8 @@ export class GraphModule extends Module {
   beforeEdit(): void {
     // With one edit, the code is of an older graph already.
     if (this.#graph.edits !== this.#edits) return
-    if (this.#graph.size > MAX_COMPILED) this.#kept = this.#graph.deepCopy()
-    else if (this.#generated === null) this.#generated = generateIfPossible(this.#graph)
+    if (isInterpreted(this.#graph)) this.#kept = ifPossible(() => this.#graph.deepCopy())
+    else this.#generated ??= ifPossible(() => this.#graph.generateCode())
   }
 
   /** Whether there is generated code. */
@@ -160,7 +164,12 @@ export class GraphModule extends Module {
 
   #compile(): Forward {
     const code = this.generatedCode
-    if ((this.#kept ?? this.#graph).size > MAX_COMPILED) {
+    const graph = this.#kept ?? this.#graph
+    if (isInterpreted(graph)) {
+      if (graph.codegen.bodyTransformer !== null && !canGenerateCode())
+        throw new GraphError(
+          `GraphModule '${this.className}': its code was changed by onGenerateCode, and generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). Remove the transformer.`,
+        )
       return (this.#forward = (...args) => runGraph({ graph: this.#kept ?? this.#graph, attribute: (path) => this.attribute(path) }, args))
     }
     ;({ forward: this.#forward, file: this.#file } = compileCode(code, this.className, this.#graph.sourceHint))
@@ -364,10 +373,10 @@ export class GraphModule extends Module {
   }
 }
 
-/** The code of a graph; null if none can be generated, because the graph is still being built. */
-function generateIfPossible(graph: Graph): GeneratedCode | null {
+/** The code or a copy of a graph; null if there can be none, because the graph is still being built. */
+function ifPossible<T>(make: () => T): T | null {
   try {
-    return graph.generateCode()
+    return make()
   } catch {
     return null
   }

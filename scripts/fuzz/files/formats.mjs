@@ -134,7 +134,7 @@ const bodyOf = (code) =>
 function isCode(expression) {
   try {
     // oxlint-disable-next-line no-new-func -- it is compiled, not run
-    return new Function(`return ${expression}`) instanceof Function
+    return new Function(`return ${expression}`).length === 0
   } catch {
     return false
   }
