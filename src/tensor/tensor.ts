@@ -8,7 +8,7 @@ import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, numelOf } from './shape.ts'
+import { checkedNumel, contiguousStrides, isContiguous } from './shape.ts'
 import { Storage } from './storage.ts'
 
 /** Computes the data of a pending tensor on demand; afterwards the tensor's storage is set. */
@@ -84,7 +84,7 @@ export class Tensor {
       this.offset = like.offset
       return
     }
-    this.numel = numelOf(shape)
+    this.numel = checkedNumel(shape, storage !== null)
     if (strides === undefined) {
       this.strides = contiguousStrides(shape)
       this.contiguousLayout = true
@@ -97,7 +97,7 @@ export class Tensor {
 
   /** A new contiguous tensor. Its elements are undefined. @internal */
   static empty(shape: readonly number[], dtype: DType): Tensor {
-    return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * dtypeInfo[dtype].size))
+    return new Tensor(shape, dtype, Storage.allocate(checkedNumel(shape, false) * dtypeInfo[dtype].size))
   }
 
   /** A fake tensor: no data. @internal */

@@ -1,7 +1,7 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { canGenerateCode, isPlainObject, isFunction, kindOf } from '../../protocol/index.ts'
+import { Module, attributeAt, getAttribute, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { canGenerateCode, isPlainObject, isFunction, kindOf, lineComment } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
@@ -72,7 +72,7 @@ export class GraphModule extends Module {
     // The attributes of a module are added in order of use; those of an object so that owners come before what they own.
     if (!(root instanceof Module)) paths.sort((a, b) => a.split('.').length - b.split('.').length)
     for (const path of paths) {
-      const value = root instanceof Module ? attributeAt(root, path) : root[path]
+      const value = root instanceof Module ? attributeAt(root, path) : ownAttribute(root, path)
       if (value === undefined)
         throw new ArgumentError(`Node ${String(users.get(path))} referenced target ${path} but that target was not provided in \`root\`!`)
       checkFree('GraphModule', path)
@@ -253,9 +253,9 @@ export class GraphModule extends Module {
     checkFree('addSubmodule', path)
     let owner: Module = this
     for (const part of parts.slice(0, -1)) {
-      const child = getAttribute(owner, part) ?? new Container()
+      const child = ownAttribute(owner, part) ?? new Container()
       if (!(child instanceof Module)) return false
-      if (getAttribute(owner, part) !== child) setAttribute(owner, part, child)
+      if (ownAttribute(owner, part) !== child) setAttribute(owner, part, child)
       owner = child
     }
     owner.addModule(splitPath(path)[1], module)
@@ -266,7 +266,7 @@ export class GraphModule extends Module {
   deleteSubmodule(path: string): boolean {
     const [ownerPath, name] = splitPath(path)
     const owner = ownerPath === '' ? this : this.attribute(ownerPath)
-    return owner instanceof Module && getAttribute(owner, name) instanceof Module && Reflect.deleteProperty(owner, name)
+    return owner instanceof Module && ownAttribute(owner, name) instanceof Module && Reflect.deleteProperty(owner, name)
   }
 
   /** Removes submodules that no node refers to. */
@@ -326,8 +326,10 @@ export class GraphModule extends Module {
     const { source } = this.#graph.generateCode({ ...style, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')
     for (const [path, child] of graphModulesIn(this, ''))
-      lines.push('', `// child '${path}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
-    const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
+      lines.push('', `// child '${lineComment(path)}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
+    const text = [`class ${this.className.replace(/[^\w$]/g, '_')} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join(
+      '\n',
+    )
     if (print) console.log(text)
     return text
   }
@@ -389,7 +391,7 @@ function* graphModulesIn(owner: Module, prefix: string): Generator<[string, Grap
 }
 
 /** Throws ArgumentError if a path contains a name that modules use themselves. */
-function checkFree(where: string, path: string): void {
+export function checkFree(where: string, path: string): void {
   const [first = '', ...rest] = path.split('.')
   const taken = OWN_FIELDS.has(first) || first in GraphModule.prototype ? first : rest.find((part) => part in Container.prototype)
   if (taken !== undefined)
