@@ -7,12 +7,13 @@ import { Module } from '../module/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
- * decompositions). Numbers become constants. In-place operators are recorded as functional ones; what they wrote to arguments, parameters and buffers
- * is copied back at the end of the graph. PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
+ * decompositions). Numbers become constants. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
+ * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
  *     const gm = makeFx((x) => { const y = x.sin().sum(); return grad(y, x)[0] })(torch.ones([3], { requiresGrad: true }))
  */
@@ -35,9 +36,13 @@ export function makeFx(
         return fake
       })
     })
-    const result = withMode(mode, () => run(...fakes))
-    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
+    const result = withoutDrawing(
+      () => withMode(mode, () => run(...fakes)),
+      () => mode.drawCount,
+    )
+    // What the function returns of its arguments are the arguments, so they get their values first.
     mode.writeBack()
+    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
     mode.graph.output(nodes)
     const name = fn instanceof Module ? fn.getName() : fn.name
     return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
