@@ -26,7 +26,7 @@ export interface ProxyTensorModeOptions {
   readonly decompositions?: ReadonlyMap<TargetFunction, Decomposition>
   /** Also compute the values, of what {@link ProxyTensorMode.placeholder} got. For operators whose shapes depend on data. Default false. */
   readonly real?: boolean
-  /** Called with each node of an operator. */
+  /** Called with each node of an operator, and of a tensor from outside. */
   readonly onNode?: (node: Node) => void
 }
 
@@ -89,6 +89,7 @@ export class ProxyTensorMode implements DispatchMode {
     this.constants.set(name, tensor)
     const node = this.graph.createNode('get_attr', name)
     node.meta['val'] = specOf(tensor)
+    this.#onNode(node)
     this.#nodes.set(tensor, node)
     return node
   }

@@ -27,8 +27,9 @@ export class SourceRecorder {
     }
   }
 
-  /** Notes where the node of an operator comes from. */
+  /** Notes where the node of an operator, or of a tensor that a layer reads, comes from. */
   note(node: Node): void {
+    if (node.op === 'get_attr' && this.#sources.length === 0) return
     node.meta['source_fn_stack'] = this.#sources.length > 0 ? this.#sources : [[node.name, node.target]]
     if (this.#modules.size > 0) node.meta['nn_module_stack'] = this.#modules
   }

@@ -15,3 +15,21 @@ export { UnionFind, extractSubgraph, matchesModulePattern, optimizeForInference,
 export type { InferenceOptions, ModuleClass } from './inference.ts'
 export { annotate } from '../values/annotate.ts'
 export { createTypeHint, typeMatches } from '../text/typeExpression.ts'
+export { Partitioner } from './acceleratorPartitioner.ts'
+export type { DAGNode, PartitionResult } from './acceleratorPartitioner.ts'
+export { Partition, getCommLatencyBetween, getExtraSizeOf, getLatencyOfOnePartition, getPartitionToLatencyMapping } from './partitionerUtils.ts'
+export type { Device, NodeLatency, PartitionLatency, PartitionMode, PartitionerConfig } from './partitionerUtils.ts'
+export {
+  checkDependency,
+  combineTwoPartitions,
+  getBfsLevelPartition,
+  getDevicePartitionStats,
+  getDeviceToPartitionsMapping,
+  getLatencyOfPartitionedGraph,
+  getLogicalIdToDevice,
+  getNodeToPartitionMapping,
+  reorganizePartitions,
+  resetPartitionDevice,
+  setParentsAndChildren,
+} from './partitionList.ts'
+export type { DevicePartitionStats } from './partitionList.ts'

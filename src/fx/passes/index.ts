@@ -52,3 +52,7 @@ export { HolderModule, areIsomorphic, liftSubgraphAsModule } from './utilsCommon
 export type { LiftedSubgraph } from './utilsCommon.ts'
 export { SubgraphMatcherWithNameNodeMap } from '../rewrite/nameNodeMap.ts'
 export type { NamedMatch } from '../rewrite/nameNodeMap.ts'
+export { checkSubgraphsConnected, getSourcePartitions } from './sourceMatcher.ts'
+export type { SourcePartition } from './sourceMatcher.ts'
+export { DeviceSupport, partitionByDevice } from './deviceRegions.ts'
+export type { DeviceSupportOptions } from './deviceRegions.ts'
