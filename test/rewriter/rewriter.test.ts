@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { GraphModule, TraceError, Tracer, operator, symbolicTrace } from 'tensorfx/fx'
+import { GraphModule, TraceError, Tracer, Transformer, operator, symbolicTrace, wrap } from 'tensorfx/fx'
 import { annotate } from 'tensorfx/fx/experimental'
 import type { ConcreteArgs, Proxied, Traceable } from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
@@ -147,6 +147,70 @@ describe('conditions on traced values are refused', () => {
     expect(targets(traced('(x, y) => [x.size(0) === 3, x.size(0) !== y.size(0), x == 4]'))).toEqual(['size', 'eq', 'size', 'size', 'ne', 'eq'])
     expect(targets(traced('(x, y = null) => (y === null || y == undefined ? x.neg() : x.add(y))'))).toEqual(['add'])
     expect(targets(traced('(x) => (x === x ? x.neg() : x)'))).toEqual(['neg'])
+  })
+})
+
+describe('the tests of the rewriter in test_fx_experimental.py', () => {
+  const check = (source: string, message: string): void => {
+    const gm = traced(source)
+    expect(targets(gm)).toEqual(['eq', '_assert', 'add'])
+    expect(gm.call(3, 3)).toBe(6)
+    expect(messageOf(() => gm.call(3, 5))).toContain(message)
+  }
+
+  it('test_ast_rewriter_rewrites_assert, test_call_to_assert_no_msg', () => {
+    check('(a, b) => { console.assert(a === b); return operator.add(a, b) }', '')
+  })
+
+  it('test_ast_rewriter_rewrites_assert_with_message, test_call_to_assert_with_msg', () => {
+    check("(a, b) => { console.assert(a === b, 'test message'); return operator.add(a, b) }", 'test message')
+  })
+
+  it('test_call_to_assert_with_empty_msg', () => {
+    check("(a, b) => { console.assert(a === b, ''); return operator.add(a, b) }", '')
+  })
+
+  it('test_call_to_assert_with_multiline_message', () => {
+    const message = '\nAn error message with\nterrible spacing\n'
+    check(`(a, b) => { const message = ${JSON.stringify(message)}; console.assert(a === b, message); return operator.add(a, b) }`, message)
+    check('(a, b) => { if (!(a === b)) throw new Error(`first\nsecond`); return operator.add(a, b) }', 'first second')
+  })
+
+  it('test_ast_rewriter_reassigns_submodules: the children are those of the model', () => {
+    const model = moduleOf("forward(x) { console.assert(x.dim() === 4, 'rank'); return this.bn.call(x) }", 'bn = new nn.BatchNorm2d(3)')
+    expect(rewritten(model).attribute('bn')).toBe(Reflect.get(model, 'bn'))
+  })
+
+  const wrapped = wrap(
+    (a: Tensor, b: Tensor): Tensor => {
+      // Its body is not traced, so conditions are plain here.
+      if (a === b) return a
+      return operator.add(a, b) as Tensor
+    },
+    { name: 'rewriter_leaf' },
+  )
+
+  it('test_ast_rewriter_wrap, test_ast_rewriter_wrap_fn_directly: wrapped functions are one call', () => {
+    const gm = traced('(y) => { console.assert(y.dim() === 1, "rank"); return operator.add(leaf(y, y.neg()), 1) }', {
+      scope: { ...scope, leaf: wrapped },
+    })
+    expect(targets(gm)).toEqual(['dim', 'eq', '_assert', 'neg', 'rewriter_leaf', 'add'])
+    expect((gm.call(torch.ones([2])) as Tensor).toArray()).toEqual([1, 1])
+  })
+
+  it('test_ast_rewriter_wrapped_via_decorator, test_ast_rewriter_wrapped_via_decorator_and_transformed: also after a Transformer', () => {
+    const gm = traced('(y) => { if (!(y.dim() === 1)) throw new Error("rank"); return leaf(y, y) }', { scope: { ...scope, leaf: wrapped } })
+    const again = new Transformer(gm).transform()
+    expect(targets(again)).toEqual(targets(gm))
+    expect((again.call(torch.ones([2])) as Tensor).toArray()).toEqual([1, 1])
+  })
+
+  it('test_ast_rewriter_wrap_with_submodule: and in modules', () => {
+    const model = moduleOf(
+      'forward(x) { if (!(x.dim() === 2)) throw new Error("rank"); return leaf(this.lin.call(x), x) }',
+      'lin = new nn.Linear(2, 2)',
+    )
+    expect(targets(rewritten(model, { scope: { ...scope, leaf: wrapped } }))).toEqual(['dim', 'eq', '_assert', 'lin', 'rewriter_leaf'])
   })
 })
 

@@ -16,11 +16,11 @@ export interface DeviceSupportOptions {
    * if there are several), and `'wasm'` if that has none, because tensors are in the memory of WebAssembly unless a backend says otherwise.
    */
   readonly deviceOf?: (node: Node) => string | null
-  /** Qualified names of functions that never count as supported. Default: `torch.embedding_dense_backward`. */
+  /** Qualified names of functions that never count as supported. Default: the backward of embeddings. */
   readonly never?: readonly string[]
 }
 
-const DEFAULT_NEVER: readonly string[] = ['torch.embedding_dense_backward']
+const DEFAULT_NEVER: readonly string[] = ['torch.ops.tensorfx.embedding_backward']
 
 /** The device that FakeTensorProp or a backend recorded for a value. @throws ArgumentError if nothing is recorded, or if its parts are on several devices. */
 function recordedDevice(node: Node): string | null {

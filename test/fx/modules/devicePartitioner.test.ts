@@ -475,6 +475,32 @@ describe('the partitioner tests of test_fx_experimental.py', () => {
         if (node.op.startsWith('call')) expect(after.partitioner.nodeToPartition.get(node)).toBe(partition.partitionId)
   })
 
+  it('test_partition_node_manipulation: a node takes its inputs along, and back', () => {
+    const gm = sized(
+      modelOf((a, b) => add(add(a, b), sub(a, b))),
+      torch.randn([4]),
+      torch.randn([4]),
+    )
+    const partition = part(gm, 0, 'add', 'sub')
+    expect(inOrder(partition.nodes)).toEqual(['a', 'b', 'add', 'sub'])
+    partition.removeNode(nodeOf(gm, 'add'))
+    expect(inOrder(partition.nodes)).toEqual(['a', 'b', 'sub'])
+    partition.removeNode(nodeOf(gm, 'sub'))
+    expect([partition.nodes.size, partition.usedMemBytes]).toEqual([0, 0])
+  })
+
+  it('test_partition_latency: the critical path of a part', () => {
+    const gm = sized(
+      modelOf((a) => add(add(torch.relu(add(a, 1)), torch.sin(a as Tensor)), 2)),
+      torch.randn([4]),
+    )
+    const names = [...gm.graph.nodes].filter((node) => node.op.startsWith('call')).map((node) => node.name)
+    const table = Object.fromEntries(names.map((name, i): [string, [number, number]] => [name, [i + 1, 2]]))
+    const [latency] = getPartitionToLatencyMapping([part(gm, 0, ...names)], latencies(gm, table)).values()
+    // add, relu, add_1, add_2; sin is not on it.
+    expect(latency).toEqual({ memLatencySec: 1 + 2 + 4 + 5, computerLatencySec: 8, overallLatencySec: 2 + 2 + 4 + 5 })
+  })
+
   it('communication needs a rate', () => {
     const gm = sized(modelOf(seven as (...args: Tensor[]) => Tensor), torch.randn([40]), torch.randn([40]))
     const config = { devices: devices(700, 700), mode: 'costAware', nodeToLatencyMapping: latencies(gm, {}) } as const

@@ -110,18 +110,55 @@ describe('fx/test_source_matcher_utils.py', () => {
     expect(names(again.inputNodes)).toEqual(names(first.outputNodes))
   })
 
-  it('test_module_partitioner_functional_conv_relu_conv: calls of functions', () => {
-    const { conv2d } = torch.nn.functional
-    const program = (x: Tensor, w: Tensor): Tensor => conv2d(torch.relu(conv2d(x, w)), w)
-    const found = getSourcePartitions(makeFx(program)(torch.ones([1, 1, 5, 5]), torch.ones([1, 1, 3, 3])).graph, [conv2d, torch.relu])
-    const [first, second] = found.get(conv2d) as [SourcePartition, SourcePartition]
+  it('test_module_partitioner_functional_linear_relu_linear: calls of functions', () => {
+    const { linear } = torch.nn.functional
+    const program = (x: Tensor, w: Tensor): Tensor => linear(torch.relu(linear(x, w)), w)
+    const found = getSourcePartitions(makeFx(program)(X, torch.ones([4, 4])).graph, [linear, torch.relu])
+    const [first, second] = found.get(linear) as [SourcePartition, SourcePartition]
     const [relu] = found.get(torch.relu) as [SourcePartition]
     expect([checkSubgraphsConnected(first, relu), checkSubgraphsConnected(relu, second), checkSubgraphsConnected(second, relu)]).toEqual([
       true,
       true,
       false,
     ])
-    expect([names(first.nodes), names(second.inputNodes)]).toEqual([['conv2d'], ['relu', 'w_1']])
+    expect([names(first.nodes), names(second.inputNodes)]).toEqual([['linear'], ['relu', 'w_1']])
+  })
+
+  it('test_module_partitioner_conv_relu_maxpool: every kind of layer', () => {
+    class Convolution extends Module {
+      conv: nn.Conv2d = new Conv2d(1, 2, 3)
+      relu: nn.ReLU = new nn.ReLU()
+      pool: nn.MaxPool2d = new nn.MaxPool2d(2)
+      override forward(x: Tensor): Tensor {
+        return this.pool.call(this.relu.call(this.conv.call(x)))
+      }
+    }
+    const found = getSourcePartitions(makeFx(new Convolution())(torch.ones([1, 1, 6, 6])).graph, [Conv2d, nn.ReLU, nn.MaxPool2d])
+    const [conv, relu, pool] = [Conv2d, nn.ReLU, nn.MaxPool2d].map((layer) => found.get(layer)?.[0]) as [
+      SourcePartition,
+      SourcePartition,
+      SourcePartition,
+    ]
+    expect([checkSubgraphsConnected(conv, relu), checkSubgraphsConnected(relu, pool), checkSubgraphsConnected(conv, pool)]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect(conv.params.length).toBe(2)
+  })
+
+  it('test_module_partitioner_weight_tied: a shared parameter belongs to the layer that reads it first', () => {
+    const layer = new Linear(4, 4, { bias: false })
+    class Tied extends Module {
+      first: nn.Linear = layer
+      second: nn.Linear = new Linear(4, 4, { bias: false })
+      override forward(x: Tensor): Tensor {
+        this.second.weight = this.first.weight
+        return this.second.call(this.first.call(x))
+      }
+    }
+    const [one, two] = getSourcePartitions(makeFx(new Tied())(X).graph, [Linear]).get(Linear) as [SourcePartition, SourcePartition]
+    expect([one.params.length, two.params.length, checkSubgraphsConnected(one, two)]).toEqual([1, 0, true])
   })
 
   it('values in lists are inputs too', () => {
@@ -211,6 +248,15 @@ describeGolden('backends.cudagraphs', {
 })
 
 describe('partitionByDevice', () => {
+  it('the backward of an embedding is never part of a region, wherever its values are', () => {
+    const loss = (weight: Tensor, index: Tensor): Tensor => torch.nn.functional.embedding(index, weight).sum()
+    const gradient = (weight: Tensor, index: Tensor): unknown => torch.autograd.grad(loss(weight, index), weight)[0]
+    const gm = makeFx(gradient)(torch.ones([3, 2]).requiresGrad_(), torch.zeros([2], { dtype: 'int32' }))
+    const support = new DeviceSupport('wasm', { deviceOf: () => 'wasm' })
+    const refused = [...gm.graph.nodes].filter((node) => node.op === 'call_function' && !support.isNodeSupported(gm, node))
+    expect(names(refused)).toEqual(['embedding_backward'])
+  })
+
   it('without other devices everything runs in one region of WebAssembly', () => {
     const model = detInit(new Model())
     const gm = makeFx(model)(X)
