@@ -19,6 +19,7 @@ import {
   Tensor,
   dtypeAliases,
   finfo,
+  fromTransfer,
   getDefaultDtype,
   getRngState,
   iinfo,
@@ -68,6 +69,7 @@ export type Torch = typeof operators & {
   readonly setDefaultDtype: typeof setDefaultDtype
   readonly promoteTypes: typeof promoteTypes
   readonly resultType: typeof resultType
+  readonly fromTransfer: typeof fromTransfer
   readonly canCast: typeof canCast
   readonly finfo: typeof finfo
   readonly iinfo: typeof iinfo
@@ -89,7 +91,7 @@ const INSTEAD = new Map([
   ['export', "fx.symbolicTrace(model) and makeFx of 'tensorfx/aot' capture graphs"],
   ['jit', 'compile(model) makes it fast, fx.symbolicTrace(model) gives its graph'],
   ['save', "writeSafetensors(model.stateDict()) of 'tensorfx/interop' gives the bytes of a file"],
-  ['load', "readSafetensors(bytes) of 'tensorfx/interop' gives a state dict for model.loadStateDict"],
+  ['load', "loadTorchFile(path) and loadSafetensors(path) of 'tensorfx/interop' give a state dict for model.loadStateDict"],
   ['cuda', 'there are no devices here; leave it out'],
   ['device', 'there are no devices here; leave it out'],
   ['from_numpy', 'torch.tensor(typedArray) copies a typed array'],
@@ -136,6 +138,7 @@ export const torch: Torch = namespace(
     setDefaultDtype,
     promoteTypes,
     resultType,
+    fromTransfer,
     canCast,
     finfo,
     iinfo,

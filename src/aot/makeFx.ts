@@ -9,6 +9,7 @@ import { checkOptions, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 import type { Decomposition } from './proxyMode.ts'
 import { SourceRecorder } from './sources.ts'
@@ -38,9 +39,9 @@ function checkMakeFxOptions(options: MakeFxOptions): void {
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
- * decompositions). Numbers become constants. In-place operators are recorded as functional ones; what they wrote to arguments, parameters and buffers
- * is copied back at the end of the graph. Nodes know the layer or function that they come from (`meta.source_fn_stack`) and the modules around it
- * (`meta.nn_module_stack`). PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
+ * decompositions). Numbers become constants. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
+ * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. Nodes know the layer or
+ * function that they come from (`meta.source_fn_stack`) and the modules around it (`meta.nn_module_stack`). PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
  *     const gm = makeFx((x) => { const y = x.sin().sum(); return grad(y, x)[0] })(torch.ones([3], { requiresGrad: true }))
  *
@@ -68,9 +69,13 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
         return fake
       })
     })
-    const result = sources.within(() => withMode(mode, () => run(...fakes)))
-    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
+    const result = withoutDrawing(
+      () => sources.within(() => withMode(mode, () => run(...fakes))),
+      () => mode.drawCount,
+    )
+    // What the function returns of its arguments are the arguments, so they get their values first.
     mode.writeBack()
+    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
     mode.graph.output(nodes)
     if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
     const name = fn instanceof Module ? fn.getName() : fn.name

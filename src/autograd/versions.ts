@@ -13,7 +13,9 @@ const baseOf = (tensor: Tensor): Tensor => {
 
 /** The number of in-place writes to the tensor's memory. */
 export function versionOf(tensor: Tensor): number {
-  const stored = tensor.storage === null ? 0 : tensor.storage.version
+  // A view that a capture has not made yet will have the storage of its base.
+  const storage = tensor.storage ?? baseOf(tensor).storage
+  const stored = storage === null ? 0 : storage.version
   // Writes that were recorded before the data was computed: the storage that a pending tensor gets later starts at 0.
   return anyWriteWithoutStorage ? stored + (writesWithoutStorage.get(baseOf(tensor)) ?? 0) : stored
 }

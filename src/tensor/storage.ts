@@ -8,6 +8,10 @@ export class Storage {
   readonly nbytes: number
   /** Raised by every write after construction; autograd and compile compare it. PyTorch's version counter. @internal */
   version = 0
+  /** The number of storages made so far. @internal */
+  static made = 0
+  /** Storages are numbered as they are made. @internal */
+  readonly serial: number = Storage.made++
 
   /** @internal */
   constructor(block: Block, nbytes: number) {

@@ -8,7 +8,7 @@ import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, numelOf } from './shape.ts'
+import { checkedNumel, contiguousStrides, isContiguous } from './shape.ts'
 import { Storage } from './storage.ts'
 
 /** Computes the data of a pending tensor on demand; afterwards the tensor's storage is set. */
@@ -29,12 +29,19 @@ export interface TensorSpec {
   readonly offset?: number
 }
 
+/** What the error of `structuredClone(tensor)` and `postMessage(tensor)` shows: a symbol cannot be sent, and the error names it. */
+const NOT_CLONED = Symbol(
+  'A tensor cannot be sent or cloned as it is: send tensor.transfer(), and make it a tensor again with torch.fromTransfer(message). This',
+)
+
 export interface Tensor {
   readonly [TENSOR]: true
 }
 
 /** A multi-dimensional array; PyTorch's `torch.Tensor`. Create one with `torch.tensor`, `torch.zeros`, …, not with `new`. */
 export class Tensor {
+  /** Without it a clone would be an object that looks like a tensor and points into the heap of another thread. @internal */
+  readonly notCloned: symbol = NOT_CLONED
   readonly shape: readonly number[]
   readonly strides: readonly number[]
   /** The position of the first element in the storage, in elements. */
@@ -77,7 +84,7 @@ export class Tensor {
       this.offset = like.offset
       return
     }
-    this.numel = numelOf(shape)
+    this.numel = checkedNumel(shape, storage !== null)
     if (strides === undefined) {
       this.strides = contiguousStrides(shape)
       this.contiguousLayout = true
@@ -90,7 +97,7 @@ export class Tensor {
 
   /** A new contiguous tensor. Its elements are undefined. @internal */
   static empty(shape: readonly number[], dtype: DType): Tensor {
-    return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * dtypeInfo[dtype].size))
+    return new Tensor(shape, dtype, Storage.allocate(checkedNumel(shape, false) * dtypeInfo[dtype].size))
   }
 
   /** A fake tensor: no data. @internal */

@@ -3,6 +3,9 @@
 import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, UnknownNameError, UnsupportedError } from '../../errors/index.ts'
 import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { add } from '../pointwise/arithmetic.ts'
+import { lt } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
 import { dimAndSize } from '../shapes.ts'
 import { unbind } from '../join.ts'
 import { indexSelect } from './indexing.ts'
@@ -53,11 +56,12 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
   return out
 }
 
-/** The positions of a tensor: its dimensions replace dimension `dim`. */
+/** The positions of a tensor, negative ones from the end: its dimensions replace dimension `dim`. */
 function byTensor(self: Tensor, dim: number, list: Tensor): Tensor {
   if (list.dtype === 'bool')
     throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
-  const flat = indexSelect(self, dim, reshape(list, -1))
+  const [at, size] = dimAndSize('getitem', self, dim)
+  const flat = indexSelect(self, at, reshape(where(lt(list, 0), add(list, size), list), -1))
   return reshape(flat, [...self.shape.slice(0, dim), ...list.shape, ...self.shape.slice(dim + 1)])
 }
 

@@ -34,7 +34,7 @@ const allThree = (): GraphModule => symbolicTrace(new AllThree())
 const types = (gm: GraphModule): Record<string, string> =>
   Object.fromEntries(
     Array.from(gm.graph.nodes, (node) => {
-      const type = node.type ?? 'None'
+      const type = node.type === null ? 'None' : String(node.type)
       return [node.name, /^(?:torch\.Tensor|int|float|str)$/.test(type) ? `<class '${type}'>` : type === 'None' ? type : `typing.${type}`]
     }),
   )
