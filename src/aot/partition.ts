@@ -25,6 +25,8 @@ export interface JointGraph {
   readonly forwardNodes: ReadonlySet<Node>
   /** From output position to the position of the input that it overwrites. */
   readonly writeBacks: ReadonlyMap<number, number>
+  /** Whether the forward may write them itself; default true. */
+  readonly writesInPlace?: boolean
 }
 
 /** Chooses the nodes to save. */

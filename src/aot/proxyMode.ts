@@ -63,7 +63,7 @@ export class ProxyTensorMode implements DispatchMode {
     const known = this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
     if (known !== undefined) return known
     // A pending tensor without a node is computed here, which may throw.
-    if (tensor.storage === null && tensor.pending !== null) tensor.realize()
+    if (!tensor.isFake) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     if (tensor.isFake)
       throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')

@@ -293,16 +293,21 @@ function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor
 
 /**
  * The gradients of what was computed between `inputs` and `outputs`: the walk ends at the inputs, whose hooks do not run, and the tape is kept. Null for
- * inputs that were not used. compile calls it to attach a backward of its own to that part.
+ * inputs that were not used. compile calls it to attach a backward of its own to that part. `createGraph` records the walk itself.
  */
-export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
+export function gradBetween(
+  outputs: readonly Tensor[],
+  inputs: readonly Tensor[],
+  gradOutputs: readonly Tensor[],
+  createGraph = false,
+): (Tensor | null)[] {
   const results = new Map<Tensor, Tensor>()
   const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
   const starts = outputs.flatMap((tensor, i) => {
     const grad = gradOutputs[i]
     return grad === undefined ? [] : [{ tensor, grad }]
   })
-  withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
+  withGrad(createGraph, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

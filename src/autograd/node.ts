@@ -12,6 +12,9 @@ export type Edge = GradNode | Tensor | null
 
 let nextSeq = 0
 
+/** The number that the next node will get. */
+export const upcomingSeq = (): number => nextSeq
+
 /** The edges of a node under construction: one per tensor among the inputs, in order, with lists flattened. */
 export interface EdgeList {
   readonly targets: Edge[]

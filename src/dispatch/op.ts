@@ -25,6 +25,8 @@ export type OpTag =
   | 'range'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
+  /** Rejects some data: an index out of range, a singular matrix. */
+  | 'checks_data'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
   | 'custom'
 
