@@ -11,6 +11,7 @@ export type {
   Derivative,
   DerivativeContext,
   Gradients,
+  IndexRule,
   OpDef,
   OpTag,
   PointwiseArg,

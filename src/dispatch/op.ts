@@ -25,8 +25,6 @@ export type OpTag =
   | 'range'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
-  /** Rejects some data: an index out of range, a singular matrix. */
-  | 'checks_data'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
   | 'custom'
 
@@ -88,6 +86,14 @@ export interface ReductionRule {
   readonly finish?: (acc: Expr, count: Expr) => Expr
 }
 
+/** The indices among an operator's arguments: integers from 0 to below `count`, or `ignore`. Kernels throw ArgumentError for others; a capture does so at the call. */
+export interface IndexRule {
+  /** The name of the argument. */
+  readonly argument: string
+  count(...args: readonly Arg[]): number
+  ignore?(...args: readonly Arg[]): number | null
+}
+
 export interface OpDef {
   /** Small dense integer, unique per process. */
   readonly id: number
@@ -114,6 +120,7 @@ export interface OpDef {
   readonly functional: OpDef | null
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
+  readonly indices: IndexRule | null
   /** URL of the module that registers the operator when imported; null for tensorfx's own. */
   readonly module: string | null
 }

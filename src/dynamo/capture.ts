@@ -2,8 +2,9 @@
 // program needs a value, and at the end of the call, the segment so far ends (ending.ts), and the next one starts.
 import { isGradEnabled } from '../autograd/index.ts'
 import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
-import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
+import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
+import { checkIndexRange } from '../ops/indices.ts'
 import { captureStack } from '../provenance/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -90,6 +91,7 @@ export class Capture implements DispatchMode {
 
   /** The step for a call: the recorded one, or a new one. Null if no more paths may be recorded; then everything so far has been computed. */
   #step(op: OpDef, args: readonly Arg[]): Step | null {
+    if (op.indices !== null) checkIndices(op, op.indices, args)
     const known = this.#segment.follow(op, args)
     if (known !== null) return known
     if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args)
@@ -173,6 +175,8 @@ export class Capture implements DispatchMode {
     this.#eager = true
     this.#learnHeld()
     this.#end(this.#segment, { ...demand, leaves: this.#leaves })
+    // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
+    for (const ended of this.ended) if (ended.fresh) ended.watchInputs()
   }
 
   /** Ends the call with its last segment computed operator by operator. */
@@ -212,6 +216,16 @@ export class Capture implements DispatchMode {
     const ended = this.ended.find((e) => e.segment === segment)
     present(ended, 'the segment of a lazy tensor').recompute(storage)
   }
+}
+
+/** Throws if an operator that takes indices will reject them: here, at the program's call, if they are known. Those that the graph computes are checked when it runs. */
+function checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
+  const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
+  if (!(indices instanceof Tensor) || indices.storage?.writer !== null) return
+  withoutModes(() => {
+    op.meta(...args)
+    checkIndexRange(op.qualname, rule.argument, indices, rule.count(...args), rule.ignore?.(...args) ?? null)
+  })
 }
 
 /** Whether the results of an operator lie inside the memory of its arguments, so that these are all that it depends on. */

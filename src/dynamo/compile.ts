@@ -132,7 +132,8 @@ export const isCompiling = (): boolean => dispatchState.modes.some((mode) => mod
  */
 export function allowInGraph<F extends Callable | typeof AutogradFunction>(target: F): F {
   const given: unknown = target
-  if (!isFunction(given)) throw new ArgumentError(`allowInGraph: expected a function or a subclass of torch.autograd.Function, got ${valueText(target)}.`)
+  if (!isFunction(given))
+    throw new ArgumentError(`allowInGraph: expected a function or a subclass of torch.autograd.Function, got ${valueText(target)}.`)
   if (Reflect.get(given, 'prototype') instanceof AutogradFunction) {
     allowTracing(target)
     return target

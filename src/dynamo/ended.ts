@@ -58,9 +58,17 @@ export class EndedSegment {
     }
   }
 
+  /** Keeps the data of the inputs when they are overwritten, as long as tensors that were not computed are in use. */
+  watchInputs(): void {
+    if (!this.segment.lazies.some((lazy) => lazy?.storage?.writer === this.segment)) return
+    const self = new WeakRef(this)
+    for (const [, { storage }] of this.#unchanged(null, null)) storage?.beforeWrite(() => self.deref()?.keepInputs(storage))
+  }
+
   /** `old` has the data that `storage` had, with that version, until now. */
   keepOld(storage: Storage, version: number, old: Storage): void {
-    for (const [slot, { shape, dtype, strides, offset }] of this.#unchanged(storage, version)) this.#kept.set(slot, new Tensor(shape, dtype, old, strides, offset))
+    for (const [slot, { shape, dtype, strides, offset }] of this.#unchanged(storage, version))
+      this.#kept.set(slot, new Tensor(shape, dtype, old, strides, offset))
   }
 
   /** Computes a tensor that left the segment unnoticed. Throws EscapedTensorError if the inputs have been modified. */

@@ -30,6 +30,7 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
     release(segment)
     if (ended.fresh) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
+    withoutModes(() => segment.writes.forEach((_, storage) => storage.announceWrite()))
     if (compiled !== null) run(segment, compiled, plan, earlier)
   } catch (error) {
     // Writes of before the failure take effect, as in eager mode.
@@ -76,8 +77,17 @@ const sameList = (a: readonly unknown[], b: readonly unknown[]): boolean => a.le
 
 /** Whether the compiled code may overwrite its inputs while it runs: not if it may fail in between, and not if earlier values need them as they are. */
 function mayWriteInPlace(segment: Segment, earlier: readonly EndedSegment[]): boolean {
-  if (segment.cursor.path().some((step) => step.operator.tags.has('checks_data'))) return false
+  if (segment.cursor.path().some((step) => mayFail(segment, step))) return false
   return ![...segment.writes].some(([storage, { before }]) => earlier.some((e) => e.needs(storage, before)))
+}
+
+/** Whether an operator may reject its data while the compiled code runs: it is a program's own, or has indices that were not known when it was called. */
+function mayFail(segment: Segment, { operator, args }: Step): boolean {
+  const { indices, schema, tags } = operator
+  if (tags.has('custom')) return true
+  if (indices === null) return false
+  const arg = args[schema.args.findIndex(({ name }) => name === indices.argument)]
+  return arg?.kind === 'slot' && segment.lazies[arg.slot]?.storage?.writer === segment
 }
 
 function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[]): void {

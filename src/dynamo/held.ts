@@ -23,7 +23,8 @@ type Searched = readonly unknown[] | ReadonlyMap<unknown, unknown> | ReadonlySet
 const isSearched = (value: unknown): value is Searched =>
   Array.isArray(value) || value instanceof Map || value instanceof Set || value instanceof Module || isPlainObject(value)
 
-const itemsOf = (value: Searched): Iterable<unknown> => (Symbol.iterator in value && !(value instanceof Module) ? [...iterated(value)] : Object.values(value))
+const itemsOf = (value: Searched): Iterable<unknown> =>
+  Symbol.iterator in value && !(value instanceof Module) ? [...iterated(value)] : Object.values(value)
 
 function* iterated(value: object): Iterable<unknown> {
   if (value instanceof Map) yield* value.values()

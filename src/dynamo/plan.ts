@@ -98,8 +98,8 @@ function wantTape(segment: Segment, want: (slot: number) => void): void {
   for (const step of segment.cursor.path()) {
     if (!step.recording) continue
     step.results.forEach((_, i) => want(step.firstSlot + i))
-    for (const arg of step.args) if (arg.kind === 'slot') want(arg.slot)
-    else if (arg.kind === 'list') for (const item of arg.items) if (item.kind === 'slot') want(item.slot)
+    for (const arg of step.args)
+      if (arg.kind === 'slot') want(arg.slot)
+      else if (arg.kind === 'list') for (const item of arg.items) if (item.kind === 'slot') want(item.slot)
   }
 }
-

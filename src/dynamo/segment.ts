@@ -223,7 +223,8 @@ export class Segment implements Writer {
     const storage = present(source.storage, 'the storage of the base of a view')
     storage.captureShared = true
     // as_strided counts from the start of the memory if it is given an offset, all other views from their source.
-    const moved = step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
+    const moved =
+      step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
     const view = new Tensor(like.shape, like.dtype, storage, undefined, like.offset + moved, like)
     view.viewBase = source.viewBase ?? source
     this.views.set(slot, step)

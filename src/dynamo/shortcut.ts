@@ -44,7 +44,15 @@ export class Shortcut {
   /** The shortcut for a call that has ended; null if the function must run each time. */
   static from(capture: Capture, leaves: readonly unknown[], result: unknown): Shortcut | null {
     const [ended, ...more] = capture.ended
-    if (ended === undefined || more.length > 0 || ended.kept || ended.end.learned.size > 0 || ended.end.keepsTape || (ended.compiled?.heads.length ?? 0) > 1) return null
+    if (
+      ended === undefined ||
+      more.length > 0 ||
+      ended.kept ||
+      ended.end.learned.size > 0 ||
+      ended.end.keepsTape ||
+      (ended.compiled?.heads.length ?? 0) > 1
+    )
+      return null
     const { segment, compiled } = ended
     if (segment.writeLog.some(([, tensor]) => tensor.storage !== null && !segment.writes.has(tensor.storage))) return null
     if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null

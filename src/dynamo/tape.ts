@@ -11,7 +11,10 @@ import { AutogradError } from '../autograd/index.ts'
 import type { Segment } from './segment.ts'
 
 /** The outside tensors of a segment whose gradients a backward of it gives: positions in `slots`, and the tensors. */
-export function gradInputsOf(segment: Segment, slots: readonly number[]): { readonly positions: readonly number[]; readonly tensors: readonly Tensor[] } {
+export function gradInputsOf(
+  segment: Segment,
+  slots: readonly number[],
+): { readonly positions: readonly number[]; readonly tensors: readonly Tensor[] } {
   const positions: number[] = []
   const tensors: Tensor[] = []
   for (const [i, slot] of slots.entries()) {
@@ -47,7 +50,7 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
     if (target === null) list.push(null)
     else if (target instanceof Tensor) {
       const slot = segment.slotOf(target)
-      if (slot < 0 || !target.requiresGrad) isKnown = false
+      if (segment.bound[slot] !== target || !target.requiresGrad) isKnown = false
       list.push('leaf', slot)
     } else if (outside.has(target)) list.push('input', outside.get(target))
     else {
@@ -92,7 +95,13 @@ export class SegmentTape implements CallTape {
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
 
-  constructor(segment: Segment, heads: readonly Tensor[], inputs: readonly Tensor[], slotNode: (slot: number) => Node | undefined, onEager: () => void) {
+  constructor(
+    segment: Segment,
+    heads: readonly Tensor[],
+    inputs: readonly Tensor[],
+    slotNode: (slot: number) => Node | undefined,
+    onEager: () => void,
+  ) {
     this.#segment = segment
     this.#roots = heads.map((head) => {
       const { shape, dtype, storage, strides, offset, requiresGrad, gradFn, outputNr } = head

@@ -40,7 +40,6 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   Object.assign(tensor, { strides, offset, contiguousLayout: isContiguous(value.shape, strides) })
 }
 
-
 /**
  * Writes the first values into `targets`, unless the compiled code has done so, and returns the others. Every new tensor of the program gets memory of its own, even if the
  * backend returned an input, or one tensor twice. `keeps(storage)` says whether the old data of a target is still needed; it is then given to `keep`, in a storage of its own.

@@ -42,6 +42,12 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** For an in-place operator such as `relu_`: the public function of the functional one. */
   readonly functional?: OpFunction
   readonly dynamicScalars?: readonly string[]
+  /** For an operator that takes indices, see {@link IndexRule}. */
+  readonly indices?: {
+    readonly argument: ArgumentNames<S>
+    readonly count: (...args: ArgumentsOf<S>) => number
+    readonly ignore?: (...args: ArgumentsOf<S>) => number | null
+  }
   /** URL of the module that registers the operator (`import.meta.url`), for operators that are not tensorfx's own. See TargetInfo. */
   readonly module?: string
   /**

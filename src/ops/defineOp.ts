@@ -93,6 +93,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     reduction: declaration.reduction ?? null,
     functional,
     dynamicScalars: declaration.dynamicScalars ?? [],
+    indices: declaration.indices ?? null,
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)

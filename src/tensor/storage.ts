@@ -22,6 +22,7 @@ export class Storage {
   #memory: Memory
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
   writer: Writer | null = null
+  #watchers: (() => void)[] | null = null
   /** Which part of a capture knows this storage, by which slot, and whether by several tensors. @internal */
   captureStamp = 0
   /** @internal */
@@ -78,6 +79,20 @@ export class Storage {
     this.#memory = other.#memory
     this.#memory.version = version
     return new Storage(block, nbytes)
+  }
+
+  /** Calls `watcher` before the next write. @internal */
+  beforeWrite(watcher: () => void): void {
+    this.#watchers ??= []
+    this.#watchers.push(watcher)
+  }
+
+  /** To be called before the data changes. @internal */
+  announceWrite(): void {
+    if (this.#watchers === null) return
+    const watchers = this.#watchers
+    this.#watchers = null
+    for (const watcher of watchers) watcher()
   }
 
   /** The bytes from `start` to `end`, copied. */

@@ -44,21 +44,24 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(f.graphs()).toHaveLength(2)
   })
 
-  it.each(['Adam', 'AdamW', 'SGD'] as const)('a training step with %s compiles once for its gradients, once more for none: its numbers are inputs from the start', (name) => {
-    const model = new nn.Linear(2, 1)
-    const optimizer = new optim[name](model.parameters(), { lr: 0.1 })
-    const step = compile(
-      (x: Tensor) => {
-        optimizer.zeroGrad()
-        const loss = model.call(x).sum()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-      },
-      { backend },
-    )
-    for (let i = 0; i < 4; i++) step(torch.ones([3, 2]))
-    expect(step.graphs()).toHaveLength(1)
-    expect(step.recompileReasons()).toEqual([])
-  })
+  it.each(['Adam', 'AdamW', 'SGD'] as const)(
+    'a training step with %s compiles once for its gradients, once more for none: its numbers are inputs from the start',
+    (name) => {
+      const model = new nn.Linear(2, 1)
+      const optimizer = new optim[name](model.parameters(), { lr: 0.1 })
+      const step = compile(
+        (x: Tensor) => {
+          optimizer.zeroGrad()
+          const loss = model.call(x).sum()
+          loss.backward()
+          optimizer.step()
+          return loss.detach()
+        },
+        { backend },
+      )
+      for (let i = 0; i < 4; i++) step(torch.ones([3, 2]))
+      expect(step.graphs()).toHaveLength(1)
+      expect(step.recompileReasons()).toEqual([])
+    },
+  )
 })

@@ -33,6 +33,7 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
 export function writeInPlace(qualname: string, functional: OpDef, args: readonly Arg[]): Tensor {
   const self = tensorAt(args, 0)
   inPlaceSpec(qualname, functional, args)
+  self.realize().announceWrite()
   // Reading and writing the same elements one by one is safe; an operand that overlaps self in another layout is not.
   if (functional.pointwise !== null && !overlapsInAnotherLayout(self, args)) launchPointwise(functional, args, self)
   else {
