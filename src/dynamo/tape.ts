@@ -67,8 +67,8 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
     edge(producerOf(head))
     list.push(head.outputNr)
   }
-  for (let i = 0; i < nodes.length && isKnown; i++) {
-    const node = nodes[i]
+  for (const node of nodes) {
+    if (!isKnown) return null
     if (node instanceof OpNode) {
       list.push(node.op)
       for (const output of node.outputs) list.push(segment.slotOf(output))
