@@ -29,8 +29,10 @@ export interface JointOptions {
 export interface CallTape {
   /** Throws AutogradError if a backward has freed what these heads need. */
   check(heads: readonly number[]): void
-  /** Frees what the backward of these heads used. Returns whether nothing is left. */
+  /** Notes that the backward of these heads has freed what it used. Returns whether nothing is left. */
   release(heads: readonly number[]): boolean
+  /** Frees the recorded nodes behind these heads, which other tensors may lead to as well. */
+  free(heads: readonly number[]): void
   /** Traces the backward of these heads into `graph`, the joint graph. */
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'>
   /** The gradients of the inputs, operator by operator; recorded if gradients are enabled. */
@@ -171,10 +173,14 @@ function attach(
     },
     {
       name: 'CompiledFunctionBackward',
-      onRelease: () => {
-        if (state.tape?.release(started) === false) return !(partlyFreed = true)
-        state.tape = null
-        return true
+      release: () => {
+        const { tape } = state
+        if (tape === null) return { isLast: true, afterwards: null }
+        const isLast = tape.release(started)
+        if (isLast) state.tape = null
+        else partlyFreed = true
+        const heads = started
+        return { isLast, afterwards: () => tape.free(heads) }
       },
     },
   )

@@ -128,6 +128,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
     buffer[outputNr] = known === null ? grad : add(known, grad)
   }
 
+  const later: (() => void)[] = []
   for (const { tensor, grad } of roots) deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
     const grads = buffers.get(node) ?? []
@@ -163,8 +164,10 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
       const target = targets[i] ?? null
       if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
     }
-    if (!keep) node.release()
+    const afterwards = keep ? null : node.release()
+    if (afterwards !== null) later.push(afterwards)
   }
+  for (const afterwards of later) afterwards()
   for (const [leaf, grad] of leafGrads) sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
 }
 

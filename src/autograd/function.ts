@@ -18,7 +18,7 @@ export class FunctionNode extends GradNode {
   released = false
   #backward: BackwardFn | null
   readonly #inputs: readonly { readonly shape: readonly number[]; readonly dtype: string }[]
-  readonly #onRelease: (() => unknown) | null
+  readonly #options: AttachOptions
   /** What the backward is the same for, in all calls; null if only running it tells what it does. compile traces the former. */
   readonly identity: object | null
 
@@ -29,7 +29,7 @@ export class FunctionNode extends GradNode {
     this.#backward = backward
     // Only shapes and dtypes, as holding the inputs would keep their memory alive.
     this.#inputs = inputs.map(({ shape, dtype }) => ({ shape, dtype }))
-    this.#onRelease = options.onRelease ?? null
+    this.#options = options
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
@@ -53,10 +53,14 @@ export class FunctionNode extends GradNode {
     })
   }
 
-  release(): void {
-    if (this.#onRelease?.() === false) return
-    this.#backward = null
-    this.released = true
+  release(): (() => void) | null {
+    const { isLast, afterwards } = this.#options.release?.() ?? { isLast: true, afterwards: null }
+    if (isLast) {
+      this.#options.onRelease?.()
+      this.#backward = null
+      this.released = true
+    }
+    return afterwards
   }
 }
 
@@ -64,8 +68,10 @@ export class FunctionNode extends GradNode {
 export interface AttachOptions {
   /** The value of `gradFn.name`; default 'CompiledFunctionBackward'. */
   readonly name?: string
-  /** Called when the saved tensors are freed (after a backward without retainGraph). If it returns false, some are still needed, and the node stays. */
+  /** Called when the saved tensors are freed (after a backward without retainGraph). */
   readonly onRelease?: () => unknown
+  /** Called before that: says whether nothing else needs them, and what is to be done when the pass is over. */
+  readonly release?: () => { readonly isLast: boolean; readonly afterwards: (() => void) | null }
   /** See {@link FunctionNode.identity}. */
   readonly identity?: object | null
 }

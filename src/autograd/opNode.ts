@@ -51,10 +51,11 @@ export class OpNode extends GradNode {
     return `${name.replace(/(^|_+)([a-z0-9])/g, (_, _sep: string, c: string) => c.toUpperCase())}Backward0`
   }
 
-  release(): void {
+  release(): null {
     this.args = NO_ARGS
     this.result = NO_TENSORS
     this.released = true
+    return null
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {

@@ -90,6 +90,8 @@ export interface ReductionRule {
 export interface IndexRule {
   /** The name of the argument. */
   readonly argument: string
+  /** The operator's name in messages; default its qualified name. */
+  readonly operator?: string
   count(...args: readonly Arg[]): number
   ignore?(...args: readonly Arg[]): number | null
 }

@@ -1,6 +1,5 @@
 // One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
 // program needs a value, and at the end of the call, the segment so far ends (ending.ts), and the next one starts.
-import { isGradEnabled } from '../autograd/index.ts'
 import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
@@ -91,7 +90,7 @@ export class Capture implements DispatchMode {
 
   /** The step for a call: the recorded one, or a new one. Null if no more paths may be recorded; then everything so far has been computed. */
   #step(op: OpDef, args: readonly Arg[]): Step | null {
-    if (op.indices !== null) checkIndices(op, op.indices, args)
+    if (op.indices !== null) this.#checkIndices(op, op.indices, args)
     const known = this.#segment.follow(op, args)
     if (known !== null) return known
     if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args)
@@ -105,6 +104,32 @@ export class Capture implements DispatchMode {
       return null
     }
     return this.#segment.record(op, args, this.#call.nameOf)
+  }
+
+  /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
+  #checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
+    const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
+    if (!(indices instanceof Tensor)) return
+    withoutModes(() => op.meta(...args))
+    const known = this.#knownNow(indices)
+    if (known !== null)
+      withoutModes(() => checkIndexRange(rule.operator ?? op.qualname, rule.argument, known, rule.count(...args), rule.ignore?.(...args) ?? null))
+  }
+
+  /** The values of a tensor. A segment that computes them must end, unless that takes few small steps, or must not (fullgraph): then null. */
+  #knownNow(tensor: Tensor): Tensor | null {
+    const segment = this.#segment
+    const { storage } = tensor
+    if (this.#eager || storage === null || storage.writer === null) return tensor
+    if (storage.writer !== segment || segment.slotOf(tensor) < 0) {
+      storage.writer.settle(storage)
+      return tensor
+    }
+    const small = segment.smallValue(tensor)
+    if (small !== null) return small
+    if (this.#call.fullgraph) return null
+    this.breakGraph([tensor], 'indices that the graph computes are checked')
+    return tensor
   }
 
   #mayBranch(why: string): boolean {
@@ -160,7 +185,7 @@ export class Capture implements DispatchMode {
     }
     cursor.after ??= Step.root()
     this.#segment = this.#start(cursor.after)
-    this.#end(segment, { needed, storages, gradients: false, keepTape: isGradEnabled(), leaves: this.#leaves })
+    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leaves })
   }
 
   /** Breaks the graph before code that compile cannot see and that may write to any tensor. */
@@ -216,16 +241,6 @@ export class Capture implements DispatchMode {
     const ended = this.ended.find((e) => e.segment === segment)
     present(ended, 'the segment of a lazy tensor').recompute(storage)
   }
-}
-
-/** Throws if an operator that takes indices will reject them: here, at the program's call, if they are known. Those that the graph computes are checked when it runs. */
-function checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
-  const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
-  if (!(indices instanceof Tensor) || indices.storage?.writer !== null) return
-  withoutModes(() => {
-    op.meta(...args)
-    checkIndexRange(op.qualname, rule.argument, indices, rule.count(...args), rule.ignore?.(...args) ?? null)
-  })
 }
 
 /** Whether the results of an operator lie inside the memory of its arguments, so that these are all that it depends on. */

@@ -13,10 +13,15 @@ import { captureStack } from '../provenance/index.ts'
 import { Storage, Tensor, asTensor } from '../tensor/index.ts'
 import type { TensorSpec, Writer } from '../tensor/index.ts'
 import { isOfKind, numberKind, sameButForNumbers, sameConstant } from './arguments.ts'
-import { Step, fitsSpec } from './traceTree.ts'
+import { evaluate } from './evaluate.ts'
+import { Step, fitsSpec, neededSteps } from './traceTree.ts'
 import type { ArgStep, InputSpec } from './traceTree.ts'
 
 let nextStamp = 1
+
+/** What is computed twice rather than ending a segment. */
+const SMALL_STEPS = 4
+const SMALL_NUMEL = 2 ** 16
 
 /** A recorded write to memory that is older than the segment. */
 export interface Write {
@@ -246,6 +251,19 @@ export class Segment implements Writer {
   /** The lazy tensor at a slot. Throws InternalError if there is none. */
   lazyAt(slot: number): Tensor {
     return present(this.lazies[slot], 'a lazy tensor')
+  }
+
+  /** The value of a lazy tensor, computed at once if that takes a few steps on small tensors (a cast of indices, a range); otherwise null. */
+  smallValue(tensor: Tensor): Tensor | null {
+    const slot = this.slotOf(tensor)
+    const { steps, slots } = neededSteps(this.cursor, [slot], SMALL_STEPS)
+    if (steps.length > SMALL_STEPS || steps.some((step) => step.results.some(({ numel }) => numel > SMALL_NUMEL))) return null
+    // Old data that a write is pending for could only be read by ending the segment.
+    for (const needed of slots) {
+      const input = this.bound[needed]
+      if (input instanceof Tensor && input.storage?.writer !== null) return null
+    }
+    return evaluate(this.cursor, [slot], (input) => this.bound[input]).get(slot) ?? null
   }
 
   // ---- writes ----

@@ -144,9 +144,12 @@ export class SegmentTape implements CallTape {
   }
 
   release(heads: readonly number[]): boolean {
-    this.#walk(heads, (node) => node.release())
     for (const head of heads) this.#freed.add(head)
     return this.#freed.size === this.#roots.length
+  }
+
+  free(heads: readonly number[]): void {
+    this.#walk(heads, (node) => node.release())
   }
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {

@@ -142,13 +142,18 @@ function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
   else if (arg.kind !== 'const') see(arg.slot)
 }
 
-/** The steps that `outputs` depend on, in order, and all slots that they need. */
-export function neededSteps(end: Step, outputs: readonly number[]): { readonly steps: readonly Step[]; readonly slots: ReadonlySet<number> } {
+/** The steps that `outputs` depend on, in order, and all slots that they need. The search ends when it has found more than `most`. */
+export function neededSteps(
+  end: Step,
+  outputs: readonly number[],
+  most = Infinity,
+): { readonly steps: readonly Step[]; readonly slots: ReadonlySet<number> } {
   const slots = new Set(outputs)
   const steps: Step[] = []
   for (let step: Step | null = end; step !== null && step.op !== null; step = step.parent) {
     if (!step.gives(slots)) continue
     steps.push(step)
+    if (steps.length > most) break
     for (const arg of step.args) visitSlots(arg, (slot) => slots.add(slot))
   }
   return { steps: steps.reverse(), slots }

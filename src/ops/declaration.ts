@@ -51,6 +51,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** For an operator that takes indices, see {@link IndexRule}. */
   readonly indices?: {
     readonly argument: ArgumentNames<S>
+    readonly operator?: string
     readonly count: (...args: ArgumentsOf<S>) => number
     readonly ignore?: (...args: ArgumentsOf<S>) => number | null
   }

@@ -72,7 +72,7 @@ function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): Numb
       const code = numberCode(kernels, arg, i)
       return code === LITERAL ? 'literal' : code === DEFAULT ? 'constant' : 'parameter'
     }
-    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' ? 'constant' : 'literal'
+    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' && kernels.baked[i] !== true ? 'constant' : 'literal'
   })
 }
 
