@@ -4,7 +4,7 @@ import { judge } from './judge.mjs'
 import { kinds as allKinds, traceable } from './kinds/index.mjs'
 import { textOf } from './program.mjs'
 import { shrink } from './shrink.mjs'
-import { wrappers } from './wrappers.mjs'
+import { withoutHistory, wrappers } from './wrappers.mjs'
 
 /** Kinds that fail today, which the tests leave out. */
 export const notYet = {
@@ -27,7 +27,7 @@ export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(
   const program = generate(api, seed, kinds)
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
-    const found = judge(api, candidate, wrap)
+    const found = judge(api, candidate, wrap, wrapper === 'makeFx' ? { eager: withoutHistory(api), history: false } : {})
     return found === 'invalid' ? null : found
   }
   const found = difference(program)

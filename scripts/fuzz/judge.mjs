@@ -76,11 +76,14 @@ function tolerances(api, program, eager) {
   }
 }
 
-/** Compares a program's meaning under `wrap` with eager's: null if they agree, 'invalid' for a program that is itself wrong, else the first difference. */
-export function judge(api, program, wrap) {
-  const eager = runProgram(api, program)
+/**
+ * Compares a program's meaning under `wrap` with eager's: null if they agree, 'invalid' for a program that is itself wrong, else the first difference. `eager` wraps f in
+ * the run that is compared with; `history`: whether it matters which tensors require grad.
+ */
+export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true } = {}) {
+  const eager = runProgram(api, program, { wrap: asIs, history })
   if (eager.invalid) return 'invalid'
-  const got = runProgram(api, program, { wrap })
+  const got = runProgram(api, program, { wrap, history })
   const found = compareNotes(eager.notes, got.notes, () => () => false)
   if (found === null || found.numeric !== true) return found
   return compareNotes(eager.notes, got.notes, tolerances(api, program, eager))

@@ -17,9 +17,11 @@ function neighbor(x, up) {
 }
 
 /** The value at this moment, as data that later writes cannot change. */
-export function snapshot(Tensor, value, taintOf = null, depth = 0) {
+export function snapshot(Tensor, value, { taintOf = null, history = true } = {}, depth = 0) {
+  const inner = (item) => snapshot(Tensor, item, { taintOf, history }, depth + 1)
   if (value instanceof Tensor) {
-    const { shape, dtype, requiresGrad } = value
+    const { shape, dtype } = value
+    const requiresGrad = history && value.requiresGrad
     const flat = value.detach().toArray()
     const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
     return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint: taintOf === null ? false : taintOf(value) }
@@ -28,13 +30,16 @@ export function snapshot(Tensor, value, taintOf = null, depth = 0) {
   if (value instanceof Error) return { error: value.constructor.name, message: value.message }
   if (typeof value === 'function') return { function: value.name }
   if (value === null || typeof value !== 'object' || depth > 6) return { plain: typeof value === 'bigint' ? `${value}n` : String(value) }
-  if (value instanceof Map) return { map: [...value].map(([k, v]) => [String(k), snapshot(Tensor, v, taintOf, depth + 1)]) }
-  if (Array.isArray(value)) return { list: value.map((item) => snapshot(Tensor, item, taintOf, depth + 1)) }
-  return { object: Object.entries(value).map(([k, v]) => [k, snapshot(Tensor, v, taintOf, depth + 1)]) }
+  if (value instanceof Map) return { map: [...value].map(([k, v]) => [String(k), inner(v)]) }
+  if (Array.isArray(value)) return { list: value.map(inner) }
+  return { object: Object.entries(value).map(([k, v]) => [k, inner(v)]) }
 }
 
-/** The names that programs use, for one run. `api` holds the package's names; `perturb`, a seed, moves all data to a neighboring float32. */
-export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null }) {
+/**
+ * The names that programs use, for one run. `api` holds the package's names; `perturb`, a seed, moves all data to a neighboring float32;
+ * `history`: whether notes say which tensors require grad.
+ */
+export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, history = true }) {
   const { torch, Tensor } = api
   const dtypeOf = (dtype) => dtype ?? torch.getDefaultDtype()
   const data = (shape, seed, dtype) => {
@@ -50,7 +55,7 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null }) 
   const note = (label, value) => {
     let shot
     try {
-      shot = snapshot(Tensor, value, taintOf)
+      shot = snapshot(Tensor, value, { taintOf, history })
     } catch (error) {
       shot = { unreadable: true, ...snapshot(Tensor, error) }
     }

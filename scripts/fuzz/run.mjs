@@ -12,7 +12,7 @@ function functionOf(text, names) {
  * Runs a program and returns its notes. `wrap` makes f from the program's function. A program that is itself wrong (a name that does not exist, after
  * shrinking) gives { invalid: true }.
  */
-export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null } = {}) {
+export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true } = {}) {
   const { torch, reset, setGradEnabled } = api
   const notes = []
   const defaultDtype = torch.getDefaultDtype()
@@ -21,7 +21,7 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
   torch.setDefaultDtype(dtype)
   let invalid = false
   const run = () => {
-    const prelude = preludeOf(api, { wrap, notes, perturb, taintOf: taint === null ? null : taint.of })
+    const prelude = preludeOf(api, { wrap, notes, perturb, history, taintOf: taint === null ? null : taint.of })
     const names = Object.keys(prelude)
     try {
       functionOf(textOf(program), names)(...names.map((name) => prelude[name]))

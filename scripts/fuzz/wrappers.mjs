@@ -11,6 +11,17 @@ function leavesOf(value, Tensor, out = []) {
   return out
 }
 
+/** f with results that are cut from their history: graphs of makeFx do not know what ran under noGrad. */
+export function withoutHistory({ Tensor }) {
+  const cut = (value) => {
+    if (value instanceof Tensor) return value.requiresGrad ? value.detach() : value
+    return Array.isArray(value) ? value.map(cut) : value
+  }
+  return (f) =>
+    (...args) =>
+      cut(f(...args))
+}
+
 /** The wrappers by name. */
 export function wrappers(api, backend) {
   const { Tensor, compile, makeFx, aotFunction } = api
@@ -19,11 +30,11 @@ export function wrappers(api, backend) {
     // A trace holds for the layouts and numbers that it was made with.
     makeFx: (f) => {
       const traces = new Map()
-      return (...args) => {
+      return withoutHistory(api)((...args) => {
         const key = keyOf(args, Tensor)
         if (!traces.has(key)) traces.set(key, makeFx(f)(...args))
         return traces.get(key).forward(...leavesOf(args, Tensor))
-      }
+      })
     },
     aot: (f) =>
       aotFunction(f, {

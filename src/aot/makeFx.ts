@@ -36,8 +36,9 @@ export function makeFx(
       })
     })
     const result = withMode(mode, () => run(...fakes))
-    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
+    // What the function returns of its arguments are the arguments, so they get their values first.
     mode.writeBack()
+    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
     mode.graph.output(nodes)
     const name = fn instanceof Module ? fn.getName() : fn.name
     return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)

@@ -1,15 +1,16 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { withMode, withoutModes } from '../dispatch/index.ts'
+import { dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
-import type { TensorSpec } from '../tensor/index.ts'
-import { copy_ } from '../ops/index.ts'
+import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import type { Storage, TensorSpec } from '../tensor/index.ts'
+import { copy_, detach, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
+import { Aliases } from './aliases.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -32,9 +33,14 @@ export class ProxyTensorMode implements DispatchMode {
   readonly decompose: boolean
   /** Real tensors that the program used: its constants, by attribute name. */
   readonly constants = new Map<string, Tensor>()
-  /** Tensors from outside that an in-place operator wrote to, with the node of their value before. */
-  readonly #written = new Map<Tensor, Node>()
+  /** Which tensors share memory, and what they hold. */
+  readonly #aliases = new Aliases()
+  /** Constants by the storage that they were first met with, and the storages of which others see other parts. */
+  readonly #storages = new Map<Storage, Tensor>()
+  readonly #shared = new Set<Storage>()
   #parameters = 0
+  /** Whether an input or a constant requires grad. */
+  #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
   readonly #resolve: ProxyTensorModeOptions['resolve']
 
@@ -54,62 +60,116 @@ export class ProxyTensorMode implements DispatchMode {
   placeholder(name: string, tensor: Tensor): Node {
     const node = this.graph.placeholder(name)
     node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
+    this.#anyGrad ||= tensor.requiresGrad
     this.#nodes.set(tensor, node)
     return node
   }
 
-  /** The node of a tensor; a real tensor from outside becomes a constant. */
+  /** The node of what a tensor holds now; a real tensor from outside becomes a constant. */
   nodeOf(tensor: Tensor): Node {
-    const known = this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
-    if (known !== undefined) return known
+    const value = this.#valueOf(tensor)
+    return this.#nodes.get(value) ?? this.#resolve?.(value) ?? this.#constant(value)
+  }
+
+  #constant(tensor: Tensor): Node {
     // A pending tensor without a node is computed here, which may throw.
     if (!tensor.isFake) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
-    if (tensor.isFake)
+    const { storage } = tensor
+    if (storage === null)
       throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
+    const first = this.#storages.get(storage)
+    if (first === undefined) this.#storages.set(storage, tensor)
+    else if (sameShape(first.shape, tensor.shape) && sameShape(first.strides, tensor.strides) && first.offset === tensor.offset) {
+      this.#aliases.addTwin(tensor, first)
+      return this.nodeOf(first)
+    } else {
+      this.#shared.add(storage)
+      if (this.#aliases.isWritten(first)) this.#refuseShared(tensor)
+    }
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
+    this.#anyGrad ||= tensor.requiresGrad
     const node = this.graph.createNode('get_attr', name)
     node.meta['val'] = specOf(tensor)
     this.#nodes.set(tensor, node)
     return node
   }
 
+  #refuseShared(tensor: Tensor): never {
+    throw new UnsupportedError(
+      `a tensor from outside (shape [${tensor.shape.join(', ')}]) is written to while another tensor from outside is a view of it. Make the view inside of the traced function.`,
+    )
+  }
+
+  /** What a tensor holds now. The operators that this takes are recorded, but not on the tape. */
+  #valueOf(tensor: Tensor): Tensor {
+    return this.#aliases.isWritten(tensor) ? this.#quietly(() => this.#aliases.valueOf(tensor)) : tensor
+  }
+
+  #quietly<T>(fn: () => T): T {
+    const { gradEnabled, recording } = dispatchState
+    dispatchState.gradEnabled = false
+    dispatchState.recording = false
+    try {
+      return withMode(this, fn)
+    } finally {
+      dispatchState.gradEnabled = gradEnabled
+      dispatchState.recording = recording
+    }
+  }
+
+  #values(args: readonly Arg[]): readonly Arg[] {
+    return args.map((arg) => (arg instanceof Tensor ? this.#valueOf(arg) : isArgList(arg) ? this.#values(arg) : arg))
+  }
+
   handle(op: OpDef, args: readonly Arg[]): Result {
-    if (op.functional !== null) return this.#inPlace(op.functional, args)
-    if (this.decompose && op.decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null) {
-      return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+    if (op.functional !== null) return this.#inPlace(op, op.functional, args)
+    const { decompose } = op
+    if (this.decompose && decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null)
+      return withMode(this, () => decompose(...args))
+    if (op.tags.has('view')) return this.#view(op, args)
+    return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  #view(op: OpDef, args: readonly Arg[]): Result {
+    const self = asTensor(args[0], `the first argument of ${op.qualname}`)
+    const made: Tensor[] = []
+    const result = (spec: TensorSpec): Tensor => {
+      const fake = Tensor.fake(spec)
+      fake.viewBase = self.viewBase ?? self
+      made.push(fake)
+      return fake
     }
-    const node = this.#record(op, args)
-    const spec = withoutModes(() => (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args))
-    if (!Array.isArray(spec)) {
-      const result = this.#fake(spec as TensorSpec, op, args)
-      node.meta['val'] = specOf(result)
-      this.#nodes.set(result, node)
-      return result
+    // The view of a tensor that was written is made when it is read.
+    const written = this.#aliases.isWritten(self)
+    const results = written ? resultsOf(op, args, result) : this.#record(op, args, result)
+    made.forEach((fake, i) => this.#aliases.addView(fake, op, args, results instanceof Tensor ? null : i))
+    return results
+  }
+
+  /** The node of a call, and its results. */
+  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor): Result {
+    const node = this.#call(op, args)
+    const results = resultsOf(op, args, result)
+    if (results instanceof Tensor) {
+      node.meta['val'] = specOf(results)
+      this.#nodes.set(results, node)
+      return results
     }
-    const results = (spec as readonly TensorSpec[]).map((s) => this.#fake(s, op, args))
     node.meta['val'] = results.map(specOf)
-    results.forEach((result, i) => {
+    results.forEach((one, i) => {
       const item = this.graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
-      item.meta['val'] = specOf(result)
-      this.#nodes.set(result, item)
+      item.meta['val'] = specOf(one)
+      this.#nodes.set(one, item)
     })
     return results
   }
 
-  #fake(spec: TensorSpec, op: OpDef, args: readonly Arg[]): Tensor {
-    const result = Tensor.fake(spec)
-    const [self] = args
-    if (op.tags.has('view') && self instanceof Tensor) result.viewBase = self.viewBase ?? self
-    return result
-  }
-
-  #record(op: OpDef, args: readonly Arg[]): Node {
+  #call(op: OpDef, args: readonly Arg[]): Node {
     const value = (arg: Arg): Argument => {
       if (arg instanceof Tensor) return this.nodeOf(arg)
-      if (Array.isArray(arg)) return (arg as readonly Arg[]).map(value)
-      return arg as Argument
+      return isArgList(arg) ? arg.map(value) : arg
     }
     const { args: positional, kwargs } = spell(op.schema.args, args.map(value))
     const node = this.graph.callFunction(op.fn, positional, kwargs)
@@ -119,18 +179,42 @@ export class ProxyTensorMode implements DispatchMode {
 
   /** Records copies of what in-place operators wrote to tensors from outside. Call it at the end of the graph, before its output. */
   writeBack(): void {
-    for (const [tensor, before] of this.#written) this.graph.callFunction(copy_ as TargetFunction, [before, this.nodeOf(tensor)])
+    for (const base of this.#aliases.written()) {
+      const node = this.#nodes.get(base)
+      if (node === undefined || (node.op !== 'placeholder' && node.op !== 'get_attr')) continue
+      const value = this.#valueOf(base)
+      const itself = Tensor.fake(base)
+      this.#nodes.set(itself, node)
+      // What was written under noGrad has no history, and the graph does not know of noGrad.
+      const cut = (of: Tensor): Tensor => (this.#anyGrad && base.gradFn === null ? this.#quietly(() => detach(of)) : of)
+      const target = base.requiresGrad ? cut(itself) : itself
+      this.graph.callFunction(copy_ as TargetFunction, [this.nodeOf(target), this.nodeOf(cut(value))])
+      this.#aliases.settle(base, itself)
+    }
   }
 
-  /** Functionalization: from here on the tensor stands for the new value. */
-  #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
-    const self = asTensor(args[0], `the first argument of ${functional.qualname}`)
-    if (self.viewBase !== null)
-      throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
-    const before = this.nodeOf(self)
+  /** Functionalization: from here on the tensor, and what shares its memory, stand for new values. */
+  #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Tensor {
+    const self = asTensor(args[0], `the first argument of ${op.qualname}`)
+    withoutModes(() => op.meta(...args))
+    this.nodeOf(self)
+    const { storage } = this.#aliases.baseOf(self)
+    if (storage !== null && this.#shared.has(storage)) this.#refuseShared(self)
     const result = asTensor(this.handle(functional, args), `the result of ${functional.qualname}`)
-    this.#nodes.set(self, this.nodeOf(result))
-    if ((before.op === 'placeholder' || before.op === 'get_attr') && !this.#written.has(self)) this.#written.set(self, before)
+    const [last] = this.graph.nodes.reversed()
+    this.#quietly(() => this.#aliases.write(self, to(result, self.dtype)))
+    // Not every scatter needs the views that lead to its place.
+    const kept = [self, this.#aliases.baseOf(self)].map((tensor) => this.nodeOf(tensor))
+    for (const node of this.graph.nodes.reversed()) {
+      if (node === last) break
+      if (node.users.size === 0 && !kept.includes(node)) this.graph.eraseNode(node)
+    }
     return self
   }
+}
+
+/** Fakes for the results of a call, made by `result`. */
+function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor): Result {
+  const spec = withoutModes(() => op.meta(...args))
+  return 'shape' in spec ? result(spec) : spec.map(result)
 }

@@ -1,6 +1,6 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
-import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { formatShape, numelOf } from '../../tensor/index.ts'
+import { UnsupportedError } from '../../errors/index.ts'
+import { formatShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -10,7 +10,7 @@ import { sizeAt } from '../shapes.ts'
 import { scatterAdd } from './indexing.ts'
 import { contiguous, reshape } from './reshape.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
-import { viewSpec } from './strides.ts'
+import { checkWindow, roomOf, viewSpec } from './strides.ts'
 
 const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
 
@@ -45,13 +45,8 @@ export const asStridedScatter: OpFunction<
 
 /** A window on a contiguous tensor of the shape of `self`. */
 function windowOf(self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec {
-  const first = offset ?? 0
-  const last = size.reduce((at, count, i) => at + (count - 1) * sizeAt(stride, i), first)
-  if (size.length !== stride.length || first < 0 || (numelOf(size) > 0 && last >= self.numel))
-    throw new ArgumentError(
-      `${AS_STRIDED_SCATTER}: size ${formatShape(size)}, stride ${formatShape(stride)} and storage_offset ${first} reach beyond the ${self.numel} elements of self.`,
-    )
-  return viewSpec(self, size, stride, first)
+  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel)
+  return viewSpec(self, size, stride, offset ?? 0)
 }
 
 /** The gradient of a window on contiguous elements: elements that occur in it several times get the sum. */
@@ -72,7 +67,7 @@ function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride
  *
  * Shape: `size`.
  *
- * @throws ArgumentError if `size` or `stride` is not a list of integers.
+ * @throws ArgumentError if `size` and `stride` are not lists of integers of one length, or the window reaches beyond the storage.
  * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
  */
 export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
@@ -80,7 +75,10 @@ export const asStrided: OpFunction<(self: Tensor, size: readonly number[], strid
     schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
     method: true,
     tags: ['view'],
-    meta: (self, size, stride, offset) => viewSpec(self, size, stride, offset ?? self.offset),
+    meta: (self, size, stride, offset) => {
+      checkWindow('torch.as_strided', size, stride, offset ?? self.offset, roomOf(self))
+      return viewSpec(self, size, stride, offset ?? self.offset)
+    },
     derivative: ([g], { args: [self, size, stride, offset] }) => [
       windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),
       null,

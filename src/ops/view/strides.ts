@@ -1,5 +1,6 @@
 // The arithmetic of views: the strides under which a storage shows another shape.
-import { ShapeError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import { contiguousStrides, formatShape, numelOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
@@ -10,6 +11,38 @@ export const viewSpec = (self: Tensor, shape: readonly number[], strides: readon
   offset,
   dtype: self.dtype,
 })
+
+/** The lowest and the highest position that a layout reaches; equal to `offset` if it has no elements. */
+function reachOf(size: readonly number[], stride: readonly number[], offset: number): readonly [number, number] {
+  let [low, high] = [offset, offset]
+  if (size.includes(0)) return [low, high]
+  size.forEach((count, i) => {
+    const step = (count - 1) * (stride[i] ?? 0)
+    if (step > 0) high += step
+    else low += step
+  })
+  return [low, high]
+}
+
+/** Throws ArgumentError unless a window lies within `count` elements. */
+export function checkWindow(op: string, size: readonly number[], stride: readonly number[], offset: number, count: number): void {
+  const [low, high] = reachOf(size, stride, offset)
+  const empty = size.includes(0)
+  if (size.length !== stride.length)
+    throw new ArgumentError(`${op}: size ${formatShape(size)} and stride ${formatShape(stride)} must be equally long.`)
+  if (size.some((n) => n < 0) || low < 0 || (empty ? high > count : high >= count))
+    throw new ArgumentError(
+      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storage_offset ${offset} reach from position ${low} to ${high}, but there are ${count} elements.`,
+    )
+}
+
+/** The number of elements that the storage of a tensor has room for. For a tensor without data: those that it, or what it is a view of, reaches. */
+export function roomOf(self: Tensor): number {
+  let root = self
+  while (root.storage === null && root.viewBase !== null) root = root.viewBase
+  if (root.storage !== null) return root.storage.nbytes / dtypeInfo[root.dtype].size
+  return root.numel === 0 ? root.offset : reachOf(root.shape, root.strides, root.offset)[1] + 1
+}
 
 /** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */
 export function inferShape(op: string, self: Tensor, shape: readonly number[]): readonly number[] {
