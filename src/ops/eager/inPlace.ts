@@ -23,7 +23,7 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
       `${qualname}: the result has dtype ${spec.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
-  if (self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
+  if (self.numel > 0 && self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
     throw new ArgumentError(`${qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
   }
   return { shape: self.shape, dtype: self.dtype, strides: self.strides, offset: self.offset }

@@ -97,7 +97,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
       } else if (flat) flat = arg.contiguousLayout && sameShape(first.shape, arg.shape)
     } else if (typeof arg === 'number') {
       code = numberCode(kernels, arg, i)
-      if (code === LITERAL) literals += `${arg},`
+      if (code === LITERAL) literals += Object.is(arg, -0) ? '-0,' : `${arg},`
     } else if (arg === null) code = NULL
     else {
       code = LITERAL
