@@ -4,7 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { applyHooks, leafHooksOf } from './hooks.ts'
@@ -172,7 +172,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {
-  if (!(root instanceof Tensor)) throw new ArgumentError(`${name}: output ${index} must be a Tensor, got ${typeof root}.`)
+  if (!(root instanceof Tensor)) throw new ArgumentError(`${name}: output ${index} must be a Tensor, got ${valueText(root)}.`)
   if (root.requiresGrad) return
   throw new AutogradError(
     `${name}: output ${index} does not require grad and has no gradFn, so there is nothing to differentiate. ` +
@@ -188,7 +188,7 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
         'Reduce it first (sum(), mean()), or pass a gradient of the same shape.',
     )
   }
-  if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${typeof gradient}.`)
+  if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${valueText(gradient)}.`)
   if (!sameShape(gradient.shape, root.shape)) {
     throw new ShapeError(
       `${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`,

@@ -4,7 +4,7 @@ import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions, isCallable, isFunction, valueText } from '../protocol/index.ts'
+import { checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -64,7 +64,8 @@ export function compile<M extends Module>(module: M, options?: CompileOptions): 
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
   checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })
-  if (!isCallable(target))
+  // A module of another copy of the library can be called, but not captured.
+  if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
   compiledFunctions.add(new WeakRef(compiled))

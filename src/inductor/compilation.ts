@@ -8,7 +8,7 @@ import type { IrGraph } from './ir.ts'
 import type { MemoryPlan } from './memoryPlan.ts'
 import type { Placement } from './placement.ts'
 import { printGroups, printIr, printPlacement, printPlan } from './print.ts'
-import type { Program } from './program.ts'
+import type { Program } from './callSequence.ts'
 
 /** The results of the stages, in order. */
 export interface StageResults {

@@ -16,4 +16,6 @@ export { broadcastShapes, contiguousStrides, formatShape, isContiguous, numelOf,
 export { Generator, defaultGenerator, getRngState, manualSeed, philox, setRngState } from './generator.ts'
 export type { GeneratorState, RandomDraw } from './generator.ts'
 export { installMethods } from './methods.ts'
+export { fromTransfer, transferMethods, windowBytes, windowNumel } from './transfer.ts'
+export type { TensorTransfer } from './transfer.ts'
 export { asTensor, asTensors } from './asTensor.ts'

@@ -21,12 +21,19 @@ export interface TensorSpec {
   readonly offset?: number
 }
 
+/** What the error of `structuredClone(tensor)` and `postMessage(tensor)` shows: a symbol cannot be sent, and the error names it. */
+const NOT_CLONED = Symbol(
+  'A tensor cannot be sent or cloned as it is: send tensor.transfer(), and make it a tensor again with torch.fromTransfer(message). This',
+)
+
 export interface Tensor {
   readonly [TENSOR]: true
 }
 
 /** A multi-dimensional array; PyTorch's `torch.Tensor`. Create one with `torch.tensor`, `torch.zeros`, …, not with `new`. */
 export class Tensor {
+  /** Without it a clone would be an object that looks like a tensor and points into the heap of another thread. @internal */
+  readonly notCloned: symbol = NOT_CLONED
   readonly shape: readonly number[]
   readonly strides: readonly number[]
   /** The position of the first element in the storage, in elements. */
