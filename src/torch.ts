@@ -19,6 +19,7 @@ import {
   Tensor,
   dtypeAliases,
   finfo,
+  fromTransfer,
   getDefaultDtype,
   getRngState,
   iinfo,
@@ -68,6 +69,7 @@ export type Torch = typeof operators & {
   readonly setDefaultDtype: typeof setDefaultDtype
   readonly promoteTypes: typeof promoteTypes
   readonly resultType: typeof resultType
+  readonly fromTransfer: typeof fromTransfer
   readonly canCast: typeof canCast
   readonly finfo: typeof finfo
   readonly iinfo: typeof iinfo
@@ -136,6 +138,7 @@ export const torch: Torch = namespace(
     setDefaultDtype,
     promoteTypes,
     resultType,
+    fromTransfer,
     canCast,
     finfo,
     iinfo,

@@ -4,7 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { applyHooks, leafHooksOf } from './hooks.ts'
@@ -128,6 +128,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
     buffer[outputNr] = known === null ? grad : add(known, grad)
   }
 
+  const later: (() => void)[] = []
   for (const { tensor, grad } of roots) deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
     const grads = buffers.get(node) ?? []
@@ -163,13 +164,15 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
       const target = targets[i] ?? null
       if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
     }
-    if (!keep) node.release()
+    const afterwards = keep ? null : node.release()
+    if (afterwards !== null) later.push(afterwards)
   }
+  for (const afterwards of later) afterwards()
   for (const [leaf, grad] of leafGrads) sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {
-  if (!(root instanceof Tensor)) throw new ArgumentError(`${name}: output ${index} must be a Tensor, got ${typeof root}.`)
+  if (!(root instanceof Tensor)) throw new ArgumentError(`${name}: output ${index} must be a Tensor, got ${valueText(root)}.`)
   if (root.requiresGrad) return
   throw new AutogradError(
     `${name}: output ${index} does not require grad and has no gradFn, so there is nothing to differentiate. ` +
@@ -185,7 +188,7 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
         'Reduce it first (sum(), mean()), or pass a gradient of the same shape.',
     )
   }
-  if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${typeof gradient}.`)
+  if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${valueText(gradient)}.`)
   if (!sameShape(gradient.shape, root.shape)) {
     throw new ShapeError(
       `${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`,
@@ -293,16 +296,21 @@ function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor
 
 /**
  * The gradients of what was computed between `inputs` and `outputs`: the walk ends at the inputs, whose hooks do not run, and the tape is kept. Null for
- * inputs that were not used. compile calls it to attach a backward of its own to that part.
+ * inputs that were not used. compile calls it to attach a backward of its own to that part. `createGraph` records the walk itself.
  */
-export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
+export function gradBetween(
+  outputs: readonly Tensor[],
+  inputs: readonly Tensor[],
+  gradOutputs: readonly Tensor[],
+  createGraph = false,
+): (Tensor | null)[] {
   const results = new Map<Tensor, Tensor>()
   const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
   const starts = outputs.flatMap((tensor, i) => {
     const grad = gradOutputs[i]
     return grad === undefined ? [] : [{ tensor, grad }]
   })
-  withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
+  withGrad(createGraph, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

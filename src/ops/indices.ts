@@ -14,15 +14,19 @@ export function checkIndexType(op: string, argument: string, indices: Tensor): v
   )
 }
 
-/**
- * The indices as kernels read them: int32 and contiguous. Throws ArgumentError if one of them is outside 0..count-1 (and is not `ignore`), because kernels do
- * not check addresses.
- */
-export function kernelIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): Tensor {
+/** Throws ArgumentError if one of the indices is outside 0..count-1 and is not `ignore`. */
+export function checkIndexRange(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
   // An int64 beyond the integers that numbers represent is out of range too, and toTypedArray says so.
-  for (const [i, value] of indices.toTypedArray().entries()) {
+  const values = indices.toTypedArray()
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? 0
     if ((value < 0 || value >= count) && value !== ignore)
       throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
   }
+}
+
+/** The indices as kernels read them: int32 and contiguous. They are checked, because kernels do not check addresses; see {@link checkIndexRange}. */
+export function kernelIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): Tensor {
+  checkIndexRange(op, argument, indices, count, ignore)
   return contiguous(to(indices, 'int32'))
 }

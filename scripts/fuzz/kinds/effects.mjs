@@ -64,7 +64,7 @@ export const aliases = {
         'a.view([-1])',
         'a.T',
         'a.unsqueeze(0)',
-        first.shape.length > 0 ? 'a.narrow(0, 0, 1)' : 'a',
+        first.shape.length > 0 ? 'a.narrow(0, 0, Math.min(1, a.shape[0]))' : 'a',
         'a.expand([2, ...a.shape])',
       ])
       if (first.grad) t.alias = t.alias.replace(/^a/, 'a.detach()')

@@ -21,8 +21,8 @@ const PYTHON =
 
 const ILLEGAL: ReadonlySet<string> = new Set(`${JAVASCRIPT} ${PYTHON}`.split(' '))
 
-/** Whether a name can be written after a dot or as a key: an ASCII identifier, possibly a reserved word. */
-export const isIdentifier = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name)
+/** Whether strict JavaScript does not accept a word as a variable name. */
+export const isReservedWord = (word: string): boolean => ` ${JAVASCRIPT} `.includes(` ${word} `)
 
 const LEGAL = /^[A-Za-z_]\w*$/
 
