@@ -3,7 +3,7 @@
 import { kinds as allKinds } from './kinds/index.mjs'
 import { preludeOf } from './prelude.mjs'
 import { line, makeProgram, textOf } from './program.mjs'
-import { randomOf } from './random.mjs'
+import { randomFrom } from './random.mjs'
 
 const MAX_ELEMENTS = 600
 
@@ -172,7 +172,7 @@ const isBasis = (name) => BASIS.includes(name)
  * A random program. `names` are the kinds that it may use; `traced`: it is for makeFx or aotFunction.
  */
 export function generate(api, seed, names, { traced = false } = {}) {
-  const random = randomOf(seed)
+  const random = randomFrom(seed)
   const others = names.filter((name) => !BASIS.includes(name))
   const chosen = [...BASIS.filter((name) => names.includes(name))]
   const count = Math.min(others.length, 1 + random.int(4))

@@ -54,6 +54,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(new ShapeProp(gm).propagate(addable(3)), gm.graph.outputNode().meta.type)`,
     '4 number',
   ],
+  './fx/experimental/unification': [
+    `import { Var, unify } from 'tensorfx/fx/experimental/unification'
+     console.log(String(unify([1, Var('x')], [Var('y'), 2])))`,
+    '{~y: 1, ~x: 2}',
+  ],
   './fx/json': [
     `import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
      const { graphModule } = await import('./test/built/parts.mjs')

@@ -12,3 +12,33 @@ export { UnionFind, extractSubgraph, matchesModulePattern, optimizeForInference,
 export type { InferenceOptions, ModuleClass } from './inference.ts'
 export { annotate } from '../values/annotate.ts'
 export { createTypeHint, typeMatches } from '../text/typeExpression.ts'
+export { Dyn, TensorType, TypeList, isConsistent, isMorePrecise, isTensorType, parseTensorType, typesEqual } from './tensorType.ts'
+export type { Dimension, DynType } from './tensorType.ts'
+export { SizeExpression } from './sizeExpression.ts'
+export { setInputTypes, tensorTypes } from './tensorTypes.ts'
+export type { GivenType } from './tensorTypes.ts'
+export { Equality } from './refinementTypes.ts'
+export { GraphTypeChecker, registerInferenceRule } from './graphGradualTypechecker.ts'
+export type { InferenceRule } from './graphGradualTypechecker.ts'
+export {
+  adaptiveavgpool2dCheck,
+  broadcastTypes,
+  calculateOutDimension,
+  expandToTensorDim,
+  flattenCheck,
+  getGreatestUpperBound,
+  linearCheck,
+  maxpool2dCheck,
+} from './shapeRules.ts'
+export { Refine, registerAlgebraicExpressionsInferenceRule, registerRefinementRule } from './refine.ts'
+export type { AlgebraicRule, RefinementRule } from './refine.ts'
+export type { RuleTarget } from './layerRules.ts'
+export {
+  checkForTypeEquality,
+  convertEq,
+  inferSymbolicTypes,
+  inferSymbolicTypesSinglePass,
+  substituteAllTypes,
+  substituteSolutionOneType,
+  unifyEq,
+} from './unifyRefinements.ts'

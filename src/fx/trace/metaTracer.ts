@@ -6,6 +6,7 @@ import { evaluateFunction, evaluateMethod, evaluateModule } from '../run/evaluat
 import { mapArg } from '../graph/mapArg.ts'
 import { targetText } from '../graph/node.ts'
 import type { Argument, Kwargs, Node, Opcode, Target } from '../graph/node.ts'
+import type { NodeType } from '../graph/nodeType.ts'
 import { isKnowable, knownProxy, nodeOf, tracerOf } from '../values/proxy.ts'
 import type { Proxied } from '../values/proxy.ts'
 import { TraceError } from '../graph/errors.ts'
@@ -49,7 +50,7 @@ export class MetaTracer extends Tracer {
     args: readonly Argument[],
     kwargs: Kwargs,
     name: string | null = null,
-    type: string | null = null,
+    type: NodeType | null = null,
   ): Node {
     const node = super.createNode(op, target, args, kwargs, name, type)
     const known = this.#compute(node)
