@@ -215,6 +215,9 @@ export class Capture implements DispatchMode {
 
   #end(segment: Segment, demand: Demand): void {
     for (const input of segment.bound) if (input instanceof Tensor && input.requiresGrad && input.isLeaf) this.#leaves.add(input)
+    // What earlier segments did not compute but is needed comes before the writes of this one, which may change its inputs.
+    for (const { storage } of [...demand.needed, ...[...this.#leaves].flatMap(({ grad }) => grad ?? [])])
+      if (storage?.isDeferred === true && storage.writer !== segment) storage.writer?.settle(storage)
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment)
     this.ended.push(ended)
