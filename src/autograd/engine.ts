@@ -162,6 +162,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
     buffer[outputNr] = known === null ? grad : add(known, grad)
   }
 
+  const later: (() => void)[] = []
   for (const { tensor, grad } of roots) {
     deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
     if (pending !== null && tensor.gradFn === null) arrived(tensor)
@@ -201,8 +202,10 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
       if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
       if (pending !== null && target !== null && !(target instanceof GradNode)) arrived(target)
     }
-    if (!keep) node.release()
+    const afterwards = keep ? null : node.release()
+    if (afterwards !== null) later.push(afterwards)
   }
+  for (const afterwards of later) afterwards()
   for (const [leaf, grad] of leafGrads) finish(leaf, grad)
 }
 
@@ -364,16 +367,21 @@ function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor
 
 /**
  * The gradients of what was computed between `inputs` and `outputs`: the walk ends at the inputs, whose hooks do not run, and the tape is kept. Null for
- * inputs that were not used. compile calls it to attach a backward of its own to that part.
+ * inputs that were not used. compile calls it to attach a backward of its own to that part. `createGraph` records the walk itself.
  */
-export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
+export function gradBetween(
+  outputs: readonly Tensor[],
+  inputs: readonly Tensor[],
+  gradOutputs: readonly Tensor[],
+  createGraph = false,
+): (Tensor | null)[] {
   const results = new Map<Tensor, Tensor>()
   const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
   const starts = outputs.flatMap((tensor, i) => {
     const grad = gradOutputs[i]
     return grad === undefined ? [] : [{ tensor, grad }]
   })
-  withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
+  withGrad(createGraph, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

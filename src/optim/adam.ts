@@ -1,4 +1,5 @@
 // Adam and AdamW.
+import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { valueText } from '../protocol/index.ts'
 import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
@@ -54,7 +55,7 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     const step = ++state.step
     let direction = maximize ? neg(grad) : grad
     if (weightDecay !== 0) {
-      if (this.decoupled) mul_(parameter, 1 - lr * weightDecay)
+      if (this.decoupled) withChangingNumbers(() => mul_(parameter, 1 - lr * weightDecay))
       else direction = add(direction, parameter, { alpha: weightDecay })
     }
     const { expAvg, expAvgSq } = state
@@ -65,8 +66,12 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
       square = state.maxExpAvgSq ??= stateZeros(parameter)
       copy_(square, maximum(square, expAvgSq))
     }
-    const denominator = add(div(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)
-    addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) })
+    const root = sqrt(square)
+    const denominator = add(
+      withChangingNumbers(() => div(root, Math.sqrt(1 - beta2 ** step))),
+      eps,
+    )
+    withChangingNumbers(() => addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) }))
   }
 }
 

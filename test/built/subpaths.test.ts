@@ -135,6 +135,26 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(new WebAssembly.Instance(new WebAssembly.Module(module.finish())).exports.add(40, 2))`,
     '42',
   ],
+  './rewriter': [
+    `import { RewritingTracer } from 'tensorfx/rewriter'
+     try {
+       new RewritingTracer().trace((x) => (x.gt(0) ? x : x.neg()))
+     } catch (error) {
+       console.log(error.name)
+     }`,
+    'TraceError',
+  ],
+  './rewriter/runtime': [
+    `import { runtime } from 'tensorfx/rewriter/runtime'
+     console.log(runtime.same(1, 1), runtime.bool(''))`,
+    'true false',
+  ],
+  './register': [
+    `import 'tensorfx/register'
+     const { first } = await import('data:text/javascript,export const first = (a, b) => a || b')
+     console.log(first(0, 2))`,
+    '2',
+  ],
   './lint-rules': [
     `import plugin from 'tensorfx/lint-rules'
      console.log(plugin.meta.name, Object.keys(plugin.rules).length === Object.keys(plugin.configs.recommended.rules).length)`,
