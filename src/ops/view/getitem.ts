@@ -6,7 +6,7 @@ import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
 import { unbind } from '../join.ts'
 import { index as indexBy } from './advanced.ts'
 import { permute } from './permute.ts'
-import { reshape, unsqueeze } from './reshape.ts'
+import { unsqueeze } from './reshape.ts'
 import { select, slice } from './slicing.ts'
 
 /** `start:stop:step`; a `Slice` of fx is one. */
