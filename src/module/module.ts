@@ -15,7 +15,7 @@ import {
   valueText,
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { getAttribute, setAttribute, splitPath } from './attributes.ts'
+import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
 import { collectState, loadState } from './stateDict.ts'
@@ -217,7 +217,7 @@ export abstract class Module extends CallableObject {
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
-      const next = getAttribute(module, part)
+      const next = ownAttribute(module, part)
       if (!(next instanceof Module))
         throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
       module = next
@@ -352,7 +352,7 @@ const readTensor = (module: Module, name: string): TensorLike => getAttribute(mo
 
 /** The value of a property, without notifying a tracer that intercepts the reads of tensors. */
 function peek(module: Module, name: string): unknown {
-  if (tracing === null) return getAttribute(module, name)
+  if (tracing === null) return ownAttribute(module, name)
   const descriptor = Object.getOwnPropertyDescriptor(module, name)
   return descriptor?.get === undefined ? descriptor?.value : Reflect.get(descriptor.get, STANDS_FOR)
 }

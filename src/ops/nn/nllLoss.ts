@@ -23,7 +23,7 @@ import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexType, kernelIndices } from '../indices.ts'
+import { checkIndexType, checkedIndices, kernelIndices } from '../indices.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
@@ -192,6 +192,12 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
       const spec = { shape: target.shape, dtype: self.dtype }
       return [spec, spec]
     },
+    indices: {
+      argument: 'target',
+      operator: NAME,
+      count: (self) => self.shape[1] ?? 1,
+      ignore: (_self, _target, _weight, ignoreIndex) => ignoreIndex,
+    },
     kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
       check(self, target, weight)
       const [images, classes, plane] = sizesOf(self)
@@ -202,7 +208,7 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
       return [losses, weights]
     },
     decompose: (self, target, weight, ignoreIndex) => {
-      const mask = classMask(self, target, ignoreIndex)
+      const mask = classMask(self, checkedIndices(target, sizeAt(self.shape, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
       const weighted = weight === null ? self : mul(self, weightView(weight, self))
       const losses = neg(sum(where(mask, weighted, 0), [1]))
       const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])

@@ -63,6 +63,7 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
     checkIndex('torch.gather', self, dim, index)
     return { shape: index.shape, dtype: self.dtype }
   },
+  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
     const positions = kernelIndices('torch.gather', 'index', index, self.shape[wrapped] ?? 1)
@@ -116,6 +117,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     checkScatter(self, dim, index, src)
     return { shape: self.shape, dtype: self.dtype }
   },
+  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
     const positions = kernelIndices('torch.scatter_add', 'index', index, self.shape[wrapped] ?? 1)

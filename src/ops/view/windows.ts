@@ -1,9 +1,10 @@
-// Views that repeat elements, cut off history, or address the storage freely: expand, detach, asStrided.
+// Views that repeat elements, or cut off history: expand, detach.
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { reshape } from './reshape.ts'
 import { viewSpec } from './strides.ts'
 
 /**
@@ -35,23 +36,8 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   },
   // Autograd sums a gradient over the dimensions that were broadcast.
   derivative: ([g]) => [g, null],
+  scatter: (value, self) => reshape(value, self.shape),
 })
-
-/**
- * Any window on the storage: `size`, `stride` and `storageOffset` in elements. It has no derivative. PyTorch's `torch.as_strided`.
- *
- * Shape: `size`.
- *
- * @throws ArgumentError if `size` or `stride` is not a list of integers.
- * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
- */
-export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
-  defineOp({
-    schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
-    method: true,
-    tags: ['view'],
-    meta: (self, size, stride, offset) => viewSpec(self, size, stride, offset ?? self.offset),
-  })
 
 /**
  * The same data without history: gradients stop here. A view. PyTorch's `Tensor.detach`.
@@ -66,14 +52,13 @@ export const detach: OpFunction<(self: Tensor) => Tensor> = defineOp({
   method: true,
   tags: ['view'],
   meta: (self) => viewSpec(self, self.shape, self.strides),
+  scatter: (value) => value,
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link expand} */
     expand(...size: readonly (number | readonly number[])[]): Tensor
-    /** {@link asStrided} */
-    asStrided(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
     /** {@link detach} */
     detach(): Tensor
   }
