@@ -59,6 +59,12 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(String(unify([1, Var('x')], [Var('y'), 2])))`,
     '{~y: 1, ~x: 2}',
   ],
+  './fx/experimental/migrateGradualTypes': [
+    `import { Int, sameInt, solve } from 'tensorfx/fx/experimental/migrateGradualTypes'
+     const { status, solver, model } = await solve(sameInt(Int('a'), 3))
+     console.log(status, solver, model.int(Int('a')))`,
+    'sat z3 3',
+  ],
   './fx/json': [
     `import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
      const { graphModule } = await import('./test/built/parts.mjs')
