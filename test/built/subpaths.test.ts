@@ -60,9 +60,10 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
     '{~y: 1, ~x: 2}',
   ],
   './fx/experimental/migrateGradualTypes': [
-    `import * as module from 'tensorfx/fx/experimental/migrateGradualTypes'
-     console.log(Object.keys(module).length > 5)`,
-    'true',
+    `import { Int, sameInt, solve } from 'tensorfx/fx/experimental/migrateGradualTypes'
+     const { status, solver, model } = await solve(sameInt(Int('a'), 3))
+     console.log(status, solver, model.int(Int('a')))`,
+    'sat z3 3',
   ],
   './distributed': [
     `import { allReduce, destroyProcessGroup, getWorldSize, initProcessGroup } from 'tensorfx/distributed'
