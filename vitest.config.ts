@@ -26,6 +26,8 @@ export default defineConfig({
     maxWorkers: '100%',
     // Passes and the stages of compilations are verified.
     env: { TENSORFX_VERIFY: '1' },
+    // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
+    setupFiles: process.env.TENSORFX_CHECK_HEAP === '1' ? ['test/helpers/checkedHeap.ts'] : [],
     reporters: ['default', new PortedReporter()],
   },
 })

@@ -1,7 +1,7 @@
 // The fuzzer: random programs, run eagerly and compiled (or traced), must mean the same.
 import { generate } from './generate.mjs'
 import { judge } from './judge.mjs'
-import { kinds as allKinds, traceable } from './kinds/index.mjs'
+import { kindsFor } from './kinds/index.mjs'
 import { textOf } from './program.mjs'
 import { shrink } from './shrink.mjs'
 import { withoutHistory, wrappers } from './wrappers.mjs'
@@ -14,7 +14,7 @@ export const notYet = {
 }
 
 /** The kinds of programs that a wrapper ('compile', 'makeFx', 'aot') is made for. */
-export const kindsOf = (wrapper) => (wrapper === 'compile' ? Object.keys(allKinds) : traceable)
+export const kindsOf = (wrapper) => kindsFor[wrapper]
 
 /** Those that pass. */
 export const passingKinds = (wrapper) => kindsOf(wrapper).filter((kind) => !notYet[wrapper].includes(kind))
@@ -24,7 +24,7 @@ const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.repla
 
 /** Runs one program; null if it passes, else how it fails. */
 export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true } = {}) {
-  const program = generate(api, seed, kinds)
+  const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
     const found = judge(api, candidate, wrap, wrapper === 'makeFx' ? { eager: withoutHistory(api), history: false } : {})

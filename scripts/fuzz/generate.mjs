@@ -3,7 +3,7 @@
 import { kinds as allKinds } from './kinds/index.mjs'
 import { preludeOf } from './prelude.mjs'
 import { line, makeProgram, textOf } from './program.mjs'
-import { randomOf } from './random.mjs'
+import { randomFrom } from './random.mjs'
 
 const MAX_ELEMENTS = 600
 
@@ -25,7 +25,7 @@ export class Writer {
   #trials
   #next = 0
 
-  constructor(api, random, program, callCount) {
+  constructor(api, random, program, callCount, traced) {
     this.api = api
     this.random = random
     this.program = program
@@ -35,6 +35,8 @@ export class Writer {
     this.tensors = []
     this.#trials = Array.from({ length: callCount }, () => new Trial(preludeOf(api, { wrap: (f) => f, notes: [] })))
     this.state = {}
+    /** Whether the program will be traced: nothing may depend on what a trace does not see. */
+    this.traced = traced
   }
 
   name(prefix = 'v') {
@@ -167,10 +169,10 @@ const BASIS = ['pointwise', 'views']
 const isBasis = (name) => BASIS.includes(name)
 
 /**
- * A random program. `names` are the kinds that it may use.
+ * A random program. `names` are the kinds that it may use; `traced`: it is for makeFx or aotFunction.
  */
-export function generate(api, seed, names) {
-  const random = randomOf(seed)
+export function generate(api, seed, names, { traced = false } = {}) {
+  const random = randomFrom(seed)
   const others = names.filter((name) => !BASIS.includes(name))
   const chosen = [...BASIS.filter((name) => names.includes(name))]
   const count = Math.min(others.length, 1 + random.int(4))
@@ -181,7 +183,7 @@ export function generate(api, seed, names) {
   const program = makeProgram(seed, chosen)
   api.reset()
   api.torch.manualSeed(1)
-  const writer = new Writer(api, random, program, 2 + random.int(3))
+  const writer = new Writer(api, random, program, 2 + random.int(3), traced)
   const kinds = chosen.map((name) => allKinds[name])
   for (const kind of kinds) kind.setup?.(writer)
   argumentsOf(writer, kinds)

@@ -1,8 +1,8 @@
-// A seeded random generator: the same seed gives the same programs on every machine.
+// Random choices that a seed repeats: the same seed gives the same programs on every machine.
 
-/** Random choices that depend on `seed` alone (mulberry32). */
-export function randomOf(seed) {
-  let state = (seed * 0x9e3779b1) >>> 0
+/** A generator of numbers in [0, 1) (mulberry32), and choices made with it. */
+export function randomFrom(seed) {
+  let state = Math.imul(seed, 0x9e3779b1) >>> 0
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0
     let t = state
@@ -12,6 +12,12 @@ export function randomOf(seed) {
   }
   for (let i = 0; i < 4; i++) next()
   const int = (n) => Math.floor(next() * n)
-  const pick = (list) => list[int(list.length)]
-  return { next, int, pick, chance: (p) => next() < p }
+  return { next, int, pick: (list) => list[int(list.length)], chance: (p) => next() < p }
+}
+
+/** A hash of a text, so that each function has choices of its own, which other functions do not change. */
+export function hashOf(text) {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
 }

@@ -1,6 +1,6 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, attachGradNode, grad, isGradEnabled } from '../autograd/index.ts'
+import { AutogradError, attachGradNode, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
@@ -8,6 +8,7 @@ import { clone, opOf, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
+import { drawNumbers, withoutDrawing } from './draws.ts'
 import { backwardClosure, minCutPartition } from './partition.ts'
 import type { JointGraph, Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
@@ -85,7 +86,8 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const saved = (options.partition ?? minCutPartition)(joint)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
-  const forward = options.fwCompiler(forwardGraph, inputs)
+  const { constants = [], draws = 0 } = joint
+  const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
   let backward: CompiledCode | null = null
   const compile = options.bwCompiler ?? options.fwCompiler
   const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
@@ -99,8 +101,10 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
     }
     return part
   }
-  const run = (...values: readonly unknown[]): readonly unknown[] => {
-    const results = forward(...values)
+  const run = (...given: readonly unknown[]): readonly unknown[] => {
+    const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
+    // The history comes from the backward graph.
+    const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
     attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart)
     return outputs
@@ -141,6 +145,7 @@ function attach(
     heads,
     joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
     (grads) => {
+      if (joint.failure) throw joint.failure
       const { tape } = state
       started = heads.flatMap((_, i) => (grads[i] === null || grads[i] === undefined ? [] : [i]))
       tape?.check(started)
@@ -291,7 +296,7 @@ export function traceJoint(
   inputs: readonly Tensor[],
   options: { readonly names?: readonly string[]; readonly heads?: readonly number[] } = {},
 ): JointGraph {
-  const mode = new ProxyTensorMode()
+  const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
   const placeholders: Node[] = []
   const fakes = inputs.map((input, i) => {
     const { shape, dtype, strides } = fakeLike(input)
@@ -301,27 +306,63 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
-  const results = withMode(mode, () => fn(...fakes))
-  const outputs = results.map((r) => mode.nodeOf(r))
-  const writeBacks = new Map<number, number>()
-  for (const [i, fake] of fakes.entries()) {
-    const now = mode.nodeOf(fake)
-    if (now !== placeholders[i]) writeBacks.set(outputs.push(now) - 1, i)
+  return withoutDrawing(trace, () => mode.drawCount)
+
+  function trace(): JointGraph {
+    const results = withMode(mode, () => fn(...fakes))
+    const outputs = results.map((r) => mode.nodeOf(r))
+    const constants = [...mode.constants.values()]
+    const given = [...fakes, ...constants]
+    const writeBacks = new Map<number, number>()
+    for (const [i, tensor] of given.entries()) if (mode.isWritten(tensor)) writeBacks.set(outputs.push(mode.nodeOf(tensor)) - 1, i)
+    const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
+    const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
+    const gradInputs = [...given.keys()].filter((i) => given[i]?.requiresGrad === true)
+    const leaves = given.filter((tensor) => tensor.requiresGrad)
+    const roots = results.filter(isHead)
+    const { failure, ...backward } = orFailure(mode, roots, leaves)
+    const { graph, drawInputs, drawCount: draws } = mode
+    const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
+    // What only the backward draws or takes from outside comes in with the rest.
+    const forwardNodes = new Set([...backward.forwardNodes, ...captured, ...drawInputs])
+    const inputs = [...placeholders, ...captured, ...drawInputs]
+    return {
+      ...backward,
+      graph,
+      inputs,
+      outputs,
+      heads,
+      gradInputs,
+      writeBacks,
+      draws,
+      forwardNodes,
+      failure,
+      constants: [...mode.constants.values()],
+    }
   }
-  const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
-  const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
-  const gradInputs = [...fakes.keys()].filter((i) => fakes[i]?.requiresGrad === true)
-  const leaves = fakes.filter((fake) => fake.requiresGrad)
-  const backward = traceBackward(mode, results.filter(isHead), (tangents, roots) => grad(roots, leaves, { gradOutputs: tangents, allowUnused: true }))
-  return { graph: mode.graph, inputs: placeholders, outputs, heads, gradInputs, writeBacks, ...backward }
 }
+
+/** The gradient half. If a gradient is impossible, that is the business of a backward, not of the forward. */
+function orFailure(mode: ProxyTensorMode, roots: readonly Tensor[], leaves: readonly Tensor[]): Backward & { readonly failure: Error | null } {
+  const forwardNodes = new Set(mode.graph.nodes)
+  try {
+    const backward = traceBackward(mode, roots, (tangents, heads) => grad(heads, leaves, { gradOutputs: tangents, allowUnused: true }))
+    return { ...backward, failure: null }
+  } catch (error) {
+    if (!(error instanceof AutogradError || error instanceof UnsupportedError)) throw error
+    const tangents = mode.graph.findNodes({ op: 'placeholder' }).filter((node) => !forwardNodes.has(node))
+    return { forwardNodes, tangents, grads: leaves.map(() => null), failure: error }
+  }
+}
+
+type Backward = Pick<JointGraph, 'forwardNodes' | 'tangents' | 'grads'>
 
 /** The backward half of a joint graph: placeholders for the gradients of `roots`, and what `differentiate` records. */
 export function traceBackward(
   mode: ProxyTensorMode,
   roots: readonly Tensor[],
   differentiate: (tangents: readonly Tensor[], roots: readonly Tensor[]) => readonly (Tensor | null)[],
-): Pick<JointGraph, 'forwardNodes' | 'tangents' | 'grads'> {
+): Backward {
   const forwardNodes = new Set(mode.graph.nodes)
   const tangents = roots.map(({ shape, dtype }, i) => {
     const tensor = Tensor.fake({ shape, dtype })

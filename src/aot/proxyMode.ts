@@ -1,16 +1,17 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
-import type { Storage, TensorSpec } from '../tensor/index.ts'
-import { copy_, detach, to } from '../ops/index.ts'
+import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import { clone, copy_, detach, philoxPermutation, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { Aliases } from './aliases.ts'
+import { drawPositions, drawing, isDraw } from './draws.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -21,8 +22,35 @@ export interface ProxyTensorModeOptions {
   readonly decompose?: boolean
   /** Record at the end of this graph. Default: a new one. */
   readonly graph?: Graph
+  /**
+   * Random operators take the seed and the offset of each draw from further placeholders, four for each draw, after those of the tensors. Default false: the
+   * graph calls operators that draw (`torch.rand`).
+   */
+  readonly drawsAsInputs?: boolean
+  /** Tensors from outside become placeholders, after those of the inputs, instead of attributes; `constants` says what they stand for. Default false. */
+  readonly constantsAsInputs?: boolean
   /** Finds the node of a tensor that the mode did not make. If given, a real tensor without a node is an UnsupportedError, not a constant. */
   readonly resolve?: (tensor: Tensor) => Node | undefined
+  /** Functions to run in place of operators: their operators are recorded. */
+  readonly decompositions?: ReadonlyMap<TargetFunction, Decomposition>
+  /** Also compute the values, of what {@link ProxyTensorMode.placeholder} got. For operators whose shapes depend on data. Default false. */
+  readonly real?: boolean
+  /** Called with each node of an operator, and of a tensor from outside. */
+  readonly onNode?: (node: Node) => void
+}
+
+/** Computes an operator with other operators. It gets the arguments as a program would write them, keyword arguments as an object. */
+export type Decomposition = (...args: never[]) => Tensor | readonly Tensor[]
+
+const OPTIONS: Readonly<Record<keyof ProxyTensorModeOptions, true>> = {
+  decompose: true,
+  graph: true,
+  resolve: true,
+  drawsAsInputs: true,
+  constantsAsInputs: true,
+  decompositions: true,
+  real: true,
+  onNode: true,
 }
 
 /** Records into `graph`. PyTorch's ProxyTorchDispatchMode. */
@@ -43,12 +71,32 @@ export class ProxyTensorMode implements DispatchMode {
   #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
   readonly #resolve: ProxyTensorModeOptions['resolve']
+  readonly #decompositions: ReadonlyMap<TargetFunction, Decomposition>
+  readonly #decomposing = new Set<OpDef>()
+  readonly #onNode: (node: Node) => void
+  /** The values of the fake tensors, if they are computed. */
+  readonly #reals: Map<Tensor, Tensor> | null
+  readonly #drawsAsInputs: boolean
+  readonly #constantsAsInputs: boolean
+  /** Storages made later than this belong to the trace: the program makes them anew at each run. */
+  readonly #firstOwn = Storage.made
+  /** The placeholders of each draw, by its numbers. */
+  readonly #draws = new Map<string, readonly Node[]>()
+  #drawCount = 0
+  /** The last placeholders of tensors and of draws. */
+  #lastTensor: Node | null = null
+  #lastDraw: Node | null = null
 
   constructor(options: ProxyTensorModeOptions = {}) {
-    checkOptions('ProxyTensorMode', options, { decompose: true, graph: true, resolve: true })
+    checkOptions('ProxyTensorMode', options, OPTIONS)
     this.decompose = options.decompose ?? false
     this.graph = options.graph ?? new Graph()
     this.#resolve = options.resolve
+    this.#drawsAsInputs = options.drawsAsInputs ?? false
+    this.#constantsAsInputs = options.constantsAsInputs ?? false
+    this.#decompositions = options.decompositions ?? new Map()
+    this.#onNode = options.onNode ?? (() => {})
+    this.#reals = options.real === true ? new Map() : null
   }
 
   /** Ties a fake tensor to a node that computes it. */
@@ -56,9 +104,11 @@ export class ProxyTensorMode implements DispatchMode {
     this.#nodes.set(tensor, node)
   }
 
-  /** A placeholder that stands for a fake tensor. */
-  placeholder(name: string, tensor: Tensor): Node {
+  /** A placeholder that stands for a fake tensor, whose value is `real`. */
+  placeholder(name: string, tensor: Tensor, real?: Tensor): Node {
     const node = this.graph.placeholder(name)
+    if (real !== undefined) this.#reals?.set(tensor, real)
+    this.#lastTensor = node
     node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
     this.#anyGrad ||= tensor.requiresGrad
     this.#nodes.set(tensor, node)
@@ -90,10 +140,18 @@ export class ProxyTensorMode implements DispatchMode {
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
     this.#anyGrad ||= tensor.requiresGrad
-    const node = this.graph.createNode('get_attr', name)
-    node.meta['val'] = specOf(tensor)
+    const node = this.#constantsAsInputs
+      ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
+      : this.graph.createNode('get_attr', name)
+    this.#onNode(node)
+    node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
-    return node
+    if (storage.serial < this.#firstOwn) return node
+    // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
+    const made = this.#call(clone.op, [tensor])
+    made.meta['val'] = specOf(tensor)
+    this.#nodes.set(tensor, made)
+    return made
   }
 
   #refuseShared(tensor: Tensor): never {
@@ -125,11 +183,94 @@ export class ProxyTensorMode implements DispatchMode {
 
   handle(op: OpDef, args: readonly Arg[]): Result {
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
+    const positions = drawPositions(op)
+    if (positions.length > 0) {
+      const drawn = this.#random(op, args, positions)
+      if (drawn !== null) return drawn
+    }
+    const rule = this.#decompositions.get(op.fn)
+    if (rule !== undefined && !this.#decomposing.has(op)) return this.#decomposeWith(rule, op, args)
     const { decompose } = op
     if (this.decompose && decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null)
       return withMode(this, () => decompose(...args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  #decomposeWith(rule: Decomposition, op: OpDef, args: readonly Arg[]): Result {
+    const { args: positional, kwargs } = spell(op.schema.args, args)
+    const given = Object.keys(kwargs).length === 0 ? positional : [...positional, kwargs]
+    // A rule may call the operator itself.
+    this.#decomposing.add(op)
+    try {
+      return withMode(this, () => Reflect.apply(rule, undefined, given))
+    } finally {
+      this.#decomposing.delete(op)
+    }
+  }
+
+  /** Computes the operator on the values of its arguments. What it returns are fake tensors too, so that no program reads them. */
+  #follow(op: OpDef, args: readonly Arg[], make: (spec: TensorSpec) => Tensor, reals: Map<Tensor, Tensor>): Result {
+    const real = (arg: Arg): Arg => {
+      if (arg instanceof Tensor) return reals.get(arg) ?? arg
+      return isArgList(arg) ? arg.map(real) : arg
+    }
+    const values = withoutModes(() => dispatchBelowAutograd(op, args.map(real)))
+    const fakeOf = (value: Tensor): Tensor => {
+      const fake = make(specOf(value))
+      reals.set(fake, value)
+      return fake
+    }
+    return values instanceof Tensor ? fakeOf(values) : values.map(fakeOf)
+  }
+
+  /** Whether an in-place operator wrote to the tensor, an input or a constant of the graph. (What the program makes anew at each run is none.) */
+  isWritten(tensor: Tensor): boolean {
+    const node = this.#nodes.get(tensor)
+    return this.#aliases.isWritten(tensor) && node !== undefined && (node.op === 'placeholder' || node.op === 'get_attr')
+  }
+
+  /** How many draws have been recorded. */
+  get drawCount(): number {
+    return this.#drawCount
+  }
+
+  /** The placeholders of the draws, if they are inputs. */
+  get drawInputs(): readonly Node[] {
+    return [...this.#draws.values()].flat()
+  }
+
+  /** A random operator whose numbers have been drawn just now; null for numbers that the program gives. */
+  #random(op: OpDef, args: readonly Arg[], positions: readonly number[]): Result | null {
+    const numbers = positions.map((position) => args[position])
+    const known = this.#draws.get(String(numbers))
+    if (known === undefined) {
+      if (!isDraw(numbers)) return null
+      if (this.#resolve !== undefined) throw new UnsupportedError('a random operator in a backward cannot be traced.')
+      this.#drawCount++
+    }
+    if (!this.#drawsAsInputs) {
+      const { fn, args: given } = drawing(op, args)
+      const result = this.#record(fn.op, given, (spec) => Tensor.fake(spec))
+      return result instanceof Tensor ? withMode(this, () => to(result, op === philoxPermutation.op ? 'int32' : result.dtype)) : result
+    }
+    const nodes = known ?? this.#drawPlaceholders(String(numbers))
+    return this.#record(op, args, (spec) => Tensor.fake(spec), new Map(positions.map((position, i) => [position, nodes[i]])))
+  }
+
+  #placeholderAfter(last: Node | null, name: string): Node {
+    const make = (): Node => this.graph.placeholder(name)
+    return last === null ? this.graph.insertingBefore(null, make) : this.graph.insertingAfter(last, make)
+  }
+
+  #drawPlaceholders(key: string): readonly Node[] {
+    const name = `rng_${this.#draws.size + 1}`
+    const nodes = ['seed_lo', 'seed_hi', 'offset_lo', 'offset_hi'].map((part) => {
+      this.#lastDraw = this.#placeholderAfter(this.#lastDraw ?? this.#lastTensor, `${name}_${part}`)
+      return this.#lastDraw
+    })
+    this.#draws.set(key, nodes)
+    return nodes
   }
 
   #view(op: OpDef, args: readonly Arg[]): Result {
@@ -148,10 +289,10 @@ export class ProxyTensorMode implements DispatchMode {
     return results
   }
 
-  /** The node of a call, and its results. */
-  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor): Result {
-    const node = this.#call(op, args)
-    const results = resultsOf(op, args, result)
+  /** The node of a call, and its results. `nodes` take the place of the arguments at those positions. */
+  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
+    const node = this.#call(op, args, nodes)
+    const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
       node.meta['val'] = specOf(results)
       this.#nodes.set(results, node)
@@ -166,14 +307,18 @@ export class ProxyTensorMode implements DispatchMode {
     return results
   }
 
-  #call(op: OpDef, args: readonly Arg[]): Node {
+  #call(op: OpDef, args: readonly Arg[], nodes?: ReadonlyMap<number, Node | undefined>): Node {
     const value = (arg: Arg): Argument => {
       if (arg instanceof Tensor) return this.nodeOf(arg)
       return isArgList(arg) ? arg.map(value) : arg
     }
-    const { args: positional, kwargs } = spell(op.schema.args, args.map(value))
+    const { args: positional, kwargs } = spell(
+      op.schema.args,
+      args.map((arg, i) => nodes?.get(i) ?? value(arg)),
+    )
     const node = this.graph.callFunction(op.fn, positional, kwargs)
     node.meta['stack_trace'] = captureStack()
+    this.#onNode(node)
     return node
   }
 
@@ -181,7 +326,7 @@ export class ProxyTensorMode implements DispatchMode {
   writeBack(): void {
     for (const base of this.#aliases.written()) {
       const node = this.#nodes.get(base)
-      if (node === undefined || (node.op !== 'placeholder' && node.op !== 'get_attr')) continue
+      if (node === undefined || !this.isWritten(base)) continue
       const value = this.#valueOf(base)
       const itself = Tensor.fake(base)
       this.#nodes.set(itself, node)

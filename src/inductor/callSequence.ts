@@ -2,9 +2,9 @@
 // does not allow generated code, a function that goes through the calls.
 import { canGenerateCode } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { BlockCopies } from '../kernels/index.ts'
-import type { Block, CompiledKernel } from '../kernels/index.ts'
+import type { Block, BlockCopies, CompiledKernel } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { begin, end } from './runtime.ts'
 
 /** A value while the program runs. */
 export type Value =
@@ -24,8 +24,7 @@ export type Call =
   | { readonly kind: 'let'; readonly name: string; readonly value: Value }
   /** `label` is the comment in the source. */
   | { readonly kind: 'run'; readonly kernel: CompiledKernel; readonly args: readonly Value[]; readonly label: string }
-  /** Copies of spilled tensors: none so far; this tensor was written; all that were written go back; and that is all. */
-  | { readonly kind: 'copies' }
+  /** Copies of spilled tensors: this tensor was written; all that were written go back; and that is all. */
   | { readonly kind: 'written'; readonly tensor: Value }
   | { readonly kind: 'writeBack' }
   | { readonly kind: 'finish' }
@@ -61,14 +60,16 @@ class SourceWriter {
     this.#sequence = sequence
     const { name, calls, results } = sequence
     const lines = [...calls.map((call) => this.#line(call)), `return ${this.#list(results)}`]
-    this.source = `function ${name}(inputs) {\n${lines.map((l) => `  ${l}`).join('\n')}\n}`
+    const body = lines.map((line) => `    ${line}`)
+    const open = [`function ${name}(inputs) {`, '  const copies = begin(inputs)', '  try {']
+    this.source = [...open, ...body, '  } finally {', '    end(copies)', '  }', '}'].join('\n')
   }
 
   compile(): Program['run'] {
     const names = [...this.#functions.keys(), ...this.#constants.map((_, i) => `c${i}`)]
     // eslint-disable-next-line no-implied-eval -- generated code, as in fx
-    const make = new Function('BlockCopies', ...names, `return ${this.source}\n//# sourceURL=tensorfx-generated/${this.#sequence.name}.js`)
-    return make(BlockCopies, ...this.#functions.values(), ...this.#constants)
+    const make = new Function('begin', 'end', ...names, `return ${this.source}\n//# sourceURL=tensorfx-generated/${this.#sequence.name}.js`)
+    return make(begin, end, ...this.#functions.values(), ...this.#constants)
   }
 
   #line(call: Call): string {
@@ -79,8 +80,6 @@ class SourceWriter {
         const args = call.args.map((arg) => this.#text(arg)).join(', ')
         return `${this.#constant(call.kernel.run)}(${args}) // ${call.label}`
       }
-      case 'copies':
-        return 'const copies = new BlockCopies()'
       case 'written':
         return `copies.written(${this.#text(call.tensor)}.storage.block)`
       case 'writeBack':
@@ -145,8 +144,6 @@ function prepare({ calls, results }: CallSequence): Program['run'] {
         const { run } = call.kernel
         return (frame) => void Reflect.apply(run, undefined, valuesOf(args, frame))
       }
-      case 'copies':
-        return () => {}
       case 'written': {
         const tensor = reader(call.tensor, slots)
         return (frame) => frame.copies.written(realBlock(tensor(frame)))
@@ -158,9 +155,14 @@ function prepare({ calls, results }: CallSequence): Program['run'] {
   })
   const outputs = results.map((value) => reader(value, slots))
   return (inputs) => {
-    const frame: Frame = { inputs, slots: [], copies: new BlockCopies() }
-    for (const step of steps) step(frame)
-    return valuesOf(outputs, frame)
+    const copies = begin(inputs)
+    try {
+      const frame: Frame = { inputs, slots: [], copies }
+      for (const step of steps) step(frame)
+      return valuesOf(outputs, frame)
+    } finally {
+      end(copies)
+    }
   }
 }
 

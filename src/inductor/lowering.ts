@@ -7,7 +7,8 @@ import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import { call, cast, constant, isCostly, rounded } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
-import { accumulatedIn, computedIn, opOf, pointwiseDTypes } from '../ops/index.ts'
+import { accumulatedIn, asStrided, clone, computedIn, defineOp, opOf, pointwiseDTypes } from '../ops/index.ts'
+import type { OpFunction } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, PointwiseNode, ScalarInput } from './ir.ts'
@@ -133,9 +134,13 @@ class Lowering implements DispatchMode {
 
   /** A view operator gives a new window of the same buffer. */
   #view(opCall: OpCall): Result {
-    const { buffer } = this.#viewOf(opCall.tensor('self'))
+    const self = opCall.tensor('self')
+    const { buffer } = this.#viewOf(self)
+    const absolute = windowOnInput(opCall, buffer)
+    if (absolute !== null) return this.#extern(absolute)
     const one = (spec: TensorSpec): Tensor => {
       const tensor = Tensor.fake(spec)
+      tensor.viewBase = self.viewBase ?? self
       this.#views.set(tensor, { buffer, shape: tensor.shape, strides: tensor.strides, offset: tensor.offset, dtype: tensor.dtype })
       return tensor
     }
@@ -265,6 +270,18 @@ function specOf(opCall: OpCall): TensorSpec {
   if (!isSpec(spec)) throw new InternalError(`inductor: ${opCall.op.qualname} has ${spec.length} results, but one is expected`)
   return spec
 }
+
+/** A window on the storage of an input, copied: only when the program runs is it known where in its storage the input begins, and how large that is. */
+const copiedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineOp({
+  schema: 'copied_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
+  namespace: 'torch.ops.inductor',
+  meta: (self, size) => ({ shape: size, dtype: self.dtype }),
+  kernel: (self, size, stride, offset) => clone(asStrided(self, size, stride, offset)),
+})
+
+/** The call that copies the window, if `opCall` says where in the storage of an input it begins. */
+const windowOnInput = (opCall: OpCall, buffer: Buffer): OpCall | null =>
+  opCall.op === opOf(asStrided) && opCall.value('storageOffset') !== null && buffer.input >= 0 ? new OpCall(copiedWindow.op, opCall.args) : null
 
 /** The value that a creation operator puts at each position. */
 interface Fill {

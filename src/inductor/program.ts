@@ -6,7 +6,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
-import { addressOf, arena, temporary } from './runtime.ts'
+import { addressOf, arena, keep, temporary } from './runtime.ts'
 import type { EmittedGroup, Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
@@ -45,8 +45,7 @@ class ProgramWriter {
   build(): Program {
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
-    if (scratchAt + scratch > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
-    this.#calls.push({ kind: 'copies' })
+    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
       this.#tensors.set(buffer, input(i))
@@ -155,8 +154,8 @@ function viewOf(source: Tensor, shape: readonly number[], strides: readonly numb
   return new Tensor(shape, source.dtype, source.realize(), strides, source.offset + offset)
 }
 
-/** Calls an eager kernel, whose results are contiguous. */
+/** Calls an eager kernel, whose results are contiguous and stay until the program ends. */
 function extern(op: OpDef, args: readonly Arg[]): readonly Tensor[] {
   const result = runKernel(op, args)
-  return result instanceof Tensor ? [result] : result
+  return keep(result instanceof Tensor ? [result] : result)
 }

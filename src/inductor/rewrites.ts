@@ -8,6 +8,7 @@ import {
   clone,
   convolution,
   convolutionBackward,
+  defineOp,
   eq,
   expand,
   gt,
@@ -21,7 +22,9 @@ import {
   to,
   unsqueeze,
   where,
+  windowSpec,
 } from '../ops/index.ts'
+import type { OpFunction } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { four } from './opCall.ts'
 import type { OpCall } from './opCall.ts'
@@ -97,6 +100,14 @@ export class Rewrites {
   }
 }
 
+/** A window with negative strides, which `asStrided` does not make. */
+const turnedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineOp({
+  schema: 'turned_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
+  namespace: 'torch.ops.inductor',
+  tags: ['view'],
+  meta: windowSpec,
+})
+
 /** The input gradient of a plain convolution is a convolution of the gradient with the weight, rotated by 180 degrees and with its channels swapped. */
 function convolutionGradient(call: OpCall): (() => Result) | null {
   const [grad, input, weight] = [call.tensor('grad'), call.tensor('input'), call.tensor('weight')]
@@ -108,7 +119,7 @@ function convolutionGradient(call: OpCall): (() => Result) | null {
   const [ph, pw] = padding
   if (ph > kh - 1 || pw > kw - 1) return null
   return () => {
-    const turned = clone(asStrided(weight, [i, o, kh, kw], [kh * kw, i * kh * kw, -kw, -1], weight.offset + kh * kw - 1))
+    const turned = clone(turnedWindow(weight, [i, o, kh, kw], [kh * kw, i * kh * kw, -kw, -1], weight.offset + kh * kw - 1))
     const gradInput = convolution(grad, turned, null, [1, 1], [kh - 1 - ph, kw - 1 - pw], [1, 1], 1)
     // If the weight's gradient was not requested, it is not used.
     if (!call.flag('needWeight')) return [gradInput, gradInput]

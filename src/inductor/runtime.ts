@@ -1,12 +1,38 @@
 // What compiled programs use while they run: the arena of their temporaries, and addresses of tensors.
-import { Block, ScratchMemory, dtypeInfo } from '../kernels/index.ts'
-import type { BlockCopies, DType } from '../kernels/index.ts'
+import { Block, BlockCopies, ScratchMemory, dtypeInfo } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
 import { Storage, Tensor } from '../tensor/index.ts'
 
-const memory = new ScratchMemory()
+/** The arenas: one per level of nesting. A program runs inside another if the other calls an operator that a user wrote, which runs a compiled function. */
+const arenas: ScratchMemory[] = []
 
-/** The address of the arena, which has at least `bytes` bytes. All programs share it: none of them leaves values in it between calls. */
-export const arena = (bytes: number): number => memory.reserve(bytes)
+/**
+ * The inputs of the running programs, and the results of their eager kernels. Kernels know only their addresses, so that the collector would free them at the
+ * next allocation.
+ */
+const running: unknown[][] = []
+
+/** Starts a program. Must be paired with {@link end}. */
+export function begin(inputs: readonly unknown[]): BlockCopies {
+  running.push([inputs])
+  return new BlockCopies()
+}
+
+/** Ends the program that was started last, whether it failed or not. */
+export function end(copies: BlockCopies): void {
+  running.pop()
+  copies.discard()
+}
+
+/** Keeps the results of an eager kernel until the program ends. */
+export function keep<T>(results: T): T {
+  running.at(-1)?.push(results)
+  return results
+}
+
+/** The address of the running program's arena, which has at least `bytes` bytes. Programs share it: none of them leaves values in it between calls. */
+export const arena = (bytes: number): number =>
+  (arenas[running.length - 1] ??= new ScratchMemory('the temporaries of compiled programs')).reserve(bytes)
 
 /** A tensor over a temporary in the arena, as an argument of an eager kernel. It must not outlive the call. */
 export const temporary = (address: number, shape: readonly number[], dtype: DType, strides: readonly number[], offset: number): Tensor =>

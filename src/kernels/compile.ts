@@ -2,8 +2,8 @@
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
-import { heapMemory } from './heap.ts'
-import type { Kernel } from './loopIr.ts'
+import { heapGuard, heapMemory } from './heap.ts'
+import type { Kernel, Param, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { verifyKernel } from './verify.ts'
 import { emitKernel } from './wasm/emit.ts'
@@ -12,12 +12,18 @@ import { hostFunctions } from './wasm/operations.ts'
 let compiled = 0
 
 /** Instantiates a module that exports `run`, with the heap as its memory. */
-export function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
+function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   compiled++
   const instance = new WebAssembly.Instance(moduleOf(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
   const { run } = instance.exports
   if (typeof run !== 'function') throw new InternalError('the module of a kernel must export a function `run`')
   return run as CompiledKernel['run']
+}
+
+/** The kernel of a module. `body` is null for a template. */
+export function compiledKernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
+  const run = instantiate(wasm)
+  return { kernel: { name, params }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
 }
 
 /** The smallest module: its header. */
@@ -51,7 +57,7 @@ export function compileKernel(kernel: Kernel): CompiledKernel {
   if (known === undefined) {
     verifyKernel(kernel)
     const wasm = emitKernel(kernel)
-    known = { kernel: { name: kernel.name, params: kernel.params }, run: instantiate(wasm), wasm }
+    known = compiledKernel(kernel.name, kernel.params, kernel.body, wasm)
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

@@ -2,18 +2,16 @@
 import { TensorfxError } from '../errors/index.ts'
 import { dtypeInfo } from './dtype.ts'
 import type { DType, StorageArray, TypedArray } from './dtype.ts'
+import type { Param, Stmt } from './loopIr.ts'
 
 /**
- * The heap cannot grow any further.
+ * There is no memory for a tensor, or for what a kernel needs beside its tensors. The message says how much was asked for, and what uses the rest.
  *
  * Fix: use smaller batches, run inference inside `torch.noGrad`, and release large tensors early with `dispose()`.
  */
 export class OutOfMemoryError extends TensorfxError {
-  constructor(bytes: number) {
-    super(
-      'TFX_OUT_OF_MEMORY',
-      `the heap has no room for ${bytes} bytes (${stats.inUse} in use of at most ${MAX_BYTES}); release tensors with dispose(), or use smaller ones.`,
-    )
+  constructor(bytes: number, use: string = 'a tensor') {
+    super('TFX_OUT_OF_MEMORY', `there is no room for ${bytes} bytes for ${use}: ${usage()}. Release tensors with dispose(), or use smaller ones.`)
   }
 }
 
@@ -29,6 +27,49 @@ const views = new Map<DType, StorageArray>()
 let u8 = new Uint8Array(0)
 
 const stats = { inUse: 0, softLimit: 512 * 2 ** 20 }
+/** Bytes in use by anything but tensors, by what uses them. */
+const otherUses = new Map<string, number>()
+
+/** Counts `bytes` more (or fewer) in use by something that is not a tensor, for the messages of OutOfMemoryError. */
+export function countUse(use: string, bytes: number): void {
+  otherUses.set(use, (otherUses.get(use) ?? 0) + bytes)
+}
+
+/** `1000 of at most 2147418112 are in use, 900 by tensors and 100 by …; the largest free piece has 70000 bytes`. */
+function usage(): string {
+  const inUse = heapStats().inUse
+  const others = [...otherUses].filter(([, bytes]) => bytes > 0)
+  const tensors = others.reduce((rest, [, bytes]) => rest - bytes, inUse)
+  const parts = [`${Math.max(0, tensors)} by tensors`, ...others.map(([use, bytes]) => `${bytes} by ${use}`)]
+  const largest = Math.max(MAX_BYTES - top, ...freeByStart.values())
+  return `${inUse} of at most ${MAX_BYTES} are in use, ${parts.join(', ')}; the largest free piece has ${largest}`
+}
+
+/** Stands between the heap and its users: tests check the heap with one, and let allocations fail. */
+export interface HeapGuard {
+  /** What is in use, not counting what the guard adds; null if it adds nothing. */
+  readonly inUse: number | null
+  /** Answers a request; `take` asks the allocator. Returns 0, or throws, if there is no room. */
+  allocate(bytes: number, take: (bytes: number) => number): number
+  /** Takes memory back; `give` returns it to the allocator. */
+  free(address: number, bytes: number, give: (address: number, bytes: number) => void): void
+  /** Called before memory outside the heap is allocated. */
+  spill(bytes: number): void
+  /** The function to call instead of a compiled kernel. `body` is null for a template, which is not written as loops. */
+  kernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, run: (...args: number[]) => void): (...args: number[]) => void
+}
+
+let guard: HeapGuard | null = null
+
+/** The guard of the heap; null without one. */
+export const heapGuard = (): HeapGuard | null => guard
+
+/** Sets the guard of the heap, or removes it, and returns the one before. A guard sees the memory that was allocated since, so that a checking one is set first of all. */
+export function setHeapGuard(next: HeapGuard | null): HeapGuard | null {
+  const before = guard
+  guard = next
+  return before
+}
 
 /** The memory itself; created at the first use. */
 export function heapMemory(): WebAssembly.Memory {
@@ -84,15 +125,26 @@ const LARGE_STEP = 4096
 const roundLarge = (bytes: number): number => Math.ceil(bytes / LARGE_STEP) * LARGE_STEP
 const binOf = (bytes: number): number => 31 - Math.clz32(bytes)
 
-/** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError when the heap is full. */
-export function allocate(bytes: number): number {
+/** The bytes that a request takes up. */
+export const roundedSize = (bytes: number): number => (bytes <= SMALL ? classBytes(classOf(Math.max(bytes, ALIGN))) : roundLarge(bytes))
+
+/** Whether there could be that much memory. False for NaN and negative sizes too. */
+export const isPossibleSize = (bytes: number): boolean => bytes >= 0 && bytes <= MAX_BYTES
+
+/** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError, which names the `use`, when the heap is full. */
+export function allocate(bytes: number, use?: string): number {
   const address = tryAllocate(bytes)
-  if (address === 0) throw new OutOfMemoryError(bytes)
+  if (address === 0) throw new OutOfMemoryError(bytes, use)
   return address
 }
 
 /** Like {@link allocate}, but returns 0 when the heap is full. */
 export function tryAllocate(bytes: number): number {
+  if (guard !== null) return isPossibleSize(bytes) ? guard.allocate(bytes, take) : 0
+  return take(bytes)
+}
+
+function take(bytes: number): number {
   if (bytes <= SMALL) {
     const index = classOf(Math.max(bytes, ALIGN))
     const free = (smallFree[index] ??= [])
@@ -172,6 +224,11 @@ function dropRun(start: number, length: number): void {
 
 /** Frees memory. `bytes` must be what was allocated. */
 export function free(address: number, bytes: number): void {
+  if (guard !== null) guard.free(address, bytes, give)
+  else give(address, bytes)
+}
+
+function give(address: number, bytes: number): void {
   if (bytes <= SMALL) {
     const index = classOf(Math.max(bytes, ALIGN))
     ;(smallFree[index] ??= []).push(address)
@@ -201,24 +258,37 @@ export function free(address: number, bytes: number): void {
 export class ScratchMemory {
   #address = 0
   #size = 0
+  readonly #use: string
 
-  /** The address of at least `bytes` bytes. */
+  /** `use` is what it is for, in the message of OutOfMemoryError. */
+  constructor(use: string = 'scratch memory') {
+    this.#use = use
+  }
+
+  /** The address of at least `bytes` bytes. Throws OutOfMemoryError when the heap is full; nothing is reserved then. */
   reserve(bytes: number): number {
     if (bytes > this.#size) {
-      if (this.#size > 0) free(this.#address, this.#size)
-      // Nothing is reserved if the allocation fails.
-      this.#size = 0
+      this.release()
       const size = Math.max(bytes, SMALL)
-      this.#address = allocate(size)
+      this.#address = allocate(size, this.#use)
       this.#size = size
+      countUse(this.#use, size)
     }
     return this.#address
+  }
+
+  /** Frees it. The next request allocates again. */
+  release(): void {
+    if (this.#size === 0) return
+    free(this.#address, this.#size)
+    countUse(this.#use, -this.#size)
+    this.#size = 0
   }
 }
 
 /** Bytes in use, the soft limit beyond which new storage spills, and the current size of the heap. */
 export function heapStats(): { readonly inUse: number; readonly softLimit: number; readonly capacity: number } {
-  return { inUse: stats.inUse, softLimit: stats.softLimit, capacity: memory?.buffer.byteLength ?? 0 }
+  return { inUse: guard?.inUse ?? stats.inUse, softLimit: stats.softLimit, capacity: memory?.buffer.byteLength ?? 0 }
 }
 
 /** Sets the soft limit in bytes. The default is 512 MiB. */

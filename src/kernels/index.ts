@@ -67,8 +67,37 @@ export { compileKernel, kernelCacheStats } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapStats, heapView, setSoftLimit } from './heap.ts'
-export { Block, BlockCopies, disposeBlock, newBlock, readBlock, setSynchronousCollection, spillOf, withPointers, writeBlock } from './storageBlock.ts'
+export {
+  OutOfMemoryError,
+  ScratchMemory,
+  allocate,
+  free,
+  heapBytes,
+  heapGuard,
+  heapMemory,
+  heapStats,
+  heapView,
+  setHeapGuard,
+  setSoftLimit,
+} from './heap.ts'
+export type { HeapGuard } from './heap.ts'
+export { HeapCheck, checkHeap } from './heapCheck.ts'
+export { countAllocations, withFailingAllocation } from './heapFaults.ts'
+export type { InjectedFailure } from './heapFaults.ts'
+export {
+  Block,
+  BlockCopies,
+  blockBytes,
+  collectBlocks,
+  disposeBlock,
+  newBlock,
+  readBlock,
+  reviveBlock,
+  setSynchronousCollection,
+  spillOf,
+  withPointers,
+  writeBlock,
+} from './storageBlock.ts'
 export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileDirectConv } from './templates/directConv.ts'
 export { compileDirectConvWeight } from './templates/directConvWeight.ts'

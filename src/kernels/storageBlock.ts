@@ -4,7 +4,7 @@
 // the finalizers at once, where that is possible; otherwise it is an ordinary ArrayBuffer (spilled), which the collector frees even inside the
 // loop, and kernels work on a copy of it.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { allocate, free, heapBytes, heapStats, tryAllocate, withinSoftLimit } from './heap.ts'
+import { OutOfMemoryError, allocate, countUse, free, heapBytes, heapGuard, heapStats, isPossibleSize, tryAllocate, withinSoftLimit } from './heap.ts'
 
 /** The memory of a storage: on the heap, or spilled into an ArrayBuffer. */
 export class Block {
@@ -22,7 +22,8 @@ export class Block {
 }
 
 interface CleanupRegistry {
-  register(target: object, held: number): void
+  register(target: object, held: number, token?: object): void
+  unregister(token: object): boolean
   cleanupSome?(): void
 }
 
@@ -54,42 +55,71 @@ interface NodeCollector {
   readonly Registry: { new (cleanup: (held: number) => void): CleanupRegistry; readonly prototype: CleanupRegistry }
 }
 
-/** Node can run the collector and finalizers synchronously; browsers cannot. */
+/**
+ * Node can run the collector and finalizers synchronously; browsers cannot. The flags of V8 that this takes are set only while a context is made that has the
+ * functions, and are then as before.
+ */
 function nodeCollector(): NodeCollector | null {
   const host = 'process' in globalThis ? globalThis.process : null
   const v8 = host?.getBuiltinModule?.('node:v8')
   const vm = host?.getBuiltinModule?.('node:vm')
   if (v8 === undefined || vm === undefined) return null
   try {
-    v8.setFlagsFromString('--expose-gc')
-    v8.setFlagsFromString('--harmony-weak-refs-with-cleanup-some')
-    const collect: NodeCollector['collect'] | undefined = vm.runInNewContext('gc')
-    const Registry: NodeCollector['Registry'] = vm.runInNewContext('FinalizationRegistry')
-    return typeof collect === 'function' && typeof Registry.prototype.cleanupSome === 'function' ? { collect, Registry } : null
+    // A program that was started with one of the flags keeps it.
+    const [hadCollect, hadCleanup]: readonly [boolean, boolean] = vm.runInNewContext(
+      `[typeof gc === 'function', typeof FinalizationRegistry.prototype.cleanupSome === 'function']`,
+    )
+    try {
+      if (!hadCollect) v8.setFlagsFromString('--expose-gc')
+      if (!hadCleanup) v8.setFlagsFromString('--harmony-weak-refs-with-cleanup-some')
+      const [collect, Registry]: readonly [NodeCollector['collect'] | undefined, NodeCollector['Registry']] = vm.runInNewContext(
+        '[globalThis.gc, FinalizationRegistry]',
+      )
+      return typeof collect === 'function' && typeof Registry.prototype.cleanupSome === 'function' ? { collect, Registry } : null
+    } finally {
+      if (!hadCollect) v8.setFlagsFromString('--no-expose-gc')
+      if (!hadCleanup) v8.setFlagsFromString('--no-harmony-weak-refs-with-cleanup-some')
+    }
   } catch {
     return null
   }
 }
 
-const collector = nodeCollector()
-const registry: CleanupRegistry = collector === null ? new FinalizationRegistry<number>(finalize) : new collector.Registry(finalize)
+/** How dead blocks are found. */
+interface Cleanup {
+  readonly registry: CleanupRegistry
+  /** Runs the collector; null where the host cannot. */
+  readonly collect: (() => void) | null
+}
 
-let synchronousCollection = collector !== null
+let cleanup: Cleanup | null = null
+
+/** Made with the first block, so that importing the library does nothing. */
+function startCleanup(): Cleanup {
+  const collector = nodeCollector()
+  const registry: CleanupRegistry = collector === null ? new FinalizationRegistry<number>(finalize) : new collector.Registry(finalize)
+  cleanup = { registry, collect: collector?.collect ?? null }
+  return cleanup
+}
+
+let synchronousCollection = true
 /** Bytes in use above which a collection is requested. It rises when a collection frees little. */
 let collectAbove = 0
 
 /** Whether allocations past the soft limit may run the collector (Node only). When off, they spill, as in browsers. Returns the previous setting. */
 export function setSynchronousCollection(on: boolean): boolean {
-  const before = synchronousCollection
-  synchronousCollection = on && collector !== null
+  const possible = (cleanup ?? startCleanup()).collect !== null
+  const before = synchronousCollection && possible
+  synchronousCollection = on && possible
   return before
 }
 
-/** Runs the collector and frees dead blocks now, if the host allows it. */
-function collectNow(): void {
-  if (collector === null) return
-  collector.collect()
+/** Runs the collector and frees dead blocks now. Returns whether the host can do that. */
+export function collectBlocks(): boolean {
+  const { registry, collect } = cleanup ?? startCleanup()
+  collect?.()
   registry.cleanupSome?.()
+  return collect !== null
 }
 
 const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < SHIFT ? nbytes : 0)
@@ -106,44 +136,72 @@ function pollFinalizers(nbytes: number): void {
   unpolled += nbytes
   if (unpolled < POLL_BYTES) return
   unpolled = 0
-  if (synchronousCollection) registry.cleanupSome?.()
+  if (synchronousCollection) cleanup?.registry.cleanupSome?.()
 }
 
-/** A new block of `nbytes` bytes. Its contents are undefined. */
+/** Memory outside the heap. */
+function newSpill(nbytes: number): Block {
+  heapGuard()?.spill(nbytes)
+  try {
+    return new Block(0, nbytes, new ArrayBuffer(nbytes))
+  } catch (error) {
+    if (error instanceof RangeError) throw new OutOfMemoryError(nbytes)
+    throw error
+  }
+}
+
+/** A new block of `nbytes` bytes. Its contents are undefined. Throws OutOfMemoryError if there is no memory, or can never be that much. */
 export function newBlock(nbytes: number): Block {
+  // Kernels could not read a larger block, on or off the heap.
+  if (!isPossibleSize(nbytes)) throw new OutOfMemoryError(nbytes)
   pollFinalizers(nbytes)
   if (!withinSoftLimit(nbytes)) {
     if (synchronousCollection) collectWhenWorthwhile(nbytes)
-    if (!withinSoftLimit(nbytes)) return new Block(0, nbytes, new ArrayBuffer(nbytes))
+    if (!withinSoftLimit(nbytes)) return newSpill(nbytes)
   }
   const ptr = tryAllocate(nbytes)
-  if (ptr === 0) return new Block(0, nbytes, new ArrayBuffer(nbytes))
+  if (ptr === 0) return newSpill(nbytes)
   const block = new Block(ptr, nbytes, null)
   const held = heldOf(ptr, nbytes)
   if (held % SHIFT === 0) sizes.set(ptr, nbytes)
-  registry.register(block, held)
+  ;(cleanup ?? startCleanup()).registry.register(block, held)
   return block
 }
 
 function collectWhenWorthwhile(nbytes: number): void {
   const { inUse, softLimit } = heapStats()
   if (inUse + nbytes <= collectAbove) return
-  collectNow()
+  collectBlocks()
   const freed = inUse - heapStats().inUse
   // A program that really uses this much memory gains nothing from a collection at every allocation.
   collectAbove = freed < softLimit / 4 ? heapStats().inUse + softLimit / 4 : 0
 }
 
-/** Frees the block's memory now. The block must not be used afterwards. */
+/** Frees the block's memory now. The block must not be used afterwards, unless {@link reviveBlock} gives it memory again. */
 export function disposeBlock(block: Block): void {
   if (block.ptr !== 0) {
     const held = heldOf(block.ptr, block.nbytes)
-    disposed.set(held, (disposed.get(held) ?? 0) + 1)
+    // A revived block is registered under itself; a new one is not, and its finalizer will come.
+    if (cleanup?.registry.unregister(block) !== true) disposed.set(held, (disposed.get(held) ?? 0) + 1)
     sizes.delete(block.ptr)
     free(block.ptr, block.nbytes)
   }
   block.ptr = 0
   block.spill = null
+}
+
+/** Gives a disposed block memory again, with undefined contents: tensors and views that were made before see the new memory. No effect on one that has memory. */
+export function reviveBlock(block: Block): void {
+  if (block.ptr !== 0 || block.spill !== null) return
+  pollFinalizers(block.nbytes)
+  block.ptr = withinSoftLimit(block.nbytes) ? tryAllocate(block.nbytes) : 0
+  if (block.ptr === 0) {
+    block.spill = newSpill(block.nbytes).spill
+    return
+  }
+  const held = heldOf(block.ptr, block.nbytes)
+  if (held % SHIFT === 0) sizes.set(block.ptr, block.nbytes)
+  ;(cleanup ?? startCleanup()).registry.register(block, held, block)
 }
 
 /** The data of a block that is not on the heap. Throws ArgumentError when the block has been disposed. */
@@ -152,6 +210,9 @@ export function spillOf(block: Block): ArrayBuffer {
     throw new ArgumentError('this tensor has been disposed, so its data is gone; dispose() it later, or clone() what is still needed first.')
   return block.spill ?? new ArrayBuffer(0)
 }
+
+/** What copies of spilled blocks are called in messages. */
+const COPIES = 'copies of tensors outside the heap'
 
 /** Gives kernels the addresses of blocks. A spilled block is copied to the heap; the copy lives until {@link BlockCopies.finish}. */
 export class BlockCopies {
@@ -164,8 +225,9 @@ export class BlockCopies {
     let copy = this.#copies.get(block)
     if (copy === undefined) {
       const spill = spillOf(block)
-      copy = allocate(Math.max(block.nbytes, 1))
+      copy = allocate(Math.max(block.nbytes, 1), COPIES)
       this.#copies.set(block, copy)
+      countUse(COPIES, block.nbytes)
       heapBytes().set(new Uint8Array(spill), copy)
     }
     return copy
@@ -192,7 +254,10 @@ export class BlockCopies {
 
   /** Frees the copies without copying back. */
   discard(): void {
-    for (const [block, copy] of this.#copies) free(copy, Math.max(block.nbytes, 1))
+    for (const [block, copy] of this.#copies) {
+      free(copy, Math.max(block.nbytes, 1))
+      countUse(COPIES, -block.nbytes)
+    }
     this.#copies.clear()
     this.#written.clear()
   }
@@ -212,6 +277,10 @@ export function withPointers(blocks: readonly Block[], written: readonly boolean
     copies.discard()
   }
 }
+
+/** The block's bytes themselves. Any allocation may detach the view: get a new one afterwards. */
+export const blockBytes = (block: Block): Uint8Array =>
+  block.ptr === 0 ? new Uint8Array(spillOf(block)) : heapBytes().subarray(block.ptr, block.ptr + block.nbytes)
 
 /** A copy of some of the block's bytes. */
 export function readBlock(block: Block, start: number, end: number): Uint8Array {

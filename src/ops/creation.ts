@@ -17,7 +17,7 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
-import { Tensor, exactInteger, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { Tensor, exactInteger, formatShape, getDefaultDtype, numelOf } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { kernelCache, launch } from './eager/launch.ts'
@@ -43,6 +43,8 @@ const fillKernel = kernelCache((dtype: DType): CompiledKernel => {
 
 /** Throws ShapeError unless all sizes are non-negative integers. */
 function checkSize(op: string, size: readonly number[]): void {
+  if (numelOf(size) > Number.MAX_SAFE_INTEGER)
+    throw new ShapeError(`${op}: a tensor of shape ${formatShape(size)} would have more than ${Number.MAX_SAFE_INTEGER} elements; ask for fewer.`)
   if (size.some((s) => !Number.isInteger(s) || s < 0)) throw new ShapeError(`${op}: sizes must be integers of at least 0, got ${formatShape(size)}.`)
 }
 

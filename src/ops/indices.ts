@@ -4,7 +4,9 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { to } from './pointwise/cast.ts'
-import { contiguous } from './view/reshape.ts'
+import type { OpFunction } from './declaration.ts'
+import { defineOp } from './defineOp.ts'
+import { clone, contiguous } from './view/reshape.ts'
 
 /** Throws DTypeError, which names the operator and the argument, unless the tensor holds integers. */
 export function checkIndexType(op: string, argument: string, indices: Tensor): void {
@@ -30,3 +32,23 @@ export function kernelIndices(op: string, argument: string, indices: Tensor, cou
   checkIndexRange(op, argument, indices, count, ignore)
   return contiguous(to(indices, 'int32'))
 }
+
+/**
+ * The indices, once they have been checked: decompositions into operators that know nothing of indices read them through this one. It stays a call of its own
+ * in compiled programs. `op` and `argument` are what the error names. Internal; PyTorch has no such operator.
+ *
+ * Shape: that of `indices`.
+ *
+ * @throws ArgumentError if an index is outside 0 to count - 1, and is not `ignore`.
+ * @example torch.ops.tensorfx.checkedIndices(torch.tensor([0, 2]).long(), 3, null, 'torch.gather', 'index').toArray() // [0, 2]
+ */
+export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore: number | null, op: string, argument: string) => Tensor> = defineOp({
+  schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  meta: (indices) => ({ shape: indices.shape, dtype: indices.dtype }),
+  kernel: (indices, count, ignore, op, argument) => {
+    checkIndexRange(op, argument, indices, count, ignore)
+    // A kernel's result must not share memory with its argument.
+    return clone(indices)
+  },
+})

@@ -32,7 +32,7 @@ const ARRAY_TYPES: Readonly<Record<string, DType>> = {
  * typed arrays keep their type, unless `dtype` says otherwise. PyTorch's `torch.tensor`.
  *
  * @throws ShapeError if the arrays are ragged.
- * @throws ArgumentError for other values in them, for numbers together with bigints, for numbers that int64 cannot hold exactly, and for unknown options.
+ * @throws ArgumentError for other values in them, for arrays that contain themselves, for numbers together with bigints, for numbers that int64 cannot hold exactly, and for unknown options.
  * @example
  * torch.tensor([[1, 2], [3, 4]]).dtype // 'float32'
  * torch.tensor([1n, 2n]).dtype // 'int64'
@@ -80,9 +80,15 @@ function dataHint(value: unknown): string {
   return typeof value === 'string' ? ' Convert texts first, with Number(text).' : ''
 }
 
+/** PyTorch's limit for the dimensions of a tensor. */
+const MAX_DEPTH = 64
+
 function fromNested(data: unknown, dtype: DType | null): Tensor {
   const shape: number[] = []
-  for (let level = data; Array.isArray(level); level = level[0]) shape.push(level.length)
+  for (let level = data; Array.isArray(level); level = level[0]) {
+    if (shape.push(level.length) > MAX_DEPTH)
+      throw new ArgumentError(`torch.tensor: the arrays are nested more than ${MAX_DEPTH} deep; does one of them contain itself?`)
+  }
   const flat: (number | bigint)[] = []
   const types = new Set<string>()
   const visit = (value: unknown, depth: number): void => {

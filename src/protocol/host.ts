@@ -10,6 +10,7 @@ interface HostProcess {
   cwd?(): string
   kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
+  on?(event: 'exit', callback: (code: number) => void): unknown
 }
 
 /** What the library does with the host, as Deno names it. Without a variable: the whole environment. */

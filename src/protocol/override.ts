@@ -1,5 +1,5 @@
 // The override protocol: an argument that carries the symbol takes over the call of a public function or method of the operator table.
-import { isPlainObject } from './plainObject.ts'
+import { checkDepth, isPlainObject } from './plainObject.ts'
 import type { TargetFunction } from './target.ts'
 
 /** Key of the method that takes over a call; PyTorch's `__torch_function__`. */
@@ -19,10 +19,12 @@ function asOverride(value: unknown): Override | null {
   return typeof (value as Partial<Override>)[OVERRIDE] === 'function' ? (value as Override) : null
 }
 
-/** The first argument that takes over calls; arrays and plain objects are searched too. null if there is none. */
-export function findOverride(args: readonly unknown[]): Override | null {
+/** The first argument that takes over calls; arrays and plain objects are searched too. null if there is none. Throws ArgumentError for one that contains itself. */
+export function findOverride(args: readonly unknown[], depth: number = 0): Override | null {
+  checkDepth(depth)
   for (const arg of args) {
-    const found = asOverride(arg) ?? (Array.isArray(arg) ? findOverride(arg) : isPlainObject(arg) ? findOverride(Object.values(arg)) : null)
+    const found =
+      asOverride(arg) ?? (Array.isArray(arg) ? findOverride(arg, depth + 1) : isPlainObject(arg) ? findOverride(Object.values(arg), depth + 1) : null)
     if (found !== null) return found
   }
   return null

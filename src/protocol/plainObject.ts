@@ -1,4 +1,10 @@
 // Plain objects: records and options, not instances of classes.
+import { ArgumentError } from '../errors/index.ts'
+
+/** Throws ArgumentError beyond 500 levels of nesting: walks of nested values would otherwise end in a stack overflow. */
+export function checkDepth(depth: number): void {
+  if (depth > 500) throw new ArgumentError('an argument is nested more than 500 deep; does it contain itself?')
+}
 
 /** Whether a value is an object literal, or an object without a prototype. */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 // Flattening nested values to a list of leaves and a TreeSpec, which is their structure, and rebuilding them. Arrays, plain objects, Maps and instances of
 // registered classes are nested values; everything else is a leaf.
 import { ArgumentError } from '../errors/index.ts'
-import { isPlainObject, isObject } from '../protocol/index.ts'
+import { checkDepth, isObject, isPlainObject } from '../protocol/index.ts'
 import { nodeTypeOf } from './registry.ts'
 import type { PytreeNodeType } from './registry.ts'
 
@@ -15,27 +15,28 @@ export type TreeSpec =
 
 const LEAF: TreeSpec = { kind: 'leaf' }
 
-function visit(value: unknown, leaves: unknown[]): TreeSpec {
+function visit(value: unknown, leaves: unknown[], depth: number): TreeSpec {
   if (isObject(value)) {
-    if (Array.isArray(value)) return { kind: 'array', children: visitAll(value, leaves) }
-    if (value instanceof Map) return { kind: 'map', keys: [...value.keys()], children: visitAll([...value.values()], leaves) }
-    if (isPlainObject(value)) return { kind: 'object', keys: Object.keys(value), children: visitAll(Object.values(value), leaves) }
+    checkDepth(depth)
+    if (Array.isArray(value)) return { kind: 'array', children: visitAll(value, leaves, depth) }
+    if (value instanceof Map) return { kind: 'map', keys: [...value.keys()], children: visitAll([...value.values()], leaves, depth) }
+    if (isPlainObject(value)) return { kind: 'object', keys: Object.keys(value), children: visitAll(Object.values(value), leaves, depth) }
     const type = nodeTypeOf(value)
     if (type !== null) {
       const { children, context } = type.flatten(value)
-      return { kind: 'registered', type, context, children: visitAll(children, leaves) }
+      return { kind: 'registered', type, context, children: visitAll(children, leaves, depth) }
     }
   }
   leaves.push(value)
   return LEAF
 }
 
-const visitAll = (values: readonly unknown[], leaves: unknown[]): TreeSpec[] => values.map((v) => visit(v, leaves))
+const visitAll = (values: readonly unknown[], leaves: unknown[], depth: number): TreeSpec[] => values.map((v) => visit(v, leaves, depth + 1))
 
 /** The leaves in order, and the structure. PyTorch's tree_flatten. */
 export function treeFlatten(value: unknown): { leaves: unknown[]; spec: TreeSpec } {
   const leaves: unknown[] = []
-  const spec = visit(value, leaves)
+  const spec = visit(value, leaves, 0)
   return { leaves, spec }
 }
 

@@ -2,7 +2,7 @@
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
 import type { DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
-import { contiguousStrides, formatShape, numelOf } from './shape.ts'
+import { contiguousStrides, formatShape, numelOf, reachOf } from './shape.ts'
 import { Storage } from './storage.ts'
 import { Tensor } from './tensor.ts'
 
@@ -128,10 +128,11 @@ export function exactInteger(value: ElementValue): ElementValue {
 export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dtype: DType, strides?: readonly number[]): Tensor {
   const { size } = dtypeInfo[dtype]
   const layout = strides ?? contiguousStrides(shape)
-  const reach = shape.includes(0) ? 0 : shape.reduce((last, n, i) => last + (n - 1) * (layout[i] ?? 0), 1)
-  if (bytes.length < reach * size) {
+  const [lowest, highest] = reachOf(shape, layout, 0) ?? [0, -1]
+  // Written so that a stride that is no number fails too.
+  if (!(lowest >= 0 && (highest + 1) * size <= bytes.length) || !layout.every(Number.isSafeInteger)) {
     throw new ArgumentError(
-      `tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${reach * size} bytes, got ${bytes.length}.`,
+      `tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${(highest + 1) * size} bytes, got ${bytes.length}.`,
     )
   }
   const storage = Storage.allocate(bytes.length)

@@ -60,8 +60,24 @@ export class Generator {
   /** Seed and offset for one random operator call; each call gets another offset. */
   draw(): RandomDraw {
     const offset = this.#offset++
-    return { seedLo: this.#seed | 0, seedHi: Math.floor(this.#seed / TWO_32) | 0, offsetLo: offset | 0, offsetHi: Math.floor(offset / TWO_32) | 0 }
+    const draw = {
+      seedLo: this.#seed | 0,
+      seedHi: Math.floor(this.#seed / TWO_32) | 0,
+      offsetLo: offset | 0,
+      offsetHi: Math.floor(offset / TWO_32) | 0,
+    }
+    latest.generator = this
+    latest.draw = draw
+    return draw
   }
+}
+
+const latest: { generator: Generator | null; draw: RandomDraw } = { generator: null, draw: { seedLo: 0, seedHi: 0, offsetLo: 0, offsetHi: 0 } }
+
+/** The generator whose draw was the latest one, if that gave the numbers [seedLo, seedHi, offsetLo, offsetHi]; otherwise null. */
+export function generatorOf(numbers: readonly unknown[]): Generator | null {
+  const { seedLo, seedHi, offsetLo, offsetHi } = latest.draw
+  return [seedLo, seedHi, offsetLo, offsetHi].every((n, i) => n === numbers[i]) ? latest.generator : null
 }
 
 /** The generator of operators that are not given one. Its seed is random unless manualSeed is called. */

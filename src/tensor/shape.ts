@@ -8,6 +8,41 @@ export function numelOf(shape: readonly number[]): number {
   return n
 }
 
+/** Kernels count elements in 32 bits. */
+const MAX_ELEMENTS = 2 ** 31 - 1
+
+/** Number of elements of the shape of a tensor; `real` says whether it has data. Throws ShapeError for a shape that no tensor can have. */
+export function checkedNumel(shape: readonly number[], real: boolean): number {
+  let n = 1
+  for (let i = 0; i < shape.length; i++) {
+    const size = shape[i] ?? NaN
+    // In 32 bits first, which costs next to nothing.
+    if (((size | 0) !== size || size < 0) && !(Number.isSafeInteger(size) && size >= 0)) throw impossibleShape(shape, real)
+    n *= size
+  }
+  if (n > (real ? MAX_ELEMENTS : Number.MAX_SAFE_INTEGER)) throw impossibleShape(shape, real)
+  return n
+}
+
+function impossibleShape(shape: readonly number[], real: boolean): ShapeError {
+  const limit = real ? MAX_ELEMENTS : Number.MAX_SAFE_INTEGER
+  return new ShapeError(
+    `a tensor cannot have the shape ${formatShape(shape)}: sizes are integers of at least 0, and their product is at most ${limit}.`,
+  )
+}
+
+/** The lowest and the highest position, in elements, that a tensor reads of its storage; null if it has no elements. NaN where a stride is. */
+export function reachOf(shape: readonly number[], strides: readonly number[], offset: number): readonly [lowest: number, highest: number] | null {
+  if (shape.includes(0)) return null
+  let [lowest, highest] = [offset, offset]
+  shape.forEach((size, i) => {
+    const span = (size - 1) * (strides[i] ?? NaN)
+    if (span < 0) lowest += span
+    else highest += span
+  })
+  return [lowest, highest]
+}
+
 /** Row-major strides, in elements. */
 export function contiguousStrides(shape: readonly number[]): readonly number[] {
   const strides = new Array<number>(shape.length)

@@ -17,6 +17,10 @@ export class Storage {
   #version = 0
   /** The storage whose block and version are meant: itself, or the one that it moved to. */
   #home: Storage = this
+  /** The number of storages made so far. @internal */
+  static made = 0
+  /** Storages are numbered as they are made. @internal */
+  readonly serial: number = Storage.made++
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
   writer: Writer | null = null
   #watchers: (() => void)[] | null = null

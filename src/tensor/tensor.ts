@@ -5,7 +5,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, numelOf } from './shape.ts'
+import { checkedNumel, contiguousStrides, isContiguous } from './shape.ts'
 import { Storage } from './storage.ts'
 
 /** What autograd attaches to a tensor: the node of the tape that produced it. The autograd room knows its real type. */
@@ -74,7 +74,7 @@ export class Tensor {
       this.offset = offset ?? like.offset
       return
     }
-    this.numel = numelOf(shape)
+    this.numel = checkedNumel(shape, storage !== null)
     if (strides === undefined) {
       this.strides = contiguousStrides(shape)
       this.contiguousLayout = true
@@ -87,7 +87,7 @@ export class Tensor {
 
   /** A new contiguous tensor. Its elements are undefined. @internal */
   static empty(shape: readonly number[], dtype: DType): Tensor {
-    return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * dtypeInfo[dtype].size))
+    return new Tensor(shape, dtype, Storage.allocate(checkedNumel(shape, false) * dtypeInfo[dtype].size))
   }
 
   /** A fake tensor: no data. @internal */

@@ -86,17 +86,21 @@ describe('the stages of a compilation', () => {
     `)
     expect(assemble).toMatchInlineSnapshot(`
       "function compiled_graph(inputs) {
-        const copies = new BlockCopies()
-        const i0 = addressOf(inputs[0], copies)
-        const t1 = empty(c0, 'float32')
-        const a_t1 = addressOf(t1, copies)
-        copies.written(t1.storage.block)
-        const t2 = empty(c1, 'float32')
-        const a_t2 = addressOf(t2, copies)
-        copies.written(t2.storage.block)
-        c2(i0, a_t1, a_t2) // mul relu sum
-        copies.finish()
-        return [t1, t2]
+        const copies = begin(inputs)
+        try {
+          const i0 = addressOf(inputs[0], copies)
+          const t1 = empty(c0, 'float32')
+          const a_t1 = addressOf(t1, copies)
+          copies.written(t1.storage.block)
+          const t2 = empty(c1, 'float32')
+          const a_t2 = addressOf(t2, copies)
+          copies.written(t2.storage.block)
+          c2(i0, a_t1, a_t2) // mul relu sum
+          copies.finish()
+          return [t1, t2]
+        } finally {
+          end(copies)
+        }
       }"
     `)
   })

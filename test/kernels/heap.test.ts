@@ -91,7 +91,7 @@ describe('allocate', () => {
     expect(heap.heapStats().inUse).toBe(100 * MIB)
     expect(() => heap.allocate(2 ** 31)).toThrow(heap.OutOfMemoryError)
     expect(() => heap.allocate(2 ** 31)).toThrow(
-      /the heap has no room for 2147483648 bytes \(104857600 in use of at most 2147418112\); release tensors/,
+      'there is no room for 2147483648 bytes for a tensor: 104857600 of at most 2147418112 are in use, 104857600 by tensors; the largest free piece has 2042559488. Release tensors with dispose(), or use smaller ones.',
     )
     heap.free(large, 100 * MIB)
     expect(heap.heapStats().inUse).toBe(0)
@@ -163,6 +163,16 @@ describe('scratch memory', () => {
     expect(scratch.reserve(10)).toBeGreaterThan(0)
     expect(heap.heapStats().inUse).toBe(65536)
   })
+
+  test('is named in the message when memory runs out, with what else uses the heap', () => {
+    new heap.ScratchMemory('packed operands').reserve(MIB)
+    const tensors = heap.allocate(100 * MIB)
+    const temporaries = new heap.ScratchMemory('the temporaries of a program')
+    expect(() => temporaries.reserve(2 ** 31)).toThrow(
+      `there is no room for ${2 ** 31} bytes for the temporaries of a program: ${101 * MIB} of at most 2147418112 are in use, ${100 * MIB} by tensors, ${MIB} by packed operands; the largest free piece has`,
+    )
+    heap.free(tensors, 100 * MIB)
+  })
 })
 
 describe('blocks', () => {
@@ -220,6 +230,81 @@ describe('blocks', () => {
     const addresses = live.filter((block) => block.ptr > 0).map((block) => block.ptr)
     expect(new Set(addresses).size).toBe(addresses.length)
     expect(heap.heapStats().inUse).toBeGreaterThanOrEqual(addresses.length * 20000)
+  })
+
+  test('of impossible sizes are refused with the same error, whatever the soft limit', () => {
+    for (const softLimit of [512 * MIB, 0, Infinity]) {
+      heap.setSoftLimit(softLimit)
+      for (const bytes of [2 ** 31, 2 ** 32 + 100, 4e15, 2 ** 62, Infinity, NaN, -1])
+        expect(() => blocks.newBlock(bytes), `${bytes}`).toThrow(heap.OutOfMemoryError)
+    }
+    expect(heap.heapStats().inUse).toBe(0)
+    expect(heap.allocate(16)).toBeGreaterThan(0)
+  })
+
+  test('that the host has no memory for, outside the heap, are an OutOfMemoryError', () => {
+    heap.setSoftLimit(0)
+    blocks.setSynchronousCollection(false)
+    const host = vi.spyOn(globalThis, 'ArrayBuffer').mockImplementation(function fail() {
+      throw new RangeError('Array buffer allocation failed')
+    })
+    try {
+      expect(() => blocks.newBlock(1000)).toThrow(/there is no room for 1000 bytes for a tensor/)
+    } finally {
+      host.mockRestore()
+    }
+  })
+
+  test('free their copies when a later copy has no room, and the message counts copies', () => {
+    const [first, second] = [spilled(1, 2), spilled(3, 4)]
+    const before = heap.heapStats().inUse
+    let allocations = 0
+    heap.setHeapGuard({
+      get inUse() {
+        return before
+      },
+      allocate: (bytes, take) => (allocations++ === 0 ? take(bytes) : 0),
+      free: (address, bytes, give) => give(address, bytes),
+      spill: () => {},
+      kernel: (_name, _params, _body, run) => run,
+    })
+    expect(() => blocks.withPointers([first, second], [false, true], () => {})).toThrow(
+      /no room for 2 bytes for copies of tensors outside the heap: .*, 2 by copies of tensors outside the heap;/,
+    )
+    heap.setHeapGuard(null)
+    expect(heap.heapStats().inUse).toBe(before)
+  })
+
+  test('that were disposed get memory again, and lose it once, at a collection', () => {
+    blocks.setSynchronousCollection(true)
+    heap.setSoftLimit(MIB)
+    for (let round = 0; round < 4; round++) {
+      const revived = Array.from({ length: 20 }, () => blocks.newBlock(20000))
+      for (const block of revived) {
+        for (let i = 0; i < 5; i++) {
+          blocks.disposeBlock(block)
+          expect(() => blocks.readBlock(block, 0, 1)).toThrow(/disposed/)
+          blocks.reviveBlock(block)
+          blocks.reviveBlock(block)
+          blocks.writeBlock(block, 0, Uint8Array.of(i))
+          expect([...blocks.readBlock(block, 0, 1)]).toEqual([i])
+        }
+      }
+    }
+    for (let i = 0; i < 200; i++) blocks.newBlock(20000)
+    const live = Array.from({ length: 40 }, () => blocks.newBlock(20000))
+    const addresses = live.filter((block) => block.ptr > 0).map((block) => block.ptr)
+    expect(new Set(addresses).size).toBe(addresses.length)
+    expect(addresses.length).toBeGreaterThan(30)
+  })
+
+  test('that get memory again beyond the soft limit are off the heap', () => {
+    const block = blocks.newBlock(16)
+    blocks.disposeBlock(block)
+    heap.setSoftLimit(0)
+    blocks.setSynchronousCollection(false)
+    blocks.reviveBlock(block)
+    expect([block.ptr, block.spill?.byteLength, blocks.blockBytes(block).length]).toEqual([0, 16, 16])
   })
 
   test('are read and written in part, on and off the heap', () => {

@@ -280,6 +280,40 @@ describe('loading a file', () => {
     expect(() => loadGraphModule(bytes)).toThrow('cannot be called')
   })
 
+  const leaf = null
+  const nested = { array: [leaf] }
+  test.each<[string, object, string]>([
+    ...['x = pwned()', 'a-b', '1x', '', 'pytree', 'inSpec', 'torch', ') { pwned() } function f('].map((name): [string, object, string] => [
+      `the input '${name}'`,
+      { origArgs: [name], inSpec: { array: [nested] }, outSpec: 'plain', patterns: [] },
+      'which cannot be the name of a parameter',
+    ]),
+    [
+      'a pattern of nested values',
+      { origArgs: ['o'], inSpec: { array: [{ object: [['a', nested]] }] }, outSpec: 'plain', patterns: [0] },
+      'is not an object of plain values',
+    ],
+    [
+      'a pattern of every object',
+      { origArgs: ['o'], inSpec: { array: [{ object: [['constructor', leaf]] }] }, outSpec: 'plain', patterns: [0] },
+      'must be a name that not every object has',
+    ],
+    [
+      'a pattern that is missing',
+      { origArgs: ['x'], inSpec: { array: [leaf] }, outSpec: 'plain', patterns: [3] },
+      'patterns has a position that origArgs lacks',
+    ],
+    [
+      'too few inputs',
+      { origArgs: ['x', 'y'], inSpec: { array: [leaf] }, outSpec: 'plain', patterns: [] },
+      'inSpec must be the structure of an array of 2 inputs',
+    ],
+    ['another structure', { origArgs: [], inSpec: { tuple: [] }, outSpec: 'plain', patterns: [] }, 'one of the keys array, object, map'],
+  ])('refuses a code generator with %s', (_, codegen, why) => {
+    const bytes = fileOf(graphJson(), { codegen: JSON.parse(JSON.stringify(codegen)) as unknown })
+    expect(() => loadGraphModule(bytes)).toThrow(why)
+  })
+
   it('refuses sizes for which the file has no data, before it takes memory', () => {
     for (const [layer, args] of [
       ['Linear', [50_000, 50_000]],

@@ -5,6 +5,8 @@ import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'
 import { normalizeFunction } from './operatorSchemas.ts'
 import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
+import type { NodeType } from './nodeType.ts'
+export type { NodeType } from './nodeType.ts'
 import { Slice, freezeArguments, isTuple } from './pythonValues.ts'
 import { UserSet } from './collections.ts'
 
@@ -93,8 +95,8 @@ class BaseNode {
   #inputs: readonly Node[] = []
   /** The nodes that use this one's value, each once, in order of first use. */
   readonly users: UserSet<Node> = new UserSet<Node>()
-  /** Type of the value, as text; for `output`, of the returned value. */
-  type: string | null
+  /** Type of the value; for `output`, of the returned value. */
+  type: NodeType | null
   #meta: Meta | null = null
   /** The previous node in the graph, null for the first. An erased node keeps its old neighbours. Only the graph sets it. */
   prev: Node | null = null
@@ -107,7 +109,7 @@ class BaseNode {
   /** Whether the node was removed from its graph. */
   erased = false
 
-  constructor(graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
+  constructor(graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: NodeType | null = null) {
     checkTarget(graph, name, op, target)
     this.graph = graph
     this.#name = name
@@ -353,7 +355,7 @@ export type Node = PlaceholderNode | GetAttrNode | CallFunctionNode | CallModule
 
 /** The class of nodes, for `instanceof`. */
 export const Node: {
-  new (graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type?: string | null): Node
+  new (graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type?: NodeType | null): Node
   readonly prototype: Node
 } = BaseNode as never
 

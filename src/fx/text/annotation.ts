@@ -70,5 +70,5 @@ export function nodeSpec(node: Node): unknown {
 
 /** The annotation of a node: `f32[2, 3]`, else its type, else null. */
 export function annotation(node: Node, options: SpecOptions = {}): string | null {
-  return specText(nodeSpec(node), options) ?? node.type
+  return specText(nodeSpec(node), options) ?? (node.type === null ? null : String(node.type))
 }

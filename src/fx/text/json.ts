@@ -71,7 +71,7 @@ export function graphToJson(graph: Graph): GraphJson {
       target: targetName(node),
       args: node.args.map((a) => encode(a, node)),
       kwargs: encodeRecord(node.kwargs, node),
-      ...(node.type === null ? {} : { type: node.type }),
+      ...(node.type === null ? {} : { type: String(node.type) }),
       ...(Object.keys(meta).length === 0 ? {} : { meta }),
       ...(stackTrace === null ? {} : { stack: stackTrace instanceof CapturedStack ? stackTrace.frames.map(frameNumber) : stackTrace }),
     }

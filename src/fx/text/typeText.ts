@@ -83,7 +83,10 @@ function confined(type: string): boolean {
 
 /** The type of a node's value: the node's own type, else from its meta, else from its default; null if unknown. */
 export function valueType(node: Node): string | null {
-  if (node.type !== null) return confined(typescriptType(node.type)) ? typescriptType(node.type) : 'any'
+  if (node.type !== null) {
+    const type = typeof node.type === 'string' ? typescriptType(node.type) : node.type.typescript
+    return confined(type) ? type : 'any'
+  }
   return typeOfValue(nodeSpec(node)) ?? (node.op === 'placeholder' && node.args.length > 0 ? typeOfValue(node.args[0]) : null)
 }
 

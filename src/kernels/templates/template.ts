@@ -1,8 +1,8 @@
 // What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
 import { touches64Bits } from '../analysis.ts'
 import { kernelBytes, kernelsByProblem } from '../boundedCache.ts'
-import { instantiate } from '../compile.ts'
 import type { CompiledKernel } from '../boundedCache.ts'
+import { compiledKernel } from '../compile.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
@@ -107,8 +107,7 @@ export function compileTemplate(template: string, spec: GemmSpec, write: () => U
   const key = `${template} ${specText(spec)}`
   let known = kernelsByProblem.get(key)
   if (known === undefined) {
-    const wasm = write()
-    known = { kernel: { name: spec.name, params: spec.params }, run: instantiate(wasm), wasm }
+    known = compiledKernel(spec.name, spec.params, null, write())
     kernelsByProblem.set(key, known, kernelBytes(known))
   }
   return known

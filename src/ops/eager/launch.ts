@@ -61,7 +61,7 @@ export function emptyPadded(shape: readonly number[], dtype: Tensor['dtype'], el
   return new Tensor(shape, dtype, Storage.allocate(elements * dtypeInfo[dtype].size))
 }
 
-const scratch = new ScratchMemory()
+const scratch = new ScratchMemory('packed operands')
 
 /** The address of at least `bytes` bytes that stay valid until the next call of this function: for kernels that pack their operands. */
 export const scratchMemory = (bytes: number): number => scratch.reserve(bytes)

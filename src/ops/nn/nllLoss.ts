@@ -23,7 +23,7 @@ import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexType, kernelIndices } from '../indices.ts'
+import { checkIndexType, checkedIndices, kernelIndices } from '../indices.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
@@ -208,7 +208,7 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
       return [losses, weights]
     },
     decompose: (self, target, weight, ignoreIndex) => {
-      const mask = classMask(self, target, ignoreIndex)
+      const mask = classMask(self, checkedIndices(target, sizeAt(self.shape, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
       const weighted = weight === null ? self : mul(self, weightView(weight, self))
       const losses = neg(sum(where(mask, weighted, 0), [1]))
       const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])

@@ -4,7 +4,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { checkIndexType } from '../indices.ts'
+import { checkIndexType, checkedIndices } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { unsqueeze } from '../view/reshape.ts'
@@ -19,7 +19,7 @@ export const oneHotMask = (count: number, position: number): Tensor => eq(arange
  *
  * Shape: that of `self`, with numClasses appended. The result is int64.
  *
- * @throws DTypeError if `self` does not hold integers.
+ * @throws DTypeError if `self` does not hold integers, ArgumentError if a class is negative or not below `numClasses`.
  * @example F.oneHot(torch.tensor([0, 2]).long()).toArray() // [[1, 0, 0], [0, 0, 1]]
  */
 export const oneHot: OpFunction<(self: Tensor, numClasses?: number) => Tensor> = defineOp({
@@ -32,6 +32,6 @@ export const oneHot: OpFunction<(self: Tensor, numClasses?: number) => Tensor> =
   decompose: (self, numClasses) => {
     checkIndexType(NAME, 'self', self)
     const count = numClasses >= 0 ? numClasses : self.numel === 0 ? 0 : Number(self.max().item()) + 1
-    return to(eq(unsqueeze(self, -1), arange(count, { dtype: 'int32' })), 'int64')
+    return to(eq(unsqueeze(checkedIndices(self, count, null, NAME, 'self'), -1), arange(count, { dtype: 'int32' })), 'int64')
   },
 })

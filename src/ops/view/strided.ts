@@ -1,5 +1,5 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
-import { UnsupportedError } from '../../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
@@ -10,8 +10,9 @@ import { sizeAt } from '../shapes.ts'
 import { scatterAdd } from './indexing.ts'
 import { contiguous, reshape } from './reshape.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
-import { checkWindow, roomOf, viewSpec } from './strides.ts'
+import { checkWindow, storedElementsOf, viewSpec } from './strides.ts'
 
+const AS_STRIDED = 'torch.as_strided'
 const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
 
 /**
@@ -19,8 +20,7 @@ const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
  *
  * Shapes: `src` has the shape `size`. The result has the shape of `self`.
  *
- * @throws ShapeError if `src` is not of shape `size`, DTypeError if the dtypes differ.
- * @throws ArgumentError if the window reaches beyond the elements of `self`.
+ * @throws ShapeError if `src` is not of shape `size`, or the window reaches beyond the elements of `self`; DTypeError if the dtypes differ.
  * @example torch.asStridedScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), [2], [3]).toArray() // [[5, 0], [0, 6]]
  */
 export const asStridedScatter: OpFunction<
@@ -45,7 +45,7 @@ export const asStridedScatter: OpFunction<
 
 /** A window on a contiguous tensor of the shape of `self`. */
 function windowOf(self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec {
-  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel)
+  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel, `self (shape ${formatShape(self.shape)})`)
   return viewSpec(self, size, stride, offset ?? 0)
 }
 
@@ -62,12 +62,19 @@ function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride
   return reshape(scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(places, [-1]), reshape(g, [-1])), self.shape)
 }
 
+/** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
+export function windowSpec(self: Tensor, size: readonly number[], stride: readonly number[], offset: number): TensorSpec {
+  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.shape)})`)
+  return viewSpec(self, size, stride, offset)
+}
+
 /**
  * Any window on the storage: `size`, `stride` and `storageOffset` in elements. PyTorch's `torch.as_strided`.
  *
  * Shape: `size`.
  *
- * @throws ArgumentError if `size` and `stride` are not lists of integers of one length, or the window reaches beyond the storage.
+ * @throws ArgumentError if `size` or `stride` is not a list of integers, or a stride is negative.
+ * @throws ShapeError if the window reaches outside the storage, or `size` and `stride` have different lengths.
  * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
  */
 export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
@@ -76,8 +83,9 @@ export const asStrided: OpFunction<(self: Tensor, size: readonly number[], strid
     method: true,
     tags: ['view'],
     meta: (self, size, stride, offset) => {
-      checkWindow('torch.as_strided', size, stride, offset ?? self.offset, roomOf(self))
-      return viewSpec(self, size, stride, offset ?? self.offset)
+      if (stride.some((s) => s < 0))
+        throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
+      return windowSpec(self, size, stride, offset ?? self.offset)
     },
     derivative: ([g], { args: [self, size, stride, offset] }) => [
       windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),

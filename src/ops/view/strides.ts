@@ -1,7 +1,7 @@
 // The arithmetic of views: the strides under which a storage shows another shape.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { contiguousStrides, formatShape, numelOf } from '../../tensor/index.ts'
+import { contiguousStrides, formatShape, numelOf, reachOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** The layout of a view of `self`. */
@@ -12,36 +12,28 @@ export const viewSpec = (self: Tensor, shape: readonly number[], strides: readon
   dtype: self.dtype,
 })
 
-/** The lowest and the highest position that a layout reaches; equal to `offset` if it has no elements. */
-function reachOf(size: readonly number[], stride: readonly number[], offset: number): readonly [number, number] {
-  let [low, high] = [offset, offset]
-  if (size.includes(0)) return [low, high]
-  size.forEach((count, i) => {
-    const step = (count - 1) * (stride[i] ?? 0)
-    if (step > 0) high += step
-    else low += step
-  })
-  return [low, high]
-}
-
-/** Throws ArgumentError unless a window lies within `count` elements. */
-export function checkWindow(op: string, size: readonly number[], stride: readonly number[], offset: number, count: number): void {
-  const [low, high] = reachOf(size, stride, offset)
-  const empty = size.includes(0)
+/**
+ * Throws ShapeError unless a window lies within `stored` elements, those of `owner` in the message. Strides may be negative.
+ */
+export function checkWindow(op: string, size: readonly number[], stride: readonly number[], offset: number, stored: number, owner: string): void {
   if (size.length !== stride.length)
-    throw new ArgumentError(`${op}: size ${formatShape(size)} and stride ${formatShape(stride)} must be equally long.`)
-  if (size.some((n) => n < 0) || low < 0 || (empty ? high > count : high >= count))
-    throw new ArgumentError(
-      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storage_offset ${offset} reach from position ${low} to ${high}, but there are ${count} elements.`,
+    throw new ShapeError(`${op}: size ${formatShape(size)} and stride ${formatShape(stride)} must have the same length.`)
+  if (size.some((s) => !Number.isSafeInteger(s) || s < 0))
+    throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
+  const [lowest, highest] = reachOf(size, stride, offset) ?? [0, -1]
+  if (!(lowest >= 0 && highest < stored && offset >= 0))
+    throw new ShapeError(
+      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storageOffset ${offset} reach from element ${lowest} to ${highest}, ` +
+        `but ${owner} has ${stored} elements.`,
     )
 }
 
-/** The number of elements that the storage of a tensor has room for. For a tensor without data: those that it, or what it is a view of, reaches. */
-export function roomOf(self: Tensor): number {
+/** How many elements the storage of a tensor holds, as far as is known: that of a fake tensor is as large as the tensor that it is a view of needs. */
+export function storedElementsOf(self: Tensor): number {
   let root = self
   while (root.storage === null && root.viewBase !== null) root = root.viewBase
-  if (root.storage !== null) return root.storage.nbytes / dtypeInfo[root.dtype].size
-  return root.numel === 0 ? root.offset : reachOf(root.shape, root.strides, root.offset)[1] + 1
+  if (root.storage !== null) return Math.floor(root.storage.nbytes / dtypeInfo[root.dtype].size)
+  return (reachOf(root.shape, root.strides, root.offset)?.[1] ?? -1) + 1
 }
 
 /** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */

@@ -100,4 +100,8 @@ export default {
     { args: [ints([[1], [0]]), 2], gives: longs([[[0, 1]], [[1, 0]]]) },
     { args: [ints([1]), { numClasses: 4 }], gives: longs([[0, 1, 0, 0]]) },
   ],
+  'torch.ops.tensorfx.checked_indices': [
+    { args: [ints([2, 0, 1]), 3, null, 'f', 'index'], gives: ints([2, 0, 1]) },
+    { args: [ints([[0, -100]]), 1, -100, 'f', 'index'], gives: ints([[0, -100]]) },
+  ],
 } satisfies ValueCases
