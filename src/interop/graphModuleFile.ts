@@ -5,7 +5,7 @@ import { GraphModule } from '../fx/index.ts'
 import { decodeNote, encodeMeta, graphFromJson, graphToJson } from '../fx/text/json.ts'
 import type { GraphJson, JsonValue } from '../fx/text/json.ts'
 import { Module, setAttribute, splitPath } from '../module/index.ts'
-import { isParameter, isPlainObject, isObject } from '../protocol/index.ts'
+import { checkArgument, isObject, isParameter, isPlainObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenFromJson, codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
@@ -127,6 +127,7 @@ function place(gm: GraphModule, path: string): { owner: unknown; name: string } 
 
 /** Reads a file that {@link saveGraphModule} wrote. Throws ArgumentError for any other bytes, and for a newer version of the format. */
 export function loadGraphModule(bytes: Uint8Array): GraphModule {
+  checkArgument(bytes instanceof Uint8Array, 'loadGraphModule', 'bytes', 'a Uint8Array', bytes)
   const { tensors, metadata } = readSafetensors(bytes)
   const text = metadata[KEY]
   if (text === undefined)

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { checkArgument, checkIterable, isPlainObject } from '../protocol/index.ts'
 import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
 
 const NAMES: Readonly<Record<DType, string>> = {
@@ -40,10 +40,19 @@ export function writeSafetensors(
   tensors: Iterable<readonly [string, Tensor]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
+  checkIterable('writeSafetensors', 'tensors', tensors)
   const header: Record<string, unknown> = Object.keys(metadata).length === 0 ? {} : { [METADATA]: metadata }
   const parts: Uint8Array[] = []
   let at = 0
-  for (const [name, tensor] of tensors) {
+  for (const entry of tensors) {
+    checkArgument(
+      Array.isArray(entry) && typeof entry[0] === 'string' && entry[1] instanceof Tensor,
+      'writeSafetensors',
+      'tensors',
+      'pairs of a name and a Tensor',
+      entry,
+    )
+    const [name, tensor] = entry
     if (name === METADATA)
       throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
     const data = storedElements(tensor)
@@ -68,6 +77,7 @@ export function writeSafetensors(
 
 /** Reads a safetensors file. Throws ArgumentError for bytes in another format, and for a dtype that tensorfx does not have. */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
+  checkArgument(bytes instanceof Uint8Array, 'readSafetensors', 'bytes', 'a Uint8Array', bytes)
   if (bytes.length < PREFIX) throw malformed(`there are only ${bytes.length} bytes, but the length of the header alone takes ${PREFIX}`)
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
   if (length > bytes.length - PREFIX) throw malformed(`the header should have ${length} bytes, but the file has only ${bytes.length}`)

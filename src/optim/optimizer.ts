@@ -4,7 +4,17 @@ import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
-import { isTensorLike, isFunction, isModule, checkOptions, unknownOption, valueText } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkOptions,
+  isCallable,
+  isFunction,
+  isModule,
+  isPlainObject,
+  isTensorLike,
+  unknownOption,
+  valueText,
+} from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -88,6 +98,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Adds parameters, for example of layers that are unfrozen later. Throws ArgumentError for a tensor that is not a leaf or is already in a group. */
   addParamGroup(input: ParamGroupInput<O>): void {
+    checkArgument(isPlainObject(input), `${this.className}.addParamGroup`, 'input', 'a group { params, lr, … }', input)
     this.#addGroup(input.params, input)
   }
 
@@ -133,6 +144,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   step(): void
   step<T>(closure: () => T): T
   step<T>(closure?: () => T): T | void {
+    if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
     const result = closure === undefined ? undefined : enableGrad(closure)
     noGrad(() => {
       for (const group of this.paramGroups) {
@@ -170,7 +182,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** Loads a state dict; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
   loadStateDict(dict: OptimizerState): void {
     const where = `${this.className}.loadStateDict`
+    checkArgument(isPlainObject(dict) && isPlainObject(dict.state), where, 'dict', 'a state dict { state, paramGroups }', dict)
     const groups = dict.paramGroups
+    checkArgument(Array.isArray(groups), where, 'paramGroups', 'an array of groups', groups)
     if (groups.length !== this.paramGroups.length)
       throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()

@@ -24,8 +24,7 @@ export function findOverride(args: readonly unknown[], depth: number = 0): Overr
   checkDepth(depth)
   for (const arg of args) {
     const found =
-      asOverride(arg) ??
-      (Array.isArray(arg) ? findOverride(arg, depth + 1) : isPlainObject(arg) ? findOverride(Object.values(arg), depth + 1) : null)
+      asOverride(arg) ?? (Array.isArray(arg) ? findOverride(arg, depth + 1) : isPlainObject(arg) ? findOverride(Object.values(arg), depth + 1) : null)
     if (found !== null) return found
   }
   return null

@@ -1,5 +1,6 @@
 // Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
 // Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
+import { checkArgument, isObject } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
@@ -51,6 +52,7 @@ export class Generator {
 
   /** Restores a state from {@link getState}; returns the generator. */
   setState(state: GeneratorState): this {
+    checkArgument(isObject(state), 'Generator.setState', 'state', 'an object { seed, offset }', state)
     const seed = checkCounter('Generator.setState', 'seed', state.seed)
     this.#offset = checkCounter('Generator.setState', 'offset', state.offset)
     this.#seed = seed

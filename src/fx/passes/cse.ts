@@ -1,5 +1,5 @@
 // Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { isFunction, isObject } from '../../protocol/index.ts'
+import { checkIterable, isFunction, isObject } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { Node, isRecord } from '../graph/node.ts'
@@ -17,6 +17,7 @@ export class CSEPass extends PassBase {
 
   constructor(bannedOps: Iterable<Target> = []) {
     super()
+    checkIterable('CSEPass', 'bannedOps', bannedOps)
     this.#banned = new Set(bannedOps)
   }
 
