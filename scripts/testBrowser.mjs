@@ -1,4 +1,5 @@
-// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then the pages that show graphs. Where there is none, it says so and succeeds.
+// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then the pages that show graphs, and pages with a
+// Content-Security-Policy. Where there is none, it says so and succeeds.
 import { existsSync, mkdirSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +22,7 @@ if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], {
 const { build, preview } = await import('vite')
 const { chromium } = await import('playwright-core')
 const { checkGraphPages } = await import('./graphPages.mjs')
+const { checkCsp } = await import('./cspPages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
 await build({ configFile, logLevel: 'error' })
 const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
@@ -47,6 +49,7 @@ try {
   mkdirSync(`${root}demo-report`, { recursive: true })
   await page.screenshot({ path: `${root}demo-report/browser.png`, fullPage: true })
   failures += await checkGraphPages(browser, `${root}demo-report`)
+  failures += await checkCsp(browser)
 } finally {
   await browser.close()
   await server.close()

@@ -3,7 +3,7 @@
 export { torch } from './torch.ts'
 export type { Torch } from './torch.ts'
 export { Tensor } from './tensor/index.ts'
-export type { GeneratorState, NestedArray, TensorJson, TypedArray } from './tensor/index.ts'
+export type { GeneratorState, NestedArray, TensorJson, TensorTransfer, TypedArray } from './tensor/index.ts'
 export type { CreationOptions, TensorData } from './ops/index.ts'
 export type { DType } from './kernels/index.ts'
 export * as fx from './entries/fx.ts'

@@ -1,8 +1,8 @@
-// Random choices that a seed repeats.
+// Random choices that a seed repeats: the same seed gives the same programs on every machine.
 
 /** A generator of numbers in [0, 1) (mulberry32), and choices made with it. */
 export function randomFrom(seed) {
-  let state = seed >>> 0
+  let state = Math.imul(seed, 0x9e3779b1) >>> 0
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0
     let t = state
@@ -10,8 +10,9 @@ export function randomFrom(seed) {
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
   }
-  const below = (n) => Math.floor(next() * n)
-  return { next, below, pick: (list) => list[below(list.length)] }
+  for (let i = 0; i < 4; i++) next()
+  const int = (n) => Math.floor(next() * n)
+  return { next, int, pick: (list) => list[int(list.length)], chance: (p) => next() < p }
 }
 
 /** A hash of a text, so that each function has choices of its own, which other functions do not change. */

@@ -1,7 +1,7 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
+import { attachGradNode, AutogradError, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
 import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/index.ts'
-import { AutogradError, attachGradNode, grad, isGradEnabled } from '../autograd/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
@@ -10,6 +10,7 @@ import { clone, opOf, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
+import { drawNumbers, withoutDrawing } from './draws.ts'
 import { backwardClosure, minCutPartition } from './partition.ts'
 import type { JointGraph, Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
@@ -22,6 +23,40 @@ export interface JointOptions {
   readonly bwCompiler?: CompileGraph
   /** Chooses what is saved; default {@link minCutPartition}. */
   readonly partition?: Partition
+}
+
+/**
+ * The tape of one call, behind the heads of its compiled graph: what is asked when a backward starts from some of the heads only, or is itself recorded.
+ * `heads` are positions among the heads.
+ */
+export interface CallTape {
+  /** Throws AutogradError if a backward has freed what these heads need. */
+  check(heads: readonly number[]): void
+  /** Notes that the backward of these heads has freed what it used. Returns whether nothing is left. */
+  release(heads: readonly number[]): boolean
+  /** Frees the recorded nodes behind these heads, which other tensors may lead to as well. */
+  free(heads: readonly number[]): void
+  /** Traces the backward of these heads into `graph`, the joint graph. */
+  trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'>
+  /** The gradients of the inputs, operator by operator; recorded if gradients are enabled. */
+  differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[]
+}
+
+const attached = new WeakMap<object, CallState>()
+
+interface CallState {
+  tape: CallTape | null
+  /** Versions of the values that were kept for the backward, which must not be written to before it. */
+  versions: readonly number[]
+  readonly versionsNow: () => readonly number[]
+}
+
+/** Tells the node of a compiled graph's outputs about the tape of its call, when the outputs have become the program's tensors. */
+export function giveTape(gradFn: object, tape: CallTape): void {
+  const state = attached.get(gradFn)
+  if (state === undefined) return
+  state.tape = tape
+  state.versions = state.versionsNow()
 }
 
 /** A compiled pair of graphs. */
@@ -56,17 +91,34 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const saved = (options.partition ?? minCutPartition)(joint)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
-  const forward = options.fwCompiler(forwardGraph, inputs)
+  const { constants = [], draws = 0 } = joint
+  const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
   let backward: CompiledCode | null = null
-  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= (options.bwCompiler ?? options.fwCompiler)(backwardGraph, args))
-  const run = (...values: readonly unknown[]): readonly unknown[] => {
-    const results = forward(...values)
+  const compile = options.bwCompiler ?? options.fwCompiler
+  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
+  const parts = new Map<string, CompiledCode>()
+  const compilePart: CompilePart = (heads, tape, args) => {
+    const key = heads.join('_')
+    let part = parts.get(key)
+    if (part === undefined) {
+      part = compile(backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`), args)
+      parts.set(key, part)
+    }
+    return part
+  }
+  const run = (...given: readonly unknown[]): readonly unknown[] => {
+    const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
+    // The history comes from the backward graph.
+    const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
-    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward)
+    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart)
     return outputs
   }
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
 }
+
+/** Compiles the backward of some of the heads. */
+type CompilePart = (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => CompiledCode
 
 /** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
 function attach(
@@ -75,6 +127,7 @@ function attach(
   outputs: unknown[],
   kept: readonly unknown[],
   compileBackward: (args: readonly unknown[]) => CompiledCode,
+  compilePart: CompilePart,
 ): void {
   // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
   const heads = joint.heads.map((position) => {
@@ -89,31 +142,57 @@ function attach(
       (): Tensor =>
         zeros(shape, { dtype }),
   )
-  const versions = kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
-  attachGradNode(
+  const versionsNow = (): readonly number[] => kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
+  const state: CallState = { tape: null, versions: versionsNow(), versionsNow }
+  // The heads that the latest backward started from.
+  let started: readonly number[] = []
+  const node = attachGradNode(
     heads,
     joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
     (grads) => {
-      if (isGradEnabled())
+      if (joint.failure) throw joint.failure
+      const { tape } = state
+      started = heads.flatMap((_, i) => (grads[i] === null || grads[i] === undefined ? [] : [i]))
+      tape?.check(started)
+      const givenGrads = started.flatMap((i) => grads[i] ?? [])
+      if (isGradEnabled()) {
+        if (tape !== null) return tape.differentiate(started, givenGrads)
         throw new UnsupportedError(
           'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
         )
+      }
       kept.forEach((value, i) => {
-        if (!(value instanceof Tensor) || value.storage?.version === versions[i]) return
+        if (!(value instanceof Tensor) || value.storage?.version === state.versions[i]) return
         throw new AutogradError(
           `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
         )
       })
+      const whole = (given: Tensor): Tensor => (given.contiguousLayout ? given : clone(given))
+      if (tape !== null && started.length < heads.length) {
+        const tangents = givenGrads.map(whole)
+        const args = [...kept, ...tangents]
+        return withOwnMemory(compilePart(started, tape, args)(...args).map(asGradient), kept, tangents)
+      }
       const tangents = emptyTangents.map((empty, i) => {
         const given = grads[i]
-        if (given === null || given === undefined) return empty()
-        return given.contiguousLayout ? given : clone(given)
+        return given === null || given === undefined ? empty() : whole(given)
       })
       const args = [...kept, ...tangents]
       return withOwnMemory(compileBackward(args)(...args).map(asGradient), kept, tangents)
     },
-    { name: 'CompiledFunctionBackward' },
+    {
+      name: 'CompiledFunctionBackward',
+      release: () => {
+        const { tape } = state
+        if (tape === null) return { isLast: true, afterwards: null }
+        const isLast = tape.release(started)
+        if (isLast) state.tape = null
+        const heads = started
+        return { isLast, afterwards: () => tape.free(heads) }
+      },
+    },
   )
+  if (node !== null) attached.set(node, state)
 }
 
 const asGradient = (value: unknown): Tensor | null => (value === null ? null : asTensor(value, 'a gradient'))
@@ -190,7 +269,7 @@ function forwardModule(joint: JointGraph, saved: readonly Node[], name: string):
   graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
   graph.eliminateDeadCode((n) => n.op === 'placeholder' || n.op === 'output')
   const gm = new GraphModule({}, graph, name)
-  gm.meta['writeBacks'] = joint.writeBacks
+  if (joint.writesInPlace !== false) gm.meta['writeBacks'] = joint.writeBacks
   return gm
 }
 
@@ -204,7 +283,11 @@ function backwardModule(joint: JointGraph, saved: readonly Node[], name: string)
     copies.set(node, placeholder)
   }
   const live = backwardClosure(joint, (node) => isSaved.has(node))
-  for (const node of joint.graph.nodes) if (live.has(node) && !copies.has(node)) copies.add(node)
+  for (const node of joint.graph.nodes) {
+    if (!live.has(node) || copies.has(node)) continue
+    if (node.op === 'placeholder') throw new UnsupportedError('the backward of some outputs needs an input that is not saved for that of all.')
+    copies.add(node)
+  }
   graph.output(joint.grads.map((g) => (g === null ? null : copies.of(g))))
   return new GraphModule({}, graph, name)
 }
@@ -220,7 +303,7 @@ export function traceJoint(
 ): JointGraph {
   checkCallable('traceJoint', 'fn', fn)
   checkArray('traceJoint', 'inputs', inputs)
-  const mode = new ProxyTensorMode()
+  const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
   const placeholders: Node[] = []
   const fakes = inputs.map((input, i) => {
     const { shape, dtype, strides } = fakeLike(input)
@@ -230,27 +313,63 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
-  const results = withMode(mode, () => fn(...fakes))
-  const outputs = results.map((r) => mode.nodeOf(r))
-  const writeBacks = new Map<number, number>()
-  for (const [i, fake] of fakes.entries()) {
-    const now = mode.nodeOf(fake)
-    if (now !== placeholders[i]) writeBacks.set(outputs.push(now) - 1, i)
+  return withoutDrawing(trace, () => mode.drawCount)
+
+  function trace(): JointGraph {
+    const results = withMode(mode, () => fn(...fakes))
+    const outputs = results.map((r) => mode.nodeOf(r))
+    const constants = [...mode.constants.values()]
+    const given = [...fakes, ...constants]
+    const writeBacks = new Map<number, number>()
+    for (const [i, tensor] of given.entries()) if (mode.isWritten(tensor)) writeBacks.set(outputs.push(mode.nodeOf(tensor)) - 1, i)
+    const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
+    const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
+    const gradInputs = [...given.keys()].filter((i) => given[i]?.requiresGrad === true)
+    const leaves = given.filter((tensor) => tensor.requiresGrad)
+    const roots = results.filter(isHead)
+    const { failure, ...backward } = orFailure(mode, roots, leaves)
+    const { graph, drawInputs, drawCount: draws } = mode
+    const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
+    // What only the backward draws or takes from outside comes in with the rest.
+    const forwardNodes = new Set([...backward.forwardNodes, ...captured, ...drawInputs])
+    const inputs = [...placeholders, ...captured, ...drawInputs]
+    return {
+      ...backward,
+      graph,
+      inputs,
+      outputs,
+      heads,
+      gradInputs,
+      writeBacks,
+      draws,
+      forwardNodes,
+      failure,
+      constants: [...mode.constants.values()],
+    }
   }
-  const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
-  const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
-  const gradInputs = [...fakes.keys()].filter((i) => fakes[i]?.requiresGrad === true)
-  const leaves = fakes.filter((fake) => fake.requiresGrad)
-  const backward = traceBackward(mode, results.filter(isHead), (tangents, roots) => grad(roots, leaves, { gradOutputs: tangents, allowUnused: true }))
-  return { graph: mode.graph, inputs: placeholders, outputs, heads, gradInputs, writeBacks, ...backward }
 }
+
+/** The gradient half. If a gradient is impossible, that is the business of a backward, not of the forward. */
+function orFailure(mode: ProxyTensorMode, roots: readonly Tensor[], leaves: readonly Tensor[]): Backward & { readonly failure: Error | null } {
+  const forwardNodes = new Set(mode.graph.nodes)
+  try {
+    const backward = traceBackward(mode, roots, (tangents, heads) => grad(heads, leaves, { gradOutputs: tangents, allowUnused: true }))
+    return { ...backward, failure: null }
+  } catch (error) {
+    if (!(error instanceof AutogradError || error instanceof UnsupportedError)) throw error
+    const tangents = mode.graph.findNodes({ op: 'placeholder' }).filter((node) => !forwardNodes.has(node))
+    return { forwardNodes, tangents, grads: leaves.map(() => null), failure: error }
+  }
+}
+
+type Backward = Pick<JointGraph, 'forwardNodes' | 'tangents' | 'grads'>
 
 /** The backward half of a joint graph: placeholders for the gradients of `roots`, and what `differentiate` records. */
 export function traceBackward(
   mode: ProxyTensorMode,
   roots: readonly Tensor[],
   differentiate: (tangents: readonly Tensor[], roots: readonly Tensor[]) => readonly (Tensor | null)[],
-): Pick<JointGraph, 'forwardNodes' | 'tangents' | 'grads'> {
+): Backward {
   checkGraph('traceBackward', Reflect.get(Object(mode), 'graph'), 'mode.graph')
   checkArray('traceBackward', 'roots', roots)
   checkCallable('traceBackward', 'differentiate', differentiate)

@@ -5,6 +5,7 @@ import type { Graph, Node } from '../fx/index.ts'
 import { dtypeInfo, isCostly } from '../kernels/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import { present } from '../errors/index.ts'
 import { FlowNetwork } from './maxFlow.ts'
 import { valueSpec } from './valueSpec.ts'
@@ -26,6 +27,14 @@ export interface JointGraph {
   readonly forwardNodes: ReadonlySet<Node>
   /** From output position to the position of the input that it overwrites. */
   readonly writeBacks: ReadonlyMap<number, number>
+  /** Whether the forward may write them itself; default true. */
+  readonly writesInPlace?: boolean
+  /** Tensors from outside, which are inputs after those that callers give. */
+  readonly constants?: readonly Tensor[]
+  /** Why there is no gradient. Then a backward throws this. */
+  readonly failure?: Error | null
+  /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
+  readonly draws?: number
 }
 
 /** Chooses the nodes to save. */

@@ -1,15 +1,17 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { withMode, withoutModes } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
-import { copy_ } from '../ops/index.ts'
+import { clone, copy_, detach, philoxPermutation, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
+import { Aliases } from './aliases.ts'
+import { drawPositions, drawing, isDraw } from './draws.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -20,8 +22,35 @@ export interface ProxyTensorModeOptions {
   readonly decompose?: boolean
   /** Record at the end of this graph. Default: a new one. */
   readonly graph?: Graph
+  /**
+   * Random operators take the seed and the offset of each draw from further placeholders, four for each draw, after those of the tensors. Default false: the
+   * graph calls operators that draw (`torch.rand`).
+   */
+  readonly drawsAsInputs?: boolean
+  /** Tensors from outside become placeholders, after those of the inputs, instead of attributes; `constants` says what they stand for. Default false. */
+  readonly constantsAsInputs?: boolean
   /** Finds the node of a tensor that the mode did not make. If given, a real tensor without a node is an UnsupportedError, not a constant. */
   readonly resolve?: (tensor: Tensor) => Node | undefined
+  /** Functions to run in place of operators: their operators are recorded. */
+  readonly decompositions?: ReadonlyMap<TargetFunction, Decomposition>
+  /** Also compute the values, of what {@link ProxyTensorMode.placeholder} got. For operators whose shapes depend on data. Default false. */
+  readonly real?: boolean
+  /** Called with each node of an operator, and of a tensor from outside. */
+  readonly onNode?: (node: Node) => void
+}
+
+/** Computes an operator with other operators. It gets the arguments as a program would write them, keyword arguments as an object. */
+export type Decomposition = (...args: never[]) => Tensor | readonly Tensor[]
+
+const OPTIONS: Readonly<Record<keyof ProxyTensorModeOptions, true>> = {
+  decompose: true,
+  graph: true,
+  resolve: true,
+  drawsAsInputs: true,
+  constantsAsInputs: true,
+  decompositions: true,
+  real: true,
+  onNode: true,
 }
 
 /** Records into `graph`. PyTorch's ProxyTorchDispatchMode. */
@@ -32,17 +61,42 @@ export class ProxyTensorMode implements DispatchMode {
   readonly decompose: boolean
   /** Real tensors that the program used: its constants, by attribute name. */
   readonly constants = new Map<string, Tensor>()
-  /** Tensors from outside that an in-place operator wrote to, with the node of their value before. */
-  readonly #written = new Map<Tensor, Node>()
+  /** Which tensors share memory, and what they hold. */
+  readonly #aliases = new Aliases()
+  /** Constants by the storage that they were first met with, and the storages of which others see other parts. */
+  readonly #storages = new Map<Storage, Tensor>()
+  readonly #shared = new Set<Storage>()
   #parameters = 0
+  /** Whether an input or a constant requires grad. */
+  #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
   readonly #resolve: ProxyTensorModeOptions['resolve']
+  readonly #decompositions: ReadonlyMap<TargetFunction, Decomposition>
+  readonly #decomposing = new Set<OpDef>()
+  readonly #onNode: (node: Node) => void
+  /** The values of the fake tensors, if they are computed. */
+  readonly #reals: Map<Tensor, Tensor> | null
+  readonly #drawsAsInputs: boolean
+  readonly #constantsAsInputs: boolean
+  /** Storages made later than this belong to the trace: the program makes them anew at each run. */
+  readonly #firstOwn = Storage.made
+  /** The placeholders of each draw, by its numbers. */
+  readonly #draws = new Map<string, readonly Node[]>()
+  #drawCount = 0
+  /** The last placeholders of tensors and of draws. */
+  #lastTensor: Node | null = null
+  #lastDraw: Node | null = null
 
   constructor(options: ProxyTensorModeOptions = {}) {
-    checkOptions('ProxyTensorMode', options, { decompose: true, graph: true, resolve: true })
+    checkOptions('ProxyTensorMode', options, OPTIONS)
     this.decompose = options.decompose ?? false
     this.graph = options.graph ?? new Graph()
     this.#resolve = options.resolve
+    this.#drawsAsInputs = options.drawsAsInputs ?? false
+    this.#constantsAsInputs = options.constantsAsInputs ?? false
+    this.#decompositions = options.decompositions ?? new Map()
+    this.#onNode = options.onNode ?? (() => {})
+    this.#reals = options.real === true ? new Map() : null
   }
 
   /** Ties a fake tensor to a node that computes it. */
@@ -50,87 +104,262 @@ export class ProxyTensorMode implements DispatchMode {
     this.#nodes.set(tensor, node)
   }
 
-  /** A placeholder that stands for a fake tensor. */
-  placeholder(name: string, tensor: Tensor): Node {
+  /** A placeholder that stands for a fake tensor, whose value is `real`. */
+  placeholder(name: string, tensor: Tensor, real?: Tensor): Node {
     const node = this.graph.placeholder(name)
+    if (real !== undefined) this.#reals?.set(tensor, real)
+    this.#lastTensor = node
     node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
+    this.#anyGrad ||= tensor.requiresGrad
     this.#nodes.set(tensor, node)
     return node
   }
 
-  /** The node of a tensor; a real tensor from outside becomes a constant. */
+  /** The node of what a tensor holds now; a real tensor from outside becomes a constant. */
   nodeOf(tensor: Tensor): Node {
-    const known = this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
-    if (known !== undefined) return known
+    const value = this.#valueOf(tensor)
+    return this.#nodes.get(value) ?? this.#resolve?.(value) ?? this.#constant(value)
+  }
+
+  #constant(tensor: Tensor): Node {
     // A pending tensor without a node is computed here, which may throw.
-    if (tensor.storage === null && tensor.pending !== null) tensor.realize()
+    if (!tensor.isFake) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
-    if (tensor.isFake)
+    const { storage } = tensor
+    if (storage === null)
       throw new UnsupportedError('a fake tensor of another trace was used; make all tensors from the arguments of the traced function.')
+    const first = this.#storages.get(storage)
+    if (first === undefined) this.#storages.set(storage, tensor)
+    else if (sameShape(first.shape, tensor.shape) && sameShape(first.strides, tensor.strides) && first.offset === tensor.offset) {
+      this.#aliases.addTwin(tensor, first)
+      return this.nodeOf(first)
+    } else {
+      this.#shared.add(storage)
+      if (this.#aliases.isWritten(first)) this.#refuseShared(tensor)
+    }
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
-    const node = this.graph.createNode('get_attr', name)
-    node.meta['val'] = specOf(tensor)
+    this.#anyGrad ||= tensor.requiresGrad
+    const node = this.#constantsAsInputs
+      ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
+      : this.graph.createNode('get_attr', name)
+    this.#onNode(node)
+    node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
-    return node
+    if (storage.serial < this.#firstOwn) return node
+    // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
+    const made = this.#call(clone.op, [tensor])
+    made.meta['val'] = specOf(tensor)
+    this.#nodes.set(tensor, made)
+    return made
+  }
+
+  #refuseShared(tensor: Tensor): never {
+    throw new UnsupportedError(
+      `a tensor from outside (shape [${tensor.shape.join(', ')}]) is written to while another tensor from outside is a view of it. Make the view inside of the traced function.`,
+    )
+  }
+
+  /** What a tensor holds now. The operators that this takes are recorded, but not on the tape. */
+  #valueOf(tensor: Tensor): Tensor {
+    return this.#aliases.isWritten(tensor) ? this.#quietly(() => this.#aliases.valueOf(tensor)) : tensor
+  }
+
+  #quietly<T>(fn: () => T): T {
+    const { gradEnabled, recording } = dispatchState
+    dispatchState.gradEnabled = false
+    dispatchState.recording = false
+    try {
+      return withMode(this, fn)
+    } finally {
+      dispatchState.gradEnabled = gradEnabled
+      dispatchState.recording = recording
+    }
+  }
+
+  #values(args: readonly Arg[]): readonly Arg[] {
+    return args.map((arg) => (arg instanceof Tensor ? this.#valueOf(arg) : isArgList(arg) ? this.#values(arg) : arg))
   }
 
   handle(op: OpDef, args: readonly Arg[]): Result {
-    if (op.functional !== null) return this.#inPlace(op.functional, args)
-    if (this.decompose && op.decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null) {
-      return withMode(this, () => (op.decompose as (...a: readonly Arg[]) => Result)(...args))
+    if (op.functional !== null) return this.#inPlace(op, op.functional, args)
+    const positions = drawPositions(op)
+    if (positions.length > 0) {
+      const drawn = this.#random(op, args, positions)
+      if (drawn !== null) return drawn
     }
-    const node = this.#record(op, args)
-    const spec = withoutModes(() => (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args))
-    if (!Array.isArray(spec)) {
-      const result = this.#fake(spec as TensorSpec, op, args)
-      node.meta['val'] = specOf(result)
-      this.#nodes.set(result, node)
-      return result
+    const rule = this.#decompositions.get(op.fn)
+    if (rule !== undefined && !this.#decomposing.has(op)) return this.#decomposeWith(rule, op, args)
+    const { decompose } = op
+    if (this.decompose && decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null)
+      return withMode(this, () => decompose(...args))
+    if (op.tags.has('view')) return this.#view(op, args)
+    return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  #decomposeWith(rule: Decomposition, op: OpDef, args: readonly Arg[]): Result {
+    const { args: positional, kwargs } = spell(op.schema.args, args)
+    const given = Object.keys(kwargs).length === 0 ? positional : [...positional, kwargs]
+    // A rule may call the operator itself.
+    this.#decomposing.add(op)
+    try {
+      return withMode(this, () => Reflect.apply(rule, undefined, given))
+    } finally {
+      this.#decomposing.delete(op)
     }
-    const results = (spec as readonly TensorSpec[]).map((s) => this.#fake(s, op, args))
+  }
+
+  /** Computes the operator on the values of its arguments. What it returns are fake tensors too, so that no program reads them. */
+  #follow(op: OpDef, args: readonly Arg[], make: (spec: TensorSpec) => Tensor, reals: Map<Tensor, Tensor>): Result {
+    const real = (arg: Arg): Arg => {
+      if (arg instanceof Tensor) return reals.get(arg) ?? arg
+      return isArgList(arg) ? arg.map(real) : arg
+    }
+    const values = withoutModes(() => dispatchBelowAutograd(op, args.map(real)))
+    const fakeOf = (value: Tensor): Tensor => {
+      const fake = make(specOf(value))
+      reals.set(fake, value)
+      return fake
+    }
+    return values instanceof Tensor ? fakeOf(values) : values.map(fakeOf)
+  }
+
+  /** Whether an in-place operator wrote to the tensor, an input or a constant of the graph. (What the program makes anew at each run is none.) */
+  isWritten(tensor: Tensor): boolean {
+    const node = this.#nodes.get(tensor)
+    return this.#aliases.isWritten(tensor) && node !== undefined && (node.op === 'placeholder' || node.op === 'get_attr')
+  }
+
+  /** How many draws have been recorded. */
+  get drawCount(): number {
+    return this.#drawCount
+  }
+
+  /** The placeholders of the draws, if they are inputs. */
+  get drawInputs(): readonly Node[] {
+    return [...this.#draws.values()].flat()
+  }
+
+  /** A random operator whose numbers have been drawn just now; null for numbers that the program gives. */
+  #random(op: OpDef, args: readonly Arg[], positions: readonly number[]): Result | null {
+    const numbers = positions.map((position) => args[position])
+    const known = this.#draws.get(String(numbers))
+    if (known === undefined) {
+      if (!isDraw(numbers)) return null
+      if (this.#resolve !== undefined) throw new UnsupportedError('a random operator in a backward cannot be traced.')
+      this.#drawCount++
+    }
+    if (!this.#drawsAsInputs) {
+      const { fn, args: given } = drawing(op, args)
+      const result = this.#record(fn.op, given, (spec) => Tensor.fake(spec))
+      return result instanceof Tensor ? withMode(this, () => to(result, op === philoxPermutation.op ? 'int32' : result.dtype)) : result
+    }
+    const nodes = known ?? this.#drawPlaceholders(String(numbers))
+    return this.#record(op, args, (spec) => Tensor.fake(spec), new Map(positions.map((position, i) => [position, nodes[i]])))
+  }
+
+  #placeholderAfter(last: Node | null, name: string): Node {
+    const make = (): Node => this.graph.placeholder(name)
+    return last === null ? this.graph.insertingBefore(null, make) : this.graph.insertingAfter(last, make)
+  }
+
+  #drawPlaceholders(key: string): readonly Node[] {
+    const name = `rng_${this.#draws.size + 1}`
+    const nodes = ['seed_lo', 'seed_hi', 'offset_lo', 'offset_hi'].map((part) => {
+      this.#lastDraw = this.#placeholderAfter(this.#lastDraw ?? this.#lastTensor, `${name}_${part}`)
+      return this.#lastDraw
+    })
+    this.#draws.set(key, nodes)
+    return nodes
+  }
+
+  #view(op: OpDef, args: readonly Arg[]): Result {
+    const self = asTensor(args[0], `the first argument of ${op.qualname}`)
+    const made: Tensor[] = []
+    const result = (spec: TensorSpec): Tensor => {
+      const fake = Tensor.fake(spec)
+      fake.viewBase = self.viewBase ?? self
+      made.push(fake)
+      return fake
+    }
+    // The view of a tensor that was written is made when it is read.
+    const written = this.#aliases.isWritten(self)
+    const results = written ? resultsOf(op, args, result) : this.#record(op, args, result)
+    made.forEach((fake, i) => this.#aliases.addView(fake, op, args, results instanceof Tensor ? null : i))
+    return results
+  }
+
+  /** The node of a call, and its results. `nodes` take the place of the arguments at those positions. */
+  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
+    const node = this.#call(op, args, nodes)
+    const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
+    if (results instanceof Tensor) {
+      node.meta['val'] = specOf(results)
+      this.#nodes.set(results, node)
+      return results
+    }
     node.meta['val'] = results.map(specOf)
-    results.forEach((result, i) => {
+    results.forEach((one, i) => {
       const item = this.graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
-      item.meta['val'] = specOf(result)
-      this.#nodes.set(result, item)
+      item.meta['val'] = specOf(one)
+      this.#nodes.set(one, item)
     })
     return results
   }
 
-  #fake(spec: TensorSpec, op: OpDef, args: readonly Arg[]): Tensor {
-    const result = Tensor.fake(spec)
-    const [self] = args
-    if (op.tags.has('view') && self instanceof Tensor) result.viewBase = self.viewBase ?? self
-    return result
-  }
-
-  #record(op: OpDef, args: readonly Arg[]): Node {
+  #call(op: OpDef, args: readonly Arg[], nodes?: ReadonlyMap<number, Node | undefined>): Node {
     const value = (arg: Arg): Argument => {
       if (arg instanceof Tensor) return this.nodeOf(arg)
-      if (Array.isArray(arg)) return (arg as readonly Arg[]).map(value)
-      return arg as Argument
+      return isArgList(arg) ? arg.map(value) : arg
     }
-    const { args: positional, kwargs } = spell(op.schema.args, args.map(value))
+    const { args: positional, kwargs } = spell(
+      op.schema.args,
+      args.map((arg, i) => nodes?.get(i) ?? value(arg)),
+    )
     const node = this.graph.callFunction(op.fn, positional, kwargs)
     node.meta['stack_trace'] = captureStack()
+    this.#onNode(node)
     return node
   }
 
   /** Records copies of what in-place operators wrote to tensors from outside. Call it at the end of the graph, before its output. */
   writeBack(): void {
-    for (const [tensor, before] of this.#written) this.graph.callFunction(copy_ as TargetFunction, [before, this.nodeOf(tensor)])
+    for (const base of this.#aliases.written()) {
+      const node = this.#nodes.get(base)
+      if (node === undefined || !this.isWritten(base)) continue
+      const value = this.#valueOf(base)
+      const itself = Tensor.fake(base)
+      this.#nodes.set(itself, node)
+      // What was written under noGrad has no history, and the graph does not know of noGrad.
+      const cut = (of: Tensor): Tensor => (this.#anyGrad && base.gradFn === null ? this.#quietly(() => detach(of)) : of)
+      const target = base.requiresGrad ? cut(itself) : itself
+      this.graph.callFunction(copy_ as TargetFunction, [this.nodeOf(target), this.nodeOf(cut(value))])
+      this.#aliases.settle(base, itself)
+    }
   }
 
-  /** Functionalization: from here on the tensor stands for the new value. */
-  #inPlace(functional: OpDef, args: readonly Arg[]): Tensor {
-    const self = asTensor(args[0], `the first argument of ${functional.qualname}`)
-    if (self.viewBase !== null)
-      throw new UnsupportedError('an in-place operator on a view cannot be traced; use the operator without the trailing underscore.')
-    const before = this.nodeOf(self)
+  /** Functionalization: from here on the tensor, and what shares its memory, stand for new values. */
+  #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Tensor {
+    const self = asTensor(args[0], `the first argument of ${op.qualname}`)
+    withoutModes(() => op.meta(...args))
+    this.nodeOf(self)
+    const { storage } = this.#aliases.baseOf(self)
+    if (storage !== null && this.#shared.has(storage)) this.#refuseShared(self)
     const result = asTensor(this.handle(functional, args), `the result of ${functional.qualname}`)
-    this.#nodes.set(self, this.nodeOf(result))
-    if ((before.op === 'placeholder' || before.op === 'get_attr') && !this.#written.has(self)) this.#written.set(self, before)
+    const [last] = this.graph.nodes.reversed()
+    this.#quietly(() => this.#aliases.write(self, to(result, self.dtype)))
+    // Not every scatter needs the views that lead to its place.
+    const kept = [self, this.#aliases.baseOf(self)].map((tensor) => this.nodeOf(tensor))
+    for (const node of this.graph.nodes.reversed()) {
+      if (node === last) break
+      if (node.users.size === 0 && !kept.includes(node)) this.graph.eraseNode(node)
+    }
     return self
   }
+}
+
+/** Fakes for the results of a call, made by `result`. */
+function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor): Result {
+  const spec = withoutModes(() => op.meta(...args))
+  return 'shape' in spec ? result(spec) : spec.map(result)
 }

@@ -1,17 +1,17 @@
 // Inputs of a repro on disk, addressed by content: one file per storage, named by the SHA-1 of its bytes, written once.
 // A repro script rebuilds its inputs with `reader.storage(hash, nbytes)` and `reader.tensor(buf, shape, …)`.
 import { ArgumentError } from '../errors/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
-import { contiguousStrides, isContiguous, tensorFromBytes } from '../tensor/index.ts'
+import { checkOptions, lineComment, quote, scalarLiteral, valueText } from '../protocol/index.ts'
+import { contiguousStrides, isContiguous, tensorFromBytes, windowNumel } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
 import { joinPath } from './fileStore.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-import { toPlain, windowNumel } from './values.ts'
+import { checkLayout, checkSizes, toPlain } from './values.ts'
 
 /** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash if there is no crypto module. */
 function contentHash(bytes: Uint8Array): string {
@@ -32,6 +32,7 @@ export class InputWriter {
   readonly #dir: string
   readonly #lines: string[] = []
   readonly #storages = new Map<string, string>()
+  readonly #created: string[] = []
 
   /** Storages go to `dir`/storages/. */
   constructor(store: FileStore, dir: string) {
@@ -41,27 +42,40 @@ export class InputWriter {
 
   /** Adds one input. Throws ArgumentError, when the repro is written, for a value that is neither a tensor nor a number. */
   add(name: string, value: unknown): void {
-    this.#lines.push(`${this.expression(name, value)} // ${name}`)
+    this.#lines.push(`${this.expression(name, value)} // ${lineComment(name)}`)
   }
 
   /** The call that loads a value, e.g. `reader.tensor(buf0, [20, 20])`; the storage's line is added before it. */
   expression(name: string, value: unknown): string {
     const plain = toPlain(value, name)
-    if (plain.kind === 'number') return `reader.number(${Object.is(plain.value, -0) ? '-0' : String(plain.value)})`
+    if (plain.kind === 'number') return `reader.number(${scalarLiteral(plain.value)})`
     const hash = contentHash(plain.bytes)
     let variable = this.#storages.get(hash)
     if (variable === undefined) {
       variable = `buf${this.#storages.size}`
       this.#storages.set(hash, variable)
-      this.#store.write(joinPath(this.#dir, 'storages', hash), plain.bytes)
-      const hint = plain.dtype === 'float32' ? '' : `, { dtypeHint: '${plain.dtype}' }`
-      this.#lines.push(`const ${variable} = reader.storage('${hash}', ${plain.bytes.length}${hint})`)
+      this.#save(joinPath(this.#dir, 'storages', hash), plain.bytes)
+      const hint = plain.dtype === 'float32' ? '' : `, { dtypeHint: ${quote(plain.dtype)} }`
+      this.#lines.push(`const ${variable} = reader.storage(${quote(hash)}, ${plain.bytes.length}${hint})`)
     }
     const options: string[] = []
     if (!isContiguous(plain.shape, plain.strides)) options.push(`strides: [${plain.strides.join(', ')}]`)
-    if (plain.dtype !== 'float32') options.push(`dtype: '${plain.dtype}'`)
+    if (plain.dtype !== 'float32') options.push(`dtype: ${quote(plain.dtype)}`)
     if (plain.requiresGrad) options.push('requiresGrad: true')
     return `reader.tensor(${variable}, [${plain.shape.join(', ')}]${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`
+  }
+
+  /** A storage is written once; one of another length is what a crash left. */
+  #save(path: string, bytes: Uint8Array): void {
+    const known = this.#store.read(path)
+    if (known?.length === bytes.length) return
+    this.#store.write(path, bytes)
+    if (known === null) this.#created.push(path)
+  }
+
+  /** Removes the storages that were not there before: the script that would read them cannot be written. */
+  takeBack(): void {
+    for (const path of this.#created.splice(0)) this.#store.remove?.(path)
   }
 
   /** Source lines so far. */
@@ -113,7 +127,9 @@ export class InputReader {
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     checkOptions('InputReader.tensor', options, { dtype: true, strides: true, requiresGrad: true })
     const dtype = options.dtype ?? 'float32'
-    const strides = options.strides ?? contiguousStrides(shape)
+    if (!isDType(dtype)) throw new ArgumentError(`reader.tensor: unknown dtype ${valueText(dtype)}.`)
+    const strides = options.strides ?? contiguousStrides(checkSizes('reader.tensor', 'shape', shape))
+    checkLayout('reader.tensor', shape, strides)
     const bytes = storage.bytes ?? randomBytes(windowNumel(shape, strides), dtype)
     const value = tensorFromBytes(bytes, shape, dtype, strides)
     if (options.requiresGrad === true) value.requiresGrad = true

@@ -3,10 +3,12 @@ import { hostProcess } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
 export interface FileStore {
-  /** Writes a file and its folders; an existing file is replaced. */
+  /** Writes a file and its folders; an existing file is replaced. If it throws, the old file is still there. */
   write(path: string, content: string | Uint8Array): void
   /** The content, or null. */
   read(path: string): Uint8Array | null
+  /** Removes a file: a dump that fails takes back what it wrote. */
+  remove?(path: string): void
 }
 
 /** Files in memory, by path. */
@@ -20,11 +22,16 @@ export class MemoryFileStore implements FileStore {
   read(path: string): Uint8Array | null {
     return this.files.get(path) ?? null
   }
+
+  remove(path: string): void {
+    this.files.delete(path)
+  }
 }
 
 class NodeFileStore implements FileStore {
   readonly #fs: typeof import('node:fs')
   readonly #path: typeof import('node:path')
+  #written = 0
 
   constructor(fs: typeof import('node:fs'), path: typeof import('node:path')) {
     this.#fs = fs
@@ -33,7 +40,22 @@ class NodeFileStore implements FileStore {
 
   write(path: string, content: string | Uint8Array): void {
     this.#fs.mkdirSync(this.#path.dirname(path), { recursive: true })
-    this.#fs.writeFileSync(path, content)
+    // A file of its own until it is complete: a full disk or a crash leaves the old file or the new one, never a part.
+    const unfinished = `${path}.${hostProcess()?.pid ?? 0}.${this.#written++}.tmp`
+    try {
+      this.#fs.writeFileSync(unfinished, content, { flag: 'wx' })
+      this.#fs.renameSync(unfinished, path)
+    } catch (error) {
+      this.remove(unfinished)
+      throw error
+    }
+  }
+
+  /** What cannot be removed stays: the error that matters is the one that led here. */
+  remove(path: string): void {
+    try {
+      this.#fs.rmSync(path, { force: true })
+    } catch {}
   }
 
   read(path: string): Uint8Array | null {

@@ -10,7 +10,7 @@ import { Isolator } from './isolate/isolator.ts'
 import type { StartHelper } from './isolate/isolator.ts'
 import { nodeHelper } from './isolate/nodeHelper.ts'
 import { whyNotShippable } from './isolate/protocol.ts'
-import { judge } from './judge.ts'
+import { describe, judge } from './judge.ts'
 import type { FailureSpec, Outcome } from './judge.ts'
 import { log } from './log.ts'
 import { minifier } from './minifier.ts'
@@ -89,6 +89,7 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
       ? new Isolator(start, { timeoutMs: options.timeoutMs ?? 30_000, imports: imports ?? [], deathFails: options.deathFails ?? false })
       : null
   let path: string | null = null
+  let dumps = true
   const fails = async (candidate: GraphModule, values: readonly unknown[]): Promise<boolean> => {
     const outcome: Outcome = isolator === null ? judge(candidate, values, spec, options.backend) : await isolator.query(candidate, values, spec)
     if (outcome.status === 'unrelated') print(`  (candidate skipped: ${outcome.message.split('\n')[0] ?? ''})`)
@@ -100,8 +101,14 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
       ...(options.maxGranularity === undefined ? {} : { maxGranularity: options.maxGranularity }),
       ...(options.skipSanity === undefined ? {} : { skipSanity: options.skipSanity }),
       dumpState: (state, values) => {
-        if (options.runDir !== null && options.runDir !== undefined)
+        if (options.runDir === null || options.runDir === undefined || !dumps) return
+        try {
           path = dumpCheckpoint(options.runDir, state, values, spec, options.after ?? 'dynamo', imports ?? [], print)
+        } catch (error) {
+          // The search goes on without scripts; its result is returned as well.
+          dumps = false
+          log.warning(`No more checkpoints are written: ${describe(error)}`)
+        }
       },
     })
     return { ...result, path, isolated: isolator !== null, whyNotIsolated: whyNot, processes: isolator?.started ?? 0 }
@@ -144,7 +151,7 @@ export function dumpCheckpoint(
     writeRepro(store, copy, saveDir, gm, inputs, options)
     return copy
   } catch (error) {
-    log.warning(`No write permissions for ${copy} (${error instanceof Error ? error.message : String(error)})`)
+    log.warning(`No write permissions for ${copy} (${describe(error)})`)
     return script
   }
 }

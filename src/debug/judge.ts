@@ -22,9 +22,12 @@ export interface FailureSpec {
   readonly onlyFwd: boolean
 }
 
-/** What happened. `unrelated` is a failure of another kind, which must not mislead the minifier. */
+/** What can happen to a candidate. `unrelated` is a failure of another kind, which must not mislead the minifier. */
+export const OUTCOMES = ['fails', 'passes', 'unrelated'] as const
+
+/** What happened. */
 export interface Outcome {
-  readonly status: 'fails' | 'passes' | 'unrelated'
+  readonly status: (typeof OUTCOMES)[number]
   readonly message: string
 }
 
@@ -79,11 +82,31 @@ function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: Failur
 
 const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy({ shareTensors: true })
 
+/** The error, its cause, the cause of that and so on. An error that causes itself ends the chain, and so does the hundredth. */
+function causes(error: unknown): readonly unknown[] {
+  const chain = new Set<unknown>([error])
+  for (let inner = error; inner instanceof Error && inner.cause !== undefined && chain.size < 100;) {
+    inner = inner.cause
+    if (chain.has(inner)) break
+    chain.add(inner)
+  }
+  return [...chain]
+}
+
 /** `ClassName: message` of an error and of its causes. */
 export function describe(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error === 'string' ? error : valueText(error)
-  const own = `${error.name}: ${error.message}`
-  return error.cause === undefined ? own : `${own}\ncaused by ${describe(error.cause)}`
+  return causes(error)
+    .map((cause) => (cause instanceof Error ? `${cause.name}: ${cause.message}` : textOf(cause)))
+    .join('\ncaused by ')
+}
+
+/** A thrown value as text; converting an object may throw itself. */
+function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return valueText(value)
+  }
 }
 
 /**
@@ -91,9 +114,8 @@ export function describe(error: unknown): string {
  * masked. (PyTorch compares texts by similarity above 0.5, so that unrelated errors can mislead the search.)
  */
 export function signatureOf(error: unknown): string {
-  let inner = error
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
-  if (!(inner instanceof Error)) return String(inner)
+  const inner = causes(error).findLast((cause) => cause instanceof Error)
+  if (inner === undefined) return textOf(error)
   const line = (inner.message.split('\n')[0] ?? '').replace(/'[^']*'|"[^"]*"|`[^`]*`/g, '_').replace(/\w*\d\w*/g, '#')
   return `${inner.name}|${inner instanceof TensorfxError ? inner.code : ''}|${line}`
 }

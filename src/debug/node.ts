@@ -8,6 +8,8 @@ interface BuiltinModules {
   'node:module': typeof import('node:module')
   'node:child_process': typeof import('node:child_process')
   'node:crypto': typeof import('node:crypto')
+  'node:v8': typeof import('node:v8')
+  'node:worker_threads': typeof import('node:worker_threads')
 }
 
 /** A built-in module, or null in a browser. */

@@ -1,7 +1,7 @@
 // The repro script: a graph as a readable program that runs by itself, with the code that loads its inputs.
 import { VERSION } from '../version.ts'
 import type { GraphModule } from '../fx/index.ts'
-import { hostProcess, targetInfo } from '../protocol/index.ts'
+import { hostProcess, lineComment, literal, quote, scalarLiteral, targetInfo } from '../protocol/index.ts'
 import { configDifferences } from '../dynamo/index.ts'
 import { InputWriter } from './contentStore.ts'
 import { joinPath } from './fileStore.ts'
@@ -18,7 +18,9 @@ export interface ReproOptions {
   readonly imports: readonly string[]
 }
 
-/** Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. */
+/**
+ * Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. If that throws, the files are those from before.
+ */
 export function writeRepro(
   store: FileStore,
   path: string,
@@ -27,18 +29,24 @@ export function writeRepro(
   inputs: readonly unknown[],
   options: ReproOptions,
 ): string {
-  const writer = new InputWriter(store, saveDir)
-  const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
-  inputs.forEach((value, i) => writer.add(names[i] ?? `arg${i}`, value))
-  const text = reproText(gm, writer, path, saveDir, store, options)
-  store.write(path, text)
-  return text
+  const args = new InputWriter(store, saveDir)
+  const attributes = new InputWriter(store, saveDir)
+  try {
+    const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
+    inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
+    const text = reproText(gm, args, attributes, path, saveDir, options)
+    store.write(path, text)
+    return text
+  } catch (error) {
+    args.takeBack()
+    attributes.takeBack()
+    throw error
+  }
 }
 
-function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: string, store: FileStore, options: ReproOptions): string {
-  const attributes = new InputWriter(store, saveDir)
+function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter, path: string, saveDir: string, options: ReproOptions): string {
   const members = attributePaths(gm).map(
-    (name) => `this.registerBuffer('${name}', ${attributes.expression(name, gm.attribute(name)).replace('reader.tensor', 'reader.load')})`,
+    (name) => `this.registerBuffer(${quote(name)}, ${attributes.expression(name, gm.attribute(name)).replace('reader.tensor', 'reader.load')})`,
   )
   const constructor =
     members.length === 0
@@ -53,11 +61,11 @@ function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: 
   const { after, command, spec } = options
   const relative = relativePath(path, saveDir)
   return [
-    `// A failure of the backend '${spec.backend}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
-    `//   node ${path.slice(path.lastIndexOf('/') + 1)} [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]`,
-    `import { config, nn, torch${usesOperator(gm) ? ', operator' : ''} } from '${packageUrl('')}'`,
-    `import { runRepro } from '${packageUrl('debug')}'`,
-    ...options.imports.map((url) => `import '${url}'`),
+    `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
+    `//   node ${lineComment(path.slice(path.lastIndexOf('/') + 1))} [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]`,
+    `import { config, nn, torch${usesOperator(gm) ? ', operator' : ''} } from ${quote(packageUrl(''))}`,
+    `import { runRepro } from ${quote(packageUrl('debug'))}`,
+    ...options.imports.map((url) => `import ${quote(url)}`),
     '',
     ...configLines(),
     'class Repro extends nn.Module {',
@@ -71,15 +79,15 @@ function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: 
     'loadArgs.version = 0',
     '',
     'await runRepro(Repro, loadArgs, {',
-    `  after: '${after}',`,
-    `  command: '${command}',`,
-    `  backend: '${spec.backend}',`,
-    `  accuracy: '${spec.accuracy}',`,
-    `  checkStr: ${JSON.stringify(spec.checkStr)},`,
-    `  signature: ${JSON.stringify(spec.signature)},`,
+    `  after: ${quote(after)},`,
+    `  command: ${quote(command)},`,
+    `  backend: ${quote(spec.backend)},`,
+    `  accuracy: ${quote(spec.accuracy)},`,
+    `  checkStr: ${scalarLiteral(spec.checkStr)},`,
+    `  signature: ${scalarLiteral(spec.signature)},`,
     `  onlyFwd: ${spec.onlyFwd},`,
-    `  imports: ${JSON.stringify(options.imports)},`,
-    `  saveDir: new URL('${relative}', import.meta.url),`,
+    `  imports: ${literal(options.imports)},`,
+    `  saveDir: new URL(${quote(relative)}, import.meta.url),`,
     '})',
     '',
   ].join('\n')
@@ -87,7 +95,7 @@ function reproText(gm: GraphModule, inputs: InputWriter, path: string, saveDir: 
 
 function configLines(): string[] {
   const entries = Object.entries(configDifferences()).filter(([key]) => key !== 'reproAfter' && key !== 'reproLevel')
-  return entries.length === 0 ? [] : [`Object.assign(config, ${JSON.stringify(Object.fromEntries(entries))})`, '']
+  return entries.length === 0 ? [] : [`Object.assign(config, ${literal(Object.fromEntries(entries))})`, '']
 }
 
 const usesOperator = (gm: GraphModule): boolean =>

@@ -2,13 +2,13 @@
 // crashes or computes wrong numbers. `config.reproAfter` and `config.reproLevel` say where and how much.
 //   level 1: on failure write the graph as repro.mjs        level 3: write the launcher before every run (for crashes that kill the process)
 //   level 2: on failure write minifier_launcher.mjs          level 4: also compare the numbers, and write the launcher if they differ
-import { config, setAotCompilerWrapper, setBackendWrapper, withConfig, backendImports, runnable } from '../dynamo/index.ts'
-import type { Backend } from '../dynamo/index.ts'
+import { config, dumpText, setAotCompilerWrapper, setBackendWrapper, withConfig, backendImports, runnable } from '../dynamo/index.ts'
+import type { Backend, Dumped } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
 import { dumpCheckpoint } from './hunt.ts'
-import { signatureOf } from './judge.ts'
+import { describe, signatureOf } from './judge.ts'
 import type { FailureSpec } from './judge.ts'
 import { log } from './log.ts'
 import { operatorImports } from './operatorImports.ts'
@@ -65,6 +65,20 @@ function watch(backend: Backend, name: string, where: Where): Backend {
 
 const realInputs = (inputs: readonly unknown[]): boolean => inputs.every((i) => !(i instanceof Tensor) || !i.isFake)
 
+/**
+ * Runs what writes a script and returns its path. A failure (a full disk, no permission, an input that no file can hold) becomes a warning, since the failure of the
+ * user's program is what must be seen.
+ */
+function attempt(write: () => string): Dumped {
+  try {
+    return { minifierPath: write(), dumpProblem: null }
+  } catch (error) {
+    const dumpProblem = describe(error)
+    log.warning(`The script that reproduces this could not be written: ${dumpProblem}`)
+    return { minifierPath: null, dumpProblem }
+  }
+}
+
 /** Dumps of one graph. */
 class Dump {
   readonly #gm: GraphModule
@@ -96,17 +110,19 @@ class Dump {
   failure(error: unknown, inputs: readonly unknown[], warning: string): unknown {
     if (error instanceof AccuracyError) return error
     log.warning(warning)
-    const spec = this.#spec('none', error)
-    const path =
-      config.reproLevel === 1
+    const dumped = attempt(() => {
+      const spec = this.#spec('none', error)
+      return config.reproLevel === 1
         ? dumpCheckpoint(debugDirectory(config.debugDirRoot), this.#gm, inputs, spec, this.#where, this.#imports())
         : this.#write(inputs, spec)
-    if (error instanceof Error) Object.assign(error, { minifierPath: path })
+    })
+    // An error that is frozen stays as it is: the log has told where the script is.
+    if (error instanceof Error) for (const [key, value] of Object.entries(dumped)) Reflect.set(error, key, value)
     return error
   }
 
-  launcher(inputs: readonly unknown[], accuracy: FailureSpec['accuracy'], error: unknown): string {
-    return this.#write(inputs, this.#spec(accuracy, error))
+  launcher(inputs: readonly unknown[], accuracy: FailureSpec['accuracy'], error: unknown): Dumped {
+    return attempt(() => this.#write(inputs, this.#spec(accuracy, error)))
   }
 
   #write(inputs: readonly unknown[], spec: FailureSpec): string {
@@ -143,8 +159,9 @@ class Dump {
         : `Accuracy failed for the AOT Autograd graph ${this.#gm.constructor.name}`,
     )
     const error = new AccuracyError('Bad accuracy detected.')
-    error.minifierPath = this.launcher(inputs, 'accuracy', null)
-    error.message += `\nMinifier script written to ${error.minifierPath}. Run this script to find the smallest traced graph which reproduces this error.`
+    const dumped = this.launcher(inputs, 'accuracy', null)
+    error.minifierPath = dumped.minifierPath
+    error.message += dumpText(dumped)
     throw error
   }
 }

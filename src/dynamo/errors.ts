@@ -1,12 +1,29 @@
 // Errors of compile.
 import { TensorfxError } from '../errors/index.ts'
-import { nearest } from '../protocol/index.ts'
+import { nearest, valueText } from '../protocol/index.ts'
 import type { BreakReason } from './explain.ts'
 
-/** The path that the debugger attached to an error, or null. */
-function pathOf(cause: unknown): string | null {
-  const path: unknown = cause instanceof Error ? Reflect.get(cause, 'minifierPath') : null
-  return typeof path === 'string' ? path : null
+/** What the debugger attaches to an error for which it wrote a script, or could not. */
+export interface Dumped {
+  readonly minifierPath: string | null
+  /** Why there is no script. */
+  readonly dumpProblem: string | null
+}
+
+function dumpedFor(cause: unknown): Dumped {
+  const text = (key: keyof Dumped): string | null => {
+    const value: unknown = cause instanceof Error ? Reflect.get(cause, key) : null
+    return typeof value === 'string' ? value : null
+  }
+  return { minifierPath: text('minifierPath'), dumpProblem: text('dumpProblem') }
+}
+
+/** What a message says of the script. */
+export function dumpText({ minifierPath, dumpProblem }: Dumped): string {
+  if (minifierPath !== null)
+    return `\nMinifier script written to ${minifierPath}. Run this script to find the smallest traced graph which reproduces this error.`
+  if (dumpProblem !== null) return `\nThe script that reproduces this error could not be written: ${dumpProblem}`
+  return '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to get a script that reproduces this error.'
 }
 
 /**
@@ -19,18 +36,14 @@ export class BackendCompilerFailed extends TensorfxError {
   readonly minifierPath: string | null
 
   constructor(backend: string, cause: unknown) {
-    const inner = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
-    const path = pathOf(cause)
-    const dumped =
-      path === null
-        ? '\nSet TENSORFX_REPRO_AFTER=dynamo (or aot) to get a script that reproduces this error.'
-        : `\nMinifier script written to ${path}. Run this script to find the smallest traced graph which reproduces this error.`
+    const inner = cause instanceof Error ? `${cause.name}: ${cause.message}` : typeof cause === 'string' ? cause : valueText(cause)
+    const dumped = dumpedFor(cause)
     super(
       'TFX_BACKEND_COMPILER_FAILED',
-      `backend='${backend}' raised:\n${inner}${dumped}\nTo fall back to eager instead, set config.suppressErrors = true.`,
+      `backend='${backend}' raised:\n${inner}${dumpText(dumped)}\nTo fall back to eager instead, set config.suppressErrors = true.`,
       { cause },
     )
-    this.minifierPath = path
+    this.minifierPath = dumped.minifierPath
   }
 }
 

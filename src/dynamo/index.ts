@@ -1,5 +1,5 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
-export { compile, disable, explain, reset } from './compile.ts'
+export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './compile.ts'
 export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export {
@@ -18,6 +18,7 @@ export {
 export type { Backend, BackendCode, BackendOptions } from './backends.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'
-export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend } from './errors.ts'
+export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './errors.ts'
+export type { Dumped } from './errors.ts'
 export { ExplainOutput } from './explain.ts'
 export type { BreakReason } from './explain.ts'

@@ -108,7 +108,9 @@ let compiledGraphs = 0
 export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): CompiledGraph {
   checkGraphModule('compileFx', gm)
   checkArray('compileFx', 'exampleInputs', exampleInputs)
-  const specs = exampleInputs.map((input) => (input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : null))
+  const specs = exampleInputs.map((input) =>
+    input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
+  )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
   const { runs } = runPasses(stages, compilation, { observers: compileObservers() })
   const program = compilation.get('program')

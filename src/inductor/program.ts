@@ -1,23 +1,17 @@
-// Generates the compiled program: a readable JavaScript function that calls the kernels in order with addresses in the heap. Temporaries live in one
-// arena, so each call allocates only what it returns.
+// Builds the compiled program: it calls the kernels in order with addresses in the heap. Temporaries live in one arena, so each call allocates only what it returns.
 import { runKernel } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
-import { InternalError } from '../errors/index.ts'
+import { InternalError, present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { addressOf, arena, begin, end, keep, temporary } from './runtime.ts'
+import { programOf } from './callSequence.ts'
+import type { Call, Program, Value } from './callSequence.ts'
+import { addressOf, arena, keep, temporary } from './runtime.ts'
 import type { EmittedGroup, Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
 import type { MemoryPlan } from './memoryPlan.ts'
 import type { Placement } from './placement.ts'
-
-export interface Program {
-  /** Inputs in placeholder order (numbers for scalar placeholders); returns the graph's outputs. */
-  readonly run: (inputs: readonly unknown[]) => unknown[]
-  /** The source of `run`. */
-  readonly source: string
-}
 
 /** Builds the program. Buffers that are not in `plan` are inputs, outputs, or results of eager kernels. */
 export function buildProgram(name: string, graph: IrGraph, groups: readonly EmittedGroup[], plan: MemoryPlan, placement: Placement): Program {
@@ -36,10 +30,9 @@ class ProgramWriter {
   readonly #steps: readonly Step[]
   readonly #plan: MemoryPlan
   readonly #placement: Placement
-  readonly #lines: string[] = []
-  readonly #constants: unknown[] = []
-  readonly #address = new Map<Buffer, string>()
-  readonly #tensors = new Map<Buffer, string>()
+  readonly #calls: Call[] = []
+  readonly #address = new Map<Buffer, Value>()
+  readonly #tensors = new Map<Buffer, Value>()
 
   constructor(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, placement: Placement) {
     this.#name = name
@@ -50,133 +43,112 @@ class ProgramWriter {
   }
 
   build(): Program {
-    const lines = this.#lines
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
-    if (scratchAt + scratch > 0) lines.push(`const base = arena(${scratchAt + scratch})`)
+    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
-      this.#tensors.set(buffer, `inputs[${i}]`)
-      this.#address.set(buffer, `i${i}`)
-      lines.push(`const i${i} = addressOf(inputs[${i}], copies)`)
+      this.#tensors.set(buffer, input(i))
+      this.#address.set(buffer, this.#let(`i${i}`, addressOfValue(input(i))))
     })
-    for (const [buffer, offset] of this.#plan.offsets) this.#address.set(buffer, `base + ${offset}`)
-    for (const [buffer, input] of this.#placement.inPlace) this.#address.set(buffer, `i${input}`)
+    for (const [buffer, offset] of this.#plan.offsets) this.#address.set(buffer, sum(BASE, offset))
+    for (const [buffer, at] of this.#placement.inPlace) this.#address.set(buffer, variable(`i${at}`))
     for (const step of this.#steps) {
       if (step.kind === 'kernel') this.#kernel(step, scratchAt)
       else this.#extern(step.node)
     }
-    lines.push('copies.finish()')
-    const outputs = this.#graph.outputs.map((o, i) => this.#output(o, i))
-    lines.push(`return [${outputs.join(', ')}]`)
-    const body = lines.map((line) => `    ${line}`)
-    const source = [
-      `function ${this.#name}(inputs) {`,
-      '  const copies = begin(inputs)',
-      '  try {',
-      ...body,
-      '  } finally {',
-      '    end(copies)',
-      '  }',
-      '}',
-    ].join('\n')
-    const names = this.#constants.map((_, i) => `c${i}`)
-    // eslint-disable-next-line no-implied-eval -- generated code, as in fx
-    const make = new Function(
-      'arena',
-      'temporary',
-      'addressOf',
-      'begin',
-      'end',
-      'empty',
-      'view',
-      'extern',
-      ...names,
-      `return ${source}\n//# sourceURL=tensorfx-generated/${this.#name}.js`,
-    )
-    const run: Program['run'] = make(arena, temporary, addressOf, begin, end, Tensor.empty, viewOf, extern, ...this.#constants)
-    return { run, source }
+    this.#calls.push({ kind: 'finish' })
+    const results = this.#graph.outputs.map((o, i) => this.#output(o, i))
+    return programOf({ name: this.#name, calls: this.#calls, results })
   }
 
-  #output(output: IrOutput, position: number): string {
-    if (output.kind === 'scalarInput') return `inputs[${output.input.placeholder}]`
-    if (output.kind === 'value') return this.#constant(output.value)
+  /** Sets a variable, and returns it. */
+  #let(name: string, value: Value): Value {
+    this.#calls.push({ kind: 'let', name, value })
+    return variable(name)
+  }
+
+  #output(output: IrOutput, position: number): Value {
+    if (output.kind === 'scalarInput') return input(output.input.placeholder)
+    if (output.kind === 'value') return constant(output.value)
     // An output that was written in place is its input.
-    return this.#placement.outputsInPlace.has(position) ? `inputs[${this.#placement.inPlace.get(output.view.buffer)}]` : this.#view(output.view)
+    if (!this.#placement.outputsInPlace.has(position)) return this.#view(output.view)
+    return input(present(this.#placement.inPlace.get(output.view.buffer), `the input in which output ${position} is written`))
   }
 
-  #constant(value: unknown): string {
-    if (value === null || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string')
-      return Object.is(value, -0) ? '-0' : typeof value === 'number' ? String(value) : JSON.stringify(value)
-    let at = this.#constants.indexOf(value)
-    if (at < 0) at = this.#constants.push(value) - 1
-    return `c${at}`
-  }
-
-  #addressFor(buffer: Buffer): string {
+  #addressFor(buffer: Buffer): Value {
     const known = this.#address.get(buffer)
     if (known !== undefined) return known
     // The buffer is not a temporary: the call returns it, so it gets memory of its own.
-    const variable = `t${this.#address.size}`
-    this.#lines.push(`const ${variable} = empty(${this.#constant(buffer.shape)}, '${buffer.dtype}')`)
-    this.#lines.push(`const a_${variable} = addressOf(${variable}, copies)`)
-    this.#tensors.set(buffer, variable)
-    this.#address.set(buffer, `a_${variable}`)
-    return `a_${variable}`
+    const name = `t${this.#address.size}`
+    const tensor = this.#let(name, call('empty', Tensor.empty, constant(buffer.shape), constant(buffer.dtype)))
+    const address = this.#let(`a_${name}`, addressOfValue(tensor))
+    this.#tensors.set(buffer, tensor)
+    this.#address.set(buffer, address)
+    return address
   }
 
   #kernel(step: Extract<Step, { kind: 'kernel' }>, scratchAt: number): void {
     const args = step.operands.map((operand) => {
-      if (operand.kind === 'scalar') return `inputs[${operand.input.placeholder}]`
+      if (operand.kind === 'scalar') return input(operand.input.placeholder)
       const address = this.#addressFor(operand.buffer)
-      if (operand.written) this.#lines.push(...this.#markWritten(operand.buffer))
-      return operand.offset === 0 ? address : `${address} + ${operand.offset * dtypeInfo[operand.buffer.dtype].size}`
+      if (operand.written) this.#markWritten(operand.buffer)
+      return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
     })
-    if (step.compiled.kernel.params.length > args.length) args.push(`base + ${scratchAt}`)
-    this.#lines.push(`${this.#constant(step.compiled.run)}(${args.join(', ')}) // ${step.name}`)
+    if (step.compiled.kernel.params.length > args.length) args.push(sum(BASE, scratchAt))
+    this.#calls.push({ kind: 'run', kernel: step.compiled, args, label: step.name })
   }
 
   /** If the buffer is off the heap, it must be copied back. */
-  #markWritten(buffer: Buffer): string[] {
-    const input = this.#placement.inPlace.get(buffer)
-    const tensor = input === undefined ? this.#tensors.get(buffer) : `inputs[${input}]`
-    return tensor === undefined ? [] : [`copies.written(${tensor}.storage.block)`]
+  #markWritten(buffer: Buffer): void {
+    const at = this.#placement.inPlace.get(buffer)
+    const tensor = at === undefined ? this.#tensors.get(buffer) : input(at)
+    if (tensor !== undefined) this.#calls.push({ kind: 'written', tensor })
   }
 
   #extern(node: ExternNode): void {
-    const arg = (a: ExternArg): string => {
+    const arg = (a: ExternArg): Value => {
       if (a.kind === 'view') return this.#view(a.view)
-      if (a.kind === 'scalarInput') return `inputs[${a.input.placeholder}]`
-      if (a.kind === 'list') return `[${a.items.map(arg).join(', ')}]`
-      return this.#constant(a.value)
+      if (a.kind === 'scalarInput') return input(a.input.placeholder)
+      if (a.kind === 'list') return { kind: 'list', items: a.items.map(arg) }
+      return constant(a.value)
     }
-    const variable = `x${this.#address.size}`
+    const name = `x${this.#address.size}`
     // Eager kernels make their own copies of spilled tensors.
-    this.#lines.push('copies.writeBack()')
-    this.#lines.push(`const ${variable} = extern(${this.#constant(node.def)}, [${node.args.map(arg).join(', ')}])`)
+    this.#calls.push({ kind: 'writeBack' })
+    this.#let(name, call('extern', extern, constant(node.def), { kind: 'list', items: node.args.map(arg) }))
     node.outs.forEach((buffer, i) => {
-      this.#tensors.set(buffer, `${variable}[${i}]`)
-      this.#lines.push(`const a_${variable}_${i} = addressOf(${variable}[${i}], copies)`)
-      this.#address.set(buffer, `a_${variable}_${i}`)
+      const out = variable(name, i)
+      this.#tensors.set(buffer, out)
+      this.#address.set(buffer, this.#let(`a_${name}_${i}`, addressOfValue(out)))
     })
   }
 
-  /** An expression for a tensor over a window of a buffer. */
-  #view(view: BufferView): string {
+  /** A tensor over a window of a buffer. */
+  #view(view: BufferView): Value {
     const { buffer } = view
-    const shape = this.#constant(view.shape)
-    const strides = this.#constant(view.strides)
-    const input = this.#placement.inPlace.get(buffer)
-    const source = input === undefined ? this.#tensors.get(buffer) : `inputs[${input}]`
+    const [shape, strides, at] = [constant(view.shape), constant(view.strides), constant(view.offset)]
+    const inPlace = this.#placement.inPlace.get(buffer)
+    const source = inPlace === undefined ? this.#tensors.get(buffer) : input(inPlace)
     if (source !== undefined) {
-      if (buffer.input < 0 && input === undefined && coversBuffer(view) && view.shape === buffer.shape) return source
-      return `view(${source}, ${shape}, ${strides}, ${view.offset})`
+      if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && view.shape === buffer.shape) return source
+      return call('view', viewOf, source, shape, strides, at)
     }
     const offset = this.#plan.offsets.get(buffer)
     if (offset === undefined) throw new InternalError(`inductor: buffer ${buffer.name} has no memory`)
-    return `temporary(base + ${offset}, ${shape}, '${view.dtype}', ${strides}, ${view.offset})`
+    return call('temporary', temporary, sum(BASE, offset), shape, constant(view.dtype), strides, at)
   }
 }
+
+const input = (index: number): Value => ({ kind: 'input', index })
+const constant = (value: unknown): Value => ({ kind: 'constant', value })
+const variable = (name: string, item?: number): Value => (item === undefined ? { kind: 'variable', name } : { kind: 'variable', name, item })
+const sum = (address: Value, bytes: number): Value => ({ kind: 'sum', address, bytes })
+const call = (name: string, make: (...args: never[]) => unknown, ...args: readonly Value[]): Value => ({ kind: 'call', name, make, args })
+const addressOfValue = (tensor: Value): Value => call('addressOf', addressOf, tensor, variable('copies'))
+
+/** The address of the arena. */
+const BASE = variable('base')
 
 function viewOf(source: Tensor, shape: readonly number[], strides: readonly number[], offset: number): Tensor {
   return new Tensor(shape, source.dtype, source.realize(), strides, source.offset + offset)

@@ -1,6 +1,7 @@
 // The composition root of modules: what they say about PyTorch's names that they do not have.
 import { Module } from '../module/index.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
+import { markCopy } from './copies.ts'
 
 const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
 const DTYPE = "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"
@@ -16,6 +17,7 @@ const INSTEAD_OF_MODULE = new Map([
 
 /** Modules explain PyTorch's spelling of their methods. Users add properties of their own, so nothing else is taken for a mistake. */
 export function installModules(): void {
+  markCopy(Module.prototype)
   explainUnknownNames(Module.prototype, {
     owner: 'module',
     known: () => Object.getOwnPropertyNames(Module.prototype),

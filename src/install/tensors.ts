@@ -7,7 +7,8 @@ import { registerOp } from '../ops/table.ts'
 import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { nameTarget } from '../protocol/index.ts'
-import { dataMethods, installMethods } from '../tensor/index.ts'
+import { Tensor, dataMethods, installMethods, transferMethods } from '../tensor/index.ts'
+import { markCopy } from './copies.ts'
 import { explainTensorNames } from './unknownNames.ts'
 
 let isInstalled = false
@@ -19,9 +20,10 @@ let isInstalled = false
 export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
-  for (const methods of [dataMethods, autogradMethods, parameterMethods, compareMethods, indexMethods]) installMethods(methods)
+  for (const methods of [dataMethods, transferMethods, autogradMethods, parameterMethods, compareMethods, indexMethods]) installMethods(methods)
   for (const operator of allOperators) registerOp(operator)
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()
   explainTensorNames()
+  markCopy(Tensor.prototype)
 }

@@ -2,6 +2,9 @@
 import { ArgumentError } from '../errors/index.ts'
 import { CodeGen, PyTreeCodeGen } from '../fx/index.ts'
 import type { GraphCodegen } from '../fx/index.ts'
+import { integer, list, name as nameText, object, optional } from '../protocol/decode.ts'
+import type { Decoded, Decoder } from '../protocol/decode.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import { treeSpecToString } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 
@@ -29,11 +32,64 @@ export function codegenToJson(codegen: GraphCodegen): CodegenJson | null {
   return { origArgs, inSpec: specToJson(inSpec), outSpec: outSpec === null ? 'plain' : specToJson(outSpec), patterns: patterns ?? [] }
 }
 
-/** The code generator that {@link codegenToJson} described. */
-export function codegenFromJson(json: CodegenJson): GraphCodegen {
-  const { origArgs, inSpec, outSpec, patterns } = json
-  return new PyTreeCodeGen({ origArgs, inSpec: specFromJson(inSpec), outSpec: outSpec === 'plain' ? null : specFromJson(outSpec), patterns })
+/** A name that is read from an options object, whose prototype must not answer. */
+const key: Decoder<string> = (value, place) => {
+  const text = nameText(value, place)
+  return text in Object.prototype ? place.refuse('a name that not every object has', value) : text
 }
+
+const mapKey: Decoder<MapKey> = (value, place) =>
+  value === null || typeof value === 'boolean' || typeof value === 'number' ? value : nameText(value, place)
+
+const spec: Decoder<TreeSpec> = (value, place) => {
+  if (value === null) return { kind: 'leaf' }
+  if (!isPlainObject(value)) return place.refuse('a structure', value)
+  const { array, object: record, map } = STRUCTURE(value, place)
+  if (array !== undefined) return { kind: 'array', children: array }
+  if (record !== undefined) return { kind: 'object', keys: record.map(([k]) => k), children: record.map(([, child]) => child) }
+  if (map !== undefined) return { kind: 'map', keys: map.map(([k]) => k), children: map.map(([, child]) => child) }
+  return place.refuse('a structure with one of the keys array, object, map', value)
+}
+
+const pair =
+  <K>(first: Decoder<K>): Decoder<readonly [K, TreeSpec]> =>
+  (value, place) =>
+    Array.isArray(value) && value.length === 2
+      ? [first(value[0], place.at(0)), spec(value[1], place.at(1))]
+      : place.refuse('a key and a structure', value)
+
+const STRUCTURE = object({
+  array: optional(list((value, place) => spec(value, place))),
+  object: optional(list(pair(key))),
+  map: optional(list(pair(mapKey))),
+})
+
+/** The description of a code generator in a file. */
+export const CODEGEN = object({
+  origArgs: list(nameText),
+  inSpec: spec,
+  outSpec: (value: unknown, place) => (value === 'plain' ? null : spec(value, place)),
+  patterns: list(integer()),
+})
+
+/** The code generator that {@link codegenToJson} described. Throws GraphError if the parts of the description do not fit. */
+export function codegenFromJson(json: Decoded<typeof CODEGEN>): GraphCodegen {
+  const { origArgs, inSpec, patterns } = json
+  const wrong = (what: string): ArgumentError => new ArgumentError(`loadGraphModule: codegen.${what}.`)
+  if (patterns.some((i) => i >= origArgs.length)) throw wrong('patterns has a position that origArgs lacks')
+  for (const [i, name] of origArgs.entries()) {
+    const input = inSpec.kind === 'array' ? inSpec.children[i] : undefined
+    if (patterns.includes(i)) {
+      if (!(input?.kind === 'object' && input.children.every((child) => child.kind === 'leaf')))
+        throw wrong(`patterns has the position of '${name}', whose structure is not an object of plain values`)
+    } else if (input?.kind !== 'leaf' && (!/^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) || USED.has(name)))
+      throw wrong(`origArgs has '${name}', which cannot be the name of a parameter`)
+  }
+  return new PyTreeCodeGen(json)
+}
+
+/** Names that the generated code uses itself. */
+const USED: ReadonlySet<string> = new Set(['pytree', 'inSpec', 'outSpec', 'torch', 'operator'])
 
 function specToJson(spec: TreeSpec): SpecJson {
   switch (spec.kind) {
@@ -44,7 +100,7 @@ function specToJson(spec: TreeSpec): SpecJson {
     case 'object':
       return { object: entries(spec.keys, spec.children) }
     case 'map':
-      return { map: entries(spec.keys.map(mapKey), spec.children) }
+      return { map: entries(spec.keys.map(checkMapKey), spec.children) }
     case 'registered':
       throw new ArgumentError(
         `saveGraphModule: an input or output of the graph is a ${treeSpecToString(spec)}, which cannot be saved; flatten it first.`,
@@ -59,17 +115,9 @@ function entries<K>(keys: readonly K[], children: readonly TreeSpec[]): Entries<
   })
 }
 
-function mapKey(key: unknown): MapKey {
+function checkMapKey(key: unknown): MapKey {
   if (key === null || typeof key === 'string' || typeof key === 'number' || typeof key === 'boolean') return key
   throw new ArgumentError(
     `saveGraphModule: an input or output of the graph is a Map with a key of type ${typeof key}, which cannot be saved; use strings or numbers as keys.`,
   )
-}
-
-function specFromJson(json: SpecJson): TreeSpec {
-  if (json === null) return { kind: 'leaf' }
-  if ('array' in json) return { kind: 'array', children: json.array.map(specFromJson) }
-  if ('object' in json)
-    return { kind: 'object', keys: json.object.map(([key]) => key), children: json.object.map(([, child]) => specFromJson(child)) }
-  return { kind: 'map', keys: json.map.map(([key]) => key), children: json.map.map(([, child]) => specFromJson(child)) }
 }

@@ -1,8 +1,12 @@
 // Descriptions of layers, from which files rebuild them: the class and the arguments of its constructor. The tensors are loaded afterwards.
-import { ArgumentError } from '../errors/index.ts'
-import { Module, getAttribute } from '../module/index.ts'
+import { FakeTensorMode, withMode } from '../dispatch/index.ts'
+import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { Module, getAttribute, setAttribute, splitPath } from '../module/index.ts'
 import * as nn from '../nn/index.ts'
-import { isTensorLike, isFunction } from '../protocol/index.ts'
+import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
+import type { Decoded, Decoder } from '../protocol/decode.ts'
+import { isTensorLike, isFunction, isPlainObject } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 
 /** The description of a layer. */
 export interface ModuleSpec {
@@ -25,39 +29,41 @@ const CONV: Recipe = {
   present: ['bias'],
 }
 const NORM: Recipe = { required: ['numFeatures'], options: ['eps', 'momentum', 'affine', 'trackRunningStats'] }
-const RECIPES: Readonly<Record<string, Recipe>> = {
-  Linear: { required: ['inFeatures', 'outFeatures'], present: ['bias'] },
-  Identity: {},
-  Flatten: { options: ['startDim', 'endDim'] },
-  Conv1d: CONV,
-  Conv2d: CONV,
-  BatchNorm1d: NORM,
-  BatchNorm2d: NORM,
-  LayerNorm: { required: ['normalizedShape'], options: ['eps', 'elementwiseAffine'], present: ['bias'] },
-  GroupNorm: { required: ['numGroups', 'numChannels'], options: ['eps', 'affine'] },
-  Embedding: { required: ['numEmbeddings', 'embeddingDim'], options: ['paddingIdx'] },
-  Dropout: { options: ['p', 'inplace'] },
-  ReLU: { options: ['inplace'] },
-  GELU: { options: ['approximate'] },
-  SiLU: {},
-  Sigmoid: {},
-  Tanh: {},
-  LeakyReLU: { options: ['negativeSlope'] },
-  ELU: { options: ['alpha'] },
-  Softmax: { required: ['dim'] },
-  LogSoftmax: { required: ['dim'] },
-  MaxPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'dilation', 'ceilMode'] },
-  AvgPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'ceilMode', 'countIncludePad', 'divisorOverride'] },
-  AdaptiveAvgPool2d: { required: ['outputSize'] },
-  MultiheadAttention: { required: ['embedDim', 'numHeads'], options: ['dropout', 'batchFirst'] },
-}
+const RECIPES: ReadonlyMap<string, Recipe> = new Map(
+  Object.entries<Recipe>({
+    Linear: { required: ['inFeatures', 'outFeatures'], present: ['bias'] },
+    Identity: {},
+    Flatten: { options: ['startDim', 'endDim'] },
+    Conv1d: CONV,
+    Conv2d: CONV,
+    BatchNorm1d: NORM,
+    BatchNorm2d: NORM,
+    LayerNorm: { required: ['normalizedShape'], options: ['eps', 'elementwiseAffine'], present: ['bias'] },
+    GroupNorm: { required: ['numGroups', 'numChannels'], options: ['eps', 'affine'] },
+    Embedding: { required: ['numEmbeddings', 'embeddingDim'], options: ['paddingIdx'] },
+    Dropout: { options: ['p', 'inplace'] },
+    ReLU: { options: ['inplace'] },
+    GELU: { options: ['approximate'] },
+    SiLU: {},
+    Sigmoid: {},
+    Tanh: {},
+    LeakyReLU: { options: ['negativeSlope'] },
+    ELU: { options: ['alpha'] },
+    Softmax: { required: ['dim'] },
+    LogSoftmax: { required: ['dim'] },
+    MaxPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'dilation', 'ceilMode'] },
+    AvgPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'ceilMode', 'countIncludePad', 'divisorOverride'] },
+    AdaptiveAvgPool2d: { required: ['outputSize'] },
+    MultiheadAttention: { required: ['embedDim', 'numHeads'], options: ['dropout', 'batchFirst'] },
+  }),
+)
 /** Layers with an option `dtype`. */
 const WITH_DTYPE: ReadonlySet<string> = new Set(['Linear', 'Conv1d', 'Conv2d', 'BatchNorm1d', 'BatchNorm2d', 'LayerNorm', 'GroupNorm', 'Embedding'])
 
 /** The description of a layer; null for any other module. */
 export function moduleSpec(module: Module): ModuleSpec | null {
   const { name } = module.constructor
-  const recipe = RECIPES[name]
+  const recipe = RECIPES.get(name)
   if (recipe === undefined || getAttribute(nn, name) !== module.constructor) return null
   const field = (key: string): unknown => getAttribute(module, key)
   const options: Record<string, unknown> = {}
@@ -73,12 +79,64 @@ type ModuleClass = new (...args: readonly unknown[]) => Module
 
 const isModuleClass = (value: unknown): value is ModuleClass => isFunction(value) && value.prototype instanceof Module
 
-/** Makes a layer. Throws ArgumentError for a class that `nn` does not have. */
-export function moduleFromSpec(spec: ModuleSpec): Module {
-  const layer = RECIPES[spec.class] === undefined ? undefined : getAttribute(nn, spec.class)
-  if (!isModuleClass(layer))
+const scalar: Decoder<unknown> = (value, place) =>
+  value === null || typeof value === 'boolean' ? value : typeof value === 'string' ? nameText(value, place) : number(value, place)
+
+const one: Decoder<unknown> = (value, place) => (Array.isArray(value) ? list(scalar, 64)(value, place) : scalar(value, place))
+
+/** The description of a layer in a file: scalars, lists of them, and last the options. */
+export const LAYER = object({
+  class: nameText,
+  args: list((value: unknown, place) => (isPlainObject(value) ? record(one)(value, place) : one(value, place)), 16),
+})
+
+/** What {@link LAYER} reads. */
+export type LayerSpec = Decoded<typeof LAYER>
+
+/**
+ * Makes a layer with the tensors that `find` returns for the names of its state after `prefix`. The layer is made without memory, so that a file cannot ask for
+ * more than it has. Throws ArgumentError for a class that `nn` does not have, for other arguments than {@link moduleSpec} writes, and for tensors of other shapes.
+ */
+export function moduleFromSpec(spec: LayerSpec, prefix: string, find: (name: string) => Tensor): Module {
+  const layer = makeLayer(spec, prefix)
+  for (const [name, wanted] of layer.stateDict()) {
+    const tensor = find(prefix + name)
+    if (tensor.shape.join() !== wanted.shape.join())
+      throw new ArgumentError(
+        `loadGraphModule: '${prefix}${name}' has shape [${tensor.shape.join(', ')}] in the file, but the ${spec.class} that the file describes has [${wanted.shape.join(', ')}].`,
+      )
+    const [ownerPath, own] = splitPath(name)
+    const owner = layer.getSubmodule(ownerPath)
+    if (wanted.isParameter) setAttribute(owner, own, tensor.asParameter(wanted.requiresGrad))
+    else owner.registerBuffer(own, tensor)
+  }
+  return layer
+}
+
+function makeLayer(spec: LayerSpec, prefix: string): Module {
+  const recipe = RECIPES.get(spec.class)
+  const layer = recipe === undefined ? undefined : getAttribute(nn, spec.class)
+  if (recipe === undefined || !isModuleClass(layer))
     throw new ArgumentError(`loadGraphModule: the file has a layer of class '${spec.class}', which this tensorfx does not have; update tensorfx.`)
-  return new layer(...spec.args)
+  const wrong = (what: string, cause?: unknown): ArgumentError =>
+    new ArgumentError(`loadGraphModule: the layer '${prefix.slice(0, -1)}' of class ${spec.class} ${what}.`, cause === undefined ? {} : { cause })
+  const required = recipe.required ?? []
+  const options = spec.args[required.length]
+  if (spec.args.length < required.length || spec.args.length > required.length + 1 || spec.args.slice(0, required.length).some(isPlainObject))
+    throw wrong(
+      `needs ${required.join(', ') || 'no arguments'}${required.length === spec.args.length ? '' : `, but has ${spec.args.length} arguments`}`,
+    )
+  if (options !== undefined) {
+    const known = [...(recipe.options ?? []), ...(recipe.present ?? []), ...(WITH_DTYPE.has(spec.class) ? ['dtype'] : [])]
+    const other = isPlainObject(options) ? Object.keys(options).find((key) => !known.includes(key)) : 'that is not an object'
+    if (other !== undefined) throw wrong(`has an unknown option: ${other}`)
+  }
+  try {
+    return withMode(new FakeTensorMode(), () => new layer(...spec.args))
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw wrong(`cannot be made${cause instanceof TensorfxError ? `: ${why}` : `, because its arguments are wrong: ${why}`}`, cause)
+  }
 }
 
 /** The error for a module that cannot be described. */

@@ -2,7 +2,10 @@
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
-import { checkArgument, checkIterable, isPlainObject } from '../protocol/index.ts'
+import { decode, integer, list, mapOf, name as nameText, object, string } from '../protocol/decode.ts'
+import type { Place } from '../protocol/decode.ts'
+import { parseJson } from '../protocol/jsonText.ts'
+import { checkArray, checkIterable, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
 
 const NAMES: Readonly<Record<DType, string>> = {
@@ -21,12 +24,13 @@ const DTYPES = new Map(Object.entries(NAMES).flatMap(([dtype, name]): [string, D
 /** The number of bytes of the header's length. */
 const PREFIX = 8
 const METADATA = '__metadata__'
+/** Longer headers are refused, as by the reference implementation. */
+const MAX_HEADER = 100_000_000
+const MAX_TENSORS = 100_000
+const MAX_RANK = 64
 
-interface Entry {
-  readonly dtype: string
-  readonly shape: readonly number[]
-  readonly data_offsets: readonly [number, number]
-}
+/** What the header says about a tensor. */
+const ENTRY = object({ dtype: nameText, shape: list(integer(), MAX_RANK), data_offsets: list(integer(), 2) })
 
 /** What a safetensors file holds. */
 export interface Safetensors {
@@ -35,35 +39,37 @@ export interface Safetensors {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Writes tensors by name as the bytes of a safetensors file. Throws ArgumentError for a reserved name. */
+/**
+ * Writes tensors by name as the bytes of a safetensors file. Throws ArgumentError for names that readers cannot keep: `__metadata__`, `__proto__`, and one that is
+ * there twice; and for values that are not tensors.
+ */
 export function writeSafetensors(
   tensors: Iterable<readonly [string, Tensor]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
   checkIterable('writeSafetensors', 'tensors', tensors)
-  const header: Record<string, unknown> = Object.keys(metadata).length === 0 ? {} : { [METADATA]: metadata }
+  const header = new Map<string, unknown>()
+  if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(metadata))
   const parts: Uint8Array[] = []
   let at = 0
   for (const entry of tensors) {
-    checkArgument(
-      Array.isArray(entry) && typeof entry[0] === 'string' && entry[1] instanceof Tensor,
-      'writeSafetensors',
-      'tensors',
-      'pairs of a name and a Tensor',
-      entry,
-    )
+    checkArray('writeSafetensors', 'tensors[i]', entry)
     const [name, tensor] = entry
-    if (name === METADATA)
-      throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
+    checkName(name, header)
+    if (!(tensor instanceof Tensor)) throw new ArgumentError(`writeSafetensors: '${name}' must be a Tensor, got ${valueText(tensor)}.`)
     const data = storedElements(tensor)
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    header[name] = { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes.length] }
+    header.set(name, { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes.length] })
     parts.push(bytes)
     at += bytes.length
   }
-  const text = new TextEncoder().encode(JSON.stringify(header))
+  const text = new TextEncoder().encode(`{${[...header].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`)
   // The header is padded with spaces, so that the data starts at a multiple of eight.
   const length = Math.ceil(text.length / 8) * 8
+  if (length > MAX_HEADER || parts.length > MAX_TENSORS)
+    throw new ArgumentError(
+      `writeSafetensors: ${parts.length} tensors with a header of ${length} bytes are more than readers take (${MAX_TENSORS} tensors, ${MAX_HEADER} bytes); write several files.`,
+    )
   const file = new Uint8Array(PREFIX + length + at).fill(32, PREFIX, PREFIX + length)
   new DataView(file.buffer).setBigUint64(0, BigInt(length), true)
   file.set(text, PREFIX)
@@ -75,61 +81,110 @@ export function writeSafetensors(
   return file
 }
 
-/** Reads a safetensors file. Throws ArgumentError for bytes in another format, and for a dtype that tensorfx does not have. */
+function checkName(name: string, header: ReadonlyMap<string, unknown>): void {
+  if (typeof name !== 'string') throw new ArgumentError(`writeSafetensors: the name of a tensor must be a string, got ${valueText(name)}.`)
+  if (name === METADATA)
+    throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
+  if (name === '__proto__')
+    throw new ArgumentError("writeSafetensors: a tensor cannot be called '__proto__', which many readers take for a prototype; rename it.")
+  if (header.has(name)) throw new ArgumentError(`writeSafetensors: two tensors are called '${name}'; rename one of them.`)
+}
+
+function checkTexts(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!isPlainObject(metadata)) throw new ArgumentError(`writeSafetensors: metadata must be an object of strings, got ${valueText(metadata)}.`)
+  for (const [key, text] of Object.entries(metadata)) {
+    if (key === '__proto__') throw new ArgumentError("writeSafetensors: metadata cannot have the key '__proto__'; rename it.")
+    if (typeof text !== 'string') throw new ArgumentError(`writeSafetensors: metadata.${key} must be a string, got ${valueText(text)}.`)
+  }
+  return metadata
+}
+
+/**
+ * Reads a safetensors file. Throws ArgumentError for bytes in another format, for a dtype that tensorfx does not have, and unless the tensors fill the data one
+ * after the other, without overlaps and holes.
+ */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
-  checkArgument(bytes instanceof Uint8Array, 'readSafetensors', 'bytes', 'a Uint8Array', bytes)
+  if (!(bytes instanceof Uint8Array))
+    throw new ArgumentError(`readSafetensors: expected the bytes of a file as a Uint8Array, got ${valueText(bytes)}.`)
   if (bytes.length < PREFIX) throw malformed(`there are only ${bytes.length} bytes, but the length of the header alone takes ${PREFIX}`)
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
   if (length > bytes.length - PREFIX) throw malformed(`the header should have ${length} bytes, but the file has only ${bytes.length}`)
-  const { entries, metadata } = parseHeader(new TextDecoder().decode(bytes.subarray(PREFIX, PREFIX + length)))
+  if (length > MAX_HEADER) throw malformed(`the header has ${length} bytes, more than ${MAX_HEADER}`)
+  const { entries, metadata } = parseHeader(bytes.subarray(PREFIX, PREFIX + length))
   const data = bytes.subarray(PREFIX + length)
-  const tensors = new Map<string, Tensor>()
-  for (const [name, { dtype: dtypeName, shape, data_offsets: offsets }] of entries) {
-    const dtype = DTYPES.get(dtypeName)
-    if (dtype === undefined)
-      throw new ArgumentError(
-        `readSafetensors: tensor '${name}' has dtype ${dtypeName}, but tensorfx only has ${[...DTYPES.keys()].join(', ')}; convert it first.`,
-      )
-    const [from, to] = offsets
-    const wanted = numelOf(shape) * dtypeInfo[dtype].size
-    if (!(from >= 0 && to - from === wanted && to <= data.length))
-      throw malformed(
-        `tensor '${name}' of shape [${shape.join(', ')}] should take ${wanted} bytes, but its data_offsets are ${from} and ${to}, and there are ${data.length} bytes of data`,
-      )
-    tensors.set(name, tensorFromBytes(data.slice(from, to), shape, dtype))
+  checkOffsets(entries, data.length)
+  return {
+    tensors: new Map(entries.map(({ name, dtype, shape, from, to }) => [name, tensorFromBytes(data.subarray(from, to), shape, dtype)])),
+    metadata,
   }
-  return { tensors, metadata }
 }
 
 const malformed = (what: string): ArgumentError => new ArgumentError(`readSafetensors: this is not a safetensors file: ${what}.`)
 
-function parseHeader(text: string): {
-  readonly entries: readonly (readonly [name: string, entry: Entry])[]
-  readonly metadata: Safetensors['metadata']
-} {
-  let header: unknown
-  try {
-    header = JSON.parse(text)
-  } catch {
-    throw malformed('the header is not JSON')
-  }
+/** A tensor in the file. */
+interface Entry {
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: readonly number[]
+  readonly from: number
+  readonly to: number
+}
+
+function parseHeader(bytes: Uint8Array): { readonly entries: readonly Entry[]; readonly metadata: Safetensors['metadata'] } {
+  const header = parseJson('readSafetensors', 'the header of the file', headerText(bytes))
   if (!isPlainObject(header)) throw malformed('the header is not an object')
-  const { [METADATA]: metadata = {}, ...rest } = header
-  if (!isTexts(metadata)) throw malformed(`the values of ${METADATA} must be strings`)
-  const entries = Object.entries(rest).map(([name, entry]) => {
-    if (!isEntry(entry)) throw malformed(`the entry of tensor '${name}' lacks its dtype, shape or data_offsets`)
-    return [name, entry] as const
-  })
+  const metadata: Record<string, string> = {}
+  const entries: Entry[] = []
+  const items = decode(
+    'readSafetensors',
+    mapOf((value, place) => ({ value, place })),
+    header,
+    'the header',
+  )
+  for (const [name, { value, place }] of items) {
+    if (name === METADATA) for (const [key, text] of mapOf(string())(value, place)) metadata[key] = text
+    else entries.push(readEntry(name, value, place))
+  }
+  if (entries.length > MAX_TENSORS) throw malformed(`it has ${entries.length} tensors, more than ${MAX_TENSORS}`)
   return { entries, metadata }
 }
 
-const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
-  isPlainObject(value) && Object.values(value).every((text) => typeof text === 'string')
+function headerText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw malformed('the header is not UTF-8')
+  }
+}
 
-const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((item) => typeof item === 'number')
+/** Checks what the header says about one tensor. */
+function readEntry(name: string, value: unknown, place: Place): Entry {
+  const { dtype: dtypeName, shape, data_offsets: offsets } = ENTRY(value, place)
+  const dtype = DTYPES.get(dtypeName)
+  if (dtype === undefined)
+    throw new ArgumentError(
+      `readSafetensors: tensor '${name}' has dtype ${dtypeName}, but tensorfx only has ${[...DTYPES.keys()].join(', ')}; convert it first.`,
+    )
+  if (!Number.isSafeInteger(numelOf(shape.filter((size) => size > 0))))
+    throw malformed(`the shape [${shape.join(', ')}] of tensor '${name}' is too large`)
+  const [from, to] = offsets
+  if (from === undefined || to === undefined) throw malformed(`the data_offsets of tensor '${name}' must be 2 numbers, got ${offsets.length}`)
+  const wanted = numelOf(shape) * dtypeInfo[dtype].size
+  if (to - from !== wanted)
+    throw malformed(`tensor '${name}' of shape [${shape.join(', ')}] should take ${wanted} bytes, but its data_offsets are ${from} and ${to}`)
+  return { name, dtype, shape, from, to }
+}
 
-function isEntry(value: unknown): value is Entry {
-  if (!isPlainObject(value)) return false
-  const { dtype, shape, data_offsets: offsets } = value
-  return typeof dtype === 'string' && isNumbers(shape) && isNumbers(offsets) && offsets.length === 2
+/** Throws ArgumentError unless the tensors fill the data, one after the other. */
+function checkOffsets(entries: readonly Entry[], length: number): void {
+  let end = 0
+  for (const { name, from, to } of entries.toSorted((a, b) => a.from - b.from || a.to - b.to)) {
+    if (from !== end)
+      throw malformed(
+        `tensor '${name}' starts at ${from}, where ${from < end ? 'another tensor already is' : `${end} was expected: there is a hole`}`,
+      )
+    if (to > length) throw malformed(`tensor '${name}' ends at ${to}, but there are only ${length} bytes of data`)
+    end = to
+  }
+  if (end !== length) throw malformed(`the tensors take ${end} bytes, but there are ${length} bytes of data`)
 }

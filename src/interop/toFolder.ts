@@ -1,11 +1,25 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
-import { checkGraphModule } from '../fx/graph/checks.ts'
-import { isIdentifier } from '../fx/graph/namespace.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
-import { checkArgument, checkString, isFunction, isModule, isObject, isParameter, lookupTarget, targetInfo } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkString,
+  isFunction,
+  isIdentifier,
+  isModule,
+  isObject,
+  isParameter,
+  literal,
+  lookupTarget,
+  memberAccess,
+  propertyKey,
+  quote,
+  targetInfo,
+  valueText,
+} from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { attributePaths } from './attributePaths.ts'
@@ -88,7 +102,7 @@ class FolderWriter {
   files(): FolderFiles {
     const { lines: code, constants } = this.#method(this.#gm, '  ')
     for (const { name, value, text } of constants) this.#constants.set(name, { value, text })
-    const fields = this.#attributes(this.#gm, '    ', (field, value) => `${access(field)} = ${value}`)
+    const fields = this.#attributes(this.#gm, '    ', (field, value) => `${memberAccess(field)} = ${value}`)
     const lines = [
       `// ${this.#name}: written by tensorfx from a graph. You may edit it; the parameters are in state.safetensors.`,
       `import { fx, nn, operator, torch } from 'tensorfx'`,
@@ -127,23 +141,23 @@ class FolderWriter {
     return [...tree].map(([field, value]) => {
       const text = this.#value(value, field, indent)
       return value instanceof Tensor && !isParameter(value)
-        ? `${indent}this.registerBuffer(${JSON.stringify(field)}, ${text})`
+        ? `${indent}this.registerBuffer(${quote(field)}, ${text})`
         : `${indent}this${line(field, text)}`
     })
   }
 
   #value(value: unknown, path: string, indent: string): string {
     if (value instanceof Map)
-      return `new Attributes({ ${[...value].map(([field, v]) => `${JSON.stringify(field)}: ${this.#value(v, `${path}.${field}`, indent)}`).join(', ')} })`
+      return `new Attributes({ ${[...value].map(([field, v]) => `${propertyKey(field)}: ${this.#value(v, `${path}.${field}`, indent)}`).join(', ')} })`
     if (value instanceof Tensor) {
-      const empty = `torch.empty(${JSON.stringify(value.shape)}, { dtype: '${value.dtype}' })`
+      const empty = `torch.empty(${written(value.shape)}, { dtype: ${quote(value.dtype)} })`
       return isParameter(value) ? `new nn.Parameter(${empty}${value.requiresGrad ? '' : ', { requiresGrad: false }'})` : empty
     }
     if (value instanceof GraphModule) return this.#inner(value, indent)
     if (value instanceof Module) {
       const spec = moduleSpec(value)
       if (spec === null) throw unknownModule('toFolder', path, value)
-      return `new nn.${spec.class}(${spec.args.map(literal).join(', ')})`
+      return `new nn.${spec.class}(${spec.args.map(written).join(', ')})`
     }
     throw new ArgumentError(`toFolder: attribute '${path}' is neither a tensor nor a module.`)
   }
@@ -158,7 +172,7 @@ class FolderWriter {
       else if (known.text !== text) own.push(constant(name, text))
     }
     const inner = `${indent}    `
-    const fields = this.#attributes(gm, inner, (field, value) => `${access(field)} = ${value}`)
+    const fields = this.#attributes(gm, inner, (field, value) => `${memberAccess(field)} = ${value}`)
     const lines = [
       'new (class extends nn.Module {',
       `${indent}  constructor() {`,
@@ -200,7 +214,7 @@ class FolderWriter {
         constants.push({
           name,
           value,
-          text: codegen instanceof PyTreeCodeGen && /^(?:in|out)Spec$/.test(name) ? JSON.stringify(value) : constantText(name, value),
+          text: codegen instanceof PyTreeCodeGen && /^(?:in|out)Spec$/.test(name) ? written(value) : constantText(name, value),
         })
     }
     return { lines, constants }
@@ -209,11 +223,11 @@ class FolderWriter {
 
 /** Replaces calls of functions in `torch` that are not operators with calls of registered functions, because `torch` itself lacks some of them. */
 function withRegistered(source: string, torch: unknown): string {
-  let text = source
+  const calls = new Map<string, string>()
   for (const [path, fn] of functionsIn(torch, 'torch'))
-    if (opOf(fn) === undefined && !path.startsWith('torch.ops.higher_order.'))
-      text = text.replaceAll(`${path}(`, () => `registered(${JSON.stringify(targetInfo(fn)?.name)})(`)
-  return text
+    if (opOf(fn) === undefined && !path.startsWith('torch.ops.higher_order.')) calls.set(path, `registered(${quote(targetInfo(fn)?.name ?? '')})`)
+  // Strings are matched too, so that nothing is replaced inside of them.
+  return source.replace(/'(?:[^'\\]|\\.)*'|\btorch(?:\.\w+)+(?=\()/g, (text) => calls.get(text) ?? text)
 }
 
 function* functionsIn(holder: unknown, path: string): Generator<[string, TargetFunction]> {
@@ -236,11 +250,11 @@ const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 
 function constantText(name: string, value: unknown): string {
   if (value === Slice) return 'fx.Slice'
   const info = targetInfo(value)
-  if (info !== undefined && lookupTarget(info.name) === value) return `registered(${JSON.stringify(info.name)})`
+  if (info !== undefined && lookupTarget(info.name) === value) return `registered(${quote(info.name)})`
   // A namespace object of the code generator.
   if (isObject(value) && Object.getPrototypeOf(value) === null)
     return `{ ${Object.entries(value)
-      .map(([key, inner]) => `${key}: ${constantText(`${name}.${key}`, inner)}`)
+      .map(([key, inner]) => `${propertyKey(key)}: ${constantText(`${name}.${key}`, inner)}`)
       .join(', ')} }`
   throw new ArgumentError(`toFolder: the code needs '${name}', which cannot be written as code; register functions with fx.wrap(fn, { name }).`)
 }
@@ -258,14 +272,11 @@ function insert(tree: Tree, [first = '', ...rest]: readonly string[], value: unk
   if (inner instanceof Map) insert(inner, rest, value)
 }
 
-const access = (field: string): string => (isIdentifier(field) ? `.${field}` : `[${JSON.stringify(field)}]`)
-
-function literal(value: unknown): string {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return `{ ${Object.entries(value)
-      .map(([k, v]) => `${k}: ${literal(v)}`)
-      .join(', ')} }`
-  return JSON.stringify(value)
+/** The literal of a value. Throws ArgumentError if it has none. */
+function written(value: unknown): string {
+  const text = literal(value)
+  if (text === null) throw new ArgumentError(`toFolder: ${valueText(value)} cannot be written as code.`)
+  return text
 }
 
 /** The tensors of the module by path in the code. */

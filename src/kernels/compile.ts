@@ -1,5 +1,7 @@
 // Compiles kernels to functions. Each distinct kernel is emitted once and instantiated on the heap's memory.
-import { InternalError } from '../errors/index.ts'
+import { InternalError, UnsupportedError } from '../errors/index.ts'
+import { kernelBytes, kernelsByText } from './boundedCache.ts'
+import type { CompiledKernel } from './boundedCache.ts'
 import { heapGuard, heapMemory } from './heap.ts'
 import type { Kernel, Param, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
@@ -7,21 +9,12 @@ import { verifyKernel } from './verify.ts'
 import { emitKernel } from './wasm/emit.ts'
 import { hostFunctions } from './wasm/operations.ts'
 
-/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers). */
-export interface CompiledKernel {
-  readonly kernel: { readonly name: string; readonly params: readonly Param[] }
-  readonly run: (...args: number[]) => void
-  /** Bytes of the module, for dumps and tests. */
-  readonly wasm: Uint8Array<ArrayBuffer>
-}
-
-const cache = new Map<string, CompiledKernel>()
 let compiled = 0
 
 /** Instantiates a module that exports `run`, with the heap as its memory. */
 function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   compiled++
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
+  const instance = new WebAssembly.Instance(moduleOf(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
   const { run } = instance.exports
   if (typeof run !== 'function') throw new InternalError('the module of a kernel must export a function `run`')
   return run as CompiledKernel['run']
@@ -33,18 +26,42 @@ export function compiledKernel(name: string, params: readonly Param[], body: rea
   return { kernel: { name, params }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
 }
 
+/** The smallest module: its header. */
+const EMPTY = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
+
+function moduleOf(wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module {
+  try {
+    return new WebAssembly.Module(wasm)
+  } catch (cause) {
+    // Where not even the empty module is compiled, it is not our module that is wrong.
+    if (isAllowed(EMPTY)) throw cause
+    throw new UnsupportedError(
+      "WebAssembly is not allowed here, and without it tensorfx computes nothing: add 'wasm-unsafe-eval' to script-src in the Content-Security-Policy of the page. See docs/guide/csp.md.",
+      { cause },
+    )
+  }
+}
+
+function isAllowed(wasm: Uint8Array<ArrayBuffer>): boolean {
+  try {
+    return new WebAssembly.Module(wasm) instanceof WebAssembly.Module
+  } catch {
+    return false
+  }
+}
+
 /** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
   const key = printKernel(kernel)
-  let known = cache.get(key)
+  let known = kernelsByText.get(key)
   if (known === undefined) {
     verifyKernel(kernel)
     const wasm = emitKernel(kernel)
     known = compiledKernel(kernel.name, kernel.params, kernel.body, wasm)
-    cache.set(key, known)
+    kernelsByText.set(key, known, kernelBytes(known))
   }
   return known
 }
 
 /** How many modules have been compiled, and how many kernels the cache holds. */
-export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: cache.size })
+export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: kernelsByText.size.entries })

@@ -61,12 +61,25 @@ export { printKernel } from './print.ts'
 export { verifyKernel } from './verify.ts'
 export { runReference } from './reference.ts'
 export type { ReferenceArgs } from './reference.ts'
+export { cacheSizes, kernelBytes, kernelsByCall, kernelsByLiterals } from './boundedCache.ts'
+export type { BoundedCache, CacheSize, CompiledKernel } from './boundedCache.ts'
 export { compileKernel, kernelCacheStats } from './compile.ts'
-export type { CompiledKernel } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapGuard, heapStats, heapView, setHeapGuard, setSoftLimit } from './heap.ts'
+export {
+  OutOfMemoryError,
+  ScratchMemory,
+  allocate,
+  free,
+  heapBytes,
+  heapGuard,
+  heapMemory,
+  heapStats,
+  heapView,
+  setHeapGuard,
+  setSoftLimit,
+} from './heap.ts'
 export type { HeapGuard } from './heap.ts'
 export { HeapCheck, checkHeap } from './heapCheck.ts'
 export { countAllocations, withFailingAllocation } from './heapFaults.ts'
@@ -74,10 +87,12 @@ export type { InjectedFailure } from './heapFaults.ts'
 export {
   Block,
   BlockCopies,
+  blockBytes,
   collectBlocks,
   disposeBlock,
   newBlock,
   readBlock,
+  reviveBlock,
   setSynchronousCollection,
   spillOf,
   withPointers,

@@ -1,4 +1,5 @@
 // Attributes of modules by name and by dotted path: `layer1.0.weight` is the `weight` of the `0` of `layer1`.
+import { ArgumentError } from '../errors/index.ts'
 import { checkString, isObject } from '../protocol/index.ts'
 
 /** The value of a property; undefined if there is none, or if the owner is not an object. */
@@ -6,16 +7,22 @@ export function getAttribute(owner: unknown, name: string | symbol): unknown {
   return isObject(owner) ? Reflect.get(owner, name) : undefined
 }
 
-/** Sets a property. Throws TypeError if it is read-only. */
+/** The value of an own property; undefined if there is none. Paths are read with it: they may come from a file, and must not lead to a prototype. */
+export function ownAttribute(owner: unknown, name: string): unknown {
+  return isObject(owner) && Object.hasOwn(owner, name) ? Reflect.get(owner, name) : undefined
+}
+
+/** Sets a property. Throws TypeError if it is read-only, and ArgumentError for `__proto__`. */
 export function setAttribute(owner: object, name: string, value: unknown): void {
+  if (name === '__proto__') throw new ArgumentError("an attribute cannot be called '__proto__', which would replace the prototype; rename it.")
   Object.assign(owner, { [name]: value })
 }
 
-/** The value at a dotted path; undefined if a part of the path is missing. */
+/** The value at a dotted path of own properties; undefined if a part of the path is missing. */
 export function attributeAt(root: object, path: string): unknown {
   checkString('an attribute', 'path', path)
   let value: unknown = root
-  for (const part of path.split('.')) value = getAttribute(value, part)
+  for (const part of path.split('.')) value = ownAttribute(value, part)
   return value
 }
 

@@ -2,6 +2,7 @@
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
 import {
+  attributeName,
   checkArgument,
   checkOptions,
   inspectAs,
@@ -13,12 +14,14 @@ import {
   LEAF_MODULE,
   MODULE,
   STANDS_FOR,
+  valueText,
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { getAttribute, setAttribute, splitPath } from './attributes.ts'
+import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
 import { collectState, loadState } from './stateDict.ts'
+import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
 
 /** Undoes a registration. */
@@ -217,7 +220,7 @@ export abstract class Module extends CallableObject {
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
-      const next = getAttribute(module, part)
+      const next = ownAttribute(module, part)
       if (!(next instanceof Module))
         throw new ArgumentError(`getSubmodule: ${module.constructor.name} has no child '${part}' (looking for '${path}').`)
       module = next
@@ -270,18 +273,30 @@ export abstract class Module extends CallableObject {
     return this
   }
 
-  /** The parameters and persistent buffers by dotted name. They are not copied. */
-  stateDict(): Map<string, TensorLike> {
-    return collectState(this)
+  /**
+   * The parameters and persistent buffers by dotted name. They are not copied. With `names: 'pytorch'`, the names are PyTorch's (`running_mean` for
+   * `runningMean`), so that PyTorch loads a file of them.
+   */
+  stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
+    checkOptions('stateDict', options, { names: true })
+    const { names = 'own' } = options
+    if (names !== 'own' && names !== 'pytorch')
+      throw new ArgumentError(`stateDict: option 'names' must be 'own' or 'pytorch', got ${valueText(names)}.`)
+    const state = collectState(this)
+    return names === 'pytorch' ? new Map([...state].map(([name, value]) => [attributeName(name), value])) : state
   }
 
   /**
-   * Copies values into this module's parameters and buffers. Throws LoadStateError, before copying anything, for missing and unexpected names (unless `strict` is
-   * false) and for shapes that differ.
+   * Copies values into this module's parameters and buffers, and returns the names without a match (none, unless `strict` is false). Names may be spelled as in
+   * PyTorch: `running_mean` is `runningMean`. Throws LoadStateError, before copying anything, for missing and unexpected names (unless `strict` is false) and for
+   * shapes that differ.
    */
-  loadStateDict(state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, options: { readonly strict?: boolean } = {}): void {
+  loadStateDict(
+    state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
+    options: { readonly strict?: boolean } = {},
+  ): LoadStateResult {
     checkOptions('loadStateDict', options, { strict: true })
-    loadState(this, state, options.strict ?? true)
+    return loadState(this, state, options.strict ?? true)
   }
 
   /**
@@ -342,7 +357,7 @@ const readTensor = (module: Module, name: string): TensorLike => getAttribute(mo
 
 /** The value of a property, without notifying a tracer that intercepts the reads of tensors. */
 function peek(module: Module, name: string): unknown {
-  if (tracing === null) return getAttribute(module, name)
+  if (tracing === null) return ownAttribute(module, name)
   const descriptor = Object.getOwnPropertyDescriptor(module, name)
   return descriptor?.get === undefined ? descriptor?.value : Reflect.get(descriptor.get, STANDS_FOR)
 }

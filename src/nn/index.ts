@@ -1,6 +1,6 @@
 // nn: layers, losses, their functions (F) and initial values. PyTorch's torch.nn.
 export { Module, LoadStateError, functionalCall } from '../module/index.ts'
-export type { ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
+export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
 export { ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh } from './activation.ts'

@@ -2,6 +2,7 @@
 import type { DTypeSet, OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf, TupleHint } from './schemaTypes.ts'
 
 /** A public function of the operator table; `op` is its definition. */
@@ -41,7 +42,19 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly derivative?: DerivativeOf<S, Promotion>
   /** For an in-place operator such as `relu_`: the public function of the functional one. */
   readonly functional?: OpFunction
+  /**
+   * For a view: a copy of its argument 0 with `value`, of the shape of the view, in the place of the view. By it a write to a view becomes a new value of what it
+   * is a view of. Without it writes to such views cannot be traced.
+   */
+  readonly scatter?: (value: Tensor, ...args: ArgumentsOf<S>) => Tensor
   readonly dynamicScalars?: readonly string[]
+  /** For an operator that takes indices, see {@link IndexRule}. */
+  readonly indices?: {
+    readonly argument: ArgumentNames<S>
+    readonly operator?: string
+    readonly count: (...args: ArgumentsOf<S>) => number
+    readonly ignore?: (...args: ArgumentsOf<S>) => number | null
+  }
   /** URL of the module that registers the operator (`import.meta.url`), for operators that are not tensorfx's own. See TargetInfo. */
   readonly module?: string
   /**

@@ -32,12 +32,13 @@ import { opOf } from './table.ts'
  * A declaration whose rules take any arguments, as normalization has checked them against the schema by the time that a rule runs. (The rules are methods, so
  * that rules with the schema's narrower parameters are assignable to them.)
  */
-export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative'> {
+export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative' | 'scatter'> {
   readonly pointwise?: PointwiseRule
   meta?(...args: readonly Arg[]): ResultSpec
   kernel?(...args: readonly Arg[]): Result
   decompose?(...args: readonly Arg[]): Result
   derivative?(grads: readonly (Tensor | null)[], ctx: DerivativeContext): Gradients
+  scatter?(value: Tensor, ...args: readonly Arg[]): Tensor
 }
 
 /** An operator before its meta and its kernel are known. */
@@ -93,11 +94,13 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     pointwise: declaration.pointwise ?? null,
     reduction: declaration.reduction ?? null,
     functional,
+    scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
+    indices: declaration.indices ?? null,
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)
-  const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration) ?? derivedKernel(facts, meta) })
+  const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration, meta) ?? derivedKernel(facts, meta) })
   const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
   return Object.assign(fn, { op })
 }
@@ -118,8 +121,8 @@ function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readon
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 
-function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration): OpDef['kernel'] {
-  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel) : (kernel ?? null)
+function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration, meta: OpDef['meta']): OpDef['kernel'] {
+  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel, meta) : (kernel ?? null)
 }
 
 function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {

@@ -1,5 +1,6 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
+import { decode, integer, list, number, object } from '../protocol/decode.ts'
 import { isFunction, checkOptions, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
@@ -7,6 +8,8 @@ export interface LRSchedulerState {
   readonly baseLrs: readonly number[]
   readonly lastEpoch: number
 }
+
+const STATE = object({ baseLrs: list(number), lastEpoch: integer(-1) })
 
 /** What a schedule needs of an optimizer: its groups with their rates. Every Optimizer has that. */
 export interface ScheduledOptimizer {
@@ -53,7 +56,8 @@ export abstract class LRScheduler {
   }
 
   /** Loads a state dict. Throws ArgumentError if the number of groups differs. */
-  loadStateDict(state: LRSchedulerState): void {
+  loadStateDict(given: LRSchedulerState): void {
+    const state = decode('LRScheduler.loadStateDict', STATE, given, 'the state')
     if (state.baseLrs.length !== this.baseLrs.length)
       throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
     this.baseLrs.splice(0, this.baseLrs.length, ...state.baseLrs)

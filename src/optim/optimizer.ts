@@ -2,8 +2,8 @@
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
+import { decode, integer, list, mapOf, object } from '../protocol/decode.ts'
 import {
   checkArgument,
   checkOptions,
@@ -41,6 +41,15 @@ export interface OptimizerState {
   readonly state: Readonly<Record<number, Readonly<ParamState>>>
   readonly paramGroups: readonly Readonly<Record<string, unknown>>[]
 }
+
+/** The kind of an option's value, for messages. */
+const typeName = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`
+
+const anything = (value: unknown): unknown => value
+
+/** The outer form of a state dict, which may come from a file. */
+const STATE = object({ state: mapOf(mapOf(anything)), paramGroups: list(mapOf(anything)) })
 
 /** Base class of optimizers; PyTorch's `torch.optim.Optimizer`. Subclasses implement `update`. */
 export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
@@ -81,9 +90,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
       if (!known.includes(key)) throw unknownOption(this.className, key, known)
-      const usual = typeof Reflect.get(this.defaults, key)
-      if (value !== undefined && typeof value !== usual)
-        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${valueText(value)}.`)
+      const usual = typeName(Reflect.get(this.defaults, key))
+      if (value !== undefined && typeName(value) !== usual)
+        throw new ArgumentError(`${this.className}: option '${key}' must be ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
     for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)
@@ -182,29 +191,31 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** Loads a state dict; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
   loadStateDict(dict: OptimizerState): void {
     const where = `${this.className}.loadStateDict`
-    checkArgument(isPlainObject(dict) && isPlainObject(dict.state), where, 'dict', 'a state dict { state, paramGroups }', dict)
-    const groups = dict.paramGroups
-    checkArgument(Array.isArray(groups), where, 'paramGroups', 'an array of groups', groups)
+    const { paramGroups: groups, state: states } = decode(where, STATE, dict, 'the state')
     if (groups.length !== this.paramGroups.length)
       throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()
     for (const [g, { params }] of this.paramGroups.entries()) {
-      const indices = groups[g]?.['params']
-      if (!Array.isArray(indices))
-        throw new ArgumentError(`${where}: group ${g} of the state needs 'params', a list of numbers; got ${valueText(indices)}.`)
+      const indices = decode(where, list(integer()), groups[g]?.get('params'), `paramGroups[${g}].params`)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
       for (const [i, parameter] of params.entries()) {
-        const state = dict.state[Number(indices[i])]
+        const state = states.get(String(indices[i]))
         if (state !== undefined) loaded.set(parameter, copyState(where, state, parameter))
       }
     }
+    const options = this.paramGroups.map((group, g) => this.#loadedOptions(where, group, groups[g]))
     this.state.clear()
     for (const [parameter, state] of loaded) this.state.set(parameter, state)
-    for (const [g, group] of this.paramGroups.entries()) {
-      const { params: _indices, ...options } = groups[g] ?? {}
-      Object.assign(group, options)
-    }
+    for (const [g, group] of this.paramGroups.entries()) Object.assign(group, options[g])
+  }
+
+  /** The options of a group in a state dict, those of `group` where it has none. Schedules add `initialLr`. */
+  #loadedOptions(where: string, group: ParamGroup<O>, given: ReadonlyMap<string, unknown> | undefined): object {
+    const { initialLr, ...options } = Object.fromEntries([...Object.entries(group), ...(given ?? [])].filter(([key]) => key !== 'params'))
+    if (initialLr !== undefined && typeof initialLr !== 'number')
+      throw new ArgumentError(`${where}: option 'initialLr' must be a number, got ${valueText(initialLr)}.`)
+    return { ...this.readOptions(options), ...(initialLr === undefined ? {} : { initialLr }) }
   }
 
   toString(): string {
@@ -223,11 +234,12 @@ export function stateZeros(parameter: Tensor): Tensor {
   return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
 }
 
-function copyState(where: string, state: Readonly<ParamState>, parameter: Tensor): ParamState {
+function copyState(where: string, state: ReadonlyMap<string, unknown>, parameter: Tensor): ParamState {
   return noGrad(() => {
     const copy: ParamState = {}
-    for (const [name, value] of Object.entries(state)) {
+    for (const [name, value] of state) {
       if (!(value instanceof Tensor)) {
+        if (typeof value !== 'number') throw new ArgumentError(`${where}: '${name}' must be a Tensor or a number, got ${valueText(value)}.`)
         copy[name] = value
         continue
       }

@@ -6,8 +6,11 @@ interface HostProcess {
   readonly argv?: readonly string[]
   readonly version?: string
   readonly pid?: number
+  readonly ppid?: number
   cwd?(): string
+  kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
+  on?(event: 'exit', callback: (code: number) => void): unknown
 }
 
 /** What the library does with the host, as Deno names it. Without a variable: the whole environment. */
@@ -35,4 +38,25 @@ export function environmentVariable(name: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+let generatesCode: boolean | null = null
+
+/**
+ * Whether text can become a function here: a page's Content-Security-Policy without 'unsafe-eval', and Node's --disallow-code-generation-from-strings, forbid that. Asked
+ * only when there is code to run, since a browser reports the attempt. A console message says once what runs instead.
+ */
+export function canGenerateCode(): boolean {
+  if (generatesCode === null) {
+    try {
+      // oxlint-disable-next-line no-eval -- the question is whether this is allowed
+      generatesCode = (0, eval)('true') === true
+    } catch {
+      generatesCode = false
+      console.warn(
+        "tensorfx: generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). GraphModules run node by node, and compiled functions as prepared calls of their kernels; the results are the same. See docs/guide/csp.md.",
+      )
+    }
+  }
+  return generatesCode
 }

@@ -21,9 +21,20 @@ export const isCallable = (value: unknown): value is TargetFunction => typeof va
 /** Whether a value is an object, which includes modules and excludes null and functions. */
 export const isObject = (value: unknown): value is object => (typeof value === 'object' && value !== null) || isModule(value)
 
+/** What messages add to a value of another copy of this library; the composition root sets it. */
+let copyText: (value: object) => string = () => ''
+
+/** Sets what messages add to an object or a module. */
+export function setCopyText(text: (value: object) => string): void {
+  copyText = text
+}
+
+/** The class of an object, for messages. */
+export const classText = (value: object): string => value.constructor.name + copyText(value)
+
 /** What a value is, for messages: `null`, `number`, `function`, and for an object or a module its class. */
 export const kindOf = (value: unknown): string =>
-  value === null ? 'null' : isObject(value) && Object.getPrototypeOf(value) !== null ? value.constructor.name : typeof value
+  value === null ? 'null' : isObject(value) && Object.getPrototypeOf(value) !== null ? classText(value) : typeof value
 
 /** A value in a message: `number 3`, `an object of class Linear`. */
 export const described = (value: unknown): string =>

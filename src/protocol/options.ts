@@ -1,6 +1,7 @@
 // Options objects: a name that nothing reads is an error.
 import { ArgumentError } from '../errors/index.ts'
 import { nearest } from './nearest.ts'
+import { entryOf } from './plainObject.ts'
 import { valueText } from './valueText.ts'
 
 /** The names of the options `O`, each as a key: a table that lacks one, or has another, is a compile error. */
@@ -19,9 +20,9 @@ const ABSENT: Readonly<Record<string, string>> = {
 
 /** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
 export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
-  const alias = ALIASES[name]
+  const alias = entryOf(ALIASES, name)
   const near = alias !== undefined && known.includes(alias) ? alias : nearest(name, known)
-  const hint = near === null ? (ABSENT[name] ?? '') : `did you mean '${near}'? `
+  const hint = near === null ? (entryOf(ABSENT, name) ?? '') : `did you mean '${near}'? `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)
 }
 

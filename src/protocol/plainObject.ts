@@ -13,6 +13,9 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   return prototype === Object.prototype || prototype === null
 }
 
+/** The entry of a table; undefined if it has none. The prototype of the table does not answer for names such as `constructor`. */
+export const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined => (Object.hasOwn(table, key) ? table[key] : undefined)
+
 /** Like `out[key] = value`, but also right for the key `__proto__`. */
 export function setOwn<T>(out: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__') Object.defineProperty(out, key, { value, enumerable: true, configurable: true, writable: true })

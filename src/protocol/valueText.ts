@@ -1,5 +1,5 @@
 // A value in an error message.
-import { isModule } from './kinds.ts'
+import { classText, isModule } from './kinds.ts'
 import { isTensorLike } from './tensorLike.ts'
 
 const LONGEST = 40
@@ -28,9 +28,9 @@ function objectText(value: object): string {
     const text = `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
     return text.length > LONGEST ? `an array of length ${value.length}` : text
   }
-  if (isTensorLike(value)) return `a Tensor of shape [${value.shape.join(', ')}]`
+  if (isTensorLike(value)) return `a ${classText(value)} of shape [${value.shape.join(', ')}]`
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === null || prototype === Object.prototype) return 'an object'
-  const { name } = value.constructor
+  const name = classText(value)
   return `${article(name)} ${name}`
 }

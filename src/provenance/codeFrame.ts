@@ -4,6 +4,17 @@ import type { Frame } from './frame.ts'
 
 const cache = new Map<string, readonly string[] | null>()
 
+/** The frames of this process's own stacks. A frame that comes from a file may name any path, so only of these are the files read. */
+const own = new WeakSet<Frame>()
+
+/** Marks frames as those of this process. */
+export function markOwn(frames: readonly Frame[]): void {
+  for (const frame of frames) own.add(frame)
+}
+
+/** Whether a frame is of this process, not from a file. */
+export const isOwn = (frame: Frame): boolean => own.has(frame)
+
 function linesOf(file: string): readonly string[] | null {
   const known = cache.get(file)
   if (known !== undefined) return known
@@ -18,14 +29,15 @@ function linesOf(file: string): readonly string[] | null {
   return lines
 }
 
-/** The source line of a frame; null if it cannot be read. */
+/** The source line of a frame; null if it is unknown. */
 export function sourceLine(frame: Frame): string | null {
-  return linesOf(frame.file)?.[frame.line - 1] ?? null
+  return frame.code ?? (isOwn(frame) ? (linesOf(frame.file)?.[frame.line - 1] ?? null) : null)
 }
 
-/** The lines around a frame, with a marker under the column; null if the source cannot be read. */
+/** The lines around a frame, with a marker under the column; null if the source is unknown. Of a frame from a file, only the recorded line is known. */
 export function codeFrame(frame: Frame, context = 2): string | null {
-  const lines = linesOf(frame.file)
+  if (frame.code !== undefined) return `> ${frame.line} | ${frame.code}`
+  const lines = isOwn(frame) ? linesOf(frame.file) : null
   if (lines === null || frame.line > lines.length) return null
   const first = Math.max(1, frame.line - context)
   const last = Math.min(lines.length, frame.line + context)

@@ -10,6 +10,8 @@ export interface Frame {
   readonly column: number
   /** The name of the function, or '<anonymous>'. */
   readonly fn: string
+  /** The source line, if it was recorded with the frame. */
+  readonly code?: string | undefined
 }
 
 /** The folders of tensorfx itself, whose frames are left out: dist/ for the built package, and src/ if source maps are in use. */

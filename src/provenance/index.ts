@@ -2,4 +2,4 @@
 export { captureStack, CapturedStack, deepenStacks, restoreStacks } from './stack.ts'
 export { parseStack } from './frame.ts'
 export type { Frame } from './frame.ts'
-export { codeFrame, sourceLine } from './codeFrame.ts'
+export { codeFrame, isOwn, sourceLine } from './codeFrame.ts'

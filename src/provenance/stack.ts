@@ -1,5 +1,5 @@
 // Stack traces of the user's program. Capturing one is cheap, because the engine only records it; it is formatted when it is read.
-import { sourceLine } from './codeFrame.ts'
+import { markOwn, sourceLine } from './codeFrame.ts'
 import { parseStack } from './frame.ts'
 import type { Frame } from './frame.ts'
 
@@ -42,7 +42,7 @@ export class CapturedStack {
     this.#holder = holder
   }
 
-  /** A stack trace that was recorded elsewhere. The innermost frame is last. */
+  /** A stack trace that was recorded elsewhere. The innermost frame is last. The files that it names are never opened. */
   static of(frames: readonly Frame[]): CapturedStack {
     const stack = new CapturedStack({})
     stack.#frames = frames
@@ -53,6 +53,7 @@ export class CapturedStack {
   get frames(): readonly Frame[] {
     if (this.#frames === null) {
       this.#frames = parseStack(this.#holder?.stack ?? '')
+      markOwn(this.#frames)
       // The engine's record keeps the functions on the stack alive, and what they close over.
       this.#holder = null
     }

@@ -1,6 +1,6 @@
 // Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
 // Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
-import { checkArgument, isObject } from '../protocol/index.ts'
+import { checkArgument, isObject, valueText } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
@@ -21,7 +21,7 @@ const TWO_32 = 2 ** 32
 
 function checkCounter(where: string, what: string, value: number): number {
   if (!Number.isSafeInteger(value) || value < 0)
-    throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${String(value)}.`)
+    throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${valueText(value)}.`)
   return value
 }
 
@@ -62,8 +62,24 @@ export class Generator {
   /** Seed and offset for one random operator call; each call gets another offset. */
   draw(): RandomDraw {
     const offset = this.#offset++
-    return { seedLo: this.#seed | 0, seedHi: Math.floor(this.#seed / TWO_32) | 0, offsetLo: offset | 0, offsetHi: Math.floor(offset / TWO_32) | 0 }
+    const draw = {
+      seedLo: this.#seed | 0,
+      seedHi: Math.floor(this.#seed / TWO_32) | 0,
+      offsetLo: offset | 0,
+      offsetHi: Math.floor(offset / TWO_32) | 0,
+    }
+    latest.generator = this
+    latest.draw = draw
+    return draw
   }
+}
+
+const latest: { generator: Generator | null; draw: RandomDraw } = { generator: null, draw: { seedLo: 0, seedHi: 0, offsetLo: 0, offsetHi: 0 } }
+
+/** The generator whose draw was the latest one, if that gave the numbers [seedLo, seedHi, offsetLo, offsetHi]; otherwise null. */
+export function generatorOf(numbers: readonly unknown[]): Generator | null {
+  const { seedLo, seedHi, offsetLo, offsetHi } = latest.draw
+  return [seedLo, seedHi, offsetLo, offsetHi].every((n, i) => n === numbers[i]) ? latest.generator : null
 }
 
 /** The generator of operators that are not given one. Its seed is random unless manualSeed is called. */

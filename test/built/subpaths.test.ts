@@ -54,6 +54,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(new ShapeProp(gm).propagate(addable(3)), gm.graph.outputNode().meta.type)`,
     '4 number',
   ],
+  './fx/experimental/unification': [
+    `import { Var, unify } from 'tensorfx/fx/experimental/unification'
+     console.log(String(unify([1, Var('x')], [Var('y'), 2])))`,
+    '{~y: 1, ~x: 2}',
+  ],
   './fx/json': [
     `import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
      const { graphModule } = await import('./test/built/parts.mjs')
@@ -129,6 +134,26 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      f.op('i32.add')
      console.log(new WebAssembly.Instance(new WebAssembly.Module(module.finish())).exports.add(40, 2))`,
     '42',
+  ],
+  './rewriter': [
+    `import { RewritingTracer } from 'tensorfx/rewriter'
+     try {
+       new RewritingTracer().trace((x) => (x.gt(0) ? x : x.neg()))
+     } catch (error) {
+       console.log(error.name)
+     }`,
+    'TraceError',
+  ],
+  './rewriter/runtime': [
+    `import { runtime } from 'tensorfx/rewriter/runtime'
+     console.log(runtime.same(1, 1), runtime.bool(''))`,
+    'true false',
+  ],
+  './register': [
+    `import 'tensorfx/register'
+     const { first } = await import('data:text/javascript,export const first = (a, b) => a || b')
+     console.log(first(0, 2))`,
+    '2',
   ],
   './lint-rules': [
     `import plugin from 'tensorfx/lint-rules'

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { ArgumentError, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphError, GraphModule, Node, TraceError, hasSideEffect, symbolicTrace } from 'tensorfx/fx'
-import { Namespace, isIdentifier } from '../../src/fx/graph/namespace.ts'
+import { Namespace } from '../../src/fx/graph/namespace.ts'
 import { getattr } from '../../src/fx/graph/operator.ts'
 import { giveKey } from '../../src/fx/graph/order.ts'
 import { nodeEffects, refuseMutation } from '../../src/fx/graph/purity.ts'
-import { lookupTarget, targetInfo } from '../../src/protocol/index.ts'
+import { isIdentifier, lookupTarget, targetInfo } from '../../src/protocol/index.ts'
 
 const { tensor } = torch
 

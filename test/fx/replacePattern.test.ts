@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, Node, replacePattern, replacePatternWithFilters, symbolicTrace } from 'tensorfx/fx'
-import type { InternalMatch } from 'tensorfx/fx'
+import type { InternalMatch, NodeType } from 'tensorfx/fx'
 import { expectGraph, readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 
@@ -393,7 +393,7 @@ describe('replacePattern', () => {
   it('test_subgraph_rewriter_annotations_int: types of what is not replaced stay', () => {
     const gm = symbolicTrace((x: Tensor) => torch.add(x, torch.neg(x)))
     for (const node of gm.graph.nodes) if (node.op !== 'output') node.type = 'int'
-    const types = (m: GraphModule): (string | null)[] => [...m.graph.nodes].filter((n) => n.name !== 'relu').map((n) => n.type)
+    const types = (m: GraphModule): (NodeType | null)[] => [...m.graph.nodes].filter((n) => n.name !== 'relu').map((n) => n.type)
     expect(types(gm.deepCopy())).toEqual(['int', 'int', 'int', null])
     replacePattern(
       gm,

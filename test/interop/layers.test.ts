@@ -60,6 +60,10 @@ const layers: readonly (readonly [layer: nn.Module, args: readonly unknown[]])[]
   [new nn.MultiheadAttention(4, 2, { dropout: 0.5, batchFirst: true }), [4, 2, { dropout: 0.5, batchFirst: true }]],
 ]
 
+const none = (name: string): never => {
+  throw new Error(`asked for ${name}`)
+}
+
 describe('layers', () => {
   it('are described by the arguments of their constructors', () => {
     for (const [layer, args] of layers) {
@@ -71,13 +75,15 @@ describe('layers', () => {
   it('are rebuilt from their description, with the same options and tensors', () => {
     for (const [layer] of layers) {
       const spec = moduleSpec(layer) as ModuleSpec
-      const copy = moduleFromSpec(JSON.parse(JSON.stringify(spec)) as ModuleSpec)
+      const state = layer.stateDict() as Map<string, Tensor>
+      const copy = moduleFromSpec(JSON.parse(JSON.stringify(spec)) as ModuleSpec, 'at.', (name) => state.get(name.slice(3)) as Tensor)
       expect(copy.constructor).toBe(layer.constructor)
       expect([...copy.stateDict()].map(([name, t]) => [name, t.shape, t.dtype])).toEqual(
         [...layer.stateDict()].map(([name, t]) => [name, t.shape, t.dtype]),
       )
       expect(String(copy)).toBe(String(layer))
       expect(moduleSpec(copy)).toEqual(spec)
+      expect([...copy.namedBuffers(), ...copy.namedParameters()].filter(([, t]) => (t as Tensor).isFake)).toEqual([])
     }
   })
 
@@ -87,10 +93,10 @@ describe('layers', () => {
       override forward(): void {}
     }
     expect([moduleSpec(new Linear(1, 1)), moduleSpec(new Own()), moduleSpec(new nn.Sequential())]).toEqual([null, null, null])
-    expect(() => moduleFromSpec({ class: 'Nope', args: [] })).toThrow(
+    expect(() => moduleFromSpec({ class: 'Nope', args: [] }, '', none)).toThrow(
       new ArgumentError("loadGraphModule: the file has a layer of class 'Nope', which this tensorfx does not have; update tensorfx."),
     )
-    expect(() => moduleFromSpec({ class: 'Module', args: [] })).toThrow("a layer of class 'Module'")
+    expect(() => moduleFromSpec({ class: 'Module', args: [] }, '', none)).toThrow("a layer of class 'Module'")
   })
 })
 
@@ -142,23 +148,24 @@ describe('attributes of the module', () => {
     }
     const malformed = new ArgumentError("loadGraphModule: 'tensorfx.graphmodule' in the file is not the description of a module.")
     expect(loadGraphModule(rewrite((file) => file)).className).toBe('Kept')
-    for (const change of [
-      () => [],
-      () => 3,
-      () => ({ version: '2', module: {}, shared: {} }),
-      ({ version, shared }: { version: number; shared?: unknown }) => ({ version, shared }),
-      ({ version, module }: { version: number; module?: unknown }) => ({ version, module }),
-      ({ version, module }: { version: number; module?: unknown }) => ({ version, module, shared: [] }),
-      ({ version, shared }: { version: number; shared?: unknown }) => ({ version, module: 'text', shared }),
-    ])
+    for (const change of [() => [], () => 3, () => ({ version: '2', module: {}, shared: {} })])
       expect(() => loadGraphModule(rewrite(change))).toThrow(malformed)
+    for (const [change, why] of [
+      [({ version, shared }) => ({ version, shared }), 'module must be an object, got nothing'],
+      [({ version, module }) => ({ version, module }), 'shared must be an object, got nothing'],
+      [({ version, module }) => ({ version, module, shared: [] }), 'shared must be an object, got an array of length 0'],
+      [({ version, shared }) => ({ version, module: 'text', shared }), "module must be an object, got 'text'"],
+    ] as readonly [(file: { version: number; module?: unknown; shared?: unknown }) => unknown, string][])
+      expect(() => loadGraphModule(rewrite(change))).toThrow(new ArgumentError(`loadGraphModule: ${why}.`))
     expect(() => loadGraphModule(rewrite((file) => ({ ...file, version: 99 })))).toThrow(
       'loadGraphModule: version 99 is newer than this tensorfx reads',
     )
     expect(() => loadGraphModule(rewrite((file) => file, ['weight']))).toThrow(
       new ArgumentError("loadGraphModule: the file lacks the tensor 'weight'."),
     )
-    expect(() => loadGraphModule(writeSafetensors([], { 'tensorfx.graphmodule': '{' }))).toThrow(malformed)
+    expect(() => loadGraphModule(writeSafetensors([], { 'tensorfx.graphmodule': '{' }))).toThrow(
+      "loadGraphModule: 'tensorfx.graphmodule' in the file is not JSON: ",
+    )
   })
 })
 
@@ -195,8 +202,8 @@ describe('the code of a folder', () => {
       '    super()',
       '    this.fc = new nn.Linear(2, 1, { bias: false })',
       "    this.gain = new nn.Parameter(torch.empty([1], { dtype: 'float32' }), { requiresGrad: false })",
-      "    this.bias = new nn.Parameter(torch.empty([1,1], { dtype: 'float32' }))",
-      `    this.registerBuffer("shift", torch.empty([1], { dtype: 'bool' }))`,
+      "    this.bias = new nn.Parameter(torch.empty([1, 1], { dtype: 'float32' }))",
+      "    this.registerBuffer('shift', torch.empty([1], { dtype: 'bool' }))",
       '  }',
       '',
       ...indented(gm, '  '),
@@ -224,8 +231,8 @@ describe('the code of a folder', () => {
     gm.addSubmodule('deep.inner', inner)
     gm.addSubmodule('deep.act', new nn.ReLU())
     const { 'module.mjs': code, 'state.safetensors': state } = folderFiles(gm)
-    expect(code).toContain('    this.deep = new Attributes({ "inner": new (class extends nn.Module {\n')
-    expect(code).toContain('    })(), "act": new nn.ReLU({ inplace: false }) })\n')
+    expect(code).toContain('    this.deep = new Attributes({ inner: new (class extends nn.Module {\n')
+    expect(code).toContain('    })(), act: new nn.ReLU({ inplace: false }) })\n')
     const lines = code.split('\n')
     for (const line of [
       '      constructor() {',
@@ -301,7 +308,7 @@ describe('the code of a folder', () => {
     const name = `layers.own${Math.random().toString(36).slice(2)}`
     const own = wrap((x: Tensor) => x, { name })
     const { 'module.mjs': code } = folderFiles(symbolicTrace((x: Tensor) => own(x)))
-    expect(code).toMatch(new RegExp(`^const layers = \\{ ${name.slice('layers.'.length)}: registered\\("${name}"\\) \\}$`, 'm'))
+    expect(code).toMatch(new RegExp(`^const layers = \\{ ${name.slice('layers.'.length)}: registered\\('${name}'\\) \\}$`, 'm'))
     // A slice of the language is one of fx.
     expect(folderFiles(symbolicTrace((x: Tensor) => x.narrow(0, 0, 1)))['module.mjs']).not.toContain('fx.Slice')
   })
@@ -321,23 +328,23 @@ describe('headers of safetensors files', () => {
 
   it('an entry has a dtype, a shape and two offsets', () => {
     expect(readSafetensors(file({ a: entry }, 4)).tensors.get('a')?.shape).toEqual([1])
-    const wrong: readonly unknown[] = [
-      3,
-      null,
-      [],
-      {},
-      { ...entry, dtype: 3 },
-      { ...entry, shape: 1 },
-      { ...entry, shape: ['1'] },
-      { ...entry, data_offsets: undefined },
-      { ...entry, data_offsets: [0] },
-      { ...entry, data_offsets: [0, 4, 8] },
-      { ...entry, data_offsets: [0, '4'] },
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [3, 'a must be an object, got 3'],
+      [null, 'a must be an object, got null'],
+      [[], 'a must be an object, got an array of length 0'],
+      [{}, 'a.dtype must be a string, got nothing'],
+      [{ ...entry, dtype: 3 }, 'a.dtype must be a string, got 3'],
+      [{ ...entry, shape: 1 }, 'a.shape must be an array, got 1'],
+      [{ ...entry, shape: ['1'] }, "a.shape[0] must be an integer from 0 on, got '1'"],
+      [{ ...entry, shape: [0.5] }, 'a.shape[0] must be an integer from 0 on, got 0.5'],
+      [{ ...entry, shape: [-1, -1] }, 'a.shape[0] must be an integer from 0 on, got -1'],
+      [{ ...entry, shape: [2 ** 53] }, 'a.shape[0] must be an integer from 0 on, got 9007199254740992'],
+      [{ ...entry, data_offsets: undefined }, 'a.data_offsets must be an array, got nothing'],
+      [{ ...entry, data_offsets: [0] }, "the data_offsets of tensor 'a' must be 2 numbers, got 1"],
+      [{ ...entry, data_offsets: [0, 4, 8] }, 'a.data_offsets must be an array of at most 2 items, got an array of length 3'],
+      [{ ...entry, data_offsets: [0, '4'] }, "a.data_offsets[1] must be an integer from 0 on, got '4'"],
     ]
-    for (const a of wrong)
-      expect(() => readSafetensors(file({ a }, 8))).toThrow(
-        new ArgumentError(`${start}the entry of tensor 'a' lacks its dtype, shape or data_offsets.`),
-      )
+    for (const [a, why] of wrong) expect(() => readSafetensors(file({ a }, 8))).toThrow(why)
   })
 
   it('offsets fit to the shape and to the data', () => {
@@ -345,28 +352,46 @@ describe('headers of safetensors files', () => {
       (from: number, to: number, bytes: number): (() => unknown) =>
       () =>
         readSafetensors(file({ a: { ...entry, data_offsets: [from, to] } }, bytes))
-    expect(at(4, 8, 8)).not.toThrow()
-    for (const [from, to, bytes] of [
-      [-4, 0, 8],
-      [0, 8, 8],
-      [0, 2, 8],
-      [8, 12, 8],
-      [4, 0, 8],
+    expect(at(0, 4, 4)).not.toThrow()
+    const size = "tensor 'a' of shape [1] should take 4 bytes, but its data_offsets are"
+    for (const [from, to, bytes, why] of [
+      [-4, 0, 8, 'a.data_offsets[0] must be an integer from 0 on, got -4'],
+      [0, 8, 8, `${size} 0 and 8`],
+      [0, 2, 8, `${size} 0 and 2`],
+      [4, 0, 8, `${size} 4 and 0`],
+      [4, 8, 8, "tensor 'a' starts at 4, where 0 was expected: there is a hole"],
+      [0, 4, 3, "tensor 'a' ends at 4, but there are only 3 bytes of data"],
+      [0, 4, 8, 'the tensors take 4 bytes, but there are 8 bytes of data'],
     ] as const)
-      expect(at(from, to, bytes)).toThrow(
-        new ArgumentError(
-          `${start}tensor 'a' of shape [1] should take 4 bytes, but its data_offsets are ${from} and ${to}, and there are ${bytes} bytes of data.`,
-        ),
-      )
+      expect(at(from, to, bytes)).toThrow(why)
+  })
+
+  it('tensors do not overlap, leave holes, or have a name twice', () => {
+    const read =
+      (header: unknown, bytes: number): (() => unknown) =>
+      () =>
+        readSafetensors(file(header, bytes))
+    const [first, second] = [entry, { ...entry, data_offsets: [4, 8] }]
+    expect(read({ b: second, a: first }, 8)).not.toThrow()
+    expect(read({ a: first, b: first }, 4)).toThrow(`${start}tensor 'b' starts at 0, where another tensor already is`)
+    expect(read({ a: first, b: { ...entry, data_offsets: [6, 10] } }, 10)).toThrow("tensor 'b' starts at 6, where 4 was expected: there is a hole")
+    expect(read(`{"a":${JSON.stringify(first)},"a":${JSON.stringify(first)}}`, 4)).toThrow("has the key 'a' twice in one object")
+    expect(read(`{"a":${JSON.stringify(first)},"\\u0061":${JSON.stringify(first)}}`, 4)).toThrow("has the key 'a' twice in one object")
+    expect(read({ a: { ...entry, shape: [2 ** 40, 2 ** 40, 0], data_offsets: [0, 0] } }, 0)).toThrow('is too large')
+  })
+
+  it('a name that readers cannot keep is refused, not lost', () => {
+    expect(() => writeSafetensors([['__proto__', tensor([1])]])).toThrow("a tensor cannot be called '__proto__'")
+    expect(() => writeSafetensors([], JSON.parse('{"__proto__": "x"}') as Record<string, string>)).toThrow("the key '__proto__'")
+    expect(() => writeSafetensors([...'aa'].map((name): [string, Tensor] => [name, tensor([1])]))).toThrow("two tensors are called 'a'")
+    expect(() => readSafetensors(file(`{"__proto__":${JSON.stringify(entry)}}`, 4))).toThrow("the key '__proto__'")
   })
 
   it('the header is an object in JSON, with texts as metadata and known dtypes', () => {
-    expect(() => readSafetensors(file('{'))).toThrow(new ArgumentError(`${start}the header is not JSON.`))
+    expect(() => readSafetensors(file('{'))).toThrow('readSafetensors: the header of the file is not JSON: ')
     for (const header of [[], 3, null]) expect(() => readSafetensors(file(header))).toThrow(new ArgumentError(`${start}the header is not an object.`))
-    for (const metadata of [3, { a: 1 }, ['a']])
-      expect(() => readSafetensors(file({ __metadata__: metadata }))).toThrow(
-        new ArgumentError(`${start}the values of __metadata__ must be strings.`),
-      )
+    expect(() => readSafetensors(file({ __metadata__: 3 }))).toThrow('readSafetensors: __metadata__ must be an object, got 3')
+    expect(() => readSafetensors(file({ __metadata__: { a: 1 } }))).toThrow('readSafetensors: __metadata__.a must be a string, got 1')
     expect(readSafetensors(file({})).metadata).toEqual({})
     expect(() => readSafetensors(file({ a: { ...entry, dtype: 'F8_E4M3' } }, 4))).toThrow(
       "readSafetensors: tensor 'a' has dtype F8_E4M3, but tensorfx only has ",

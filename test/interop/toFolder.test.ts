@@ -72,7 +72,7 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
   it('writes code that a person would have written', () => {
     const { 'module.mjs': code } = folderFiles(symbolicTrace(new Net()), 'Net')
     expect(code).toContain('export class Net extends nn.Module {')
-    expect(code).toContain('"conv": new nn.Conv2d(1, 4, [3,3], { stride: [1,1], padding: [1,1], dilation: [1,1], groups: 1, bias: true })')
+    expect(code).toContain('conv: new nn.Conv2d(1, 4, [3, 3], { stride: [1, 1], padding: [1, 1], dilation: [1, 1], groups: 1, bias: true })')
     expect(code).toContain('let inner_conv = this.inner.conv.call(x); x = null')
   })
 
@@ -132,8 +132,8 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
       { concreteArgs: { flag: true } },
     )
     const { 'module.mjs': code } = folderFiles(gm)
-    expect(code).toContain('registered("torch.ops.test_to_folder.custom")(relu)')
-    expect(code).toContain('registered("torch._assert")(')
+    expect(code).toContain("registered('torch.ops.test_to_folder.custom')(relu)")
+    expect(code).toContain("registered('torch._assert')(")
     expect(code).toContain('torch.relu(')
   })
 

@@ -1,6 +1,6 @@
 // Bad arguments of the operators of linalg/ and nn/: the message names the operator, the argument and the shapes.
 import { describe, expect, it } from 'vitest'
-import { torch } from 'tensorfx'
+import { DTypeError, torch } from 'tensorfx'
 
 const { tensor, zeros } = torch
 
@@ -61,4 +61,16 @@ describe('shape errors name the operator, the argument and both shapes', () => {
     expect(() => torch.mm(z(2, 2), zeros([2, 2], { dtype: 'float64' }))).toThrow(/self has dtype float32 and mat2 has dtype float64/)
     expect(() => F.conv2d(z(1, 1, 2, 2), zeros([1, 1, 1, 1], { dtype: 'float64' }))).toThrow(/input has dtype float32 and weight has dtype float64/)
   })
+})
+
+describe('operators that compute float16 and bfloat16 in float32', () => {
+  const x = torch.ones([1, 1, 4])
+  const w = torch.ones([1, 1, 2])
+  it.each([
+    ['conv1d', (): unknown => torch.nn.functional.conv1d(x.bfloat16(), w)],
+    ['conv2d', (): unknown => torch.nn.functional.conv2d(x.unsqueeze(2), w.unsqueeze(2).half())],
+    ['mm', (): unknown => torch.mm(torch.ones([2, 2]).half(), torch.ones([2, 2]))],
+    ['linear', (): unknown => torch.nn.functional.linear(torch.ones([2, 2]), torch.ones([2, 2]).bfloat16())],
+    ['bmm', (): unknown => torch.bmm(x.half(), x.transpose(1, 2))],
+  ])('%s refuses operands of which only one is half', (_, call) => expect(call).toThrow(DTypeError))
 })

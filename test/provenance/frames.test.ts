@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { markOwn } from '../../src/provenance/codeFrame.ts'
 import { codeFrame, parseStack, sourceLine } from '../../src/provenance/index.ts'
 import type { Frame } from '../../src/provenance/index.ts'
 
@@ -79,7 +80,17 @@ describe('the source around a frame', () => {
   afterAll(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'source.ts')
   writeFileSync(file, Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join('\n'))
-  const at = (line: number, column = 1): Frame => ({ file, line, column, fn: 'f' })
+  const mine = (frame: Frame): Frame => {
+    markOwn([frame])
+    return frame
+  }
+  const at = (line: number, column = 1): Frame => mine({ file, line, column, fn: 'f' })
+
+  test('of a frame that comes from elsewhere is only what it says itself, and its file is not opened', () => {
+    const foreign: Frame = { file, line: 1, column: 1, fn: 'f' }
+    expect([sourceLine(foreign), codeFrame(foreign)]).toEqual([null, null])
+    expect([sourceLine({ ...foreign, code: 'x.relu()' }), codeFrame({ ...foreign, code: 'x.relu()' })]).toEqual(['x.relu()', '> 1 | x.relu()'])
+  })
 
   test('sourceLine is the line itself', () => {
     expect([sourceLine(at(1)), sourceLine(at(12)), sourceLine(at(13))]).toEqual(['line 1', 'line 12', null])
@@ -100,14 +111,14 @@ describe('the source around a frame', () => {
   })
 
   test('a file that cannot be read has no source', () => {
-    const missing: Frame = { file: join(folder, 'missing.ts'), line: 1, column: 1, fn: 'f' }
+    const missing = mine({ file: join(folder, 'missing.ts'), line: 1, column: 1, fn: 'f' })
     expect([sourceLine(missing), codeFrame(missing)]).toEqual([null, null])
   })
 
   test('a file is read once', () => {
     const changing = join(folder, 'changing.ts')
     writeFileSync(changing, 'before')
-    const frame: Frame = { file: changing, line: 1, column: 1, fn: 'f' }
+    const frame = mine({ file: changing, line: 1, column: 1, fn: 'f' })
     expect(sourceLine(frame)).toBe('before')
     writeFileSync(changing, 'after')
     expect(sourceLine(frame)).toBe('before')

@@ -3,14 +3,14 @@
 import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
-import { QueryEncoder } from './protocol.ts'
-import type { Answer, Query } from './protocol.ts'
+import { QueryEncoder, isAnswerTo, outcomeOf } from './protocol.ts'
+import type { Query } from './protocol.ts'
 
 /** A running helper: a child process or worker. */
 export interface Helper {
   post(query: Query): void
-  /** `onDeath` gets the reason if the helper ends without having been killed. */
-  listen(onAnswer: (answer: Answer) => void, onDeath: (reason: string) => void): void
+  /** `onMessage` gets whatever the helper sends, which is checked there; `onDeath` the reason if the helper ends without having been killed. */
+  listen(onMessage: (message: unknown) => void, onDeath: (reason: string) => void): void
   kill(): void
 }
 
@@ -53,10 +53,13 @@ export class Isolator {
       }
       const timer = setTimeout(() => lost(`no answer within ${this.#options.timeoutMs} ms (an endless loop?)`), this.#options.timeoutMs)
       helper.listen(
-        (answer) => {
-          if (answer.id !== query.id) return
+        (message) => {
+          // A backend may send messages of its own, and an older query's answer may be late.
+          if (!isAnswerTo(query, message)) return
+          const outcome = outcomeOf(message)
+          if (outcome === null) return lost('the isolated process sent an answer that cannot be read')
           clearTimeout(timer)
-          resolve(answer.outcome)
+          resolve(outcome)
         },
         (reason) => lost(`the isolated process died: ${reason}`),
       )

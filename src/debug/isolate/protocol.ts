@@ -1,10 +1,12 @@
 // The messages to and from an isolated process or worker.
 import { GraphModule } from '../../fx/index.ts'
-import { graphFromJson, graphToJson } from '../../fx/text/json.ts'
+import { graphToJson } from '../../fx/text/json.ts'
+import { graphFromJson } from '../../fx/text/readJson.ts'
 import type { GraphJson } from '../../fx/text/json.ts'
 import { present } from '../../errors/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { checkFailureSpec, judge } from '../judge.ts'
+import { isObject } from '../../protocol/index.ts'
+import { OUTCOMES, checkFailureSpec, judge } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { fromPlain, toPlain } from '../values.ts'
 import type { PlainValue } from '../values.ts'
@@ -25,6 +27,25 @@ export interface Query {
 export interface Answer {
   readonly id: number
   readonly outcome: Outcome
+}
+
+/** A message that names a query. The rest of it is not checked. */
+interface AnswerLike {
+  readonly id: number
+  readonly outcome?: unknown
+}
+
+/** Whether a message from a helper, which may be anything, answers a query. */
+export function isAnswerTo(query: Query, message: unknown): message is AnswerLike {
+  return isObject(message) && Reflect.get(message, 'id') === query.id
+}
+
+/** The outcome in an answer; null if it is none. */
+export function outcomeOf({ outcome }: AnswerLike): Outcome | null {
+  if (!isObject(outcome)) return null
+  const status = OUTCOMES.find((known) => known === Reflect.get(outcome, 'status'))
+  const message: unknown = Reflect.get(outcome, 'message')
+  return status === undefined || typeof message !== 'string' ? null : { status, message }
 }
 
 /** Encodes queries for one isolated process, which keeps the inputs that it has got. */
@@ -59,7 +80,7 @@ export class QueryServer {
     try {
       for (const url of query.imports) await import(/* @vite-ignore */ url)
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
-      const gm = new GraphModule(root, graphFromJson(query.graph))
+      const gm = new GraphModule(root, graphFromJson(query.graph, { trust: 'code' }))
       const inputs = query.inputs.map((id) => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
       return { id: query.id, outcome: judge(gm, inputs, checkFailureSpec(query.spec)) }
     } catch (error) {

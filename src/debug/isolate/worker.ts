@@ -1,6 +1,6 @@
 // The isolated worker in browsers: a script that calls `serveWorker`, and the helper that talks to it.
 import { QueryServer } from './protocol.ts'
-import type { Answer, Query } from './protocol.ts'
+import type { Query } from './protocol.ts'
 import type { Helper, StartHelper } from './isolator.ts'
 
 interface WorkerScope {
@@ -23,8 +23,8 @@ export function workerHelper(create: () => Worker): StartHelper {
     const worker = create()
     return {
       post: (query) => worker.postMessage(query),
-      listen: (onAnswer, onDeath) => {
-        worker.onmessage = (event): void => onAnswer(event.data as Answer)
+      listen: (onMessage, onDeath) => {
+        worker.onmessage = (event): void => onMessage(event.data)
         worker.onerror = (event): void => onDeath(event.message)
       },
       kill: () => worker.terminate(),

@@ -1,6 +1,8 @@
 // tensorfx/fx/json: graphs as JSON.
 import { installFx } from '../../install/fx.ts'
-export { compareGraphs, graphFromJson, graphToJson } from '../../fx/text/json.ts'
+export { compareGraphs, graphToJson } from '../../fx/text/json.ts'
+export { graphFromJson } from '../../fx/text/readJson.ts'
+export type { Trust, TrustOptions } from '../../fx/text/readJson.ts'
 export type { GraphJson, NodeJson } from '../../fx/text/json.ts'
 
 installFx()

@@ -8,8 +8,8 @@ import { lintGraph, warnMissing } from './lint.ts'
 import { Namespace } from './namespace.ts'
 import { mapArg } from './mapArg.ts'
 import { Node } from './node.ts'
-import type { Argument, Kwargs, Opcode, OutputNode, OwningModule, Target } from './node.ts'
-import { NodeList, areAllIn } from './collections.ts'
+import type { Argument, Kwargs, NodeType, Opcode, OutputNode, OwningModule, Target } from './node.ts'
+import { areAllIn, NodeList } from './collections.ts'
 import { giveKey } from './order.ts'
 import { hasOp, isImpureNode } from './purity.ts'
 
@@ -66,7 +66,7 @@ export class Graph {
     args: readonly Argument[] = [],
     kwargs: Kwargs = {},
     name: string | null = null,
-    type: string | null = null,
+    type: NodeType | null = null,
   ): Node {
     const candidate = name ?? candidateName(target)
     const node = new Node(this, candidate, op, target, args, kwargs, type)
@@ -84,34 +84,34 @@ export class Graph {
   }
 
   /** Adds an input. Leave `defaultValue` out for a parameter without a default; null and undefined are defaults. */
-  placeholder(name: string, type: string | null = null, ...defaultValue: readonly [Argument?]): Node {
+  placeholder(name: string, type: NodeType | null = null, ...defaultValue: readonly [Argument?]): Node {
     return this.createNode('placeholder', name, defaultValue, {}, null, type)
   }
 
   /** Adds a read of the owning module's parameter, buffer or constant at a dotted path. Warns if there is none. PyTorch's get_attr. */
-  getAttr(path: string, type: string | null = null): Node {
+  getAttr(path: string, type: NodeType | null = null): Node {
     if (this.owningModule !== null) warnMissing(this.owningModule, 'get_attr', path)
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
   /** Adds a call of the owning module's submodule at a dotted path. Warns if there is none. PyTorch's call_module. */
-  callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+  callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
     if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 
   /** Adds a call of a method of `args[0]`. PyTorch's call_method. */
-  callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+  callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
     return this.createNode('call_method', name, args, kwargs, null, type)
   }
 
   /** Adds a call of a function. A function is printed, saved and loaded by its registered name, which `fx.wrap` gives it. PyTorch's call_function. */
-  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: string | null = null): Node {
+  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
     return this.createNode('call_function', fn, args, kwargs, null, type)
   }
 
   /** Adds the output: a node, or any structure of nodes and constants. */
-  output(value: Argument, type: string | null = null): Node {
+  output(value: Argument, type: NodeType | null = null): Node {
     return this.createNode('output', 'output', [value], {}, null, type)
   }
 

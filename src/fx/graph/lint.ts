@@ -1,5 +1,5 @@
 // Checks that a graph is well formed, and that the module that owns it has what its nodes refer to.
-import { Module, getAttribute, splitPath } from '../../module/index.ts'
+import { Module, ownAttribute, splitPath } from '../../module/index.ts'
 import { isParameter } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { OPCODES } from './node.ts'
@@ -47,7 +47,7 @@ function lintTargets(graph: NodeGraph, module: OwningModule): void {
     for (const [i, part] of parts.entries()) {
       const place = `Node ${node.name} target ${path}`
       const seen = parts.slice(0, i).join('.')
-      const value = getAttribute(owner, part)
+      const value = ownAttribute(owner, part)
       if (value === undefined) throw new GraphError(`${place} references nonexistent attribute ${part} of ${seen}`)
       if (node.op === 'call_module' && !(value instanceof Module)) throw new GraphError(`${place} ${part} of ${seen} does not reference an nn.Module`)
       if (node.op === 'get_attr' && !isState(owner, part, value) && ++warnings <= MAX_WARNINGS)

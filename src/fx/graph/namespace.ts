@@ -22,9 +22,6 @@ const PYTHON =
 
 const ILLEGAL: ReadonlySet<string> = new Set(`${JAVASCRIPT} ${PYTHON}`.split(' '))
 
-/** Whether a name can be written after a dot or as a key: an ASCII identifier, possibly a reserved word. */
-export const isIdentifier = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name)
-
 const LEGAL = /^[A-Za-z_]\w*$/
 
 /** The names given out so far. Each graph has one for its nodes, and each code generation uses a new one. */

@@ -6,7 +6,9 @@ import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'
 import { normalizeFunction } from './operatorSchemas.ts'
 import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
-import { Slice, freezeArguments, isEmpty, isTuple } from './pythonValues.ts'
+import type { NodeType } from './nodeType.ts'
+import { freezeArguments, isEmpty, isTuple, Slice } from './pythonValues.ts'
+export type { NodeType } from './nodeType.ts'
 import { UserSet } from './collections.ts'
 
 /** What a node does; PyTorch's opcodes. */
@@ -94,8 +96,8 @@ class BaseNode {
   #inputs: readonly Node[] = []
   /** The nodes that use this one's value, each once, in order of first use. */
   readonly users: UserSet<Node> = new UserSet<Node>()
-  /** Type of the value, as text; for `output`, of the returned value. */
-  type: string | null
+  /** Type of the value; for `output`, of the returned value. */
+  type: NodeType | null
   #meta: Meta | null = null
   /** The previous node in the graph, null for the first. An erased node keeps its old neighbours. Only the graph sets it. */
   prev: Node | null = null
@@ -108,7 +110,7 @@ class BaseNode {
   /** Whether the node was removed from its graph. */
   erased = false
 
-  constructor(graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: string | null = null) {
+  constructor(graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type: NodeType | null = null) {
     checkTarget(graph, name, op, target)
     this.graph = graph
     this.#name = name
@@ -224,7 +226,7 @@ class BaseNode {
   updateArg(index: number, value: Argument): void {
     if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
       throw new GraphError(
-        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${index}; use insertArg to add one.`,
+        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${described(index)}; use insertArg to add one.`,
       )
     }
     this.args = this.#args.map((old, i) => (i === index ? value : old))
@@ -361,7 +363,7 @@ export type Node = PlaceholderNode | GetAttrNode | CallFunctionNode | CallModule
 
 /** The class of nodes, for `instanceof`. */
 export const Node: {
-  new (graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type?: string | null): Node
+  new (graph: NodeGraph, name: string, op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, type?: NodeType | null): Node
   readonly prototype: Node
 } = BaseNode as never
 
@@ -433,9 +435,7 @@ function freezeRecord(values: Kwargs, inputs: Inputs, depth: number): Kwargs {
 }
 
 /** Whether an argument is a plain object, whose values are arguments. */
-export function isRecord(value: Argument): value is Kwargs {
-  return isPlainObject(value)
-}
+export const isRecord = (value: Argument): value is Kwargs => isPlainObject(value)
 
 function checkTarget(graph: NodeGraph, name: string, op: Opcode, target: Target): void {
   if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)

@@ -3,7 +3,7 @@
 import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { getAttribute, setAttribute } from '../../module/index.ts'
+import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
 import { Slice } from './pythonValues.ts'
 
 type Operation = (...args: readonly unknown[]) => unknown
@@ -199,12 +199,12 @@ export const operator: Readonly<
 function getItem(value: unknown, index: unknown): unknown {
   if (Array.isArray(value)) {
     if (index instanceof Slice) return value.slice(index.start ?? 0, index.stop ?? undefined)
-    return typeof index === 'number' ? value.at(index) : getAttribute(value, String(index))
+    return typeof index === 'number' ? value.at(index) : ownAttribute(value, String(index))
   }
   if (value instanceof Map) return value.get(index)
   if (isObject(value) && 'getitem' in value) return call(value, 'getitem', index)
   if (isObject(value) && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
-  return property('operator.getitem', value, String(index))
+  return property('operator.getitem', value, String(index), ownAttribute)
 }
 
 /** `x[i] = item`: sets an element of a container, or copies into the indexed part of a tensor. */
@@ -229,16 +229,16 @@ function notNumbers(): never {
   throw new ArgumentError('operator.matmul: expected two tensors, got a number.')
 }
 
-/** A property of any value but null and undefined. */
-function property(where: string, value: unknown, name: string): unknown {
+/** A property of any value but null and undefined. An element is an own property: its index may be computed by a graph from a file. */
+function property(where: string, value: unknown, name: string, read: (value: object, name: string) => unknown): unknown {
   if (value === null || value === undefined) throw new ArgumentError(`${where}: ${String(value)} has no property '${name}'.`)
-  return Reflect.get(Object(value), name)
+  return read(Object(value), name)
 }
 
 function readAttribute(value: unknown, name: string): unknown {
   checkString('getattr', 'name', name)
   const override = findOverride([value])
-  return override === null ? property('getattr', value, name) : override[OVERRIDE]('function', getattr, [value, name], {})
+  return override === null ? property('getattr', value, name, Reflect.get) : override[OVERRIDE]('function', getattr, [value, name], {})
 }
 
 /** Python's builtin getattr. Reading an attribute of a traced value records a call of it. */

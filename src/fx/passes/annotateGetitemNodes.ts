@@ -25,7 +25,7 @@ export function annotateGetitemNodes(graph: Graph, options: AnnotateGetitemOptio
   checkGraph('annotateGetitemNodes', graph)
   for (const node of graph.findNodes({ op: 'call_function', target: operator.getitem })) {
     const [sequence, index] = node.args
-    if (!(sequence instanceof Node) || sequence.type === null || typeof index !== 'number') continue
+    if (!(sequence instanceof Node) || typeof sequence.type !== 'string' || typeof index !== 'number') continue
     const elements = elementsOf(sequence.type, options.namedTuples ?? {})
     if (elements === null) continue
     const at = elements.types[elements.repeated ? 0 : index < 0 ? elements.types.length + index : index]

@@ -11,7 +11,6 @@ import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
 import { tuple } from '../graph/pythonValues.ts'
 
-/** Nodes in the order of their graph. PyTorch's topo_sort. */
 /** The nodes as an array. Throws ArgumentError unless they are nodes. */
 function nodesOf(where: string, nodes: Iterable<Node>): Node[] {
   checkIterable(where, 'nodes', nodes)
@@ -20,8 +19,40 @@ function nodesOf(where: string, nodes: Iterable<Node>): Node[] {
   return list
 }
 
+/**
+ * The nodes, each behind those that it needs: first those that need none of the others, in the order given, then their users, breadth first. Throws ArgumentError for a
+ * node that is given twice. PyTorch's topo_sort.
+ */
 export function topoSort(nodes: Iterable<Node>): Node[] {
-  return nodesOf('topoSort', nodes).sort((a, b) => a.compareTo(b))
+  const given = nodesOf('topoSort', nodes)
+  const missing = new Map(given.map((node): [Node, number] => [node, 0]))
+  if (missing.size < given.length) throw new ArgumentError('topoSort: a node is in the list twice.')
+  for (const node of given) missing.set(node, node.allInputNodes.filter((input) => missing.has(input)).length)
+  const sorted = given.filter((node) => missing.get(node) === 0)
+  for (const node of sorted)
+    for (const user of node.users) {
+      const left = missing.get(user)
+      if (left === undefined) continue
+      missing.set(user, left - 1)
+      if (left === 1) sorted.push(user)
+    }
+  return sorted
+}
+
+/** The node that comes last in the graph; undefined if there is none. */
+const lastOf = (nodes: Iterable<Node>): Node | undefined => {
+  let last: Node | undefined
+  for (const node of nodes) if (last === undefined || node.compareTo(last) > 0) last = node
+  return last
+}
+
+/** Whether every node stands behind those that it needs. */
+function isSorted(nodes: readonly Node[]): boolean {
+  const waiting = new Set(nodes)
+  return nodes.every((node) => {
+    waiting.delete(node)
+    return !node.allInputNodes.some((input) => waiting.has(input))
+  })
 }
 
 /** Whether a group of nodes can become one: no value leaves the group and comes back to it. PyTorch's validate_partition. */
@@ -50,7 +81,8 @@ export interface FusedModule {
 }
 
 /**
- * Makes a GraphModule of some nodes of `gm`, which does not change. With `alwaysReturnTuple`, it returns a tuple also of a single value. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
+ * Makes a GraphModule of some nodes of `gm`, which does not change. The nodes keep the order given, or get that of {@link topoSort} if one stands before a node that it
+ * needs; inputs are in the order of first need. With `alwaysReturnTuple`, it returns a tuple also of a single value. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
  * leaves the group and comes back to it. PyTorch's fuse_as_graphmodule.
  */
 export function fuseAsGraphModule(
@@ -60,8 +92,8 @@ export function fuseAsGraphModule(
   options: { readonly alwaysReturnTuple?: boolean } = {},
 ): FusedModule {
   checkGraphModule('fuseAsGraphModule', gm)
-  checkIterable('fuseAsGraphModule', 'nodes', nodes)
-  const group = topoSort(nodes)
+  const given = nodesOf('fuseAsGraphModule', nodes)
+  const group = isSorted(given) ? given : topoSort(given)
   if (group.length === 0) throw new ArgumentError('fuseAsGraphModule: the list of nodes is empty.')
   const foreign = group.find((node) => node.graph !== gm.graph || node.erased)
   if (foreign !== undefined)
@@ -104,7 +136,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   }
   checkTogether(gm, groups)
   groups.forEach((group, i) => {
-    insertSubgm(gm, fuseAsGraphModule(gm, group, `${prefix}${i}`), topoSort(group).at(-1))
+    insertSubgm(gm, fuseAsGraphModule(gm, topoSort(group), `${prefix}${i}`), lastOf(group))
     eraseNodes(gm, group)
   })
   stableTopologicalSort(gm)
@@ -135,7 +167,7 @@ export function insertSubgm(gm: GraphModule, fused: FusedModule, after?: Node): 
   checkArgument(isObject(fused), 'insertSubgm', 'fused', 'what fuseAsGraphModule returned', fused)
   const { graphModule, inputs, outputs } = fused
   checkGraphModule('insertSubgm', graphModule, 'fused.graphModule')
-  const place = after ?? topoSort(outputs).at(-1)
+  const place = after ?? lastOf(outputs)
   const { graph } = gm
   const path = graphModule.className
   gm.addSubmodule(path, graphModule)

@@ -7,7 +7,7 @@ import type { Node } from '../graph/node.ts'
 import { fuseByPartitions } from './fuserUtils.ts'
 import type { OperatorSupportBase } from './operatorSupport.ts'
 
-/** A group of nodes. */
+/** A group of nodes. Groups are numbered from the end of the graph; a group that others are merged into keeps the number of the largest. */
 export interface Partition {
   readonly id: number
   readonly nodes: ReadonlySet<Node>
@@ -28,6 +28,8 @@ const NON_COMPUTE: readonly string[] = ['torch.Tensor.view', 'operator.getitem']
 interface Group {
   readonly id: number
   readonly nodes: Set<Node>
+  /** The id of the oldest group that was merged into it. */
+  oldest: number
 }
 
 /**
@@ -114,25 +116,29 @@ class Grouping {
     let count = 0
     for (const node of this.#order.toReversed()) {
       if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) continue
-      const group: Group = { id: count++, nodes: new Set([node]) }
-      // Merge it with every group that allows it, to get fewer and larger groups.
+      let group: Group = { id: count, nodes: new Set([node]), oldest: count }
+      count++
+      const others = [...this.#groups.values()].toSorted((a, b) => a.oldest - b.oldest)
       this.#groups.set(group.id, group)
       this.#groupOf.set(node, group)
-      for (const other of [...this.#groups.values()]) if (other !== group) this.#merge(group, other)
+      // Merge it with every group that allows it, to get fewer and larger groups.
+      for (const other of others) group = this.#merge(group, other)
     }
     this.#takeItems()
     return [...this.#groups.values()].filter((group) => group.nodes.size > 0 && isWorthwhile(group))
   }
 
-  /** Merges two groups, unless a value would leave the merged group and come back to it through other nodes or groups. */
-  #merge(into: Group, from: Group): void {
-    const merged = new Set([...into.nodes, ...from.nodes])
-    if (this.#comesBack(merged)) return
+  /** Merges the smaller of two groups into the larger, unless a value would leave the merged group and come back to it through other nodes or groups. */
+  #merge(group: Group, other: Group): Group {
+    if (this.#comesBack(new Set([...group.nodes, ...other.nodes]))) return group
+    const [into, from] = group.nodes.size < other.nodes.size ? [other, group] : [group, other]
     for (const node of from.nodes) {
       into.nodes.add(node)
       this.#groupOf.set(node, into)
     }
+    into.oldest = Math.min(into.oldest, from.oldest)
     this.#groups.delete(from.id)
+    return into
   }
 
   #comesBack(inside: ReadonlySet<Node>): boolean {

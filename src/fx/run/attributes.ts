@@ -1,6 +1,6 @@
 // The attributes of a GraphModule: where values are put in its tree of modules.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { Module, attributeAt, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
 import { isParameter, isTensorLike } from '../../protocol/index.ts'
 
 /** A module that only holds attributes: an inner node of the tree. `layer1.0.conv` needs a `layer1` and a `0`. */
@@ -42,7 +42,7 @@ export function freePath(owner: Module, path: string, value: unknown): string {
 const isTaken = (present: unknown, value: unknown): boolean => present !== undefined && present !== value
 
 function childOrContainer(owner: Module, name: string): Module {
-  const child = getAttribute(owner, name)
+  const child = ownAttribute(owner, name)
   if (child instanceof Module) return child
   const made = new Container()
   setAttribute(owner, name, made)

@@ -97,11 +97,21 @@ interface Interpreted {
   attribute(path: string): unknown
 }
 
-/** Runs a module's graph node by node, for graphs that are too long to compile. Takes and returns what the compiled function does. */
+/** The last uses in graphs that ran, until they are edited. */
+const knownUses = new WeakMap<Graph, { readonly edits: number; readonly uses: ReadonlyMap<Node, readonly Node[]> }>()
+
+function usesIn(graph: Graph): ReadonlyMap<Node, readonly Node[]> {
+  const { edits } = graph
+  let known = knownUses.get(graph)
+  if (known?.edits !== edits) knownUses.set(graph, (known = { edits, uses: lastUses(graph) }))
+  return known.uses
+}
+
+/** Runs a module's graph node by node, where it cannot be compiled. Takes and returns what the compiled function does. */
 export function runGraph(module: Interpreted, inputs: Values): unknown {
   const { graph } = module
   const env = new Map<Node, unknown>()
-  const dead = lastUses(graph)
+  const dead = usesIn(graph)
   const remaining = [...graph.processInputs(...inputs)]
   for (const node of graph.nodes) {
     try {
@@ -122,7 +132,8 @@ function evaluateNode(module: Interpreted, node: Node, env: ReadonlyMap<Node, un
   const kwargs = mapArg(node.kwargs, values)
   switch (node.op) {
     case 'placeholder':
-      return takeInput(node.target, args, inputs)
+      // A missing argument is undefined, as in the compiled function.
+      return inputs.length + args.length === 0 && !isRest(node.target) ? undefined : takeInput(node.target, args, inputs)
     case 'get_attr':
       return evaluateAttribute(module, node.target)
     case 'call_function':

@@ -1,11 +1,12 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, attributeAt, getAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { checkArgument, checkString, isFunction, isObject, isPlainObject, kindOf } from '../../protocol/index.ts'
+import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { canGenerateCode, checkArgument, checkString, isFunction, isObject, isPlainObject, kindOf, lineComment } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
 import { capturedConstants } from '../graph/constants.ts'
+import { GraphError } from '../graph/errors.ts'
 import { referringNodes } from '../graph/lint.ts'
 import type { CapturedConstant } from '../graph/constants.ts'
 import { Container, placeAttribute } from './attributes.ts'
@@ -27,6 +28,9 @@ export type HookHandle = (() => void) & Scope
 /** Graphs with more nodes are interpreted: every value of a compiled function has a slot on the stack, which a hundred thousand nodes would overflow. */
 const MAX_COMPILED = 20_000
 
+/** Whether a graph runs node by node instead of as generated code. */
+const isInterpreted = (graph: Graph): boolean => graph.size > MAX_COMPILED || !canGenerateCode()
+
 /** The methods that the bound `forward` of graph modules call. */
 const methods = new WeakMap<object, unknown>()
 
@@ -43,7 +47,7 @@ export class GraphModule extends Module {
   #forward: Forward | null = null
   #generated: GeneratedCode | null = null
   #file = ''
-  /** The graph as it was when the code was generated, if it has been edited and is too long to compile. */
+  /** The graph as it was when the code was generated, if it has been edited and cannot be compiled. */
   #kept: Graph | null = null
   /** How many edits of the graph the code contains. */
   #edits = 0
@@ -68,7 +72,7 @@ export class GraphModule extends Module {
     // The attributes of a module are added in order of use; those of an object so that owners come before what they own.
     if (!(root instanceof Module)) paths.sort((a, b) => a.split('.').length - b.split('.').length)
     for (const path of paths) {
-      const value = root instanceof Module ? attributeAt(root, path) : root[path]
+      const value = root instanceof Module ? attributeAt(root, path) : ownAttribute(root, path)
       if (value === undefined)
         throw new ArgumentError(`Node ${String(users.get(path))} referenced target ${path} but that target was not provided in \`root\`!`)
       checkFree('GraphModule', path)
@@ -131,8 +135,8 @@ export class GraphModule extends Module {
   beforeEdit(): void {
     // With one edit, the code is of an older graph already.
     if (this.#graph.edits !== this.#edits) return
-    if (this.#graph.size > MAX_COMPILED) this.#kept = this.#graph.deepCopy()
-    else if (this.#generated === null) this.#generated = generateIfPossible(this.#graph)
+    if (isInterpreted(this.#graph)) this.#kept = ifPossible(() => this.#graph.deepCopy())
+    else this.#generated ??= ifPossible(() => this.#graph.generateCode())
   }
 
   /** Whether there is generated code. */
@@ -160,7 +164,12 @@ export class GraphModule extends Module {
 
   #compile(): Forward {
     const code = this.generatedCode
-    if ((this.#kept ?? this.#graph).size > MAX_COMPILED) {
+    const graph = this.#kept ?? this.#graph
+    if (isInterpreted(graph)) {
+      if (graph.codegen.bodyTransformer !== null && !canGenerateCode())
+        throw new GraphError(
+          `GraphModule '${this.className}': its code was changed by onGenerateCode, and generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). Remove the transformer.`,
+        )
       return (this.#forward = (...args) => runGraph({ graph: this.#kept ?? this.#graph, attribute: (path) => this.attribute(path) }, args))
     }
     ;({ forward: this.#forward, file: this.#file } = compileCode(code, this.className, this.#graph.sourceHint))
@@ -185,7 +194,6 @@ export class GraphModule extends Module {
   #warnOfEdits(): void {
     if (this.#warned) return
     this.#warned = true
-    if (process.env.STALE_THROW) throw new Error('STALE')
     console.warn(
       `GraphModule '${this.className}': its graph was edited, but the code from before the edit is still running; call recompile() on the module after editing its graph.`,
     )
@@ -247,9 +255,9 @@ export class GraphModule extends Module {
     checkFree('addSubmodule', path)
     let owner: Module = this
     for (const part of parts.slice(0, -1)) {
-      const child = getAttribute(owner, part) ?? new Container()
+      const child = ownAttribute(owner, part) ?? new Container()
       if (!(child instanceof Module)) return false
-      if (getAttribute(owner, part) !== child) setAttribute(owner, part, child)
+      if (ownAttribute(owner, part) !== child) setAttribute(owner, part, child)
       owner = child
     }
     owner.addModule(splitPath(path)[1], module)
@@ -260,7 +268,7 @@ export class GraphModule extends Module {
   deleteSubmodule(path: string): boolean {
     const [ownerPath, name] = splitPath(path)
     const owner = ownerPath === '' ? this : this.attribute(ownerPath)
-    return owner instanceof Module && getAttribute(owner, name) instanceof Module && Reflect.deleteProperty(owner, name)
+    return owner instanceof Module && ownAttribute(owner, name) instanceof Module && Reflect.deleteProperty(owner, name)
   }
 
   /** Removes submodules that no node refers to. */
@@ -321,8 +329,10 @@ export class GraphModule extends Module {
     const { source } = this.#graph.generateCode({ ...style, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')
     for (const [path, child] of graphModulesIn(this, ''))
-      lines.push('', `// child '${path}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
-    const text = [`class ${this.className} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join('\n')
+      lines.push('', `// child '${lineComment(path)}':`, ...child.printReadable({ ...style, print: false }).split('\n'))
+    const text = [`class ${this.className.replace(/[^\w$]/g, '_')} extends nn.Module {`, ...lines.map((l) => (l === '' ? l : `  ${l}`)), '}'].join(
+      '\n',
+    )
     if (print) console.log(text)
     return text
   }
@@ -366,10 +376,10 @@ export class GraphModule extends Module {
   }
 }
 
-/** The code of a graph; null if none can be generated, because the graph is still being built. */
-function generateIfPossible(graph: Graph): GeneratedCode | null {
+/** The code or a copy of a graph; null if there can be none, because the graph is still being built. */
+function ifPossible<T>(make: () => T): T | null {
   try {
-    return graph.generateCode()
+    return make()
   } catch {
     return null
   }
@@ -384,7 +394,7 @@ function* graphModulesIn(owner: Module, prefix: string): Generator<[string, Grap
 }
 
 /** Throws ArgumentError if a path contains a name that modules use themselves. */
-function checkFree(where: string, path: string): void {
+export function checkFree(where: string, path: string): void {
   const [first = '', ...rest] = path.split('.')
   const taken = OWN_FIELDS.has(first) || first in GraphModule.prototype ? first : rest.find((part) => part in Container.prototype)
   if (taken !== undefined)

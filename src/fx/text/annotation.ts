@@ -1,5 +1,5 @@
 // What is known about a node's value, as a comment after its line: `// f32[2, 3]`.
-import { environmentVariable } from '../../protocol/index.ts'
+import { entryOf, environmentVariable } from '../../protocol/index.ts'
 import type { SpecOptions } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -46,12 +46,15 @@ function isSpec(value: unknown): value is Spec {
   return Array.isArray(value.shape) && typeof value.dtype === 'string'
 }
 
+/** A size, a stride or a device. Meta may come from a file, where they can be anything. */
+const partText = (part: unknown): string => (typeof part === 'object' ? '?' : String(part))
+
 /** `f32[2, 3]` for a tensor or anything else with a shape and a dtype, `(f32[2], f32[3])` for an array of them, null for other values. */
 export function specText(value: unknown, options: SpecOptions = {}): string | null {
   if (isSpec(value)) {
-    const stride = options.includeStride === true && value.strides !== undefined ? `[${value.strides.join(', ')}]` : ''
-    const device = options.includeDevice === true && value.device !== undefined ? String(value.device) : ''
-    return `${SHORT[value.dtype] ?? value.dtype}[${value.shape.join(', ')}]${stride}${device}`
+    const stride = options.includeStride === true && Array.isArray(value.strides) ? `[${value.strides.map(partText).join(', ')}]` : ''
+    const device = options.includeDevice === true && value.device !== undefined ? partText(value.device) : ''
+    return `${entryOf(SHORT, value.dtype) ?? value.dtype}[${value.shape.map(partText).join(', ')}]${stride}${device}`
   }
   if (Array.isArray(value)) {
     const parts = value.map((v) => specText(v, options))
@@ -67,5 +70,5 @@ export function nodeSpec(node: Node): unknown {
 
 /** The annotation of a node: `f32[2, 3]`, else its type, else null. */
 export function annotation(node: Node, options: SpecOptions = {}): string | null {
-  return specText(nodeSpec(node), options) ?? node.type
+  return specText(nodeSpec(node), options) ?? (node.type === null ? null : String(node.type))
 }

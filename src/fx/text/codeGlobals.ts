@@ -1,8 +1,7 @@
 // The globals of generated code: functions by their qualified names, and constants that have no literal.
-import { camelCase, isParameter, isTensorLike, isFunction, isObject } from '../../protocol/index.ts'
+import { camelCase, isIdentifier, isParameter, isTensorLike, isFunction, isObject } from '../../protocol/index.ts'
 import type { TargetFunction, TargetInfo } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
-import { isIdentifier } from '../graph/namespace.ts'
 import type { Namespace } from '../graph/namespace.ts'
 
 /** A namespace object: `torch`, `torch.nn`. */
@@ -92,7 +91,7 @@ export class Globals {
   }
 
   /** How the code refers to a value that has no literal: a global of its own. */
-  constant(value: object): string {
+  constant(value: unknown): string {
     let name = this.#texts.get(value)
     if (name === undefined) {
       name = this.#add(constantName(value), value)
@@ -108,7 +107,7 @@ export class Globals {
   }
 }
 
-function constantName(value: object): string {
+function constantName(value: unknown): string {
   if (isFunction(value)) return value.name
   if (!isTensorLike(value)) return '_constant'
   return isParameter(value) ? '_parameter' : '_tensor'

@@ -1,12 +1,12 @@
 // Writes a graph as readable JavaScript. The functions that the code calls are bound to names once, so that running it looks nothing up.
-import { targetInfo, isFunction } from '../../protocol/index.ts'
+import { blockComment, isFunction, isIdentifier, lineComment, memberAccess, propertyKey, scalarLiteral, targetInfo } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
 import { GraphError } from '../graph/errors.ts'
 import { WrittenCode } from './generatedCode.ts'
 import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
-import { Namespace, isIdentifier } from '../graph/namespace.ts'
+import { Namespace } from '../graph/namespace.ts'
 import { Node, isRecord } from '../graph/node.ts'
 import type { Argument, Kwargs, NodeGraph, OutputNode, PlaceholderNode } from '../graph/node.ts'
 import { getattr } from '../graph/operator.ts'
@@ -153,7 +153,7 @@ class Writer {
     }
     if (released) line += this.#options.types === 'typescript' ? ' = null!' : ' = null'
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    this.#push(known === null ? line : `${line}  ${this.#colored(`// ${known}`, GREEN)}`, node)
+    this.#push(known === null ? line : `${line}  ${this.#colored(`// ${lineComment(known)}`, GREEN)}`, node)
   }
 
   /** `: Tensor`, if the type is known and the options ask for it. */
@@ -194,14 +194,14 @@ class Writer {
   }
 
   #pushComment(text: string): void {
-    this.#push(this.#colored(`// ${text}`, DIM), null)
+    this.#push(this.#colored(`// ${lineComment(text)}`, DIM), null)
   }
 
   #parameter(node: PlaceholderNode): void {
     const { target } = node
     const name = this.#name(node)
     const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    const comment = known === null ? '' : ` ${this.#colored(`/* ${known.replaceAll('*/', '* /')} */`, GREEN)}`
+    const comment = known === null ? '' : ` ${this.#colored(`/* ${blockComment(known)} */`, GREEN)}`
     const rest = target.startsWith('*') && !target.startsWith('**')
     const fallback = rest || node.args.length === 0 ? '' : ` = ${this.#value(node.args[0])}`
     this.#parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
@@ -251,11 +251,8 @@ class Writer {
 
   #value(value: Argument): string {
     if (value instanceof Node) return this.#name(value)
-    if (value === null || value === undefined) return String(value)
-    if (typeof value === 'string') return quote(value)
-    if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
-    if (typeof value === 'boolean') return String(value)
-    if (typeof value === 'bigint') return `${String(value)}n`
+    const scalar = scalarLiteral(value)
+    if (scalar !== null) return scalar
     if (isFunction(value)) return this.#globals.callee(value, targetInfo(value))
     if (Array.isArray(value)) return `[${value.map((v) => this.#value(v)).join(', ')}]`
     if (value instanceof Slice)
@@ -281,9 +278,3 @@ class LinePlaces {
     return this.#places.get(line)?.pop() ?? null
   }
 }
-
-const quote = (text: string): string => `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
-
-const propertyKey = (key: string): string => (key === '__proto__' ? "['__proto__']" : isIdentifier(key) ? key : quote(key))
-
-const memberAccess = (name: string): string => (isIdentifier(name) ? `.${name}` : `[${/^(0|[1-9]\d*)$/.test(name) ? name : quote(name)}]`)

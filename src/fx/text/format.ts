@@ -78,7 +78,7 @@ const plainKey = (name: string): string => name
 /** The line of one node; PyTorch's Node.format_node. */
 export function formatNode(node: Node): string {
   if (node.op === 'output') return `return ${pyStr(node.args[0])}`
-  const type = node.type === null ? '' : `${node.type} `
+  const type = node.type === null ? '' : `${String(node.type)} `
   const head = `%${node.name} : ${type}[num_users=${node.users.size}] = ${node.op}[target=${nodeTargetText(node)}]`
   if (node.op === 'placeholder') return node.args.length === 0 ? head : `${head}(default=${pyStr(node.args[0])})`
   if (node.op === 'get_attr') return head

@@ -1,14 +1,14 @@
-// Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back, a graph means the same
-// and keeps what is known about it.
+// Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back (readJson.ts), a graph means
+// the same and keeps what is known about it.
 import { checkGraph } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isPlainObject, lookupTarget, targetInfo, isFunction, isObject } from '../../protocol/index.ts'
-import { CapturedStack } from '../../provenance/index.ts'
+import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
-import { Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/graph.ts'
 import { Node, isClass, isRecord } from '../graph/node.ts'
 import type { Argument, Kwargs, Meta, Opcode } from '../graph/node.ts'
-import { Slice, isTuple, markTuple } from '../graph/pythonValues.ts'
+import { Slice, isTuple } from '../graph/pythonValues.ts'
 
 /** The version of the format. A reader rejects newer versions. Version 1 had neither types nor meta. */
 export const GRAPH_JSON_VERSION = 2
@@ -57,7 +57,9 @@ export function graphToJson(graph: Graph): GraphJson {
     const key = JSON.stringify(frame)
     let number = frames.get(key)
     if (number === undefined) {
-      number = places.push(frame) - 1
+      // The line is written too, because a reader does not open the file.
+      const code = sourceLine(frame)?.trim().slice(0, 500)
+      number = places.push(code === undefined ? frame : { ...frame, code }) - 1
       frames.set(key, number)
     }
     return number
@@ -71,7 +73,7 @@ export function graphToJson(graph: Graph): GraphJson {
       target: targetName(node),
       args: node.args.map((a) => encode(a, node)),
       kwargs: encodeRecord(node.kwargs, node),
-      ...(node.type === null ? {} : { type: node.type }),
+      ...(node.type === null ? {} : { type: String(node.type) }),
       ...(Object.keys(meta).length === 0 ? {} : { meta }),
       ...(stackTrace === null ? {} : { stack: stackTrace instanceof CapturedStack ? stackTrace.frames.map(frameNumber) : stackTrace }),
     }
@@ -150,80 +152,11 @@ function encodeRecord(record: Kwargs, node: Node): JsonObject {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, encode(value, node)]))
 }
 
-/** Reads a graph. Throws ArgumentError for an unknown version, function or node, and for data that is not the JSON of a graph. */
-export function graphFromJson(json: GraphJson): Graph {
-  if (typeof json !== 'object' || json === null || typeof json.version !== 'number' || !Array.isArray(json.nodes))
-    throw new ArgumentError('graphFromJson: this is not the JSON of a graph: `version` and `nodes` are missing.')
-  if (json.version > GRAPH_JSON_VERSION)
-    throw new ArgumentError(`graphFromJson: version ${json.version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
-  const graph = new Graph()
-  graph.sourceHint = json.sourceHint ?? null
-  const nodes = new Map<string, Node>()
-  const node = (name: string): Node => {
-    const found = nodes.get(name)
-    if (found === undefined) throw new ArgumentError(`graphFromJson: node '${name}' is used before it is defined.`)
-    return found
-  }
-  const items: readonly NodeJson[] = json.nodes
-  for (const item of items) {
-    const target = item.op === 'call_function' ? lookupTarget(item.target) : item.target
-    if (target === undefined)
-      throw new ArgumentError(`graphFromJson: unknown function '${item.target}' at node '${item.name}'; import the module that registers it first.`)
-    const args = item.args.map((value) => decode(value, node))
-    const made = graph.createNode(item.op, target, args, decodeRecord(item.kwargs, node), item.name, item.type ?? null)
-    for (const [key, value] of Object.entries(item.meta ?? {})) made.meta[key] = decode(value, node)
-    if (typeof item.stack === 'string') made.stackTrace = item.stack
-    else if (item.stack !== undefined) made.stackTrace = CapturedStack.of(item.stack.map((i) => frameAt(json, i)))
-    nodes.set(item.name, made)
-  }
-  return graph
-}
-
-function frameAt(json: GraphJson, index: number): Frame {
-  const frame = json.frames?.[index]
-  if (frame === undefined) throw new ArgumentError(`graphFromJson: a stack refers to frame ${index}, which is not in \`frames\`.`)
-  return frame
-}
-
-/** Reads what {@link encodeNote} wrote. */
-export const decodeNote = (value: JsonValue): unknown =>
-  decode(value, (name) => {
-    throw new ArgumentError(`an entry of \`meta\` refers to node '${name}'; entries of \`meta\` cannot contain nodes.`)
-  })
-
-const isList = (value: JsonValue | undefined): value is readonly JsonValue[] => Array.isArray(value)
-
-function decode(value: JsonValue, node: (name: string) => Node): Argument {
-  if (value === null || typeof value !== 'object') return value
-  if (isList(value)) return value.map((item) => decode(item, node))
-  const { $node, $number, $tuple, $map, $slice, $object } = value
-  if (typeof $node === 'string') return node($node)
-  if (typeof $number === 'string') return Number($number)
-  if (isList($tuple)) return markTuple($tuple.map((item) => decode(item, node)))
-  if (isList($map)) return new Map($map.map((entry) => decodeEntry(entry, node)))
-  if (isList($slice)) {
-    const [start = null, stop = null, step = null] = $slice.map((item) => decode(item, node))
-    return new Slice<Argument>(start, stop, step)
-  }
-  if (typeof $object === 'object' && $object !== null && !isList($object)) return decodeRecord($object, node)
-  throw new ArgumentError(`graphFromJson: cannot read the value ${JSON.stringify(value)}.`)
-}
-
-function decodeEntry(entry: JsonValue, node: (name: string) => Node): [Argument, Argument] {
-  const [key, value] = isList(entry) ? entry : []
-  if (key === undefined || value === undefined)
-    throw new ArgumentError(`graphFromJson: an entry of a Map must be a key and a value, got ${JSON.stringify(entry)}.`)
-  return [decode(key, node), decode(value, node)]
-}
-
-function decodeRecord(record: JsonObject, node: (name: string) => Node): Kwargs {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, decode(value, node)]))
-}
-
 /** The first difference between two graphs as a sentence, null if there is none. Compares nodes, arguments and types, and meta and stack traces as JSON keeps them. */
 export function compareGraphs(a: Graph, b: Graph): string | null {
   const [left, right] = [graphToJson(a), graphToJson(b)]
-  const stackOf = (json: GraphJson, { stack }: NodeJson): unknown => (typeof stack === 'object' ? stack.map((i) => json.frames?.[i]) : stack)
+  const stackOf = (json: GraphJson, { stack }: NodeJson): unknown =>
+    typeof stack === 'object' ? stack.map((i) => placeText(json.frames?.[i])) : stack
   for (let i = 0; i < Math.max(left.nodes.length, right.nodes.length); i++) {
     const [x, y] = [left.nodes[i], right.nodes[i]]
     if (x === undefined || y === undefined)
@@ -235,3 +168,5 @@ export function compareGraphs(a: Graph, b: Graph): string | null {
   }
   return null
 }
+
+const placeText = (frame: Frame | undefined): string => (frame === undefined ? '' : `${frame.file}:${frame.line}:${frame.column} ${frame.fn}`)

@@ -1,4 +1,5 @@
 // Source maps of generated code, so that debuggers show the user's lines when they step through it.
+import { isOwn } from '../../provenance/index.ts'
 import type { GeneratedCode, SourceMap } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 import { originOf } from '../graph/origin.ts'
@@ -26,7 +27,8 @@ export function sourceMapOf(nodes: readonly (Node | null)[]): SourceMap | null {
   let column = 0
   for (const node of nodes) {
     const frame = node === null ? null : originOf(node)
-    if (frame === null) {
+    // Debuggers, and Node with --enable-source-maps, open the files that a map names, so frames from a file stay out of it.
+    if (frame === null || !isOwn(frame)) {
       lines.push('')
       continue
     }

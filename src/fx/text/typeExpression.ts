@@ -1,6 +1,6 @@
 // Types as text, which is how nodes have them: `Tuple[int, Tensor]`, `list[int]`, and TypeScript's `[number, Tensor]` and `Tensor[]`. What they are made of, and which of
 // them accept which others. PyTorch's torch.fx.operator_schemas.
-import { checkArgument, checkString } from '../../protocol/index.ts'
+import { checkArgument, checkString, entryOf } from '../../protocol/index.ts'
 import { isTuple } from '../graph/pythonValues.ts'
 
 /** The outermost level of a type: `List[int]` is a `list` of `int`. */
@@ -26,7 +26,7 @@ export function parseType(type: string): TypeExpression {
   const match = /^(?:typing\.)?(\w*)([[<])([^]*)[\]>]$/.exec(text)
   if (match === null) return { kind: 'other', args: [] }
   const [, name = '', bracket, inside = ''] = match
-  const kind = name === '' && bracket === '[' ? 'tuple' : (KINDS[name.toLowerCase()] ?? 'other')
+  const kind = name === '' && bracket === '[' ? 'tuple' : (entryOf(KINDS, name.toLowerCase()) ?? 'other')
   return { kind, args: splitTypes(inside) }
 }
 
@@ -61,7 +61,7 @@ const shortName = (type: string): string => type.trim().split('.').at(-1) ?? typ
 /** Whether a plain type is another one, or a special case of it. */
 function isSubtype(type: string, base: string): boolean {
   const [name, wanted] = [shortName(type), shortName(base)]
-  return name === wanted || (BASES[name] ?? []).includes(wanted.toLowerCase() === 'number' ? 'number' : wanted)
+  return name === wanted || (entryOf(BASES, name) ?? []).includes(wanted.toLowerCase() === 'number' ? 'number' : wanted)
 }
 
 /**

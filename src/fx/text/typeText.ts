@@ -1,5 +1,6 @@
 // TypeScript types in generated code: the type of a node's value, taken from the node's type, which may be in Python's notation (`Optional[List[torch.Tensor]]`), or
 // from what its meta says about the value; and the head of the function, which states the types of the parameters and the result.
+import { blockComment, entryOf } from '../../protocol/index.ts'
 import type { TypeStyle } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 import { nodeSpec } from './annotation.ts'
@@ -27,7 +28,7 @@ export function typescriptType(text: string): string {
   const union = splitTop(type, '|')
   if (union.length > 1) return union.map(typescriptType).join(' | ')
   const generic = /^(\w+)\[(.+)\]$/s.exec(type)
-  if (generic === null) return NAMES[type] ?? type
+  if (generic === null) return entryOf(NAMES, type) ?? type
   const [, name = '', inner = ''] = generic
   const args = splitTop(inner, ',').map((arg) => arg.trim())
   switch (name.toLowerCase()) {
@@ -67,9 +68,25 @@ function splitTop(text: string, separator: string): string[] {
   return [...parts, text.slice(start)]
 }
 
+/** Whether a text stays a type where a type is written: its brackets match, and outside of them nothing ends the type. */
+function confined(type: string): boolean {
+  const open: string[] = []
+  for (const character of type.replaceAll(/=>|'[\w -]*'|"[\w -]*"/g, '')) {
+    const at = '[(<{'.indexOf(character)
+    if (at >= 0) open.push('])>}'.charAt(at))
+    else if ('])>}'.includes(character)) {
+      if (open.pop() !== character) return false
+    } else if (/["'`/\\\n\r\u2028\u2029]/.test(character) || (open.length === 0 && /[,;=]/.test(character))) return false
+  }
+  return open.length === 0
+}
+
 /** The type of a node's value: the node's own type, else from its meta, else from its default; null if unknown. */
 export function valueType(node: Node): string | null {
-  if (node.type !== null) return typescriptType(node.type)
+  if (node.type !== null) {
+    const type = typeof node.type === 'string' ? typescriptType(node.type) : node.type.typescript
+    return confined(type) ? type : 'any'
+  }
   return typeOfValue(nodeSpec(node)) ?? (node.op === 'placeholder' && node.args.length > 0 ? typeOfValue(node.args[0]) : null)
 }
 
@@ -120,7 +137,7 @@ function docComment(parameters: readonly string[], types: HeadTypes): string {
 
 function docParameter(text: string, type: string): string {
   if (text.startsWith('{')) return `{${type}} [options]`
-  if (text.startsWith('...')) return `{...${type}} ${text.slice(3)}`
+  if (text.startsWith('...')) return `{...${type}} ${text.slice(3).replace(/ .*/s, '')}`
   const [, name = '', fallback] = /^([\w$]+)(?: \/\*.*?\*\/)?(?: = (.*))?$/s.exec(text) ?? []
-  return fallback === undefined ? `{${type}} ${name}` : `{${type}} [${name}=${fallback.replaceAll('*/', '* /')}]`
+  return fallback === undefined ? `{${type}} ${name}` : `{${type}} [${name}=${blockComment(fallback)}]`
 }

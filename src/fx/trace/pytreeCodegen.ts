@@ -2,6 +2,7 @@
 import { checkArgument, checkArray, isObject } from '../../protocol/index.ts'
 import { countLeaves, treeFlattenSpec, treeSpecToString, treeUnflatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
+import { propertyKey } from '../../protocol/index.ts'
 import { CodeGen } from '../text/codegen.ts'
 import type { HeadTypes } from '../text/typeText.ts'
 import { GraphError, TraceError } from '../graph/errors.ts'
@@ -57,7 +58,7 @@ export class PyTreeCodeGen extends CodeGen {
         `PyTreeCodeGen: inSpec must be the structure of an array of ${origArgs.length} inputs, one for each of origArgs; got ${treeSpecToString(inSpec)}.`,
       )
     this.info = info
-    this.#inputs = inSpec.children.map((spec, i) => ({ name: origArgs[i] ?? '', spec, isPattern: patterns.includes(i) }))
+    this.#inputs = inSpec.children.map((spec, i) => ({ name: parameterName(origArgs[i] ?? ''), spec, isPattern: patterns.includes(i) }))
   }
 
   override reservedNames(): readonly string[] {
@@ -85,7 +86,7 @@ export class PyTreeCodeGen extends CodeGen {
       } else if (isPattern) {
         const keys = keysOf(spec)
         head.push(`{ ${keys.map((key, k) => property(key, texts[k] ?? key)).join(', ')} } = {}`)
-        headTypes.push(`{ ${keys.map((key, k) => `${key}?: ${known[k] ?? 'any'}`).join('; ')} }`)
+        headTypes.push(`{ ${keys.map((key, k) => `${propertyKey(key)}?: ${known[k] ?? 'any'}`).join('; ')} }`)
       } else {
         head.push(name)
         headTypes.push(null)
@@ -132,6 +133,9 @@ export class PyTreeCodeGen extends CodeGen {
 
 const keysOf = (spec: TreeSpec): readonly string[] => (spec.kind === 'object' ? spec.keys : [])
 
+/** A name as that of a parameter. Names that the tracer finds stay as they are; others can only come from a program or a file. */
+const parameterName = (name: string): string => name.replace(/[^\p{ID_Continue}$]/gu, '_')
+
 /** The variable in the text of a parameter, which may be followed by a default and a comment. */
 const nameIn = (text: string): string => /^[\w$]+/.exec(text)?.[0] ?? text
 
@@ -139,4 +143,4 @@ const nameIn = (text: string): string => /^[\w$]+/.exec(text)?.[0] ?? text
 const withoutDefault = (text: string): string => /^[\w$]+(?: \/\*.*?\*\/)?/.exec(text)?.[0] ?? text
 
 /** A property of a pattern. */
-const property = (key: string, text: string): string => (nameIn(text) === key ? text : `${key}: ${text}`)
+const property = (key: string, text: string): string => (nameIn(text) === key ? text : `${propertyKey(key)}: ${text}`)

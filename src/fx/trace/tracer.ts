@@ -16,6 +16,7 @@ import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
 import { isClass, targetText } from '../graph/node.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
+import type { NodeType } from '../graph/nodeType.ts'
 import { placeOf } from '../graph/origin.ts'
 import { standsFor } from './parameters.ts'
 import { knownProxy, nodeOf } from '../values/proxy.ts'
@@ -153,7 +154,7 @@ export class Tracer extends TracerBase {
     args: readonly Argument[],
     kwargs: Kwargs,
     name: string | null = null,
-    type: string | null = null,
+    type: NodeType | null = null,
   ): Node {
     if (this.checkMutableOperations) refuseMutation(op, target)
     const node = super.createNode(op, target, args, kwargs, name, type)
@@ -168,7 +169,7 @@ export class Tracer extends TracerBase {
     args: readonly unknown[],
     kwargs: Readonly<Record<string, unknown>>,
     name: string | null = null,
-    type: string | null = null,
+    type: NodeType | null = null,
   ): Proxied {
     if (this.graph === this.#ended)
       throw new TraceError(

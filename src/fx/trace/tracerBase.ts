@@ -7,6 +7,7 @@ import type { Graph } from '../graph/graph.ts'
 import { holdsTraced, instanceBuilder } from '../values/instances.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
+import type { NodeType } from '../graph/nodeType.ts'
 import { CONTROL_FLOW, isProxy, nodeOf, proxyOf, tracerOf, unpack } from '../values/proxy.ts'
 import type { ProxyTracer, Proxied } from '../values/proxy.ts'
 import { Slice, isTuple, markTuple } from '../graph/pythonValues.ts'
@@ -34,7 +35,7 @@ export abstract class TracerBase implements ProxyTracer {
   #recording: Target | null = null
 
   /** Adds a node. Everything that is recorded goes through it, so subclasses can override it. PyTorch's create_node. */
-  createNode(op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, name: string | null = null, type: string | null = null): Node {
+  createNode(op: Opcode, target: Target, args: readonly Argument[], kwargs: Kwargs, name: string | null = null, type: NodeType | null = null): Node {
     const node = this.graph.createNode(op, target, args, kwargs, name, type)
     if (this.recordStackTraces) node.meta['stack_trace'] = captureStack()
     applyCurrentMeta(node)
@@ -48,7 +49,7 @@ export abstract class TracerBase implements ProxyTracer {
     args: readonly unknown[],
     kwargs: Readonly<Record<string, unknown>>,
     name: string | null = null,
-    type: string | null = null,
+    type: NodeType | null = null,
   ): Proxied {
     const outer = this.#recording
     this.#recording = target

@@ -1,20 +1,23 @@
 // annotate: the type of a traced value. PyTorch's torch.fx.annotate.
 import { GraphError } from '../graph/errors.ts'
+import type { NodeType } from '../graph/nodeType.ts'
 import { isProxy, nodeOf } from './proxy.ts'
 
 /**
- * Sets the type (as text) of a traced value's node, and returns the value. Any other value is returned as it is, so a program that is annotated also runs. PyTorch's
+ * Sets the type of a traced value's node, and returns the value. Any other value is returned as it is, so a program that is annotated also runs. PyTorch's
  * annotate.
  *
  *     const y = fx.annotate(x.relu(), 'Tensor')
  *
  * @throws GraphError if the node already has a type.
  */
-export function annotate<T>(value: T, type: string): T {
+export function annotate<T>(value: T, type: NodeType): T {
   if (!isProxy(value)) return value
   const node = nodeOf(value)
   if (node.type !== null)
-    throw new GraphError(`Tried to annotate a value that already had a type on it! Existing type is ${node.type} and new type is ${type}.`)
+    throw new GraphError(
+      `Tried to annotate a value that already had a type on it! Existing type is ${String(node.type)} and new type is ${String(type)}.`,
+    )
   node.type = type
   return value
 }

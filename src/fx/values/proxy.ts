@@ -3,6 +3,7 @@
 import { checkArgument, isCallable, isFunction, isObject, isPlainObject, isTensorLike, OVERRIDE } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
 import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
+import type { NodeType } from '../graph/nodeType.ts'
 import { getattr, operator } from '../graph/operator.ts'
 import { TraceError } from '../graph/errors.ts'
 
@@ -14,7 +15,7 @@ export interface ProxyTracer {
     args: readonly unknown[],
     kwargs: Readonly<Record<string, unknown>>,
     name?: string | null,
-    type?: string | null,
+    type?: NodeType | null,
   ): Proxied
   createArg(value: unknown): Argument
   /** The traced value of a node. */

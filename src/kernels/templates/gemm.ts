@@ -2,7 +2,7 @@
 //
 // A is packed into panels of 4 rows, B into panels of 8 columns, so that the inner loop reads both sequentially. A convolution's B is first laid out
 // by rows (im2col) in scratch memory. Rows of the result are written to a row buffer, from which the epilogue reads them.
-import type { CompiledKernel } from '../compile.ts'
+import type { CompiledKernel } from '../boundedCache.ts'
 import type { LoopVar } from '../loopIr.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import type { Val } from '../wasm/vectorCode.ts'

@@ -1,7 +1,8 @@
 // What the kernel templates share: the function that a template writes, how its epilogue is written, and the cache of compiled ones.
 import { touches64Bits } from '../analysis.ts'
+import { kernelBytes, kernelsByProblem } from '../boundedCache.ts'
+import type { CompiledKernel } from '../boundedCache.ts'
 import { compiledKernel } from '../compile.ts'
-import type { CompiledKernel } from '../compile.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
@@ -101,15 +102,13 @@ export class TemplateWriter {
   }
 }
 
-const cache = new Map<string, CompiledKernel>()
-
 /** The kernel of a template for a problem. The same problem is written and compiled only once. */
 export function compileTemplate(template: string, spec: GemmSpec, write: () => Uint8Array<ArrayBuffer>): CompiledKernel {
   const key = `${template} ${specText(spec)}`
-  let known = cache.get(key)
+  let known = kernelsByProblem.get(key)
   if (known === undefined) {
     known = compiledKernel(spec.name, spec.params, null, write())
-    cache.set(key, known)
+    kernelsByProblem.set(key, known, kernelBytes(known))
   }
   return known
 }

@@ -18,13 +18,21 @@ function halfAmong(args: readonly Arg[]): DType | null {
   return null
 }
 
-/** The kernel with float32 copies of the float16 and bfloat16 tensors among its arguments; its float32 results are cast back. */
-export function inFloat32(kernel: Kernel): Kernel {
+/**
+ * The kernel with float32 copies of the float16 and bfloat16 tensors among its arguments; its results are cast to the dtypes that `meta` says. The copies
+ * would hide arguments of different dtypes from the kernel's checks, so `meta` checks the arguments themselves.
+ */
+export function inFloat32(kernel: Kernel, meta: OpDef['meta']): Kernel {
   return (...args) => {
     const half = halfAmong(args)
     if (half === null) return kernel(...args)
+    const spec = meta(...args)
+    const specs = 'shape' in spec ? [spec] : spec
     const result: Result = kernel(...args.map((arg) => (arg instanceof Tensor && arg.dtype === half ? cast(arg, 'float32') : arg)))
-    const back = (tensor: Tensor): Tensor => (tensor.dtype === 'float32' ? cast(tensor, half) : tensor)
-    return result instanceof Tensor ? back(result) : result.map(back)
+    const back = (tensor: Tensor, i: number): Tensor => {
+      const dtype = specs[i]?.dtype ?? tensor.dtype
+      return tensor.dtype === dtype ? tensor : cast(tensor, dtype)
+    }
+    return result instanceof Tensor ? back(result, 0) : result.map(back)
   }
 }

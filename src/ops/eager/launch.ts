@@ -1,5 +1,5 @@
 // Launches a compiled kernel on tensors: their byte addresses become the kernel's arguments.
-import { ScratchMemory, dtypeInfo, withPointers } from '../../kernels/index.ts'
+import { ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { Storage, Tensor } from '../../tensor/index.ts'
 
@@ -37,15 +37,20 @@ export function launchSpilled(run: CompiledKernel['run'], tensors: readonly Tens
   withPointers(blocks, written, (pointers) => run(...pointers.map((pointer, i) => pointer + (offsets[i] ?? 0)), ...numbers))
 }
 
+let owners = 0
+
+/** The first part of all keys of one owner in the caches of eager calls. */
+export const cacheKey = (): string => String(owners++)
+
 /** A function that builds the kernel for a key at the first call, and returns the same one from then on. */
 export function kernelCache<K extends readonly (string | number | boolean)[]>(build: (...key: K) => CompiledKernel): (...key: K) => CompiledKernel {
-  const cache = new Map<string, CompiledKernel>()
+  const owner = cacheKey()
   return (...key) => {
-    const text = key.join(' ')
-    let kernel = cache.get(text)
+    const text = `${owner} ${key.join(' ')}`
+    let kernel = kernelsByCall.get(text)
     if (kernel === undefined) {
       kernel = build(...key)
-      cache.set(text, kernel)
+      kernelsByCall.set(text, kernel, kernelBytes(kernel))
     }
     return kernel
   }

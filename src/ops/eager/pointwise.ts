@@ -2,10 +2,10 @@
 // dtypes. Any other layout has its dimensions collapsed, and its kernel takes sizes and strides as parameters.
 import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
+import { dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { Storage, Tensor, dtypes, getDefaultDtype, sameShape } from '../../tensor/index.ts'
-import { launchSpilled } from './launch.ts'
+import { cacheKey, launchSpilled } from './launch.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
 import type { NumberUse } from './pointwiseKernels.ts'
@@ -19,9 +19,10 @@ interface FlatKernel {
 
 /** The kernels of one operator. */
 interface OpKernels {
-  /** By signature: a number, or a string if literal arguments are part of it. */
-  readonly flat: Map<number | string, FlatKernel>
-  readonly layout: Map<string, CompiledKernel>
+  /** By signature. Kernels with literal arguments are in the cache of all operators, since there can be any number of them. */
+  readonly flat: Map<number, FlatKernel>
+  /** The first part of the keys of its kernels in the caches of all operators. */
+  readonly key: string
   /** Per argument: whether the rule looks at its value. */
   readonly baked: readonly boolean[]
   /** Per argument: the default of an option such as alpha, which the kernel has built in as a constant; NaN if there is none. */
@@ -38,7 +39,7 @@ function kernelsOf(op: PointwiseOp): OpKernels {
     const baked = op.pointwise?.baked ?? []
     kernels = {
       flat: new Map(),
-      layout: new Map(),
+      key: cacheKey(),
       baked: op.schema.args.map((a) => baked.includes(a.name)),
       defaults: op.schema.args.map((a) => (a.kwargOnly && typeof a.default === 'number' ? a.default : NaN)),
     }
@@ -72,7 +73,7 @@ function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): Numb
       const code = numberCode(kernels, arg, i)
       return code === LITERAL ? 'literal' : code === DEFAULT ? 'constant' : 'parameter'
     }
-    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' ? 'constant' : 'literal'
+    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' && kernels.baked[i] !== true ? 'constant' : 'literal'
   })
 }
 
@@ -97,7 +98,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
       } else if (flat) flat = arg.contiguousLayout && sameShape(first.shape, arg.shape)
     } else if (typeof arg === 'number') {
       code = numberCode(kernels, arg, i)
-      if (code === LITERAL) literals += `${arg},`
+      if (code === LITERAL) literals += Object.is(arg, -0) ? '-0,' : `${arg},`
     } else if (arg === null) code = NULL
     else {
       code = LITERAL
@@ -110,12 +111,13 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
     signature = -(signature * 16 + codeOf(out.dtype))
   }
   if (!flat || first === null || args.length > 10) return runLayout(op, kernels, args, out, signature, literals)
-  const key = literals === '' ? signature : `${signature}|${literals}`
-  let kernel = kernels.flat.get(key)
+  let kernel = literals === '' ? kernels.flat.get(signature) : kernelsByLiterals.get(`${kernels.key} ${signature}|${literals}`)
   if (kernel === undefined) {
     const { result } = pointwiseDTypes(op, args)
-    kernel = { run: flatKernel(op, args, usesOf(kernels, op, args), out?.dtype ?? result).run, result }
-    kernels.flat.set(key, kernel)
+    const compiled = { ...flatKernel(op, args, usesOf(kernels, op, args), out?.dtype ?? result), result }
+    if (literals === '') kernels.flat.set(signature, compiled)
+    else kernelsByLiterals.set(`${kernels.key} ${signature}|${literals}`, compiled, kernelBytes(compiled))
+    kernel = compiled
   }
   const target = out ?? emptyLike(first, kernel.result)
   runFlat(kernels, kernel, args, target)
@@ -174,7 +176,7 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
   const tensors: Tensor[] = [out]
   const strides = [out.strides]
   // Promotion depends on which operands have no dimensions.
-  let key = `${signature}|${literals}|`
+  let key = `${kernels.key} ${signature}|${literals}|`
   for (const arg of args) {
     if (!(arg instanceof Tensor)) continue
     tensors.push(arg)
@@ -195,10 +197,10 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
     }
     key += ','
   }
-  let kernel = kernels.layout.get(key)
+  let kernel = kernelsByCall.get(key)
   if (kernel === undefined) {
     kernel = layoutKernel(op, args, usesOf(kernels, op, args), out.dtype, layout)
-    kernels.layout.set(key, kernel)
+    kernelsByCall.set(key, kernel, kernelBytes(kernel))
   }
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]

@@ -11,6 +11,8 @@ import {
   declare,
   forLoop,
   identityOf,
+  kernelBytes,
+  kernelsByCall,
   load,
   local,
   loopVar,
@@ -22,14 +24,14 @@ import {
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
-import { launch } from './launch.ts'
+import { cacheKey, launch } from './launch.ts'
 import { collapseLayout } from './layout.ts'
 import type { Layout } from './layout.ts'
 import { accumulatedIn } from './promotion.ts'
 import { reducedDims, reductionSpec } from './reductionSpec.ts'
 import type { ReductionOp } from './reductionSpec.ts'
 
-const kernels = new Map<string, CompiledKernel>()
+const owner = cacheKey()
 
 /** Everything about a call but the data. */
 interface Plan {
@@ -81,11 +83,11 @@ function makePlan(op: ReductionOp, args: readonly Arg[], dim: Arg, keepdim: Arg)
   const count = self.shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
   const layout = collapseLayout(self.shape, [self.strides], reduced)
   const walk = walkOf(layout)
-  const key = `${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
-  let kernel = kernels.get(key)
+  const key = `${owner} ${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
+  let kernel = kernelsByCall.get(key)
   if (kernel === undefined) {
     kernel = build(op, self, walk)
-    kernels.set(key, kernel)
+    kernelsByCall.set(key, kernel, kernelBytes(kernel))
   }
   // Strides of the contiguous result over the kept dimensions.
   const outStrides: number[] = []

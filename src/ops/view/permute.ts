@@ -29,17 +29,18 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
       order.map((d) => sizeAt(self.strides, d)),
     )
   },
-  derivative: ([g], { args: [self, dims] }) => {
-    const order = dims.map((d) => (d < 0 ? d + self.ndim : d))
-    return [
-      permute(
-        g,
-        order.map((_, i) => order.indexOf(i)),
-      ),
-      null,
-    ]
-  },
+  derivative: ([g], { args: [, dims] }) => [unpermuted(g, dims), null],
+  scatter: (value, _self, dims) => unpermuted(value, dims),
 })
+
+/** Undoes {@link permute}. */
+function unpermuted(value: Tensor, dims: readonly number[]): Tensor {
+  const order = dims.map((d) => (d < 0 ? d + value.ndim : d))
+  return permute(
+    value,
+    order.map((_, i) => order.indexOf(i)),
+  )
+}
 
 /**
  * Two dimensions swapped; a view. PyTorch's `torch.transpose`.
@@ -60,6 +61,7 @@ export const transpose: OpFunction<(self: Tensor, dim0: number, dim1: number) =>
     return viewSpec(self, swap(self.shape), swap(self.strides))
   },
   derivative: ([g], { args: [, dim0, dim1] }) => [transpose(g, dim0, dim1), null, null],
+  scatter: (value, _self, dim0, dim1) => transpose(value, dim0, dim1),
 })
 
 /**

@@ -60,6 +60,7 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
     return viewSpec(self, shape, strides)
   },
   derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
+  scatter: (value, self) => reshape(value, self.shape),
 })
 
 /**
@@ -118,6 +119,7 @@ export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defi
     return viewSpec(self, self.shape.toSpliced(at, 0, 1), self.strides.toSpliced(at, 0, stride))
   },
   derivative: ([g], { args: [, dim] }) => [squeeze(g, dim), null],
+  scatter: (value, _self, dim) => squeeze(value, dim),
 })
 
 /**
@@ -138,6 +140,7 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | null) => Tensor> 
     return viewSpec(self, self.shape.filter(stays), self.strides.filter(stays))
   },
   derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
+  scatter: (value, self) => reshape(value, self.shape),
 })
 
 declare module '../../tensor/tensor.ts' {

@@ -1,12 +1,11 @@
 // Parts of a dimension: select, slice, narrow, and the gradients that put a part back into zeros.
 import { ArgumentError } from '../../errors/index.ts'
-import { Tensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { copyInto } from '../eager/copy.ts'
 import { dimAndSize, sizeAt } from '../shapes.ts'
+import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
 
 function selectSpec(self: Tensor, dim: number, index: number): TensorSpec {
@@ -27,12 +26,8 @@ function sliceSpec(self: Tensor, dim: number, start: number | null, end: number 
 }
 
 /** Zeros of `shape` with `grad` in the window that `windowOf` cuts from a tensor of that shape. */
-function putBack(grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec): Tensor {
-  const out = zeros(shape, { dtype: grad.dtype })
-  const window = windowOf(out)
-  if (grad.numel > 0) copyInto(grad, new Tensor(window.shape, out.dtype, out.storage, window.strides, window.offset))
-  return out
-}
+const putBack = (grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec): Tensor =>
+  fillWindow(zeros(shape, { dtype: grad.dtype }), grad, windowOf)
 
 /**
  * The gradient of select: zeros with `grad` at one index. Internal; PyTorch's `aten.select_backward`.
@@ -68,6 +63,57 @@ export const sliceBackward: OpFunction<
   derivative: ([g], { args: [, , dim, start, end, step] }) => [slice(g, dim, start, end, step), null, null, null, null, null],
 })
 
+const SELECT_SCATTER = 'torch.select_scatter'
+const SLICE_SCATTER = 'torch.slice_scatter'
+
+/**
+ * A copy of `self` with `src` at one index of a dimension. PyTorch's `torch.select_scatter`.
+ *
+ * Shapes: `src` has the shape of `self` without `dim`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shape of `src` does not fit, or `dim` is out of range. DTypeError if the dtypes differ.
+ * @throws ArgumentError if `index` is out of range.
+ * @example torch.selectScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), 0, 1).toArray() // [[0, 0], [5, 6]]
+ */
+export const selectScatter: OpFunction<(self: Tensor, src: Tensor, dim: number, index: number) => Tensor> = defineOp({
+  schema: 'select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor',
+  method: true,
+  meta: (self, src, dim, index) => scatterSpec(SELECT_SCATTER, self, src, selectSpec(self, dim, index)),
+  kernel: (self, src, dim, index) => scatterInto(SELECT_SCATTER, self, src, (whole) => selectSpec(whole, dim, index)),
+  derivative: ([g], { args: [, src, dim, index], needs }) => [
+    needs[0] ? selectScatter(g, zeros(src.shape, { dtype: g.dtype }), dim, index) : null,
+    needs[1] ? select(g, dim, index) : null,
+    null,
+    null,
+  ],
+})
+
+/**
+ * A copy of `self` with `src` in the place of the elements start, start + step, … before end of a dimension. PyTorch's `torch.slice_scatter`.
+ *
+ * Shapes: `src` has the shape of that slice. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shape of `src` does not fit, or `dim` is out of range. DTypeError if the dtypes differ.
+ * @throws ArgumentError if `step` is not positive.
+ * @example torch.sliceScatter(torch.zeros([4]), torch.tensor([5, 6]), 0, 1, 3).toArray() // [0, 5, 6, 0]
+ */
+export const sliceScatter: OpFunction<
+  (self: Tensor, src: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number) => Tensor
+> = defineOp({
+  schema: 'slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
+  method: true,
+  meta: (self, src, dim, start, end, step) => scatterSpec(SLICE_SCATTER, self, src, sliceSpec(self, dim, start, end, step)),
+  kernel: (self, src, dim, start, end, step) => scatterInto(SLICE_SCATTER, self, src, (whole) => sliceSpec(whole, dim, start, end, step)),
+  derivative: ([g], { args: [, src, dim, start, end, step], needs }) => [
+    needs[0] ? sliceScatter(g, zeros(src.shape, { dtype: g.dtype }), dim, start, end, step) : null,
+    needs[1] ? slice(g, dim, start, end, step) : null,
+    null,
+    null,
+    null,
+    null,
+  ],
+})
+
 /**
  * One index of a dimension, which disappears; a view. PyTorch's `torch.select`.
  *
@@ -83,6 +129,7 @@ export const select: OpFunction<(self: Tensor, dim: number, index: number) => Te
   tags: ['view'],
   meta: selectSpec,
   derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.shape, dim, index), null, null],
+  scatter: (value, self, dim, index) => selectScatter(self, value, dim, index),
 })
 
 /**
@@ -101,6 +148,7 @@ export const slice: OpFunction<(self: Tensor, dim?: number, start?: number | nul
   tags: ['view'],
   meta: sliceSpec,
   derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.shape, dim, start, end, step), null, null, null, null],
+  scatter: (value, self, dim, start, end, step) => sliceScatter(self, value, dim, start, end, step),
 })
 
 /**
@@ -131,5 +179,9 @@ declare module '../../tensor/tensor.ts' {
     slice(dim?: number, start?: number | null, end?: number | null, step?: number): Tensor
     /** {@link narrow} */
     narrow(dim: number, start: number, length: number): Tensor
+    /** {@link selectScatter} */
+    selectScatter(src: Tensor, dim: number, index: number): Tensor
+    /** {@link sliceScatter} */
+    sliceScatter(src: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number): Tensor
   }
 }

@@ -1,6 +1,7 @@
 // The arithmetic of views: the strides under which a storage shows another shape.
 import { ShapeError } from '../../errors/index.ts'
-import { contiguousStrides, formatShape, numelOf } from '../../tensor/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { contiguousStrides, formatShape, numelOf, reachOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** The layout of a view of `self`. */
@@ -10,6 +11,30 @@ export const viewSpec = (self: Tensor, shape: readonly number[], strides: readon
   offset,
   dtype: self.dtype,
 })
+
+/**
+ * Throws ShapeError unless a window lies within `stored` elements, those of `owner` in the message. Strides may be negative.
+ */
+export function checkWindow(op: string, size: readonly number[], stride: readonly number[], offset: number, stored: number, owner: string): void {
+  if (size.length !== stride.length)
+    throw new ShapeError(`${op}: size ${formatShape(size)} and stride ${formatShape(stride)} must have the same length.`)
+  if (size.some((s) => !Number.isSafeInteger(s) || s < 0))
+    throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
+  const [lowest, highest] = reachOf(size, stride, offset) ?? [0, -1]
+  if (!(lowest >= 0 && highest < stored && offset >= 0))
+    throw new ShapeError(
+      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storageOffset ${offset} reach from element ${lowest} to ${highest}, ` +
+        `but ${owner} has ${stored} elements.`,
+    )
+}
+
+/** How many elements the storage of a tensor holds, as far as is known: that of a fake tensor is as large as the tensor that it is a view of needs. */
+export function storedElementsOf(self: Tensor): number {
+  let root = self
+  while (root.storage === null && root.viewBase !== null) root = root.viewBase
+  if (root.storage !== null) return Math.floor(root.storage.nbytes / dtypeInfo[root.dtype].size)
+  return (reachOf(root.shape, root.strides, root.offset)?.[1] ?? -1) + 1
+}
 
 /** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */
 export function inferShape(op: string, self: Tensor, shape: readonly number[]): readonly number[] {

@@ -1,13 +1,11 @@
-// Views that repeat elements, cut off history, or address the storage freely: expand, detach, asStrided.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
-import { formatShape, reachOf } from '../../tensor/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+// Views that repeat elements, or cut off history: expand, detach.
+import { ShapeError } from '../../errors/index.ts'
+import { formatShape } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { reshape } from './reshape.ts'
 import { viewSpec } from './strides.ts'
-
-const AS_STRIDED = 'torch.as_strided'
 
 /**
  * Repeats dimensions of size 1 without copying, and adds dimensions in front; -1 keeps a size. A view. PyTorch's `Tensor.expand`.
@@ -38,52 +36,8 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   },
   // Autograd sums a gradient over the dimensions that were broadcast.
   derivative: ([g]) => [g, null],
+  scatter: (value, self) => reshape(value, self.shape),
 })
-
-/** How many elements the storage of a tensor holds, as far as is known: that of a fake tensor is as large as the tensor it is a view of needs. */
-function storedElementsOf(self: Tensor): number {
-  const base = self.viewBase ?? self
-  const storage = self.storage ?? base.storage
-  if (storage !== null) return Math.floor(storage.block.nbytes / dtypeInfo[self.dtype].size)
-  return (reachOf(base.shape, base.strides, base.offset)?.[1] ?? -1) + 1
-}
-
-/** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
-export function windowSpec(self: Tensor, size: readonly number[], stride: readonly number[], offset: number): TensorSpec {
-  if (size.length !== stride.length)
-    throw new ShapeError(`${AS_STRIDED}: size ${formatShape(size)} and stride ${formatShape(stride)} must have the same length.`)
-  if (size.some((s) => !Number.isSafeInteger(s) || s < 0))
-    throw new ShapeError(`${AS_STRIDED}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
-  const [lowest, highest] = reachOf(size, stride, offset) ?? [0, -1]
-  const stored = storedElementsOf(self)
-  if (!(lowest >= 0 && highest < stored && offset >= 0))
-    throw new ShapeError(
-      `${AS_STRIDED}: size ${formatShape(size)}, stride ${formatShape(stride)} and storageOffset ${offset} reach from element ${lowest} to ${highest}, ` +
-        `but the storage of self (shape ${formatShape(self.shape)}) has ${stored} elements.`,
-    )
-  return viewSpec(self, size, stride, offset)
-}
-
-/**
- * Any window on the storage: `size`, `stride` and `storageOffset` in elements. It has no derivative. PyTorch's `torch.as_strided`.
- *
- * Shape: `size`.
- *
- * @throws ArgumentError if `size` or `stride` is not a list of integers, or a stride is negative.
- * @throws ShapeError if the window reaches outside the storage, or `size` and `stride` have different lengths.
- * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
- */
-export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
-  defineOp({
-    schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
-    method: true,
-    tags: ['view'],
-    meta: (self, size, stride, offset) => {
-      if (stride.some((s) => s < 0))
-        throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
-      return windowSpec(self, size, stride, offset ?? self.offset)
-    },
-  })
 
 /**
  * The same data without history: gradients stop here. A view. PyTorch's `Tensor.detach`.
@@ -98,14 +52,13 @@ export const detach: OpFunction<(self: Tensor) => Tensor> = defineOp({
   method: true,
   tags: ['view'],
   meta: (self) => viewSpec(self, self.shape, self.strides),
+  scatter: (value) => value,
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link expand} */
     expand(...size: readonly (number | readonly number[])[]): Tensor
-    /** {@link asStrided} */
-    asStrided(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
     /** {@link detach} */
     detach(): Tensor
   }

@@ -105,7 +105,7 @@ function annotated(type: string, ...indices: readonly number[]): (string | null)
   const items = indices.map((i) => graph.callFunction(operator.getitem, [x, i]))
   graph.output(items)
   annotateGetitemNodes(graph, NT)
-  return items.map((node) => node.type)
+  return items.map((node) => (node.type === null ? null : String(node.type)))
 }
 
 const shortNames = (types: readonly (string | null)[]): (string | null)[] => types.map((type) => type?.replace('torch.', '') ?? null)

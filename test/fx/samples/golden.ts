@@ -197,7 +197,7 @@ export function toGoldenNodes(graph: Graph): GoldenNode[] {
     op: node.op,
     name: node.name,
     target: targetName(node),
-    type: node.type,
+    type: node.type === null ? null : String(node.type),
     args: node.args.map(toGoldenValue),
     kwargs: Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [snakeCase(k), toGoldenValue(v)])),
     users: [...node.users].map((u) => u.name),

@@ -65,8 +65,9 @@ export default {
     { args: [t(2), [2]], gives: t([2, 2]) },
   ],
   'torch.as_strided': [
-    { args: [x, [2, 2], [1, 2]], gives: (a: Plain) => build([2, 2], (i, j) => a.data[i + 2 * j] ?? NaN), noGradient: 'it has none' },
-    { args: [x, [3], [2], 1], gives: (a: Plain) => build([3], (i) => a.data[1 + 2 * i] ?? NaN), noGradient: 'it has none' },
+    { args: [x, [2, 2], [1, 2]], gives: (a: Plain) => build([2, 2], (i, j) => a.data[i + 2 * j] ?? NaN) },
+    { args: [x, [3, 2], [1, 1]], gives: (a: Plain) => build([3, 2], (i, j) => a.data[i + j] ?? NaN) },
+    { args: [x, [3], [2], 1], gives: (a: Plain) => build([3], (i) => a.data[1 + 2 * i] ?? NaN) },
   ],
   'torch.select': [
     { args: [cube, 1, 2], gives: (a: Plain) => build([2, 4], (i, k) => a.at(i, 2, k)) },
@@ -83,6 +84,45 @@ export default {
   'torch.narrow': [
     { args: [x, 1, 1, 2], gives: (a: Plain) => build([2, 2], (i, j) => a.at(i, j + 1)) },
     { args: [x, -2, 0, 1], gives: (a: Plain) => build([1, 3], (i, j) => a.at(i, j)) },
+  ],
+  'torch.diagonal': [
+    { args: [x], gives: (a: Plain) => build([2], (i) => a.at(i, i)) },
+    { args: [x, 1], gives: (a: Plain) => build([2], (i) => a.at(i, i + 1)) },
+    { args: [x, { offset: -1 }], gives: (a: Plain) => build([1], () => a.at(1, 0)) },
+    { args: [cube, 0, 2, -2], gives: (a: Plain) => build([2, 3], (i, j) => a.at(i, j, j)) },
+    { args: [x, 5], gives: build([0], () => 0), noGradient: 'it is empty' },
+  ],
+  'torch.diagonal_scatter': [
+    { args: [x, sample([2], 7)], gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (i === j ? b.at(i) : a.at(i, j))) },
+    { args: [x, sample([1], 7), -1], gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (i === 1 && j === 0 ? b.at(0) : a.at(i, j))) },
+    {
+      args: [cube, sample([3, 2], 7), 1, 0, { dim2: 2 }],
+      gives: (a: Plain, b: Plain) => build([2, 3, 4], (i, j, k) => (k === i + 1 ? b.at(j, i) : a.at(i, j, k))),
+    },
+  ],
+  'torch.select_scatter': [
+    { args: [x, sample([3], 7), 0, 1], gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (i === 1 ? b.at(j) : a.at(i, j))) },
+    { args: [x, sample([2], 7), -1, -3], gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (j === 0 ? b.at(i) : a.at(i, j))) },
+    { args: [ints([1, 2]), ints(5), 0, 0], gives: ints([5, 2]) },
+  ],
+  'torch.slice_scatter': [
+    {
+      args: [x, sample([2, 2], 7), 1, 0, 3, 2],
+      gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (j === 1 ? a.at(i, j) : b.at(i, j / 2))),
+    },
+    { args: [x, sample([1, 3], 7), 0, -1], gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (i === 1 ? b.at(0, j) : a.at(i, j))) },
+    { args: [x, sample([2, 3], 7)], gives: (_: Plain, b: Plain) => b },
+    { args: [x, sample([0, 3], 7), 0, 2], gives: same },
+  ],
+  'torch.as_strided_scatter': [
+    {
+      args: [x, sample([2, 2], 7), [2, 2], [1, 2]],
+      gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => (3 * i + j < 4 ? b.at((3 * i + j) % 2, Math.floor((3 * i + j) / 2)) : a.at(i, j))),
+    },
+    {
+      args: [x, sample([3], 7), [3], [2], { storageOffset: 1 }],
+      gives: (a: Plain, b: Plain) => build([2, 3], (i, j) => ((3 * i + j) % 2 === 1 ? b.at((3 * i + j - 1) / 2) : a.at(i, j))),
+    },
   ],
   'torch.ops.tensorfx.select_backward': [
     { args: [sample([3], 3), [2, 3], 0, 1], gives: (g: Plain) => build([2, 3], (i, j) => (i === 1 ? g.at(j) : 0)) },

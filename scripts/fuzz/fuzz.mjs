@@ -1,0 +1,43 @@
+// The fuzzer: random programs, run eagerly and compiled (or traced), must mean the same.
+import { generate } from './generate.mjs'
+import { judge } from './judge.mjs'
+import { kindsFor } from './kinds/index.mjs'
+import { textOf } from './program.mjs'
+import { shrink } from './shrink.mjs'
+import { withoutHistory, wrappers } from './wrappers.mjs'
+
+/** Kinds that fail today, which the tests leave out. */
+export const notYet = {
+  compile: ['table', 'aliases', 'closureNumbers', 'exceptions', 'zeroSize', 'gradients', 'customFunctions', 'optimizers', 'training'],
+  makeFx: [],
+  aot: [],
+}
+
+/** The kinds of programs that a wrapper ('compile', 'makeFx', 'aot') is made for. */
+export const kindsOf = (wrapper) => kindsFor[wrapper]
+
+/** Those that pass. */
+export const passingKinds = (wrapper) => kindsOf(wrapper).filter((kind) => !notYet[wrapper].includes(kind))
+
+/** How a program fails, to tell whether a shrunk one still fails in the same way. */
+const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.replace(/\d+/g, '#')} ${String(found.got).replace(/:.*/s, '')}`)
+
+/** Runs one program; null if it passes, else how it fails. */
+export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true } = {}) {
+  const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
+  const wrap = wrappers(api, backend)[wrapper]
+  const difference = (candidate) => {
+    const found = judge(api, candidate, wrap, wrapper === 'makeFx' ? { eager: withoutHistory(api), history: false } : {})
+    return found === 'invalid' ? null : found
+  }
+  const found = difference(program)
+  if (found === null) return null
+  const signature = signatureOf(found)
+  const small = shrinking
+    ? shrink(program, (candidate) => {
+        const other = difference(candidate)
+        return other !== null && signatureOf(other) === signature
+      })
+    : program
+  return { seed, kinds: program.kinds, signature, text: textOf(small), difference: difference(small) ?? found, full: textOf(program) }
+}

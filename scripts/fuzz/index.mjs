@@ -1,0 +1,49 @@
+// npm run fuzz:compile -- N seed: N random programs against eager. Program i has the seed `seed + i`, so `-- 1 SEED` runs one alone.
+//
+//   --with makeFx|aot    traces instead of compile
+//   --backend NAME       of compile; default inductor
+//   --kinds a,b          only these kinds of programs; --except a,b leaves some out
+//   --stop K             after K failures (default 10)
+//   --all                shows also the program as it was before shrinking
+import { parseArgs } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { loadApi } from './api.mjs'
+import { fuzzOne, kindsOf } from './fuzz.mjs'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    with: { type: 'string', default: 'compile' },
+    backend: { type: 'string', default: 'inductor' },
+    kinds: { type: 'string' },
+    except: { type: 'string', default: '' },
+    stop: { type: 'string', default: '10' },
+    all: { type: 'boolean', default: false },
+  },
+})
+
+const dist = fileURLToPath(new URL('../../dist', import.meta.url))
+const api = await loadApi((name) => import(`${dist}/${name}.js`))
+const count = Number(positionals[0] ?? 500)
+const first = Number(positionals[1] ?? Math.floor(Math.random() * 1e6))
+const kinds = (values.kinds?.split(',') ?? kindsOf(values.with)).filter((kind) => !values.except.split(',').includes(kind))
+console.log(`${count} programs from seed ${first}, ${values.with}: ${kinds.join(', ')}`)
+
+const failures = []
+const start = performance.now()
+let ran = 0
+for (let seed = first; seed < first + count && failures.length < Number(values.stop); seed++) {
+  const found = fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds })
+  ran++
+  if (found === null) continue
+  failures.push(found)
+  const { where, expected, got } = found.difference
+  console.log(
+    `\nseed ${seed} (${found.kinds.join(', ')}):\n${values.all ? `${found.full}\n--- shrunk\n` : ''}${found.text}\n// ${where}\n//   eager: ${expected}\n//   ${values.with}: ${got}`,
+  )
+}
+const seconds = (performance.now() - start) / 1000
+console.log(
+  `\n${ran} programs in ${seconds.toFixed(1)} s, ${failures.length} differ${failures.length === 0 ? '' : `: seeds ${failures.map((f) => f.seed).join(', ')}`}`,
+)
+process.exitCode = failures.length === 0 ? 0 : 1

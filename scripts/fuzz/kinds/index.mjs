@@ -1,0 +1,57 @@
+// The kinds of programs, by name. A kind may have `setup` (before f), `tensors` (changes f's tensor arguments), `parameters` (adds others), `write` (one
+// random statement; false if there is none), `finish` (the end of f), `result` (what f returns), `before` and `after` (around each call).
+import { dtypes, pointwise, reductions, table, templates, views } from './basis.mjs'
+import { branches, exceptions, generators, printing, shapes, structures, zeroSize } from './control.mjs'
+import { aliases, closureNumbers, closureTensors, escapes, inplace, random } from './effects.mjs'
+import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
+
+export const kinds = {
+  pointwise,
+  views,
+  reductions,
+  templates,
+  dtypes,
+  table,
+  inplace,
+  aliases,
+  closureNumbers,
+  closureTensors,
+  escapes,
+  random,
+  branches,
+  printing,
+  exceptions,
+  generators,
+  structures,
+  shapes,
+  zeroSize,
+  gradients,
+  gradModes,
+  customFunctions,
+  hooks,
+  optimizers,
+  training,
+}
+
+/** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
+const traceable = [
+  'pointwise',
+  'views',
+  'reductions',
+  'templates',
+  'dtypes',
+  'table',
+  'inplace',
+  'closureTensors',
+  'random',
+  'shapes',
+  'zeroSize',
+  'generators',
+]
+
+/** The kinds that each wrapper of f is made for. */
+export const kindsFor = {
+  compile: Object.keys(kinds),
+  makeFx: traceable,
+  aot: [...traceable, 'aliases', 'structures', 'gradients'],
+}

@@ -1,0 +1,96 @@
+// What random programs can use besides the package: deterministic data, and notes of what happened. Each run of a program has its own.
+
+/** A number in [-2, 2) from two integers, a float32. */
+function hashed(seed, i) {
+  let h = Math.imul(seed + 1, 0x9e3779b1) ^ Math.imul(i + 1, 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 15), 0x2c1b3c6d)
+  h = Math.imul(h ^ (h >>> 12), 0x297a2d39)
+  return Math.fround((((h ^ (h >>> 15)) >>> 0) / 2 ** 32) * 4 - 2)
+}
+
+/** The float32 next to `x`, up or down. */
+function neighbor(x, up) {
+  const f = new Float32Array([x])
+  const bits = new Int32Array(f.buffer)
+  if (x !== 0) bits[0] += up === x > 0 ? 1 : -1
+  return f[0]
+}
+
+/** The value at this moment, as data that later writes cannot change. */
+export function snapshot(Tensor, value, { taintOf = null, history = true } = {}, depth = 0) {
+  const inner = (item) => snapshot(Tensor, item, { taintOf, history }, depth + 1)
+  if (value instanceof Tensor) {
+    const { shape, dtype } = value
+    const requiresGrad = history && value.requiresGrad
+    const flat = value.detach().toArray()
+    const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
+    return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint: taintOf === null ? false : taintOf(value) }
+  }
+  if (typeof value === 'number') return { number: value }
+  if (value instanceof Error) return { error: value.constructor.name, message: value.message }
+  if (typeof value === 'function') return { function: value.name }
+  if (value === null || typeof value !== 'object' || depth > 6) return { plain: typeof value === 'bigint' ? `${value}n` : String(value) }
+  if (value instanceof Map) return { map: [...value].map(([k, v]) => [String(k), inner(v)]) }
+  if (Array.isArray(value)) return { list: value.map(inner) }
+  return { object: Object.entries(value).map(([k, v]) => [k, inner(v)]) }
+}
+
+/**
+ * The names that programs use, for one run. `api` holds the package's names; `perturb`, a seed, moves all data to a neighboring float32;
+ * `history`: whether notes say which tensors require grad.
+ */
+export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, history = true }) {
+  const { torch, Tensor } = api
+  const dtypeOf = (dtype) => dtype ?? torch.getDefaultDtype()
+  const data = (shape, seed, dtype) => {
+    const count = shape.reduce((n, s) => n * s, 1)
+    const values = Array.from({ length: count }, (_, i) => {
+      const x = hashed(seed, i)
+      if (dtype === 'bool') return x > 0
+      if (dtype !== undefined && /int/.test(dtype)) return Math.abs(Math.trunc(x * 3)) * (dtype === 'uint8' || x > 0 ? 1 : -1)
+      return perturb === null ? x : neighbor(x, hashed(perturb, i) > 0)
+    })
+    return torch.tensor(values, { dtype: dtypeOf(dtype) }).reshape(shape)
+  }
+  const note = (label, value) => {
+    let shot
+    try {
+      shot = snapshot(Tensor, value, { taintOf, history })
+    } catch (error) {
+      shot = { unreadable: true, ...snapshot(Tensor, error) }
+    }
+    notes.push({ label, value: shot })
+  }
+  let calls = 0
+  let latest = []
+  const inputs = new Set()
+  const attempt = (f, makeArgs) => {
+    const call = ++calls
+    let args = []
+    let result
+    try {
+      args = makeArgs()
+      if (args.length > 0) latest = args
+      result = f(...args)
+    } catch (error) {
+      note(`call ${call} threw`, error)
+    }
+    note(`result ${call}`, result)
+    note(`arguments after call ${call}`, args)
+    for (const arg of args) if (arg instanceof Tensor && arg.requiresGrad && arg.gradFn === null) inputs.add(arg)
+    if (inputs.size > 0)
+      note(
+        `gradients of arguments`,
+        [...inputs].map((input) => input.grad),
+      )
+    return result
+  }
+  const indices = (shape, seed, below) =>
+    torch
+      .tensor(
+        Array.from({ length: shape.reduce((n, s) => n * s, 1) }, (_, i) => Math.min(below - 1, Math.floor(((hashed(seed, i) + 2) / 4) * below))),
+        { dtype: 'int64' },
+      )
+      .reshape(shape)
+  return { ...api, wrap, data, indices, note, attempt, latestArguments: () => latest, range: (n) => Array.from({ length: n }, (_, i) => i) }
+}

@@ -1,0 +1,47 @@
+// What turns a program's function into the one under test.
+
+/** Everything in the arguments but tensors, and the tensors' layouts: what a trace is valid for. */
+function keyOf(value, Tensor) {
+  return JSON.stringify(value, (_, v) => (v instanceof Tensor ? ['tensor', v.shape, v.dtype, v.requiresGrad] : typeof v === 'number' ? String(v) : v))
+}
+
+function leavesOf(value, Tensor, out = []) {
+  if (value instanceof Tensor) out.push(value)
+  else if (value !== null && typeof value === 'object') for (const item of Object.values(value)) leavesOf(item, Tensor, out)
+  return out
+}
+
+/** f with results that are cut from their history: graphs of makeFx do not know what ran under noGrad. */
+export function withoutHistory({ Tensor }) {
+  const cut = (value) => {
+    if (value instanceof Tensor) return value.requiresGrad ? value.detach() : value
+    return Array.isArray(value) ? value.map(cut) : value
+  }
+  return (f) =>
+    (...args) =>
+      cut(f(...args))
+}
+
+/** The wrappers by name. */
+export function wrappers(api, backend) {
+  const { Tensor, compile, makeFx, aotFunction } = api
+  return {
+    compile: (f) => compile(f, { backend }),
+    // A trace holds for the layouts and numbers that it was made with.
+    makeFx: (f) => {
+      const traces = new Map()
+      return withoutHistory(api)((...args) => {
+        const key = keyOf(args, Tensor)
+        if (!traces.has(key)) traces.set(key, makeFx(f)(...args))
+        return traces.get(key).forward(...leavesOf(args, Tensor))
+      })
+    },
+    aot: (f) =>
+      aotFunction(f, {
+        fwCompiler:
+          (gm) =>
+          (...inputs) =>
+            gm.forward(...inputs),
+      }),
+  }
+}

@@ -1,0 +1,2 @@
+// tensorfx/fx/experimental/unification
+export * from '../../../fx/experimental/unification/index.ts'

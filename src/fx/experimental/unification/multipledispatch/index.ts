@@ -1,0 +1,10 @@
+// Functions chosen by the classes of all arguments. PyTorch's torch.fx.experimental.unification.multipledispatch.
+export { dispatch } from './core.ts'
+export type { DispatchNamespace, DispatchOptions } from './core.ts'
+export { Dispatcher, MDNotImplementedError, ambiguityWarn, strSignature, variadicSignatureMatches, warningText } from './dispatcher.ts'
+export type { GivenType } from './dispatcher.ts'
+export { ambiguities, ambiguous, consistent, ordering, superSignature, supercedes } from './conflict.ts'
+export type { Signature } from './conflict.ts'
+export { expandTuples, groupby, reverseDict, toposort, typename } from './utils.ts'
+export { NoneType, Variadic, VariadicType, isSubclass, isvariadic, typeOf } from './variadic.ts'
+export type { ArgumentType, TypeClass } from './variadic.ts'

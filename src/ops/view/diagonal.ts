@@ -1,0 +1,75 @@
+// Diagonals of matrices: the view, its scatter and its gradient.
+import { ShapeError } from '../../errors/index.ts'
+import { formatShape, wrapDim } from '../../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import { zeros } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { sizeAt } from '../shapes.ts'
+import { scatterInto, scatterSpec } from './scatterWindow.ts'
+import { viewSpec } from './strides.ts'
+
+function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number): TensorSpec {
+  const [a, b] = [wrapDim('torch.diagonal', dim1, self.ndim), wrapDim('torch.diagonal', dim2, self.ndim)]
+  if (a === b || self.ndim < 2)
+    throw new ShapeError(`torch.diagonal: dim1 and dim2 must be two dimensions of self, got ${dim1} and ${dim2} (shape ${formatShape(self.shape)}).`)
+  const [down, right] = [Math.max(0, -offset), Math.max(0, offset)]
+  const length = Math.max(0, Math.min(sizeAt(self.shape, a) - down, sizeAt(self.shape, b) - right))
+  const [strideA, strideB] = [sizeAt(self.strides, a), sizeAt(self.strides, b)]
+  const others = (_: number, i: number): boolean => i !== a && i !== b
+  const start = length === 0 ? 0 : down * strideA + right * strideB
+  return viewSpec(self, [...self.shape.filter(others), length], [...self.strides.filter(others), strideA + strideB], self.offset + start)
+}
+
+/**
+ * A copy of `self` with `src` on a diagonal. PyTorch's `torch.diagonal_scatter`.
+ *
+ * Shapes: `src` has the shape of `torch.diagonal(self, offset, dim1, dim2)`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shape of `src` does not fit, or `dim1` and `dim2` are not two dimensions of `self`. DTypeError if the dtypes differ.
+ * @example torch.diagonalScatter(torch.zeros([2, 2]), torch.tensor([5, 6])).toArray() // [[5, 0], [0, 6]]
+ */
+export const diagonalScatter: OpFunction<(self: Tensor, src: Tensor, offset?: number, dim1?: number, dim2?: number) => Tensor> = defineOp({
+  schema: 'diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor',
+  method: true,
+  meta: (self, src, offset, dim1, dim2) => scatterSpec('torch.diagonal_scatter', self, src, diagonalSpec(self, offset, dim1, dim2)),
+  kernel: (self, src, offset, dim1, dim2) => scatterInto('torch.diagonal_scatter', self, src, (whole) => diagonalSpec(whole, offset, dim1, dim2)),
+  derivative: ([g], { args: [, src, offset, dim1, dim2], needs }) => [
+    needs[0] ? diagonalScatter(g, zeros(src.shape, { dtype: g.dtype }), offset, dim1, dim2) : null,
+    needs[1] ? diagonal(g, offset, dim1, dim2) : null,
+    null,
+    null,
+    null,
+  ],
+})
+
+/**
+ * A diagonal of the matrices that the dimensions `dim1` and `dim2` form, `offset` places above the main one (below it if negative); a view. PyTorch's `torch.diagonal`.
+ *
+ * Shape: that of `self` without `dim1` and `dim2`, and at the end the length of the diagonal.
+ *
+ * @throws ShapeError unless `dim1` and `dim2` are two dimensions of `self`.
+ * @example torch.diagonal(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 4]
+ */
+export const diagonal: OpFunction<(self: Tensor, offset?: number, dim1?: number, dim2?: number) => Tensor> = defineOp({
+  schema: 'diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor',
+  method: true,
+  tags: ['view'],
+  meta: diagonalSpec,
+  derivative: ([g], { args: [self, offset, dim1, dim2] }) => [
+    diagonalScatter(zeros(self.shape, { dtype: g.dtype }), g, offset, dim1, dim2),
+    null,
+    null,
+    null,
+  ],
+  scatter: (value, self, offset, dim1, dim2) => diagonalScatter(self, value, offset, dim1, dim2),
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link diagonal} */
+    diagonal(offset?: number, dim1?: number, dim2?: number): Tensor
+    /** {@link diagonalScatter} */
+    diagonalScatter(src: Tensor, offset?: number, dim1?: number, dim2?: number): Tensor
+  }
+}

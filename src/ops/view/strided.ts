@@ -1,0 +1,106 @@
+// Windows on the storage with any strides: asStrided, and its scatter.
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
+import { formatShape } from '../../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import { arange, zeros } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { add, mul } from '../pointwise/arithmetic.ts'
+import { sizeAt } from '../shapes.ts'
+import { scatterAdd } from './indexing.ts'
+import { contiguous, reshape } from './reshape.ts'
+import { scatterInto, scatterSpec } from './scatterWindow.ts'
+import { checkWindow, storedElementsOf, viewSpec } from './strides.ts'
+
+const AS_STRIDED = 'torch.as_strided'
+const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
+
+/**
+ * A contiguous copy of `self` with `src` in a window: `size`, `stride` and `storageOffset`, in elements of that copy. PyTorch's `torch.as_strided_scatter`.
+ *
+ * Shapes: `src` has the shape `size`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if `src` is not of shape `size`, or the window reaches beyond the elements of `self`; DTypeError if the dtypes differ.
+ * @example torch.asStridedScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), [2], [3]).toArray() // [[5, 0], [0, 6]]
+ */
+export const asStridedScatter: OpFunction<
+  (self: Tensor, src: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor
+> = defineOp({
+  schema: 'as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+  method: true,
+  meta: (self, src, size, stride, offset) => scatterSpec(AS_STRIDED_SCATTER, self, src, windowOf(self, size, stride, offset)),
+  kernel: (self, src, size, stride, offset) => scatterInto(AS_STRIDED_SCATTER, self, src, (whole) => windowOf(whole, size, stride, offset)),
+  // The windows are those of contiguous tensors, as in the call.
+  derivative: ([g], { args: [, src, size, stride, offset], needs }) => {
+    const whole = contiguous(g)
+    return [
+      needs[0] ? asStridedScatter(whole, zeros(src.shape, { dtype: g.dtype }), size, stride, offset) : null,
+      needs[1] ? asStrided(whole, size, stride, whole.offset + (offset ?? 0)) : null,
+      null,
+      null,
+      null,
+    ]
+  },
+})
+
+/** A window on a contiguous tensor of the shape of `self`. */
+function windowOf(self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec {
+  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel, `self (shape ${formatShape(self.shape)})`)
+  return viewSpec(self, size, stride, offset ?? 0)
+}
+
+/** The gradient of a window on contiguous elements: elements that occur in it several times get the sum. */
+function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
+  if (!self.contiguousLayout)
+    throw new UnsupportedError(`backward of torch.as_strided: self of shape ${formatShape(self.shape)} is not contiguous; call contiguous() first.`)
+  const along = (count: number, i: number): Tensor =>
+    reshape(
+      mul(arange(0, count, { dtype: 'int64' }), sizeAt(stride, i)),
+      size.map((n, d) => (d === i ? n : 1)),
+    )
+  const places = size.reduce((sum, count, i) => add(sum, along(count, i)), add(zeros(size, { dtype: 'int64' }), first))
+  return reshape(scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(places, [-1]), reshape(g, [-1])), self.shape)
+}
+
+/** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
+export function windowSpec(self: Tensor, size: readonly number[], stride: readonly number[], offset: number): TensorSpec {
+  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.shape)})`)
+  return viewSpec(self, size, stride, offset)
+}
+
+/**
+ * Any window on the storage: `size`, `stride` and `storageOffset` in elements. PyTorch's `torch.as_strided`.
+ *
+ * Shape: `size`.
+ *
+ * @throws ArgumentError if `size` or `stride` is not a list of integers, or a stride is negative.
+ * @throws ShapeError if the window reaches outside the storage, or `size` and `stride` have different lengths.
+ * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
+ */
+export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
+  defineOp({
+    schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+    method: true,
+    tags: ['view'],
+    meta: (self, size, stride, offset) => {
+      if (stride.some((s) => s < 0))
+        throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
+      return windowSpec(self, size, stride, offset ?? self.offset)
+    },
+    derivative: ([g], { args: [self, size, stride, offset] }) => [
+      windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),
+      null,
+      null,
+      null,
+    ],
+    scatter: (value, self, size, stride, offset) => asStridedScatter(self, value, size, stride, offset),
+  })
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link asStrided} */
+    asStrided(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
+    /** {@link asStridedScatter} */
+    asStridedScatter(src: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
+  }
+}

@@ -1,0 +1,133 @@
+// A dump that cannot be written never hides the failure that it was for, and leaves no part of a file.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { compile, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { config } from 'tensorfx/compile'
+import { MemoryFileStore, fileStore, minifyBackendFailure, setFileStore, setLogSink } from 'tensorfx/debug'
+import { symbolicTrace } from 'tensorfx/fx'
+
+const work = mkdtempSync(join(tmpdir(), 'tensorfx-dumps-'))
+const nodeStore = fileStore()
+const warnings: string[] = []
+beforeEach(() => {
+  warnings.length = 0
+  setLogSink((level, message) => void (level === 'warning' && warnings.push(message)))
+})
+afterEach(() => {
+  setLogSink(null)
+  setFileStore(nodeStore)
+  Object.assign(config, { reproAfter: null, reproLevel: 1, debugDirRoot: null })
+})
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+/** A disk with room for so many files. */
+class FullDisk extends MemoryFileStore {
+  #room: number
+  constructor(room: number) {
+    super()
+    this.#room = room
+  }
+  override write(path: string, content: string | Uint8Array): void {
+    if (this.#room-- <= 0) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    super.write(path, content)
+  }
+}
+
+const x = torch.ones([4])
+const failing = (): unknown => compile((t: Tensor) => torch.relu(torch.sin(t)).add(1), { backend: 'relu_compile_error_TESTING_ONLY' })(x)
+
+function thrownBy(run: () => unknown): Error & Record<string, unknown> {
+  try {
+    run()
+  } catch (error) {
+    return error as Error & Record<string, unknown>
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('when the disk is full', () => {
+  it.each([1, 2, 3])('the error of the backend is thrown, and says that there is no script (level %d)', (reproLevel) => {
+    const disk = new FullDisk(0)
+    setFileStore(disk)
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel })
+    const error = thrownBy(failing)
+    expect(error.name).toBe('BackendCompilerFailed')
+    expect(error.message).toContain('relu found in graph')
+    expect(error.message).toContain('could not be written: Error: ENOSPC: no space left on device, write')
+    expect(warnings.join('\n')).toContain('ENOSPC')
+    expect([...disk.files.keys()]).toEqual([])
+  })
+
+  it('what was written before it was full is removed', () => {
+    for (const room of [1, 2]) {
+      const disk = new FullDisk(room)
+      setFileStore(disk)
+      Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2 })
+      const error = thrownBy(failing)
+      // A storage and the script.
+      expect(error['minifierPath'] === null).toBe(room < 2)
+      expect(disk.files.size).toBe(room < 2 ? 0 : 2)
+    }
+  })
+
+  it('level 4 still reports wrong numbers', () => {
+    setFileStore(new FullDisk(0))
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 4 })
+    const wrong = compile((t: Tensor) => torch.relu(t), { backend: 'relu_accuracy_error_TESTING_ONLY' })
+    const error = thrownBy(() => wrong(x))
+    expect(error.message).toMatch(/Bad accuracy detected.*\nThe script .* could not be written: Error: ENOSPC/s)
+  })
+
+  it('the minifier finds the smallest graph all the same', async () => {
+    setFileStore(new FullDisk(0))
+    const gm = symbolicTrace((t: Tensor) => [torch.cos(torch.relu(torch.sin(t)))])
+    const options = { backend: 'relu_compile_error_TESTING_ONLY', isolate: false, runDir: 'run', print: () => {} }
+    const small = await minifyBackendFailure(gm, [x], options)
+    expect([small.gm.graph.nodes.length, small.path]).toEqual([3, null])
+    expect(warnings).toEqual(['No more checkpoints are written: Error: ENOSPC: no space left on device, write'])
+  })
+})
+
+it('an error that cannot be changed is the cause as it is', () => {
+  setFileStore(new MemoryFileStore())
+  Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2 })
+  const frozen = Object.freeze(new Error('frozen error'))
+  const run = compile((t: Tensor) => torch.sin(t), {
+    backend: () => {
+      throw frozen
+    },
+  })
+  expect(thrownBy(() => run(x)).cause).toBe(frozen)
+})
+
+describe('the files of a program in Node', () => {
+  it('are written under another name first: where the name is taken by a folder, nothing is left', () => {
+    const folder = join(work, 'taken')
+    mkdirSync(join(folder, 'repro.mjs', 'inside'), { recursive: true })
+    expect(() => nodeStore.write(join(folder, 'repro.mjs'), 'text')).toThrow()
+    expect(readdirSync(folder)).toEqual(['repro.mjs'])
+  })
+
+  it('replace old ones, and are removed, if they are there', () => {
+    const file = join(work, 'a/b/file')
+    nodeStore.write(file, 'a long first text')
+    nodeStore.write(file, 'short')
+    expect(readFileSync(file, 'utf8')).toBe('short')
+    expect(readdirSync(join(work, 'a/b'))).toEqual(['file'])
+    nodeStore.remove?.(file)
+    nodeStore.remove?.(file)
+    expect(existsSync(file)).toBe(false)
+  })
+
+  it('whose folder cannot be made are reported beside the error', () => {
+    const file = join(work, 'no-folder')
+    writeFileSync(file, '')
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2, debugDirRoot: join(file, 'below') })
+    const error = thrownBy(failing)
+    expect(error.message).toContain('relu found in graph')
+    expect(error.message).toMatch(/could not be written: Error: (ENOTDIR|EEXIST|EACCES|ENOENT)/)
+  })
+})

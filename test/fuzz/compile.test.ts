@@ -1,0 +1,60 @@
+// Random programs mean the same compiled as eagerly. `npm run fuzz:compile -- N seed` runs more of them and shrinks those that fail.
+import { describe, expect, it } from 'vitest'
+import { loadApi } from '../../scripts/fuzz/api.mjs'
+import { Tensor } from 'tensorfx'
+import { fuzzOne, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
+import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
+import { treeMap } from '../../src/pytree/index.ts'
+
+const modules: Readonly<Record<string, () => Promise<unknown>>> = {
+  index: () => import('../../src/index.ts'),
+  'entries/aot': () => import('../../src/entries/aot.ts'),
+  'entries/compile': () => import('../../src/entries/compile.ts'),
+  'entries/dispatch': () => import('../../src/entries/dispatch.ts'),
+  'ops/index': () => import('../../src/ops/index.ts'),
+}
+
+const api: FuzzApi = await loadApi((name) => modules[name]?.() ?? Promise.reject(new Error(name)))
+
+/** What fails, as text that says how to replay it. */
+function failures(wrapper: string, count: number, first: number): string {
+  const kinds = passingKinds(wrapper)
+  const found = Array.from({ length: count }, (_, i) => fuzzOne(api, first + i, { with: wrapper, kinds })).filter((failure) => failure !== null)
+  return found
+    .map((f) => `seed ${f.seed}:\n${f.text}\n// ${f.difference.where}: expected ${f.difference.expected}, got ${f.difference.got}`)
+    .join('\n\n')
+}
+
+describe('random programs', () => {
+  it('500 programs mean the same compiled as eagerly', () => expect(failures('compile', 500, 20_000)).toBe(''), 300_000)
+})
+
+describe('the fuzzer', () => {
+  /** A compiler whose results are off by `error`. */
+  const off = (error: number): FuzzApi => ({
+    ...api,
+    compile:
+      (f: (...args: readonly unknown[]) => unknown) =>
+      (...args: readonly unknown[]): unknown =>
+        treeMap(f(...args), (leaf) => (leaf instanceof Tensor && leaf.dtype === 'float32' ? leaf.add(error) : leaf)),
+  })
+  const found = (wrong: FuzzApi, count: number, kinds: readonly string[]): readonly FuzzFailure[] =>
+    Array.from({ length: count }, (_, i) => fuzzOne(wrong, 100 + i, { kinds })).filter((failure) => failure !== null)
+
+  it('finds results that are 1e-6 off, and shrinks the programs', () => {
+    const failed = found(off(1e-6), 20, ['pointwise', 'views'])
+    expect(failed.length).toBeGreaterThan(15)
+    for (const { text } of failed) expect(text.split('\n').length).toBeLessThanOrEqual(8)
+  })
+
+  it('finds sums and products that are 1e-3 off', () => {
+    expect(found(off(1e-3), 10, ['reductions', 'templates']).length).toBeGreaterThan(8)
+    expect(found(off(0), 10, ['reductions', 'templates'])).toEqual([])
+  })
+
+  it('gives the same program for the same seed', () => {
+    const text = (): string => fuzzOne(off(1), 101, { kinds: ['pointwise'], shrinking: false })?.text ?? ''
+    expect(text()).toContain('const f = wrap(')
+    expect(text()).toBe(text())
+  })
+})
