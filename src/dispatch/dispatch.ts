@@ -1,5 +1,6 @@
 // The dispatcher. Every operator call on tensors goes through `dispatch`: composites decompose, autograd records, then the innermost mode
 // or, without one, the kernel runs. The composition root installs autograd's handler here, so that this room does not depend on tapes.
+import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { anyRequiresGrad } from './args.ts'
 import type { Arg, OpDef, Result } from './op.ts'
@@ -36,6 +37,8 @@ export const dispatchState: {
 
 /** Runs `fn` with `mode` innermost, and restores the modes even if `fn` throws. */
 export function withMode<T>(mode: DispatchMode, fn: () => T): T {
+  checkArgument(isObject(mode), 'withMode', 'mode', 'a DispatchMode', mode)
+  checkCallable('withMode', 'fn', fn)
   const outer = dispatchState.mode
   dispatchState.modes.push(mode)
   dispatchState.mode = mode
@@ -49,6 +52,7 @@ export function withMode<T>(mode: DispatchMode, fn: () => T): T {
 
 /** Runs `fn` without any mode: operators run at once, on real tensors. PyTorch's `_disable_current_modes`. */
 export function withoutModes<T>(fn: () => T): T {
+  checkCallable('withoutModes', 'fn', fn)
   const { mode, modes } = dispatchState
   dispatchState.mode = null
   dispatchState.modes = []

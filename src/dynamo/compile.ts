@@ -4,7 +4,7 @@ import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -117,6 +117,7 @@ export function reset(): void {
 
 /** Returns a function that runs `fn`, a function or a module, eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
+  checkCallable('disable', 'fn', fn)
   const { name } = fn instanceof Module ? fn.constructor : fn
   return function (this: unknown, ...args: never[]): unknown {
     // Capture does not see what the function does, and it may write to any tensor.
