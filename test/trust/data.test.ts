@@ -213,8 +213,10 @@ describe('the names that a graph from a file may use', () => {
         'ndim',
         'realize',
         'registerHook',
+        'registerPostAccumulateGradHook',
         'toJSON',
         'toString',
+        'transfer',
         'valueOf',
       ].sort(),
     )
