@@ -220,6 +220,9 @@ function setItem(value: unknown, index: unknown, item: unknown): void {
   } else if (Array.isArray(value)) {
     if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
       throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+    // Kernels trust the shapes of tensors, which a graph from a file can read.
+    if (value.every((size) => Number.isSafeInteger(size) && size >= 0))
+      throw new ArgumentError('operator.setitem: a list of sizes cannot be changed, because it may be the shape of a tensor; make a new list.')
     value[index < 0 ? index + value.length : index] = item
   } else if (isObject(value)) setAttribute(value, String(index), item)
   else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
