@@ -236,12 +236,14 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
 }
 
 function withGrad<T>(enabled: boolean, fn: () => T): T {
-  const outer = dispatchState.gradEnabled
+  const { gradEnabled, internal } = dispatchState
   dispatchState.gradEnabled = enabled
+  dispatchState.internal = true
   try {
     return fn()
   } finally {
-    dispatchState.gradEnabled = outer
+    dispatchState.gradEnabled = gradEnabled
+    dispatchState.internal = internal
   }
 }
 

@@ -25,6 +25,8 @@ export const dispatchState: {
   recording: boolean
   /** Whether numbers among arguments are known to differ from call to call (see {@link withChangingNumbers}). */
   changingNumbers: boolean
+  /** Whether the library itself computes (an optimizer's update, a backward): the program does not see the values in between. */
+  internal: boolean
   autograd: AutogradHandler | null
 } = {
   mode: null,
@@ -32,6 +34,7 @@ export const dispatchState: {
   gradEnabled: true,
   recording: false,
   changingNumbers: false,
+  internal: false,
   autograd: null,
 }
 

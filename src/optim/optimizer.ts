@@ -1,6 +1,6 @@
 // Optimizer, the base class: parameters in groups with options of their own, state per parameter, and both as a state dict. Steps run without recording.
 import { enableGrad, noGrad } from '../autograd/index.ts'
-import { withoutModes } from '../dispatch/index.ts'
+import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
 import { decode, integer, list, mapOf, object } from '../protocol/decode.ts'
@@ -155,11 +155,17 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   step<T>(closure?: () => T): T | void {
     if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
     const result = closure === undefined ? undefined : enableGrad(closure)
-    noGrad(() => {
-      for (const group of this.paramGroups) {
-        for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
-      }
-    })
+    const outer = dispatchState.internal
+    dispatchState.internal = true
+    try {
+      noGrad(() => {
+        for (const group of this.paramGroups) {
+          for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
+        }
+      })
+    } finally {
+      dispatchState.internal = outer
+    }
     return result
   }
 
