@@ -116,7 +116,7 @@ export class ProxyTensorMode implements DispatchMode {
       : this.graph.createNode('get_attr', name)
     node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
-    if (storage.serial < this.#firstOwn) return node
+    if (!this.isOwn(tensor)) return node
     // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
     const made = this.#call(clone.op, [tensor])
     made.meta['val'] = specOf(tensor)
@@ -163,6 +163,16 @@ export class ProxyTensorMode implements DispatchMode {
       return withMode(this, () => decompose(...args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  /** The tensor that covers the memory of `tensor`, and how to make `tensor` of it. */
+  aliasOf(tensor: Tensor): { readonly base: Tensor; readonly view: (whole: Tensor) => Tensor } {
+    return { base: this.#aliases.baseOf(tensor), view: this.#aliases.viewOf(tensor) }
+  }
+
+  /** Whether the program made this real tensor during the trace, and so makes it anew at each run. */
+  isOwn({ storage }: Tensor): boolean {
+    return storage !== null && storage.serial >= this.#firstOwn
   }
 
   /** Whether an in-place operator wrote to the tensor, an input or a constant of the graph. (What the program makes anew at each run is none.) */
