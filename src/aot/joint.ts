@@ -165,9 +165,8 @@ function attach(
   )
   const versionsNow = (): readonly number[] => kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
   const state: CallState = { tape: null, versions: versionsNow(), versionsNow }
-  // The heads that the latest backward started from, and whether another one has freed what some of them need.
+  // The heads that the latest backward started from.
   let started: readonly number[] = []
-  let partlyFreed = false
   const node = attachGradNode(
     heads,
     joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
@@ -175,7 +174,7 @@ function attach(
       if (joint.failure) throw joint.failure
       const { tape } = state
       started = heads.flatMap((_, i) => (grads[i] === null || grads[i] === undefined ? [] : [i]))
-      if (partlyFreed) tape?.check(started)
+      tape?.check(started)
       const givenGrads = started.flatMap((i) => grads[i] ?? [])
       if (isGradEnabled()) {
         if (tape !== null) return tape.differentiate(started, givenGrads)
@@ -210,7 +209,6 @@ function attach(
         if (tape === null) return { isLast: true, afterwards: null }
         const isLast = tape.release(started)
         if (isLast) state.tape = null
-        else partlyFreed = true
         const heads = started
         return { isLast, afterwards: () => tape.free(heads) }
       },

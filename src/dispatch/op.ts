@@ -23,6 +23,8 @@ export type OpTag =
   | 'fill'
   /** Creates `start + i * step` at each position i. */
   | 'range'
+  /** Takes a number in place of its first tensor, as well as of the others: 2 ^ x. */
+  | 'numberFirst'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */

@@ -215,6 +215,9 @@ export class Capture implements DispatchMode {
 
   #end(segment: Segment, demand: Demand): void {
     for (const input of segment.bound) if (input instanceof Tensor && input.requiresGrad && input.isLeaf) this.#leaves.add(input)
+    // What earlier segments did not compute but is needed comes before the writes of this one, which may change its inputs.
+    for (const { storage } of demand.needed) computeEarlier(segment, storage)
+    for (const { grad } of this.#leaves) if (grad !== null) computeEarlier(segment, grad.storage)
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment)
     this.ended.push(ended)
@@ -241,6 +244,11 @@ export class Capture implements DispatchMode {
     const ended = this.ended.find((e) => e.segment === segment)
     present(ended, 'the segment of a lazy tensor').recompute(storage)
   }
+}
+
+/** Computes memory that waits for an earlier segment. */
+function computeEarlier(segment: Segment, storage: Storage | null): void {
+  if (storage !== null && storage.writer !== null && storage.writer !== segment && storage.isDeferred) storage.writer.settle(storage)
 }
 
 /** Whether the results of an operator lie inside the memory of its arguments, so that these are all that it depends on. */

@@ -52,6 +52,8 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 
 /** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
+/** At this size the references to collected functions are removed. */
+let sweepAt = 64
 
 /**
  * Compiles a function or module; PyTorch's torch.compile. Your code runs at every call: its operators are recorded, or checked against what
@@ -68,7 +70,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
-  compiledFunctions.add(new WeakRef(compiled))
+  remember(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
     return compiled.call(this, args)
   }
@@ -95,6 +97,13 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
     skipReplay: options.skipReplay ?? false,
     onGraph: options.onGraph ?? null,
   })
+}
+
+function remember(compiled: CompiledFunction): void {
+  compiledFunctions.add(new WeakRef(compiled))
+  if (compiledFunctions.size < sweepAt) return
+  for (const ref of compiledFunctions) if (ref.deref() === undefined) compiledFunctions.delete(ref)
+  sweepAt = 2 * compiledFunctions.size + 64
 }
 
 /** Drops everything that was compiled. PyTorch's torch._dynamo.reset. */

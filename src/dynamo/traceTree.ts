@@ -68,7 +68,7 @@ export class Step {
   keepsTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
-  #unused: readonly number[] | null = null
+  #kept: readonly number[] | null = null
   /** The start of the segment after a graph break here. */
   after: Step | null = null
   breakReason: BreakReason | null = null
@@ -114,18 +114,23 @@ export class Step {
   }
 
   /**
-   * Slots of results that no step up to here uses. A program computes such a value in order to keep it (a new state, a loss for a list), so segments that
-   * end here return it.
+   * Slots of results that a program probably keeps, so that segments that end here return them: those that no step up to here uses (a new state, a loss for a list) and, in training,
+   * whose inputs change at each call, single numbers (a loss, a norm), which cost nothing.
    */
-  get unused(): readonly number[] {
-    if (this.#unused !== null) return this.#unused
+  get kept(): readonly number[] {
+    if (this.#kept !== null) return this.#kept
     const used = new Set<number>()
-    const unused: number[] = []
-    for (let step: Step | null = this; step !== null && step.op !== null; step = step.parent) {
-      if (!step.gives(used)) for (let i = 0; i < step.results.length; i++) unused.push(step.firstSlot + i)
+    const kept: number[] = []
+    const steps = this.path().reverse()
+    const isTraining = steps.some((step) => step.recording)
+    for (const step of steps) {
+      const isUnused = !step.gives(used)
+      step.results.forEach(({ shape }, i) => {
+        if (isUnused || (isTraining && shape.length === 0 && !step.operator.tags.has('fill'))) kept.push(step.firstSlot + i)
+      })
       for (const arg of step.args) visitSlots(arg, (slot) => used.add(slot))
     }
-    return (this.#unused = unused.reverse())
+    return (this.#kept = kept.reverse())
   }
 
   /** The steps from the segment's start to this one. */

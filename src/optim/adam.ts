@@ -1,6 +1,7 @@
 // Adam and AdamW.
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { valueText } from '../protocol/index.ts'
 import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, stateZeros } from './optimizer.ts'
@@ -43,8 +44,8 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     this.checkOption('lr', lr, 'at least 0', lr >= 0)
     this.checkOption('eps', eps, 'at least 0', eps >= 0)
     this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
-    if (betas.length !== 2 || betas.some((beta) => !(beta >= 0 && beta < 1)))
-      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${String(betas)}.`)
+    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
+      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamOptions>): void {

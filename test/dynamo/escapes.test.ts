@@ -77,6 +77,40 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a hook on a leaf that reads its gradient', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.SGD([w], { lr: 0.1 })
+      w.registerHook((g) => ((g as Tensor).sum().item() > 0.3 ? (g as Tensor).mul(2) : g))
+      const step = c((x: Tensor) => {
+        w.mul(x).pow(2).sum().backward()
+        optimizer.step()
+      })
+      return times(3, (i) => {
+        w.grad = null
+        step(torch.full([2], 0.1 * i))
+        return [w.grad, w.detach().clone()]
+      })
+    })
+  })
+
+  it('a gradient that a hook has read, beside a decay of the weights', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.AdamW([w], { lr: 0.1, weightDecay: 0.1 })
+      w.registerHook((g) => ((g as Tensor).sum().item() > 1000 ? (g as Tensor).mul(2) : g))
+      const step = c((x: Tensor) => {
+        w.grad = null
+        w.mul(x).pow(2).sum().backward()
+        optimizer.step()
+      })
+      return times(3, (i) => {
+        step(torch.full([2], i + 1))
+        return [w.grad, w.detach().clone()]
+      })
+    })
+  })
+
   it('a growing cache compiles once for each size', () => {
     class Cache extends nn.Module {
       keys: Tensor | null = null

@@ -182,6 +182,53 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a view of an input that is freed by another backward', () => {
+    agree(backend, (c) => {
+      const f = c((x: Tensor) => {
+        const v = x.view(2, 2)
+        return [v, v.clamp(-1, 0.5)] as const
+      })
+      return times(3, () => {
+        const x = leaf(1, 2, 3, 4)
+        const [v, clamped] = f(x)
+        v.sum().backward()
+        const error = attempt(() => clamped.sum().backward())
+        return [x.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
+  it('an output and a view of an input in one backward', () => {
+    agree(backend, (c) => {
+      const f = c((x: Tensor) => {
+        const v = x.view(2, 2)
+        return [v, v.clamp(-1, 0.5)] as const
+      })
+      return times(3, () => {
+        const x = leaf(1, 2, 3, 4)
+        const [v, clamped] = f(x)
+        v.sum().add(clamped.sum()).backward()
+        return x.grad
+      })
+    })
+  })
+
+  it('a view of an output that is kept in a closure', () => {
+    agree(backend, (c) => {
+      const kept: Tensor[] = []
+      const f = c((x: Tensor) => {
+        const y = x.mul(2)
+        kept.push(y.expand([2, 3]).t())
+        return y
+      })
+      return times(3, () => {
+        const x = leaf(1, 2, 3)
+        f(x)
+        return gradOf(x, (kept.at(-1) as Tensor).mul(2).sum())
+      })
+    })
+  })
+
   it('double backward outside', () => {
     agree(backend, (c) => {
       const w = leaf(1, 2)
