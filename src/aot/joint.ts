@@ -333,7 +333,11 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
-  return withoutDrawing(trace, () => mode.drawCount)
+  try {
+    return withoutDrawing(trace, () => mode.drawCount)
+  } finally {
+    mode.restoreHistories()
+  }
 
   function trace(): JointGraph {
     const returned = withMode(mode, () => fn(...fakes))

@@ -67,6 +67,8 @@ export class ProxyTensorMode implements DispatchMode {
   readonly #storages = new Map<Storage, Tensor>()
   readonly #shared = new Set<Storage>()
   #parameters = 0
+  /** The history that each constant had before the trace. */
+  readonly #histories = new Map<Tensor, Pick<Tensor, 'requiresGrad' | 'gradFn' | 'outputNr'>>()
   /** Whether an input or a constant requires grad. */
   #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
@@ -139,6 +141,8 @@ export class ProxyTensorMode implements DispatchMode {
     }
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
+    const { requiresGrad, gradFn, outputNr } = tensor
+    this.#histories.set(tensor, { requiresGrad, gradFn, outputNr })
     this.#anyGrad ||= tensor.requiresGrad
     const node = this.#constantsAsInputs
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
@@ -200,6 +204,11 @@ export class ProxyTensorMode implements DispatchMode {
   /** The tensor that covers the memory of `tensor`, and how to make `tensor` of it. */
   aliasOf(tensor: Tensor): { readonly base: Tensor; readonly view: (whole: Tensor) => Tensor } {
     return { base: this.#aliases.baseOf(tensor), view: this.#aliases.viewOf(tensor) }
+  }
+
+  /** Gives the constants back the history that they had. A write that the trace recorded gave them one in which there are only fake tensors. */
+  restoreHistories(): void {
+    for (const [tensor, history] of this.#histories) Object.assign(tensor, history)
   }
 
   /** Whether the program made this real tensor during the trace, and so makes it anew at each run. */
