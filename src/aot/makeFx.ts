@@ -1,52 +1,94 @@
 // makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { makeGraphModule } from '../fx/index.ts'
 import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, valueText } from '../protocol/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
 import { treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
+import type { Decomposition } from './proxyMode.ts'
+import { SourceRecorder } from './sources.ts'
+
+/** Options of {@link makeFx}. */
+export interface MakeFxOptions {
+  /** Decompose operators that have a decomposition and neither a template nor a rule that fuses. Default false. */
+  readonly decompose?: boolean
+  /**
+   * `'fake'` (default) computes only shapes and dtypes. `'real'` computes values too, which operators need whose shapes depend on data; the program cannot read them in
+   * either mode.
+   */
+  readonly tracingMode?: 'real' | 'fake'
+  /** Functions to record in place of operators that the graph would contain: `new Map([[torch.silu, (x) => x.mul(x.sigmoid())]])`. */
+  readonly decompositionTable?: ReadonlyMap<TargetFunction, Decomposition>
+  /** Whether the program may use tensors that are neither arguments nor computed from them; they become attributes. Default true (PyTorch: false for fake tensors). */
+  readonly allowNonFakeInputs?: boolean
+}
+
+const MODES: readonly string[] = ['real', 'fake']
+
+function checkMakeFxOptions(options: MakeFxOptions): void {
+  checkOptions('makeFx', options, { decompose: true, tracingMode: true, decompositionTable: true, allowNonFakeInputs: true })
+  const { tracingMode = 'fake' } = options
+  if (!MODES.includes(tracingMode)) throw new ArgumentError(`makeFx: options.tracingMode must be 'real' or 'fake', got ${valueText(tracingMode)}.`)
+}
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
  * decompositions). Numbers become constants. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
- * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
+ * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. Nodes know the layer or
+ * function that they come from (`meta.source_fn_stack`) and the modules around it (`meta.nn_module_stack`). PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
  *     const gm = makeFx((x) => { const y = x.sin().sum(); return grad(y, x)[0] })(torch.ones([3], { requiresGrad: true }))
+ *
+ * @throws ArgumentError for an option that does not exist; UnsupportedError for a tensor from outside with `allowNonFakeInputs: false`.
  */
-export function makeFx(
-  fn: Module | ((...args: never[]) => unknown),
-  options: { readonly decompose?: boolean } = {},
-): (...args: readonly unknown[]) => GraphModule {
-  checkOptions('makeFx', options, { decompose: true })
+export function makeFx(fn: Module | ((...args: never[]) => unknown), options: MakeFxOptions = {}): (...args: readonly unknown[]) => GraphModule {
+  checkMakeFxOptions(options)
   // Arguments have the types that `fn` takes, or its own checks fail.
   const run = (...args: readonly unknown[]): unknown => Reflect.apply(fn, undefined, args)
   return (...args) => {
-    const mode = new ProxyTensorMode(options)
+    const sources = new SourceRecorder(fn)
+    const mode = new ProxyTensorMode({
+      ...(options.decompose !== undefined && { decompose: options.decompose }),
+      ...(options.decompositionTable !== undefined && { decompositions: options.decompositionTable }),
+      real: options.tracingMode === 'real',
+      onNode: (node) => sources.note(node),
+    })
     const names = argumentNames(fn, args.length)
     const fakes = args.map((arg, i) => {
       let leaves = 0
       return treeMap(arg, (leaf) => {
         if (!(leaf instanceof Tensor)) return leaf
         const fake = fakeLike(leaf)
-        mode.placeholder(`${names[i] ?? `arg${i}`}_${++leaves}`, fake)
+        mode.placeholder(`${names[i] ?? `arg${i}`}_${++leaves}`, fake, leaf)
         return fake
       })
     })
     const result = withoutDrawing(
-      () => withMode(mode, () => run(...fakes)),
+      () => sources.within(() => withMode(mode, () => run(...fakes))),
       () => mode.drawCount,
     )
     // What the function returns of its arguments are the arguments, so they get their values first.
     mode.writeBack()
     const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
     mode.graph.output(nodes)
+    if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
     const name = fn instanceof Module ? fn.getName() : fn.name
     return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
   }
+}
+
+function refuseConstants(constants: ReadonlyMap<string, Tensor>): void {
+  const [name] = constants.keys()
+  if (name !== undefined)
+    throw new UnsupportedError(
+      `makeFx: the program uses ${constants.size} ${constants.size === 1 ? 'tensor' : 'tensors'} from outside; pass them as arguments, or leave out allowNonFakeInputs: false.`,
+    )
 }
 
 /** The names of a function's parameters; arg0, arg1, … for a module, and if they have no names. */

@@ -1,5 +1,5 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
@@ -31,6 +31,26 @@ export interface ProxyTensorModeOptions {
   readonly constantsAsInputs?: boolean
   /** Finds the node of a tensor that the mode did not make. If given, a real tensor without a node is an UnsupportedError, not a constant. */
   readonly resolve?: (tensor: Tensor) => Node | undefined
+  /** Functions to run in place of operators: their operators are recorded. */
+  readonly decompositions?: ReadonlyMap<TargetFunction, Decomposition>
+  /** Also compute the values, of what {@link ProxyTensorMode.placeholder} got. For operators whose shapes depend on data. Default false. */
+  readonly real?: boolean
+  /** Called with each node of an operator, and of a tensor from outside. */
+  readonly onNode?: (node: Node) => void
+}
+
+/** Computes an operator with other operators. It gets the arguments as a program would write them, keyword arguments as an object. */
+export type Decomposition = (...args: never[]) => Tensor | readonly Tensor[]
+
+const OPTIONS: Readonly<Record<keyof ProxyTensorModeOptions, true>> = {
+  decompose: true,
+  graph: true,
+  resolve: true,
+  drawsAsInputs: true,
+  constantsAsInputs: true,
+  decompositions: true,
+  real: true,
+  onNode: true,
 }
 
 /** Records into `graph`. PyTorch's ProxyTorchDispatchMode. */
@@ -51,6 +71,11 @@ export class ProxyTensorMode implements DispatchMode {
   #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
   readonly #resolve: ProxyTensorModeOptions['resolve']
+  readonly #decompositions: ReadonlyMap<TargetFunction, Decomposition>
+  readonly #decomposing = new Set<OpDef>()
+  readonly #onNode: (node: Node) => void
+  /** The values of the fake tensors, if they are computed. */
+  readonly #reals: Map<Tensor, Tensor> | null
   readonly #drawsAsInputs: boolean
   readonly #constantsAsInputs: boolean
   /** Storages made later than this belong to the trace: the program makes them anew at each run. */
@@ -63,12 +88,15 @@ export class ProxyTensorMode implements DispatchMode {
   #lastDraw: Node | null = null
 
   constructor(options: ProxyTensorModeOptions = {}) {
-    checkOptions('ProxyTensorMode', options, { decompose: true, graph: true, resolve: true, drawsAsInputs: true, constantsAsInputs: true })
+    checkOptions('ProxyTensorMode', options, OPTIONS)
     this.decompose = options.decompose ?? false
     this.graph = options.graph ?? new Graph()
     this.#resolve = options.resolve
     this.#drawsAsInputs = options.drawsAsInputs ?? false
     this.#constantsAsInputs = options.constantsAsInputs ?? false
+    this.#decompositions = options.decompositions ?? new Map()
+    this.#onNode = options.onNode ?? (() => {})
+    this.#reals = options.real === true ? new Map() : null
   }
 
   /** Ties a fake tensor to a node that computes it. */
@@ -76,9 +104,10 @@ export class ProxyTensorMode implements DispatchMode {
     this.#nodes.set(tensor, node)
   }
 
-  /** A placeholder that stands for a fake tensor. */
-  placeholder(name: string, tensor: Tensor): Node {
+  /** A placeholder that stands for a fake tensor, whose value is `real`. */
+  placeholder(name: string, tensor: Tensor, real?: Tensor): Node {
     const node = this.graph.placeholder(name)
+    if (real !== undefined) this.#reals?.set(tensor, real)
     this.#lastTensor = node
     node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
     this.#anyGrad ||= tensor.requiresGrad
@@ -94,7 +123,7 @@ export class ProxyTensorMode implements DispatchMode {
 
   #constant(tensor: Tensor): Node {
     // A pending tensor without a node is computed here, which may throw.
-    if (tensor.storage === null && tensor.pending !== null) tensor.realize()
+    if (!tensor.isFake) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     const { storage } = tensor
     if (storage === null)
@@ -114,6 +143,7 @@ export class ProxyTensorMode implements DispatchMode {
     const node = this.#constantsAsInputs
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
       : this.graph.createNode('get_attr', name)
+    this.#onNode(node)
     node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
     if (storage.serial < this.#firstOwn) return node
@@ -158,11 +188,40 @@ export class ProxyTensorMode implements DispatchMode {
       const drawn = this.#random(op, args, positions)
       if (drawn !== null) return drawn
     }
+    const rule = this.#decompositions.get(op.fn)
+    if (rule !== undefined && !this.#decomposing.has(op)) return this.#decomposeWith(rule, op, args)
     const { decompose } = op
     if (this.decompose && decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null)
       return withMode(this, () => decompose(...args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  #decomposeWith(rule: Decomposition, op: OpDef, args: readonly Arg[]): Result {
+    const { args: positional, kwargs } = spell(op.schema.args, args)
+    const given = Object.keys(kwargs).length === 0 ? positional : [...positional, kwargs]
+    // A rule may call the operator itself.
+    this.#decomposing.add(op)
+    try {
+      return withMode(this, () => Reflect.apply(rule, undefined, given))
+    } finally {
+      this.#decomposing.delete(op)
+    }
+  }
+
+  /** Computes the operator on the values of its arguments. What it returns are fake tensors too, so that no program reads them. */
+  #follow(op: OpDef, args: readonly Arg[], make: (spec: TensorSpec) => Tensor, reals: Map<Tensor, Tensor>): Result {
+    const real = (arg: Arg): Arg => {
+      if (arg instanceof Tensor) return reals.get(arg) ?? arg
+      return isArgList(arg) ? arg.map(real) : arg
+    }
+    const values = withoutModes(() => dispatchBelowAutograd(op, args.map(real)))
+    const fakeOf = (value: Tensor): Tensor => {
+      const fake = make(specOf(value))
+      reals.set(fake, value)
+      return fake
+    }
+    return values instanceof Tensor ? fakeOf(values) : values.map(fakeOf)
   }
 
   /** Whether an in-place operator wrote to the tensor, an input or a constant of the graph. (What the program makes anew at each run is none.) */
@@ -233,7 +292,7 @@ export class ProxyTensorMode implements DispatchMode {
   /** The node of a call, and its results. `nodes` take the place of the arguments at those positions. */
   #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
     const node = this.#call(op, args, nodes)
-    const results = resultsOf(op, args, result)
+    const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
       node.meta['val'] = specOf(results)
       this.#nodes.set(results, node)
@@ -259,6 +318,7 @@ export class ProxyTensorMode implements DispatchMode {
     )
     const node = this.graph.callFunction(op.fn, positional, kwargs)
     node.meta['stack_trace'] = captureStack()
+    this.#onNode(node)
     return node
   }
 

@@ -1,15 +1,17 @@
 // Arguments of an operator call as a person would write them.
-import type { Argument } from '../fx/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 
-const isDefault = (arg: SchemaArgument, value: Argument): boolean =>
+const isDefault = (arg: SchemaArgument, value: unknown): boolean =>
   arg.hasDefault && (Object.is(arg.default, value) || (Array.isArray(arg.default) && JSON.stringify(arg.default) === JSON.stringify(value)))
 
 /** From one value per schema argument: defaults left out, keyword-only arguments as keywords. */
-export function spell(schema: readonly SchemaArgument[], values: readonly Argument[]): { args: Argument[]; kwargs: Record<string, Argument> } {
-  const args: Argument[] = []
-  const kwargs: Record<string, Argument> = {}
-  const given = schema.slice(0, values.length).map((arg, i) => ({ arg, value: values[i], isDefault: isDefault(arg, values[i]) }))
+export function spell<V>(schema: readonly SchemaArgument[], values: readonly V[]): { args: V[]; kwargs: Record<string, V> } {
+  const args: V[] = []
+  const kwargs: Record<string, V> = {}
+  const given = values.flatMap((value, i) => {
+    const arg = schema[i]
+    return arg === undefined ? [] : [{ arg, value, isDefault: isDefault(arg, value) }]
+  })
   const last = given.findLastIndex(({ arg, isDefault: left }) => !arg.kwargOnly && !left)
   for (const [i, { arg, value, isDefault: left }] of given.entries()) {
     if (!arg.kwargOnly) {

@@ -45,7 +45,7 @@ class ProgramWriter {
   build(): Program {
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
-    if (scratchAt + scratch > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
+    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
       this.#tensors.set(buffer, input(i))

@@ -108,6 +108,9 @@ export const pow = (a: number, b: number): number => (a === 1 || (a === -1 && !N
 /** Python's `//` on int32. Division by zero does not fail: its result is {@link saturated}. */
 export const integerFloorDiv = (a: number, b: number): number => saturated(Math.floor(a / b))
 
+/** Python's `%` on int32; the remainder of a division by zero is the dividend. The quotient by -1 may exceed int32, but its remainder is always 0. */
+export const integerRemainderOf = (a: number, b: number): number => (b === -1 ? 0 : a - Math.imul(integerFloorDiv(a, b), b))
+
 /** A power of int32 values, modulo 2^32. A negative exponent gives 0 unless the base is 1 or -1. */
 export function integerPower(base: number, exponent: number): number {
   if (exponent < 0) return base === 1 ? 1 : base === -1 ? (exponent % 2 === 0 ? 1 : -1) : 0

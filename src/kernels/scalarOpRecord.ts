@@ -46,3 +46,6 @@ export interface Definition<D extends ComputeDType> extends Omit<ScalarOpRecord,
 
 /** A record, with the type of every column checked. */
 export const operation = <D extends ComputeDType>(definition: Definition<D>): ScalarOpRecord => definition
+
+/** The cost of an elementary function. It is higher than that of storing a value and loading it again. */
+export const FUNCTION = 20

@@ -5,8 +5,10 @@ import { InternalError } from '../errors/index.ts'
 import { bigFloorDiv, bigPower, bigQuotient, bigRemainder } from './bigints.ts'
 import { DTYPES, dtypeInfo, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
-import { erf, floorDiv, integerFloorDiv, integerPower, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
-import { operation } from './scalarOpRecord.ts'
+import { erf, floorDiv, integerFloorDiv, integerPower, integerRemainderOf, nearest, pow, remainder, rounded, saturated, sigmoid } from './numbers.ts'
+import { rareOps } from './rareOps.ts'
+import type { RareOp } from './rareOps.ts'
+import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import * as float32 from './wasm/float32Math.ts'
 import { extreme64, division64, floorDivision64, remainder64, shift64, sign64 } from './wasm/int64Code.ts'
@@ -82,6 +84,7 @@ export type ScalarOp =
   | 'shrS'
   | 'shrU'
   | 'mulHiU'
+  | RareOp
 
 const ALL = ['bool', 'int32', 'int64', 'float32', 'float64'] as const
 const NUMBERS = ['int32', 'int64', 'float32', 'float64'] as const
@@ -89,8 +92,6 @@ const FLOATS = ['float32', 'float64'] as const
 const BITS = ['bool', 'int32', 'int64'] as const
 const INTEGERS = ['int32', 'int64'] as const
 
-/** The cost of an elementary function. It is higher than that of storing a value and loading it again. */
-const FUNCTION = 20
 /** The cost of a division that rounds down, with its corrections. */
 const FLOOR_DIVISION = 16
 
@@ -219,7 +220,7 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     ...binary,
     dtypes: NUMBERS,
     cost: FLOOR_DIVISION,
-    reference: (dtype, a, b) => (dtype === 'int32' ? a - Math.imul(integerFloorDiv(a, b), b) : remainder(a, b)),
+    reference: (dtype, a, b) => (dtype === 'int32' ? integerRemainderOf(a, b) : remainder(a, b)),
     bigint: bigRemainder,
     wasm: { int32: integerRemainder, int64: remainder64, float32: callVector(floatRemainder), float64: callHost(host('remainder', remainder, 2)) },
   }),
@@ -306,6 +307,7 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
   tanh: elementary('tanh', Math.tanh, float32.tanh),
   erf: elementary('erf', erf, float32.erf),
   sigmoid: elementary('sigmoid', sigmoid, float32.sigmoid),
+  ...rareOps,
   eq: comparison('==', (a, b) => a === b, 'eq', 'eq', 'eq'),
   ne: comparison('!=', (a, b) => a !== b, 'ne', 'ne', 'ne'),
   lt: comparison('<', (a, b) => a < b, 'lt', 'lt_s', 'gt_s'),

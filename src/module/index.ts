@@ -3,6 +3,7 @@ export { Module, cloneModule, isLibraryLayer, setModuleTracingHook } from './mod
 export type { ForwardHook, ForwardPreHook, ModuleTracingHook, RemovableHandle, SelfCloning } from './module.ts'
 export { copyable } from './copyTensor.ts'
 export { LoadStateError } from './stateDict.ts'
+export type { LoadStateResult } from './stateDict.ts'
 export { functionalCall } from './functionalCall.ts'
 export type { FunctionalCallOptions } from './functionalCall.ts'
 export { attributeAt, getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'

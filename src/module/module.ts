@@ -1,12 +1,25 @@
 // Module: a tree of children, parameters and buffers by name, with hooks, train/eval and state dict. It knows no operators, so that a GraphModule can be a Module
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
-import { LEAF_MODULE, MODULE, STANDS_FOR, inspectAs, isParameter, isPlainObject, isTensorLike, isFunction, checkOptions } from '../protocol/index.ts'
+import {
+  LEAF_MODULE,
+  MODULE,
+  STANDS_FOR,
+  inspectAs,
+  isParameter,
+  isPlainObject,
+  isTensorLike,
+  isFunction,
+  attributeName,
+  checkOptions,
+  valueText,
+} from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
 import { collectState, loadState } from './stateDict.ts'
+import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
 
 /** Undoes a registration. */
@@ -256,18 +269,30 @@ export abstract class Module extends CallableObject {
     return this
   }
 
-  /** The parameters and persistent buffers by dotted name. They are not copied. */
-  stateDict(): Map<string, TensorLike> {
-    return collectState(this)
+  /**
+   * The parameters and persistent buffers by dotted name. They are not copied. With `names: 'pytorch'`, the names are PyTorch's (`running_mean` for
+   * `runningMean`), so that PyTorch loads a file of them.
+   */
+  stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
+    checkOptions('stateDict', options, { names: true })
+    const { names = 'own' } = options
+    if (names !== 'own' && names !== 'pytorch')
+      throw new ArgumentError(`stateDict: option 'names' must be 'own' or 'pytorch', got ${valueText(names)}.`)
+    const state = collectState(this)
+    return names === 'pytorch' ? new Map([...state].map(([name, value]) => [attributeName(name), value])) : state
   }
 
   /**
-   * Copies values into this module's parameters and buffers. Throws LoadStateError, before copying anything, for missing and unexpected names (unless `strict` is
-   * false) and for shapes that differ.
+   * Copies values into this module's parameters and buffers, and returns the names without a match (none, unless `strict` is false). Names may be spelled as in
+   * PyTorch: `running_mean` is `runningMean`. Throws LoadStateError, before copying anything, for missing and unexpected names (unless `strict` is false) and for
+   * shapes that differ.
    */
-  loadStateDict(state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, options: { readonly strict?: boolean } = {}): void {
+  loadStateDict(
+    state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
+    options: { readonly strict?: boolean } = {},
+  ): LoadStateResult {
     checkOptions('loadStateDict', options, { strict: true })
-    loadState(this, state, options.strict ?? true)
+    return loadState(this, state, options.strict ?? true)
   }
 
   /**

@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { isTensorLike, valueText } from '../protocol/index.ts'
+import { essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
 
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
@@ -42,29 +42,61 @@ const isWritable = (tensor: TensorLike): tensor is Writable => 'copyFrom' in ten
 /** What to do about names that do not match. */
 function namesHint(unexpected: readonly string[], own: ReadonlyMap<string, unknown>): string {
   const [first = ''] = unexpected
+  const alike = new Set([...own.keys()].map(essence))
   for (let dot = first.indexOf('.'); dot >= 0; dot = first.indexOf('.', dot + 1)) {
     const prefix = first.slice(0, dot + 1)
-    if (unexpected.every((key) => key.startsWith(prefix) && own.has(key.slice(prefix.length))))
+    if (unexpected.every((key) => key.startsWith(prefix) && alike.has(essence(key.slice(prefix.length)))))
       return `Without their prefix "${prefix}" the keys match: load them under key.slice(${prefix.length}).`
   }
   return 'With { strict: false }, only the names that match are loaded.'
 }
 
+/** What {@link loadState} did not load. PyTorch's `IncompatibleKeys`. */
+export interface LoadStateResult {
+  /** Parameters and buffers of the module for which there was no value. */
+  readonly missingKeys: readonly string[]
+  /** Names of values that the module does not have. */
+  readonly unexpectedKeys: readonly string[]
+}
+
+type State = ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>
+
+/** The given values by the module's own names. PyTorch's `running_mean` is `runningMean` here, unless the module has both. */
+function byOwnName(source: ReadonlyMap<string, TensorLike>, own: ReadonlyMap<string, unknown>): ReadonlyMap<string, TensorLike> {
+  const spellings = new Map<string, string | null>()
+  for (const key of own.keys()) spellings.set(essence(key), spellings.has(essence(key)) ? null : key)
+  const values = new Map<string, TensorLike>()
+  for (const [key, value] of source) {
+    const other = own.has(key) ? key : (spellings.get(essence(key)) ?? key)
+    values.set(source.has(other) ? key : other, value)
+  }
+  return values
+}
+
+/** Names in quotes, each with the one that it resembles. */
+const listed = (names: readonly string[], others: readonly string[]): string =>
+  names
+    .map((name) => {
+      const like = nearest(name, others)
+      return like === null ? `"${name}"` : `"${name}" (did you mean "${like}"?)`
+    })
+    .join(', ')
+
 /** Copies values into a module's parameters and buffers. Throws LoadStateError, before copying anything, if they do not match. */
-export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>, strict: boolean): void {
+export function loadState(module: Stateful, given: State, strict: boolean): LoadStateResult {
   // For callers in JavaScript.
   if (typeof given !== 'object' || given === null || isTensorLike(given))
     throw new ArgumentError(
       `loadStateDict: expected a Map or an object from dotted name to Tensor, as stateDict() returns it, got ${valueText(given)}.`,
     )
-  const source = given instanceof Map ? given : new Map(Object.entries(given))
   const own = collectState(module)
+  const source = byOwnName(given instanceof Map ? given : new Map(Object.entries(given)), own)
   const problems: string[] = []
-  const missing = [...own.keys()].filter((key) => !source.has(key))
-  const unexpected = [...source.keys()].filter((key) => !own.has(key))
-  if (strict && missing.length > 0) problems.push(`Missing key(s) in stateDict: ${missing.map((k) => `"${k}"`).join(', ')}.`)
-  if (strict && unexpected.length > 0) problems.push(`Unexpected key(s) in stateDict: ${unexpected.map((k) => `"${k}"`).join(', ')}.`)
-  if (problems.length > 0) problems.push(namesHint(unexpected, own))
+  const missingKeys = [...own.keys()].filter((key) => !source.has(key))
+  const unexpectedKeys = [...source.keys()].filter((key) => !own.has(key))
+  if (strict && missingKeys.length > 0) problems.push(`Missing key(s) in stateDict: ${listed(missingKeys, [])}.`)
+  if (strict && unexpectedKeys.length > 0) problems.push(`Unexpected key(s) in stateDict: ${listed(unexpectedKeys, missingKeys)}.`)
+  if (problems.length > 0) problems.push(namesHint(unexpectedKeys, own))
   for (const [key, target] of own) {
     const value = source.get(key)
     if (value !== undefined && value.shape.join() !== target.shape.join()) {
@@ -80,4 +112,5 @@ export function loadState(module: Stateful, given: ReadonlyMap<string, TensorLik
     if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
     target.copyFrom(value)
   }
+  return { missingKeys, unexpectedKeys }
 }

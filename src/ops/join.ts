@@ -11,21 +11,25 @@ import { dimAndSize, sizeAt } from './shapes.ts'
 import { unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
+const isNothing = (t: Tensor): boolean => t.ndim === 1 && t.numel === 0
+
 /** The result of cat, and the dimension along which it joins. */
 function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: TensorSpec; readonly at: number } {
-  const [first] = tensors
+  // As in PyTorch, a tensor of shape [0] adds nothing to tensors of any shape.
+  const first = tensors.find((t) => !isNothing(t)) ?? tensors[0]
   if (first === undefined) throw new ArgumentError("torch.cat: argument 'tensors' must hold at least one tensor.")
   const [at] = dimAndSize('torch.cat', first, dim)
   let size = 0
   let { dtype } = first
   tensors.forEach((t, k) => {
+    dtype = promoteTypes(dtype, t.dtype)
+    if (isNothing(t)) return
     if (t.ndim !== first.ndim || t.shape.some((s, i) => i !== at && s !== first.shape[i])) {
       throw new ShapeError(
-        `torch.cat: tensors[0] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`,
+        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`,
       )
     }
     size += sizeAt(t.shape, at)
-    dtype = promoteTypes(dtype, t.dtype)
   })
   return { spec: { shape: first.shape.with(at, size), dtype }, at }
 }
@@ -34,7 +38,7 @@ function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: Tens
 function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t: Tensor; readonly start: number; readonly size: number }[] {
   let end = 0
   return tensors.map((t) => {
-    const size = sizeAt(t.shape, at)
+    const size = isNothing(t) ? 0 : sizeAt(t.shape, at)
     end += size
     return { t, start: end - size, size }
   })
@@ -43,7 +47,7 @@ function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t
 /**
  * Tensors one after the other along a dimension. PyTorch's `torch.cat`.
  *
- * Shapes: all sizes agree but those of `dim`, which add up.
+ * Shapes: all sizes agree but those of `dim`, which add up. Tensors of shape [0] add nothing.
  *
  * @throws ShapeError if other sizes differ, or `dim` is out of range.
  * @throws ArgumentError if there are no tensors.
@@ -62,7 +66,7 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
   },
   derivative: ([g], { args: [tensors, dim] }) => {
     const at = wrapDim('torch.cat', dim, g.ndim)
-    return [startsOf(tensors, at).map(({ start, size }) => slice(g, at, start, start + size)), null]
+    return [startsOf(tensors, at).map(({ t, start, size }) => (isNothing(t) ? null : slice(g, at, start, start + size))), null]
   },
 })
 

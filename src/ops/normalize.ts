@@ -65,12 +65,14 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
 }
 
 /**
- * Whether a number may stand for the tensor that the schema has at position `i`: in pointwise operators, everywhere but in first place and for `self`.
+ * Whether a number may stand for the tensor that the schema has at position `i`: in pointwise operators, everywhere but for `self` and in first place,
+ * where the tag 'numberFirst' says so.
  * (Schemas have one overload per operator here, where PyTorch has `add.Tensor` and `add.Scalar`.)
  */
 export function takesNumber(op: OpDef, i: number): boolean {
   const arg = op.schema.args[i]
-  return (op.functional ?? op).tags.has('pointwise') && i > 0 && arg?.type.base === 'Tensor' && arg.name !== 'self'
+  if (i === 0) return op.tags.has('numberFirst')
+  return (op.functional ?? op).tags.has('pointwise') && arg?.type.base === 'Tensor' && arg.name !== 'self'
 }
 
 /** Options may say `input`, as PyTorch's functions do, where the schema says `self`. */

@@ -1,7 +1,7 @@
 // Did you mean …: the known name that an unknown one resembles.
 
 /** How much of a name counts: not its capitals, and not the underscores inside. `zeros_like` and `zerosLike` are alike, `add` and `add_` are not. */
-const essence = (name: string): string => name.replace(/(?<=[^_])_+(?=[^_])/g, '').toLowerCase()
+export const essence = (name: string): string => name.replace(/(?<=[^_])_+(?=[^_])/g, '').toLowerCase()
 
 /** The number of letters to insert, delete, replace or swap with their neighbour, to make one name the other. */
 function distance(a: string, b: string): number {

@@ -58,6 +58,9 @@ export function lookupTarget(name: string): TargetFunction | undefined {
   return registry.get(name)
 }
 
+/** All functions that have a qualified name. */
+export const namedTargets = (): Iterable<TargetFunction> => registry.values()
+
 const declared = new WeakMap<TargetFunction, Effects>()
 
 /** Declares the effects of a function, named or not. This takes precedence over the effects it was named with. */

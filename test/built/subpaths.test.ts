@@ -65,10 +65,20 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(status, solver, model.int(Int('a')))`,
     'sat z3 3',
   ],
+  './distributed': [
+    `import { allReduce, destroyProcessGroup, getWorldSize, initProcessGroup } from 'tensorfx/distributed'
+     import { ones } from 'tensorfx/ops'
+     await initProcessGroup({ backend: 'single' })
+     const x = ones([2])
+     allReduce(x)
+     console.log(getWorldSize(), x.toArray().join(' '))
+     destroyProcessGroup()`,
+    '1 1 1',
+  ],
   './fx/json': [
     `import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
      const { graphModule } = await import('./test/built/parts.mjs')
-     console.log(String(graphFromJson(graphToJson(graphModule().graph))).includes('call_method[target=add]'))`,
+     console.log(String(graphFromJson(graphToJson(graphModule().graph), { trust: 'code' })).includes('call_method[target=add]'))`,
     'true',
   ],
   './fx/viewer': [
@@ -140,6 +150,26 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      f.op('i32.add')
      console.log(new WebAssembly.Instance(new WebAssembly.Module(module.finish())).exports.add(40, 2))`,
     '42',
+  ],
+  './rewriter': [
+    `import { RewritingTracer } from 'tensorfx/rewriter'
+     try {
+       new RewritingTracer().trace((x) => (x.gt(0) ? x : x.neg()))
+     } catch (error) {
+       console.log(error.name)
+     }`,
+    'TraceError',
+  ],
+  './rewriter/runtime': [
+    `import { runtime } from 'tensorfx/rewriter/runtime'
+     console.log(runtime.same(1, 1), runtime.bool(''))`,
+    'true false',
+  ],
+  './register': [
+    `import 'tensorfx/register'
+     const { first } = await import('data:text/javascript,export const first = (a, b) => a || b')
+     console.log(first(0, 2))`,
+    '2',
   ],
   './lint-rules': [
     `import plugin from 'tensorfx/lint-rules'

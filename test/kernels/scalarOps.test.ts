@@ -16,6 +16,9 @@ import { arrayOf, maxUlps, numbersOf, runBoth } from './harness.ts'
 
 const OPS = Object.keys(scalarOps) as ScalarOp[]
 
+/** The functions that are seldom used, which JavaScript computes. */
+const RARE = 'acos acosh asin asinh atan atan2 atanh cosh digamma erfc erfinv hypot lgamma log10 log2 polygamma sinh tan'.split(' ')
+
 /** A kernel that applies `op` to the elements of its operands of a dtype. */
 function kernelOf(op: ScalarOp, dtype: DType): Kernel {
   const { arity, conditions, yieldsBool } = scalarOps[op]
@@ -90,7 +93,7 @@ describe('each operation', () => {
   })
 
   test('is costly where it is an elementary function, in any depth of an expression', () => {
-    expect(OPS.filter(isExpensive).sort()).toEqual(['cos', 'erf', 'exp', 'expm1', 'log', 'log1p', 'pow', 'sigmoid', 'sin', 'tanh'])
+    expect(OPS.filter(isExpensive).sort()).toEqual(['cos', 'erf', 'exp', 'expm1', 'log', 'log1p', 'pow', 'sigmoid', 'sin', 'tanh', ...RARE].sort())
     const x = load(bufferParam('a', 'float32'), at())
     expect(isCostly(call('neg', call('add', x, call('exp', x))))).toBe(true)
     expect(isCostly(call('floorDiv', call('sqrt', x), x))).toBe(false)
@@ -98,20 +101,9 @@ describe('each operation', () => {
   })
 
   test('that modules import from JavaScript has its function under its name', () => {
-    expect(Object.keys(hostFunctions).sort()).toEqual([
-      'cos',
-      'erf',
-      'exp',
-      'expm1',
-      'floorDiv',
-      'log',
-      'log1p',
-      'pow',
-      'remainder',
-      'sigmoid',
-      'sin',
-      'tanh',
-    ])
+    expect(Object.keys(hostFunctions).sort()).toEqual(
+      ['cos', 'erf', 'exp', 'expm1', 'floorDiv', 'log', 'log1p', 'pow', 'remainder', 'sigmoid', 'sin', 'tanh', ...RARE].sort(),
+    )
     expect([hostFunctions['sin'], hostFunctions['cos'], hostFunctions['exp']]).toEqual([Math.sin, Math.cos, Math.exp])
   })
 })

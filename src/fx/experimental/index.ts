@@ -5,6 +5,9 @@ export { MetaTracer } from '../trace/metaTracer.ts'
 export type { MetaTracerOptions } from '../trace/metaTracer.ts'
 export { FoldedGraphModule, foldConstants, getUniqueAttrNameInModule, splitConstSubgraphs } from './constFold.ts'
 export { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from './normalize.ts'
+export type { AnnotateOptions } from './normalize.ts'
+export { checkForMutableOperation, normalizeModule } from './normalizeModule.ts'
+export { immutableDict, immutableList } from './immutableCollections.ts'
 export { mergeMatmul, splitResultTensors } from './mergeMatmul.ts'
 export { cloneAndConvertToMeta, moduleToNestedDict, normalizeSourceName, trackDynamismAcrossExamples } from './dynamism.ts'
 export type { Dynamism } from './dynamism.ts'
@@ -12,6 +15,24 @@ export { UnionFind, extractSubgraph, matchesModulePattern, optimizeForInference,
 export type { InferenceOptions, ModuleClass } from './inference.ts'
 export { annotate } from '../values/annotate.ts'
 export { createTypeHint, typeMatches } from '../text/typeExpression.ts'
+export { Partitioner } from './acceleratorPartitioner.ts'
+export type { DAGNode, PartitionResult } from './acceleratorPartitioner.ts'
+export { Partition, getCommLatencyBetween, getExtraSizeOf, getLatencyOfOnePartition, getPartitionToLatencyMapping } from './partitionerUtils.ts'
+export type { Device, NodeLatency, PartitionLatency, PartitionMode, PartitionerConfig } from './partitionerUtils.ts'
+export {
+  checkDependency,
+  combineTwoPartitions,
+  getBfsLevelPartition,
+  getDevicePartitionStats,
+  getDeviceToPartitionsMapping,
+  getLatencyOfPartitionedGraph,
+  getLogicalIdToDevice,
+  getNodeToPartitionMapping,
+  reorganizePartitions,
+  resetPartitionDevice,
+  setParentsAndChildren,
+} from './partitionList.ts'
+export type { DevicePartitionStats } from './partitionList.ts'
 export { Dyn, TensorType, TypeList, isConsistent, isMorePrecise, isTensorType, parseTensorType, typesEqual } from './tensorType.ts'
 export type { Dimension, DynType } from './tensorType.ts'
 export { SizeExpression } from './sizeExpression.ts'

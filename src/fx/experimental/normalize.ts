@@ -1,5 +1,6 @@
 // Normal forms of graphs: arguments by name, operators as functions, and types for values. PyTorch's torch.fx.experimental.normalize and schema_type_annotation.
-import { isTensorLike, targetInfo, isFunction, checkOptions } from '../../protocol/index.ts'
+import { Module, isLibraryLayer } from '../../module/index.ts'
+import { isTensorLike, targetInfo, isFunction, isPlainObject, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import type { Node, Target } from '../graph/node.ts'
@@ -41,19 +42,72 @@ export class NormalizeArgs extends Transformer {
 
 const TENSOR_TYPE = 'torch.Tensor'
 
-/** Sets the types of nodes that schemas and attributes determine. Nodes that have a type keep it. PyTorch's AnnotateTypesWithSchema. */
+/** Options of {@link AnnotateTypesWithSchema}. */
+export interface AnnotateOptions {
+  /** Give calls of functions the type of their schema. Default true. */
+  readonly annotateFunctionals?: boolean
+  /** Give calls of layers that return a tensor its type. Default true. */
+  readonly annotateModules?: boolean
+  /** Give attributes the types of their values. Default true. */
+  readonly annotateGetAttrs?: boolean
+}
+
+/**
+ * Sets the types of nodes that schemas, layers and attributes determine. Nodes that have a type keep it. PyTorch's AnnotateTypesWithSchema.
+ */
 export class AnnotateTypesWithSchema extends Transformer {
+  readonly #owner: GraphModule
+  readonly #options: AnnotateOptions
+
+  constructor(gm: GraphModule, options: AnnotateOptions = {}) {
+    super(gm)
+    checkOptions(new.target.name, options, { annotateFunctionals: true, annotateModules: true, annotateGetAttrs: true })
+    this.#owner = gm
+    this.#options = options
+  }
+
   override runNode(node: Node): unknown {
     const value = super.runNode(node)
-    if (isProxy(value) && node.op !== 'placeholder' && node.op !== 'output') nodeOf(value).type ??= node.type ?? this.#typeOf(node)
+    if (isProxy(value) && node.op !== 'output') nodeOf(value).type ??= node.type ?? this.#typeOf(node)
     return value
   }
 
   #typeOf(node: Node): string | null {
-    if (node.op === 'get_attr') return isTensorLike(this.fetchAttr(node.target)) ? TENSOR_TYPE : null
-    const returns = node.op === 'call_function' ? (targetInfo(node.target)?.schema?.returns ?? []) : []
-    return returns.length === 1 && returns[0]?.base === 'Tensor' && !returns[0].list ? TENSOR_TYPE : null
+    const { annotateFunctionals = true, annotateModules = true, annotateGetAttrs = true } = this.#options
+    switch (node.op) {
+      case 'get_attr':
+        return annotateGetAttrs ? typeOfValue(this.fetchAttr(node.target)) : null
+      case 'call_module':
+        return annotateModules && returnsTensor(this.#owner.attribute(node.target)) ? TENSOR_TYPE : null
+      case 'call_function': {
+        const returns = annotateFunctionals ? (targetInfo(node.target)?.schema?.returns ?? []) : []
+        return returns.length === 1 && returns[0]?.base === 'Tensor' && !returns[0].list ? TENSOR_TYPE : null
+      }
+      default:
+        return null
+    }
   }
+}
+
+/** Layers are recognised by their attributes, because minifiers change class names: attention and recurrent layers return several values. */
+const returnsTensor = (module: unknown): boolean =>
+  module instanceof Module && isLibraryLayer(module) && !('numHeads' in module) && !('hiddenSize' in module)
+
+/** The type of an attribute's value, as text; null if PyTorch has none for it. */
+function typeOfValue(value: unknown): string | null {
+  if (isTensorLike(value)) return TENSOR_TYPE
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'string') return 'str'
+  if (Array.isArray(value)) return containerOf('List', value.map(typeOfValue))
+  return isPlainObject(value) ? containerOf('Dict', Object.values(value).map(typeOfValue)) : null
+}
+
+/** A list, or an object with strings as keys, whose elements have one type. */
+function containerOf(name: 'List' | 'Dict', types: readonly (string | null)[]): string | null {
+  const [first = null] = types
+  if (first === null || types.some((type) => type !== first)) return null
+  return name === 'List' ? `List[${first}]` : `Dict[str, ${first}]`
 }
 
 type BinaryName = 'add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge'

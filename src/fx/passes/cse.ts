@@ -1,5 +1,6 @@
 // Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { isFunction, isObject } from '../../protocol/index.ts'
+import { effectsOf, isFunction, isObject, namedTargets } from '../../protocol/index.ts'
+import type { TargetFunction } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { Node, isRecord } from '../graph/node.ts'
@@ -7,6 +8,13 @@ import type { Argument, Target } from '../graph/node.ts'
 import { nodeEffects } from '../graph/purity.ts'
 import { Slice, isTuple } from '../graph/pythonValues.ts'
 import { PassBase, PassResult } from './pass.ts'
+
+/**
+ * The functions that CSE must not merge: random operators and those that change their arguments. {@link CSEPass} never merges these, also without this list. PyTorch's
+ * get_CSE_banned_ops.
+ */
+export const getCSEBannedOps = (): Set<TargetFunction> =>
+  new Set([...namedTargets()].filter((fn) => effectsOf(fn) === 'random' || effectsOf(fn) === 'mutates'))
 
 /**
  * Merges equal calls of functions and methods. Random operators, operators with side effects, calls of modules and `bannedOps` are not merged, and calls before a
@@ -39,6 +47,7 @@ export class CSEPass extends PassBase {
       env.set(node, copy)
       if (key !== null) known.set(key, copy)
     }
+    if (!modified) return new PassResult(gm, false)
     graph.setCodegen(gm.graph.codegen)
     return new PassResult(new GraphModule(gm, graph), modified)
   }
@@ -73,6 +82,7 @@ function keyOf(node: Node, env: ReadonlyMap<Node, Node>, ids: Ids): string {
     if (value instanceof Node) return `%${ids.of(env.get(value))}`
     if (typeof value === 'string') return JSON.stringify(value)
     if (isFunction(value)) return `f${ids.of(value)}`
+    if (typeof value === 'bigint') return `${value}n`
     if (!isObject(value)) return Object.is(value, -0) ? '-0' : String(value)
     if (Array.isArray(value)) return `${isTuple(value) ? 't' : ''}[${value.map(text).join()}]`
     if (value instanceof Slice) return `slice(${[value.start, value.stop, value.step].map(text).join()})`

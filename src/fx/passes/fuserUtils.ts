@@ -9,8 +9,41 @@ import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
 import { tuple } from '../graph/pythonValues.ts'
 
-/** Nodes in the order of their graph. PyTorch's topo_sort. */
-export const topoSort = (nodes: Iterable<Node>): Node[] => [...nodes].sort((a, b) => a.compareTo(b))
+/**
+ * The nodes, each behind those that it needs: first those that need none of the others, in the order given, then their users, breadth first. Throws ArgumentError for a
+ * node that is given twice. PyTorch's topo_sort.
+ */
+export function topoSort(nodes: Iterable<Node>): Node[] {
+  const given = [...nodes]
+  const missing = new Map(given.map((node): [Node, number] => [node, 0]))
+  if (missing.size < given.length) throw new ArgumentError('topoSort: a node is in the list twice.')
+  for (const node of given) missing.set(node, node.allInputNodes.filter((input) => missing.has(input)).length)
+  const sorted = given.filter((node) => missing.get(node) === 0)
+  for (const node of sorted)
+    for (const user of node.users) {
+      const left = missing.get(user)
+      if (left === undefined) continue
+      missing.set(user, left - 1)
+      if (left === 1) sorted.push(user)
+    }
+  return sorted
+}
+
+/** The node that comes last in the graph; undefined if there is none. */
+const lastOf = (nodes: Iterable<Node>): Node | undefined => {
+  let last: Node | undefined
+  for (const node of nodes) if (last === undefined || node.compareTo(last) > 0) last = node
+  return last
+}
+
+/** Whether every node stands behind those that it needs. */
+function isSorted(nodes: readonly Node[]): boolean {
+  const waiting = new Set(nodes)
+  return nodes.every((node) => {
+    waiting.delete(node)
+    return !node.allInputNodes.some((input) => waiting.has(input))
+  })
+}
 
 /** Whether a group of nodes can become one: no value leaves the group and comes back to it. PyTorch's validate_partition. */
 export function validatePartition(nodes: Iterable<Node>): boolean {
@@ -38,7 +71,8 @@ export interface FusedModule {
 }
 
 /**
- * Makes a GraphModule of some nodes of `gm`, which does not change. With `alwaysReturnTuple`, it returns a tuple also of a single value. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
+ * Makes a GraphModule of some nodes of `gm`, which does not change. The nodes keep the order given, or get that of {@link topoSort} if one stands before a node that it
+ * needs; inputs are in the order of first need. With `alwaysReturnTuple`, it returns a tuple also of a single value. Throws ArgumentError for an empty list and for nodes of another graph, and GraphError if a value
  * leaves the group and comes back to it. PyTorch's fuse_as_graphmodule.
  */
 export function fuseAsGraphModule(
@@ -47,7 +81,8 @@ export function fuseAsGraphModule(
   name: string,
   options: { readonly alwaysReturnTuple?: boolean } = {},
 ): FusedModule {
-  const group = topoSort(nodes)
+  const given = [...nodes]
+  const group = isSorted(given) ? given : topoSort(given)
   if (group.length === 0) throw new ArgumentError('fuseAsGraphModule: the list of nodes is empty.')
   const foreign = group.find((node) => node.graph !== gm.graph || node.erased)
   if (foreign !== undefined)
@@ -88,7 +123,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   }
   checkTogether(gm, groups)
   groups.forEach((group, i) => {
-    insertSubgm(gm, fuseAsGraphModule(gm, group, `${prefix}${i}`), topoSort(group).at(-1))
+    insertSubgm(gm, fuseAsGraphModule(gm, topoSort(group), `${prefix}${i}`), lastOf(group))
     eraseNodes(gm, group)
   })
   stableTopologicalSort(gm)
@@ -114,11 +149,7 @@ function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): v
  * Adds a module of {@link fuseAsGraphModule} to `gm`, calls it behind the last of its outputs (or behind `after`), and lets the call's results replace the nodes that it
  * computes. These stay in the graph; see {@link eraseNodes}. PyTorch's insert_subgm.
  */
-export function insertSubgm(
-  gm: GraphModule,
-  { graphModule, inputs, outputs }: FusedModule,
-  after: Node | undefined = topoSort(outputs).at(-1),
-): GraphModule {
+export function insertSubgm(gm: GraphModule, { graphModule, inputs, outputs }: FusedModule, after: Node | undefined = lastOf(outputs)): GraphModule {
   const { graph } = gm
   const path = graphModule.className
   gm.addSubmodule(path, graphModule)

@@ -41,7 +41,7 @@ export abstract class PassBase {
 }
 
 /**
- * A pass as a function. It changes the module in place and returns nothing, or whether it changed anything; or it returns another module; or a PassResult, which says
+ * A pass as a function. It changes the module in place and returns nothing, or whether it changed anything; or it returns a module, which counts as changed; or a PassResult, which says
  * both. Its name is the name of the pass.
  */
 export type PassFunction = (gm: GraphModule) => GraphModule | PassResult | boolean | void
@@ -71,7 +71,8 @@ type Outcome = ReturnType<Pass<GraphModule>['run']>
 /** What a Pass returns for the result of another kind of pass. */
 function outcome(gm: GraphModule, result: ReturnType<PassFunction>): Outcome {
   if (result instanceof PassResult) return replaced(result.graphModule, result.modified)
-  return result instanceof GraphModule ? replaced(result, result !== gm) : (result ?? true)
+  // A function that returns the module that it got may have changed it.
+  return result instanceof GraphModule ? replaced(result) : (result ?? true)
 }
 
 /** A pass that runs an Interpreter on these inputs, for what it notes in the meta of nodes. The graph does not change. */

@@ -1,17 +1,20 @@
 // MetaTracer: traces a program and at the same time runs it on values of the right shapes, so that sizes are numbers: `if (x.size(1) !== 3)` takes the right branch.
 import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt } from '../../module/index.ts'
+import type { Module } from '../../module/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
 import { evaluateFunction, evaluateMethod, evaluateModule } from '../run/evaluate.ts'
+import type { Graph } from '../graph/graph.ts'
 import { mapArg } from '../graph/mapArg.ts'
 import { targetText } from '../graph/node.ts'
 import type { Argument, Kwargs, Node, Opcode, Target } from '../graph/node.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import { isKnowable, knownProxy, nodeOf, tracerOf } from '../values/proxy.ts'
 import type { Proxied } from '../values/proxy.ts'
 import { TraceError } from '../graph/errors.ts'
 import { Tracer } from './tracer.ts'
-import type { TracerOptions } from './tracer.ts'
+import type { Traceable, TracerOptions } from './tracer.ts'
+import type { ConcreteArgs } from './rootArgs.ts'
 
 /** Options of {@link MetaTracer}. */
 export interface MetaTracerOptions extends TracerOptions {
@@ -25,6 +28,7 @@ export interface MetaTracerOptions extends TracerOptions {
 export class MetaTracer extends Tracer {
   readonly #metaArgs: Readonly<Record<string, unknown>>
   readonly #within: (run: () => unknown) => unknown
+  readonly #stateless = new Map<Module, string>()
   readonly #values = new WeakMap<Node, { readonly value: unknown }>()
 
   constructor(options: MetaTracerOptions) {
@@ -59,6 +63,35 @@ export class MetaTracer extends Tracer {
     const { value } = known
     if (isTensorLike(value)) node.meta['val'] = { shape: value.shape, dtype: value.dtype, strides: 'strides' in value ? value.strides : undefined }
     return node
+  }
+
+  override trace(root: Traceable, concreteArgs: ConcreteArgs = {}): Graph {
+    this.#stateless.clear()
+    try {
+      return super.trace(root, concreteArgs)
+    } catch (error) {
+      for (const path of this.#stateless.values()) Reflect.deleteProperty(this.root, path)
+      throw error
+    }
+  }
+
+  /**
+   * The path of a module. One without parameters and buffers that the program made (`new nn.ReLU().call(x)`) is added to the root as `relu_0`, `relu_1`, …
+   * @throws ArgumentError for other modules that the root does not have.
+   */
+  override pathOfModule(module: Module): string {
+    const known = this.#stateless.get(module)
+    if (known !== undefined) return known
+    try {
+      return super.pathOfModule(module)
+    } catch (error) {
+      if ([...module.parameters(), ...module.buffers()].length > 0) throw error
+      const path = this.getFreshQualname(`${module.getName().toLowerCase()}_`)
+      // Not enumerable, because the trace must not change the traced module visibly.
+      Object.defineProperty(this.root, path, { value: module, configurable: true, writable: true })
+      this.#stateless.set(module, path)
+      return path
+    }
   }
 
   protected override bodyInput(input: Node, outer: Node): void {

@@ -55,6 +55,25 @@ export class ModuleFunctions {
     })
   }
 
+  /** Calls a JavaScript function on each lane of float32 values. */
+  callHostFloat32(code: VectorCode, host: HostFunction, args: readonly Val[]): Val {
+    const index = this.indexOf(host)
+    const { f } = code
+    return code.each(args, (v) => {
+      for (const base of args.slice(0, 1)) f.get(code.at(base, v))
+      for (let lane = 0; lane < 4; lane++) {
+        for (const arg of args) {
+          f.get(code.at(arg, v))
+          f.lane('f32x4.extract_lane', lane)
+          f.op('f64.promote_f32')
+        }
+        f.call(index)
+        f.op('f32.demote_f64')
+        f.lane('f32x4.replace_lane', lane)
+      }
+    })
+  }
+
   /** Calls a function of this module, and writes it at the first call. */
   call(code: VectorCode, callee: VectorFunction, args: readonly Val[]): Val {
     let index = this.defined.get(callee)

@@ -40,6 +40,12 @@ export const callHost = (host: HostFunction): ScalarCode => ({
   emit: ({ code, functions }, a, b) => functions.callHost(code, host, host.arity === 1 ? [a] : [a, b]),
 })
 
+/** A call of a JavaScript function on float32 values, which it computes in float64. */
+export const callHostFloat32 = (host: HostFunction): ScalarCode => ({
+  host,
+  emit: ({ code, functions }, a, b) => functions.callHostFloat32(code, host, host.arity === 1 ? [a] : [a, b]),
+})
+
 /** A call of a function that the module contains. */
 export const callVector = (callee: VectorFunction): ScalarCode => ({
   host: callee.host,
@@ -99,7 +105,9 @@ export const integerFloorDivision: ScalarCode = code(({ code, right }, a, b) => 
 export const integerRemainder: ScalarCode = code(({ code, right }, a, b) => {
   const shift = powerOfTwo(right)
   if (shift !== null) return code.op2('v128.and', a, code.i32(2 ** shift - 1))
-  return code.op2('i32x4.sub', a, code.op2('i32x4.mul', divide(code, a, b, 'f64x2.floor'), b))
+  const rest = code.op2('i32x4.sub', a, code.op2('i32x4.mul', divide(code, a, b, 'f64x2.floor'), b))
+  // The quotient -2^31 / -1 saturates.
+  return code.op2('v128.and', rest, code.op2('i32x4.ne', b, code.i32(-1)))
 })
 
 /** log2 of a constant power of two, or null. */

@@ -7,8 +7,9 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
-import { gt, logicalNot } from '../pointwise/comparison.ts'
+import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
 import { maskedFill } from '../pointwise/select.ts'
+import { amax, any } from '../reduction/extremes.ts'
 import { softmax } from '../reduction/softmax.ts'
 import { sizeAt } from '../shapes.ts'
 import { transpose } from '../view/permute.ts'
@@ -26,6 +27,12 @@ export interface AttentionOptions {
   readonly isCausal?: boolean
   /** The factor of the scores; 1 / sqrt(E) by default. */
   readonly scale?: number | null
+}
+
+/** The softmax of scores whose mask may hide whole rows: their weights are 0, not NaN. */
+function maskedSoftmax(scores: Tensor, mask: Tensor): Tensor {
+  const hidden = mask.dtype === 'bool' ? logicalNot(any(mask, -1, true)) : eq(amax(mask, -1, true), -Infinity)
+  return maskedFill(softmax(maskedFill(scores, hidden, 0), -1), hidden, 0)
 }
 
 /**
@@ -69,7 +76,7 @@ export const scaledDotProductAttention: OpFunction<{
     } else if (attnMask !== null) {
       scores = attnMask.dtype === 'bool' ? maskedFill(scores, logicalNot(attnMask), -Infinity) : add(scores, attnMask)
     }
-    const weights = dropout(softmax(scores, -1), dropoutP, true)
-    return matmul(weights, value)
+    const weights = attnMask === null ? softmax(scores, -1) : maskedSoftmax(scores, attnMask)
+    return matmul(dropout(weights, dropoutP, true), value)
   },
 })

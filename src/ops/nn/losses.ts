@@ -4,11 +4,11 @@ import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { relu } from '../pointwise/activation.ts'
 import { abs, add, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { lt } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
-import { exp, log, log1p, square } from '../pointwise/unary.ts'
+import { logsigmoid } from '../pointwise/softplus.ts'
+import { log, square } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { checkedReduction } from './nllLoss.ts'
@@ -164,10 +164,9 @@ export const binaryCrossEntropyWithLogits: OpFunction<
   meta: (input, target, _weight, reduction) => pairSpec(`${F}.binary_cross_entropy_with_logits`, input, target, reduction),
   decompose: (input, target, weight, reduction, posWeight) => {
     sameShapes(`${F}.binary_cross_entropy_with_logits`, input, target)
-    // log(1 + exp(-x)), stable for both signs.
-    const softplus = add(log1p(exp(neg(abs(input)))), relu(neg(input)))
-    const scaled = posWeight === null ? softplus : mul(softplus, add(mul(sub(posWeight, 1), target), 1))
-    const losses = add(mul(oneMinus(target), input), scaled)
+    const logProbability = logsigmoid(input)
+    const scaled = posWeight === null ? logProbability : mul(logProbability, add(mul(sub(posWeight, 1), target), 1))
+    const losses = sub(mul(oneMinus(target), input), scaled)
     return reduce(`${F}.binary_cross_entropy_with_logits`, weight === null ? losses : mul(losses, weight), reduction)
   },
 })

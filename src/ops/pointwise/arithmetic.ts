@@ -1,10 +1,11 @@
 // Arithmetic: sums, products, quotients, powers and signs.
 import { ArgumentError } from '../../errors/index.ts'
 import { call, constant, dtypeInfo } from '../../kernels/index.ts'
+import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { ge, gt, le, lt } from './comparison.ts'
+import { eq, gt, lt } from './comparison.ts'
 import { where } from './select.ts'
 
 /**
@@ -73,8 +74,8 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
     pointwise: {
       promotion: 'quotient',
       compute: (a, b, mode) => {
-        if (mode === 'floor' && !dtypeInfo[a.dtype].floating) return call('floorDiv', a, b)
-        return mode === null ? call('div', a, b) : call(mode === 'floor' ? 'floor' : 'trunc', call('div', a, b))
+        if (mode === 'floor') return call('floorDiv', a, b)
+        return mode === null ? call('div', a, b) : call('trunc', call('div', a, b))
       },
     },
     derivative: ([g], { args: [a, b, mode], needs }) => {
@@ -99,6 +100,20 @@ export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Ten
   derivative: ([g], { args: [a, b], needs }) => [g, needs[1] ? neg(mul(g, div(a, b, { roundingMode: 'floor' }))) : null],
 })
 
+/** C's fmod: the remainder of the absolute values, which is exact, with the sign of the dividend. */
+function truncatedRemainder(a: Expr, b: Expr): Expr {
+  const zero = constant(a.dtype, 0)
+  const negative = call('lt', a, zero)
+  if (dtypeInfo[a.dtype].floating) {
+    const rest = call('remainder', call('abs', a), call('abs', b))
+    return call('where', negative, call('neg', rest), rest)
+  }
+  // Integers have no absolute value of the least one, but the remainder that rounds down differs by at most one divisor.
+  const rest = call('remainder', a, b)
+  const otherSign = call('and', call('ne', rest, zero), call('ne', negative, call('lt', b, zero)))
+  return call('where', otherSign, call('sub', rest, b), rest)
+}
+
 /**
  * The remainder of a division, with the sign of `self`, as JavaScript's `%`. PyTorch's `torch.fmod`.
  *
@@ -114,7 +129,7 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
   pointwise: {
     promotion: 'promote',
     dtypes: 'numeric',
-    compute: (a, b) => call('sub', a, call('mul', b, call('trunc', call('div', a, b)))),
+    compute: truncatedRemainder,
   },
   derivative: ([g], { args: [a, b], needs }) => [g, needs[1] ? neg(mul(g, div(a, b, { roundingMode: 'trunc' }))) : null],
 })
@@ -134,7 +149,7 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
   pointwise: {
     promotion: 'promote',
     dtypes: 'numeric',
-    compute: (a, b) => (dtypeInfo[a.dtype].floating ? call('floor', call('div', a, b)) : call('floorDiv', a, b)),
+    compute: (a, b) => call('floorDiv', a, b),
   },
 })
 
@@ -146,11 +161,14 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
  * @throws ShapeError if the shapes do not broadcast.
  * @throws ArgumentError for an integer tensor with a negative number as exponent.
  * @throws DTypeError for bools.
- * @example torch.pow(torch.tensor([1, 2, 3]), 2).toArray() // [1, 4, 9]
+ * @example
+ * torch.pow(torch.tensor([1, 2, 3]), 2).toArray() // [1, 4, 9]
+ * torch.pow(2, torch.tensor([1, 2, 3])).toArray() // [2, 4, 8]
  */
-export const pow: OpFunction<(self: Tensor, exponent: Tensor | number) => Tensor> = defineOp({
+export const pow: OpFunction<(self: Tensor | number, exponent: Tensor | number) => Tensor> = defineOp({
   schema: 'pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor',
   method: true,
+  tags: ['numberFirst'],
   pointwise: {
     promotion: 'promote',
     dtypes: 'numeric',
@@ -175,7 +193,8 @@ export const pow: OpFunction<(self: Tensor, exponent: Tensor | number) => Tensor
 })
 
 /** The logarithm, but 0 for 0, as the derivative of 0^x needs it. */
-const logOf = (base: Tensor): Tensor => where(gt(base, 0), base.log(), 0)
+const logOf = (base: Tensor | number): Tensor | number =>
+  typeof base === 'number' ? (base > 0 ? Math.log(base) : 0) : where(gt(base, 0), base.log(), 0)
 
 /**
  * `-self`, elementwise. PyTorch's `torch.neg`.
@@ -222,6 +241,12 @@ export const sign: OpFunction<(self: Tensor) => Tensor> = defineOp({
   derivative: ([g]) => [mul(g, 0)],
 })
 
+/** The gradients of an extreme: nothing for the operand that loses, half for each of two equal ones. */
+function shares(g: Tensor, selfLoses: Tensor, otherLoses: Tensor, tie: Tensor): [Tensor, Tensor] {
+  const share = where(tie, mul(g, 0.5), g)
+  return [where(selfLoses, 0, share), where(otherLoses, 0, share)]
+}
+
 /**
  * The greater of two values, elementwise; NaN if either is NaN. PyTorch's `torch.maximum`.
  *
@@ -234,7 +259,7 @@ export const maximum: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defi
   schema: 'maximum(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', compute: (a, b) => call('max', a, b) },
-  derivative: ([g], { args: [a, b] }) => [where(ge(a, b), g, 0), where(lt(a, b), g, 0)],
+  derivative: ([g], { args: [a, b] }) => shares(g, lt(a, b), gt(a, b), eq(a, b)),
 })
 
 /**
@@ -249,7 +274,7 @@ export const minimum: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defi
   schema: 'minimum(Tensor self, Tensor other) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', compute: (a, b) => call('min', a, b) },
-  derivative: ([g], { args: [a, b] }) => [where(le(a, b), g, 0), where(gt(a, b), g, 0)],
+  derivative: ([g], { args: [a, b] }) => shares(g, gt(a, b), lt(a, b), eq(a, b)),
 })
 
 declare module '../../tensor/tensor.ts' {

@@ -5,7 +5,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { div, maximum, minimum, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
-import { eq } from '../pointwise/comparison.ts'
+import { eq, ne } from '../pointwise/comparison.ts'
 import { gather } from '../view/indexing.ts'
 import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { argmax, argmin } from './argExtremes.ts'
@@ -51,7 +51,7 @@ export const amin: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 })
 
 /**
- * Whether any element over `dim` is non-zero. PyTorch's `torch.any`.
+ * Whether any element over `dim` is non-zero; false where there are none. PyTorch's `torch.any`.
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1. The result is bool.
  *
@@ -61,11 +61,12 @@ export const amin: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 export const any: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  decompose: (self, dim, keepdim) => to(amax(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
+  decompose: (self, dim, keepdim) =>
+    self.numel === 0 ? ne(sum(self, dim, keepdim), 0) : to(amax(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
 })
 
 /**
- * Whether all elements over `dim` are non-zero. PyTorch's `torch.all`.
+ * Whether all elements over `dim` are non-zero; true where there are none. PyTorch's `torch.all`.
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1. The result is bool.
  *
@@ -75,7 +76,8 @@ export const any: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepd
 export const all: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
-  decompose: (self, dim, keepdim) => to(amin(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
+  decompose: (self, dim, keepdim) =>
+    self.numel === 0 ? eq(sum(self, dim, keepdim), 0) : to(amin(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
 })
 
 type Extreme = {

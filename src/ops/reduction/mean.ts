@@ -7,7 +7,8 @@ import { checkAdmits } from '../eager/admittedTypes.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { abs, div, mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
-import { ne } from '../pointwise/comparison.ts'
+import { eq, ne } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
 import { sqrt, square } from '../pointwise/unary.ts'
 import { sizeAt } from '../shapes.ts'
 import { amax, amin } from './extremes.ts'
@@ -107,13 +108,20 @@ export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opti
   decompose: (self, dim, correction, keepdim) => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
 })
 
+/** `fn` of the elements that are not 0; at 0, where the slope of `fn` is infinite, 0 with the gradient 0. */
+function whereNot0(x: Tensor, fn: (x: Tensor) => Tensor): Tensor {
+  const isZero = eq(x, 0)
+  return where(isZero, 0, fn(where(isZero, 1, x)))
+}
+
 function normOf(x: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor {
-  if (p === 2) return sqrt(sum(mul(x, x), dim, keepdim))
+  if (p === 2) return whereNot0(sum(mul(x, x), dim, keepdim), sqrt)
   if (p === 1) return sum(abs(x), dim, keepdim)
   if (p === 0) return sum(to(ne(x, 0), x.dtype), dim, keepdim)
   if (p === Infinity) return amax(abs(x), dim, keepdim)
   if (p === -Infinity) return amin(abs(x), dim, keepdim)
-  return pow(sum(pow(abs(x), p), dim, keepdim), 1 / p)
+  const powers = p > 0 && p < 1 ? whereNot0(abs(x), (a) => pow(a, p)) : pow(abs(x), p)
+  return whereNot0(sum(powers, dim, keepdim), (s) => pow(s, 1 / p))
 }
 
 export interface NormOptions extends ReductionOptions {

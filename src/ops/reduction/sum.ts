@@ -9,7 +9,10 @@ import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
-import { reshape } from '../view/reshape.ts'
+import { eye, onesLike } from '../creation.ts'
+import { sizeAt } from '../shapes.ts'
+import { permute } from '../view/permute.ts'
+import { reshape, unsqueeze } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
 
 /** The dimensions of a reduction: one, several, or all (null, or an empty list). */
@@ -69,15 +72,62 @@ export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
   schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   reduction: { combine: 'mul', dtype: summedType },
-  derivative: ([g], { args: [self, dim, keepdim] }) => {
+  derivative: ([g], { args: [self, dim, keepdim] }) => [prodBackward(g, self, dim, keepdim), null, null],
+})
+
+/** `self` with the reduced dimensions last, as one: [.., n]. */
+function asLines(self: Tensor, reduced: readonly number[]): Tensor {
+  const kept = self.shape.flatMap((_, d) => (reduced.includes(d) ? [] : [d]))
+  return reshape(permute(self, [...kept, ...reduced]), [...kept.map((d) => sizeAt(self.shape, d)), -1])
+}
+
+/**
+ * The gradient of prod: `grad` times the product of the other elements. Internal; PyTorch has no such operator.
+ *
+ * Shapes: `grad` has the shape of `prod(self, dim, keepdim)`; the result has the shape of `self`.
+ *
+ * @throws ShapeError if `grad` does not have the shape of the products.
+ * @example torch.ops.tensorfx.prodBackward(torch.tensor(1), torch.tensor([2, 3, 0])).toArray() // [0, 0, 6]
+ */
+export const prodBackward: OpFunction<(grad: Tensor, self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
+  schema: 'prod_backward(Tensor grad, Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  decompose: (grad, self, dim, keepdim) => {
     const whole = (value: Tensor): Tensor => spread(value, self, dim, keepdim)
-    // The gradient of an element is the product of the others. With one zero in a line only that element has any; with two, none has.
+    // With one zero in a line only that element has a product of others that is not 0; with two, none has.
     const isZero = eq(self, 0)
     const zeros = whole(sum(to(isZero, 'int32'), dim, keepdim))
     const filled = where(isZero, 1, self)
     const others = div(whole(prod(filled, dim, keepdim)), filled)
-    const reached = eq(zeros, to(isZero, 'int32'))
-    return [mul(whole(g), where(reached, others, 0)), null, null]
+    return mul(whole(grad), where(eq(zeros, to(isZero, 'int32')), others, 0))
+  },
+  derivative: ([g], { args: [grad, self, dim, keepdim], needs }) => {
+    const ones = onesLike(grad)
+    const toGrad = needs[0] ? sum(mul(g, prodBackward(ones, self, dim, keepdim)), dim, keepdim) : null
+    if (!needs[1]) return [toGrad, null, null, null]
+    // Row i of the square is the line with element i replaced by 1, so that its product is that of the others, zeros or not.
+    const dims = dim === null || dim.length === 0 ? self.shape.map((_, d) => d) : dim.map((d) => (d < 0 ? d + self.ndim : d))
+    const line = asLines(self, dims)
+    const n = sizeAt(line.shape, -1)
+    const isOwn = to(eye(n), 'bool')
+    const square = where(isOwn, 1, unsqueeze(line, -2))
+    const weights = unsqueeze(asLines(mul(g, spread(grad, self, dim, keepdim)), dims), -1)
+    const slopes = sum(where(isOwn, 0, prodBackward(weights, square, [-1], true)), -2)
+    // Back to the order and the sizes of the dimensions of self.
+    const order = [...self.shape.flatMap((_, d) => (dims.includes(d) ? [] : [d])), ...dims]
+    const moved = reshape(
+      slopes,
+      order.map((d) => sizeAt(self.shape, d)),
+    )
+    return [
+      toGrad,
+      permute(
+        moved,
+        self.shape.map((_, d) => order.indexOf(d)),
+      ),
+      null,
+      null,
+    ]
   },
 })
 

@@ -6,16 +6,7 @@ import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, operator } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
 import { Dyn, GraphTypeChecker, TensorType, checkShapes, inferSymbolicTypes, isConsistent, setInputTypes } from 'tensorfx/fx/experimental'
-import {
-  And,
-  Const,
-  ConstraintGenerator,
-  TVar,
-  iterateTillFixedPoint,
-  sameTensor,
-  solve,
-  transformAllConstraints,
-} from 'tensorfx/fx/experimental/migrateGradualTypes'
+import { Const, ConstraintGenerator, TVar, iterateTillFixedPoint, solve, transformAllConstraints } from 'tensorfx/fx/experimental/migrateGradualTypes'
 import type { Model } from 'tensorfx/fx/experimental/migrateGradualTypes'
 import { Linear, ReLU } from 'tensorfx/nn'
 

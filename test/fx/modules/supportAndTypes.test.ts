@@ -2,11 +2,16 @@
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { Graph, GraphModule, normalizeFunction, operator, symbolicTrace, tuple } from 'tensorfx/fx'
+import { Graph, GraphModule, Tracer, getSignatureForTorchOp, len, normalizeFunction, operator, symbolicTrace, tuple } from 'tensorfx/fx'
+import type { NormalizedCall } from 'tensorfx/fx'
 import { annotate, createTypeHint, typeMatches } from 'tensorfx/fx/experimental'
 import { OpSupports, OperatorSupport, ShapeProp, anyChain, chain as allOf, createOpSupport } from 'tensorfx/fx/passes'
 import type { OperatorSupportBase } from 'tensorfx/fx/passes'
-import { X, Y, chain, describeGolden, resultOf } from './golden.ts'
+import { X, Y, chain, describeGolden, expectText, messageOf, resultOf } from './golden.ts'
+
+/** A value as Python prints it. */
+const pythonText = (value: unknown): string =>
+  JSON.stringify(value).replaceAll('"', "'").replaceAll(':', ': ').replaceAll(',', ', ').replaceAll('null', 'None').replaceAll('false', 'False')
 
 type Answers = Record<string, boolean>
 
@@ -98,6 +103,45 @@ describeGolden('operator_schemas', {
       const value = values.startsWith('[') ? types : values.startsWith('(') ? tuple(...types) : single
       expect([values, createTypeHint(value)]).toEqual([values, typeText(hint)])
     }
+  },
+  'signatures (difference: own-schemas)': (golden) => {
+    const theirs = resultOf<Record<string, string[] | null>>(golden)
+    const ours = { relu: torch.relu, sum: torch.sum, matmul: torch.matmul, operator_add: operator.add, len, sub: torch.sub }
+    for (const [name, fn] of Object.entries(ours))
+      expect([name, getSignatureForTorchOp(fn)?.length ?? null]).toEqual([name, theirs[name] === null ? null : 1])
+    expect(getSignatureForTorchOp(torch.sub)?.[0]?.args.map((arg) => arg.name)).toEqual(['self', 'other', 'alpha'])
+  },
+  tracer_that_checks_mutability: (golden) => {
+    const [refused, text] = resultOf<[{ error: string }, string]>(golden)
+    const tracer = new Tracer()
+    tracer.checkMutableOperations = true
+    const message = messageOf(() => tracer.trace((x: Tensor) => torch.relu_(x)))
+    expect(message).toContain(refused.error.replace('aten::', '').split('. ')[1])
+    expect(message).toContain('relu_(Tensor(a!) self) -> Tensor(a!)')
+    expectText(
+      new GraphModule(
+        {},
+        tracer.trace((x: Tensor) => torch.sum(x, { dim: 0 })),
+      ),
+      text,
+    )
+  },
+  'defaults_filled (difference: own-schemas)': (golden) => {
+    const [sum, squeeze, add] = resultOf<string[]>(golden)
+    const shown = (call: NormalizedCall | null): string => (call === null ? 'None' : `ArgsKwargsPair(args=(), kwargs=${pythonText(call.kwargs)})`)
+    const options = { onlyKwargs: true }
+    expect(shown(normalizeFunction(torch.sum, ['x'], { dim: [0] }, options))).toBe(sum?.replace(", 'dtype': None", ''))
+    expect(shown(normalizeFunction(torch.squeeze, ['x', 1], {}, options))).toBe(squeeze)
+    expect(shown(normalizeFunction(operator.add, [1, 2], {}, options))).toBe(add)
+  },
+  'overload_objects (difference: no-aten)': (golden) => {
+    const [named, positional] = resultOf<string[]>(golden)
+    expect([named, positional]).toEqual([
+      "ArgsKwargsPair(args=(), kwargs={'input': 'x', 'other': 'y', 'alpha': 1})",
+      "ArgsKwargsPair(args=('x', 'y'), kwargs={'alpha': 2})",
+    ])
+    expect(normalizeFunction(torch.add, ['x', 'y'], {}, { onlyKwargs: true })).toEqual({ args: [], kwargs: { input: 'x', other: 'y', alpha: 1 } })
+    expect(normalizeFunction(torch.add, ['x', 'y'], { alpha: 2 })).toEqual({ args: ['x', 'y'], kwargs: { alpha: 2 } })
   },
   positional_only_and_varargs: (golden) => {
     const functions = [(a: unknown, _b: unknown) => a, (a: unknown, ..._r: unknown[]) => a, (a: unknown, _o: object) => a]

@@ -101,7 +101,7 @@ describeGolden('utils', {
     expectText(fused.graphModule, part)
     // fuseByPartitions does both.
     const both = branch()
-    fuseByPartitions(both, [pick(both, 'cos', 'sin')])
+    fuseByPartitions(both, [pick(both, 'sin', 'cos')])
     expectText(both, whole.replaceAll('fused', 'fused_0'))
   },
   partitioner_with_prefix_and_bookends: (golden) => {

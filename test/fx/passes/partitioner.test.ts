@@ -200,6 +200,51 @@ describe('CapabilityBasedPartitioner', () => {
     for (let i = 0; i < 10; i++) expect(propose()).toEqual(first)
   })
 
+  it('groups have PyTorch’s numbers, and the order in which their nodes were found gives that of inputs and results', () => {
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => {
+      const a = plus(x, 1)
+      const b = plus(y, 2)
+      const c = plus(a, b)
+      const d = c.relu()
+      const e = plus(d, 1)
+      return [plus(e, d), a, b]
+    }) as GraphModule
+    const partitioner = new CapabilityBasedPartitioner(gm, support)
+    const partitions = partitioner.proposePartitions()
+    // The first of two groups of one node is merged into the second, a single node into a larger group.
+    expect(partitions.map(({ id, nodes }) => [id, [...nodes].map((n) => n.name)])).toEqual([
+      [1, ['add_3', 'add_4']],
+      [3, ['add_1', 'add_2', 'add']],
+    ])
+    partitioner.fusePartitions(partitions)
+    expect(
+      String(gm.graph)
+        .split('\n')
+        .slice(1)
+        .map((line) => line.trim().split(' ')[0]),
+    ).toEqual(['%x', '%y', '%fused_1', '%getitem', '%getitem_1', '%getitem_2', '%relu', '%fused_0', 'return'])
+    const call = [...gm.graph.nodes].find((node) => node.name === 'fused_1')
+    expect(call?.args.map(String)).toEqual(['y', 'x'])
+    expect(gm.graph.outputNode().args.flat().map(String)).toEqual(['fused_0', 'getitem_1', 'getitem'])
+  })
+
+  it('a node that was merged with one group is checked again for the next', () => {
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => {
+      const free = plus(y, 1)
+      const first = plus(x, 1)
+      return [free, plus(first.relu(), 2)]
+    }) as GraphModule
+    const partitions = new CapabilityBasedPartitioner(gm, support, { allowsSingleNodePartition: true }).proposePartitions()
+    expect(partitions.map(({ nodes }) => names(nodes))).toEqual([['add_1'], ['add', 'add_2']])
+    const reversed = symbolicTrace((x: Tensor, y: Tensor) => {
+      const first = plus(x, 1)
+      const free = plus(y, 1)
+      return [free, plus(first.relu(), 2)]
+    }) as GraphModule
+    const partitioner = new CapabilityBasedPartitioner(reversed, support, { allowsSingleNodePartition: true })
+    partitioner.partitionAndFuse().graph.lint()
+  })
+
   it('test_fuser_pass_deep_model: very long chains', () => {
     const gm = symbolicTrace((x: Tensor) => {
       let y = x

@@ -73,7 +73,7 @@ describe('runPasses', () => {
       ['negate', true],
       ['CSEPass', false],
       ['', false],
-      ['', false],
+      ['', true],
     ])
     expect(value(result, torch.ones([1]))).toEqual([-1])
   })

@@ -26,6 +26,15 @@ export default {
     { args: [x], gives: each(relu) },
     { args: [t([-1, 0, 2], 'int')], gives: t([0, 0, 2], 'int') },
   ],
+  'torch.nn.functional.logsigmoid': [
+    { args: [x], gives: each((v) => -Math.log1p(Math.exp(-v))) },
+    { args: [t([0, 1000, -1000])], gives: t([-Math.LN2, 0, -1000]) },
+  ],
+  'torch.nn.functional.softplus': [
+    { args: [wide], gives: each((v) => Math.log1p(Math.exp(v))) },
+    { args: [wide, { beta: 2, threshold: 3 }], gives: each((v) => (2 * v > 3 ? v : Math.log1p(Math.exp(2 * v)) / 2)) },
+    { args: [t([0, 1000, -1000])], gives: t([Math.LN2, 1000, 0]) },
+  ],
   'torch.ops.tensorfx.threshold_backward': [{ args: [g, x, 0.2], gives: each((a, v) => (v > 0.2 ? a : 0)) }],
   'torch.nn.functional.gelu': [
     { args: [x], gives: each((v) => v * normalCdf(v)) },

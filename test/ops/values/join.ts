@@ -23,6 +23,7 @@ const padded = (a: Plain, [left = 0, right = 0, top = 0, bottom = 0]: readonly n
 
 export default {
   'torch.cat': [
+    { args: [[t([]), t([[1, 2]]), t([])], 1], gives: t([[1, 2]]) },
     { args: [[x, sample([1, 3], 4)]], gives: ([a, b]: [Plain, Plain]) => build([3, 3], (i, j) => (i < 2 ? a.at(i, j) : b.at(0, j))) },
     { args: [[x, y, x], { dim: -1 }], gives: ([a, b]: [Plain, Plain]) => build([2, 9], (i, j) => (Math.floor(j / 3) === 1 ? b : a).at(i, j % 3)) },
     { args: [[x]], gives: ([a]: [Plain]) => a },

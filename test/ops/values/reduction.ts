@@ -65,6 +65,53 @@ export default {
     { args: [flags, 1], gives: longs([2, 0]) },
     { args: [sample([0, 2], 1), 0], gives: t([0, 0]) },
   ],
+  'torch.ops.tensorfx.prod_backward': [
+    // Both ways: two zeros in a line leave no gradient, one leaves that of its own element.
+    {
+      args: [
+        t([2, 3]),
+        t([
+          [2, 3, 4],
+          [0, 5, 6],
+        ]),
+        [1],
+        false,
+      ],
+      gives: t([
+        [24, 16, 12],
+        [90, 0, 0],
+      ]),
+    },
+    { args: [t([1]), t([0, 5, 0]), [0], true], gives: t([0, 0, 0]) },
+    {
+      args: [
+        t(2),
+        t([
+          [2, 3],
+          [4, 5],
+        ]),
+      ],
+      gives: t([
+        [120, 80],
+        [60, 48],
+      ]),
+    },
+    {
+      args: [
+        t([2, 3]),
+        t([
+          [0, 3],
+          [4, 0],
+        ]),
+        [-2],
+        false,
+      ],
+      gives: t([
+        [8, 0],
+        [0, 9],
+      ]),
+    },
+  ],
   'torch.prod': [
     ...ways((line) => line.reduce((a, b) => a * b, 1)),
     { args: [some, 1], gives: longs([10, 0]) },
@@ -130,6 +177,8 @@ export default {
   ],
   'torch.amin': [...ways((line) => Math.min(...line)), { args: [some, 1], gives: ints([1, 0]) }],
   'torch.any': [
+    { args: [new Plain([0, 2], []), 0], gives: t([false, false]) },
+    { args: [t([])], gives: t(false) },
     { args: [flags, 1], gives: t([true, false]) },
     {
       args: [
@@ -143,6 +192,8 @@ export default {
     { args: [flags, 0, true], gives: t([[true, false, true]]) },
   ],
   'torch.all': [
+    { args: [new Plain([0, 2], []), 0], gives: t([true, true]) },
+    { args: [t([])], gives: t(true) },
     { args: [flags, 1], gives: t([false, false]) },
     {
       args: [

@@ -1,0 +1,65 @@
+// Normalized calls of layers, and the check for functions that write into their arguments. PyTorch's torch.fx.operator_schemas, with graph/operatorSchemas.ts and
+// text/typeExpression.ts.
+import { ArgumentError } from '../../errors/index.ts'
+import { Module, attributeAt, isLibraryLayer } from '../../module/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
+import type { TargetFunction } from '../../protocol/index.ts'
+import type { NormalizeOptions, NormalizedCall } from '../graph/operatorSchemas.ts'
+import { refuseMutation } from '../graph/purity.ts'
+import { signatureOf } from '../trace/parameters.ts'
+import type { Parameter } from '../trace/parameters.ts'
+
+/**
+ * The normalized arguments of a call of the layer at `target`: those that its `forward` names, with defaults filled in. Parameters without a default stay positional
+ * unless `onlyKwargs` is set. Returns null for modules that are no layers of nn, and for arguments that `forward` does not take. PyTorch's normalize_module.
+ *
+ *     normalizeModule(model, 'fc', [x], {}, { onlyKwargs: true }) // { args: [], kwargs: { input: x } }
+ *
+ * @throws ArgumentError if there is no module at `target`.
+ */
+export function normalizeModule(
+  root: Module,
+  target: string,
+  args: readonly unknown[],
+  kwargs: Readonly<Record<string, unknown>> = {},
+  options: NormalizeOptions = {},
+): NormalizedCall | null {
+  checkOptions('normalizeModule', options, { onlyKwargs: true })
+  const module = attributeAt(root, target)
+  if (!(module instanceof Module)) throw new ArgumentError(`normalizeModule: there is no module at '${target}'; pass a path of root.namedModules().`)
+  if (!isLibraryLayer(module)) return null
+  // eslint-disable-next-line typescript/unbound-method -- only its source is read
+  return normalized(signatureOf(module.forward).parameters, args, kwargs, options.onlyKwargs === true)
+}
+
+function normalized(
+  parameters: readonly Parameter[],
+  args: readonly unknown[],
+  kwargs: Readonly<Record<string, unknown>>,
+  onlyKwargs: boolean,
+): NormalizedCall | null {
+  const positional: unknown[] = []
+  const named: Record<string, unknown> = {}
+  const left = { ...kwargs }
+  for (const [i, { name, default: fallback, rest, properties }] of parameters.entries()) {
+    if (rest) return null
+    const accepted = properties ?? [{ name, default: fallback }]
+    for (const parameter of accepted) {
+      const isPositional = properties === null && i < args.length
+      if (isPositional && Object.hasOwn(left, parameter.name)) return null
+      const value = isPositional ? [args[i]] : Object.hasOwn(left, parameter.name) ? [left[parameter.name]] : parameter.default
+      Reflect.deleteProperty(left, parameter.name)
+      if (value.length === 0) return null
+      if (onlyKwargs || parameter.default.length > 0) named[parameter.name] = value[0]
+      else positional.push(value[0])
+    }
+  }
+  const taken = parameters.filter(({ properties }) => properties === null).length
+  return args.length > taken || Object.keys(left).length > 0 ? null : { args: positional, kwargs: named }
+}
+
+/**
+ * Throws TraceError for a function that writes into its arguments: `torch.relu_`. Tracers check this for every call if `checkMutableOperations` is set. PyTorch's
+ * check_for_mutable_operation.
+ */
+export const checkForMutableOperation = (target: TargetFunction): void => refuseMutation('call_function', target)

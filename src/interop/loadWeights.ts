@@ -1,0 +1,34 @@
+// Weights from files, as model.loadStateDict takes them: the safetensors format, and what torch.save writes.
+import { checkOptions } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { bytesOf } from './fileSource.ts'
+import type { FileSource } from './fileSource.ts'
+import { readSafetensors } from './safetensors.ts'
+
+/**
+ * The tensors of a safetensors file, by name. Throws ArgumentError for a file in another format.
+ *
+ *     model.loadStateDict(await loadSafetensors('model.safetensors'))
+ */
+export async function loadSafetensors(source: FileSource): Promise<Map<string, Tensor>> {
+  return readSafetensors(await bytesOf('loadSafetensors', source)).tensors
+}
+
+/** Options of {@link loadTorchFile}. */
+export interface LoadTorchFileOptions {
+  /** Where the state dict is in a file that holds a dict of several things, such as 'model_state_dict' of a checkpoint. */
+  readonly key?: string
+}
+
+/**
+ * The state dict in a file of `torch.save` (.pt, .pth, .bin), by name. The pickle in it can only build dicts, lists, numbers and tensors: a file that asks for
+ * anything else is refused, with the name of what it asked for, and no code of it runs. Throws ArgumentError for such a file, for a damaged one, and for one that
+ * does not hold a dict of tensors. PyTorch's torch.load(path, weights_only=True).
+ *
+ *     model.loadStateDict(await loadTorchFile('model.pt'))
+ */
+export async function loadTorchFile(source: FileSource, options: LoadTorchFileOptions = {}): Promise<Map<string, Tensor>> {
+  checkOptions('loadTorchFile', options, { key: true })
+  const [bytes, { readStateDict }] = await Promise.all([bytesOf('loadTorchFile', source), import('./torchFile/stateDict.ts')])
+  return readStateDict('loadTorchFile', bytes, options.key ?? null)
+}

@@ -1,0 +1,64 @@
+// Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes.
+import { FUNCTION, operation } from './scalarOpRecord.ts'
+import type { ScalarOpRecord } from './scalarOpRecord.ts'
+import { digamma, erfc, erfinv, lgamma, polygamma } from './specialFunctions.ts'
+import type { HostFunction } from './wasm/moduleFunctions.ts'
+import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
+
+export type RareOp =
+  | 'tan'
+  | 'asin'
+  | 'acos'
+  | 'atan'
+  | 'atan2'
+  | 'sinh'
+  | 'cosh'
+  | 'asinh'
+  | 'acosh'
+  | 'atanh'
+  | 'log2'
+  | 'log10'
+  | 'hypot'
+  | 'erfc'
+  | 'erfinv'
+  | 'lgamma'
+  | 'digamma'
+  | 'polygamma'
+
+function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
+  const callee: HostFunction = { name, arity, run }
+  return operation({
+    arity,
+    conditions: 0,
+    dtypes: ['float32', 'float64'],
+    narrow: 'rounded',
+    yieldsBool: false,
+    cost: FUNCTION,
+    symbol: null,
+    bigint: null,
+    reference: (_, a, b) => run(a, b),
+    wasm: { float32: callHostFloat32(callee), float64: callHost(callee) },
+  })
+}
+
+/** The rows by name. */
+export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
+  tan: rare('tan', Math.tan),
+  asin: rare('asin', Math.asin),
+  acos: rare('acos', Math.acos),
+  atan: rare('atan', Math.atan),
+  atan2: rare('atan2', Math.atan2, 2),
+  sinh: rare('sinh', Math.sinh),
+  cosh: rare('cosh', Math.cosh),
+  asinh: rare('asinh', Math.asinh),
+  acosh: rare('acosh', Math.acosh),
+  atanh: rare('atanh', Math.atanh),
+  log2: rare('log2', Math.log2),
+  log10: rare('log10', Math.log10),
+  hypot: rare('hypot', Math.hypot, 2),
+  erfc: rare('erfc', erfc),
+  erfinv: rare('erfinv', erfinv),
+  lgamma: rare('lgamma', lgamma),
+  digamma: rare('digamma', digamma),
+  polygamma: rare('polygamma', polygamma, 2),
+}

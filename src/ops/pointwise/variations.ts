@@ -1,0 +1,209 @@
+// Other names and small variations of pointwise operators: sgn, fix, clip, rsub, degrees and radians.
+import { call } from '../../kernels/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { div, mul, neg, pow, sign, sub } from './arithmetic.ts'
+import { to } from './cast.ts'
+import { clamp } from './select.ts'
+import type { ClampOptions } from './select.ts'
+import { trunc } from './unary.ts'
+
+/**
+ * The sign, elementwise: -1, 0 or 1. PyTorch's `torch.sgn`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.sgn(torch.tensor([3, 0, -0.5])).toArray() // [1, 0, -1]
+ */
+export const sgn: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'sgn(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => sign(self),
+})
+
+/**
+ * `self`, as +x says. PyTorch's `torch.positive`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.positive(torch.tensor([1, -2])).toArray() // [1, -2]
+ */
+export const positive: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'positive(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => self,
+})
+
+/**
+ * Rounds toward zero, elementwise: trunc. PyTorch's `torch.fix`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws DTypeError for bools.
+ * @example torch.fix(torch.tensor([1.7, -1.7])).toArray() // [1, -1]
+ */
+export const fix: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'fix(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => trunc(self),
+})
+
+/**
+ * The fractional part, with the sign of the number, elementwise. PyTorch's `torch.frac`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws DTypeError for bools.
+ * @example torch.frac(torch.tensor([1.5, -1.25])).toArray() // [0.5, -0.25]
+ */
+export const frac: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'frac(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => sub(self, trunc(self)),
+})
+
+/**
+ * Degrees as radians, elementwise. PyTorch's `torch.deg2rad`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.deg2rad(torch.tensor([180])).toArray() // [3.141593]
+ */
+export const deg2rad: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'deg2rad(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => mul(self, Math.PI / 180),
+})
+
+/**
+ * Radians as degrees, elementwise. PyTorch's `torch.rad2deg`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.rad2deg(torch.tensor([Math.PI])).toArray() // [180]
+ */
+export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'rad2deg(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => mul(self, 180 / Math.PI),
+})
+
+/**
+ * The elementwise quotient, as {@link div} without rounding. PyTorch's `torch.true_divide`.
+ *
+ * Shapes: `self` and `other` broadcast; integers become floats of the default dtype.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.trueDivide(torch.tensor([1, 2]), 2).toArray() // [0.5, 1]
+ */
+export const trueDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+  schema: 'true_divide(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  pointwise: { promotion: 'float', compute: (a, b) => call('div', a, b) },
+  derivative: ([g], { args: [a, b], needs }) => [
+    needs[0] ? div(g, b) : null,
+    needs[1] && typeof b !== 'number' ? neg(div(mul(g, a), mul(b, b))) : null,
+  ],
+})
+
+/**
+ * `other - alpha * self`, elementwise. PyTorch's `torch.rsub`.
+ *
+ * Shapes: `self` and `other` broadcast; the result has the broadcast shape and the promoted dtype.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.rsub(torch.tensor([1, 2]), 10).toArray() // [9, 8]
+ */
+export const rsub: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
+  schema: 'rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
+  pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b, alpha) => call('sub', b, call('mul', a, alpha)) },
+  derivative: ([g], { args: [, , alpha] }) => [mul(g, -alpha), g, null],
+})
+
+/**
+ * `self * 2^other`, elementwise. PyTorch's `torch.ldexp`.
+ *
+ * Shapes: `self` and `other` broadcast; integers become floats of the default dtype.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.ldexp(torch.tensor([1, 3]), torch.tensor([2, -1])).toArray() // [4, 1.5]
+ */
+export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+  schema: 'ldexp(Tensor self, Tensor other) -> Tensor',
+  method: true,
+  decompose: (self, other) => mul(self, pow(2, to(other, self.dtype === 'float64' ? 'float64' : 'float32'))),
+})
+
+/**
+ * The elements, but at least `min`. PyTorch's `torch.clamp_min`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if `min` is not a number.
+ * @example torch.clampMin(torch.tensor([-1, 2]), 0).toArray() // [0, 2]
+ */
+export const clampMin: OpFunction<(self: Tensor, min: number) => Tensor> = defineOp({
+  schema: 'clamp_min(Tensor self, Scalar min) -> Tensor',
+  method: true,
+  decompose: (self, min) => clamp(self, min),
+})
+
+/**
+ * The elements, but at most `max`. PyTorch's `torch.clamp_max`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if `max` is not a number.
+ * @example torch.clampMax(torch.tensor([-1, 2]), 0).toArray() // [-1, 0]
+ */
+export const clampMax: OpFunction<(self: Tensor, max: number) => Tensor> = defineOp({
+  schema: 'clamp_max(Tensor self, Scalar max) -> Tensor',
+  method: true,
+  decompose: (self, max) => clamp(self, null, max),
+})
+
+/**
+ * Limits values to `min` and `max`, elementwise: {@link clamp}. PyTorch's `torch.clip`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws ArgumentError if a limit is neither a number nor null.
+ * @example torch.clip(torch.tensor([-1, 2, 5]), 0, 3).toArray() // [0, 2, 3]
+ */
+export const clip: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
+  schema: 'clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
+  method: true,
+  decompose: (self, min, max) => clamp(self, min, max),
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link sgn} */
+    sgn(): Tensor
+    /** {@link positive} */
+    positive(): Tensor
+    /** {@link fix} */
+    fix(): Tensor
+    /** {@link frac} */
+    frac(): Tensor
+    /** {@link deg2rad} */
+    deg2rad(): Tensor
+    /** {@link rad2deg} */
+    rad2deg(): Tensor
+    /** {@link trueDivide} */
+    trueDivide(other: Tensor | number): Tensor
+    /** {@link ldexp} */
+    ldexp(other: Tensor): Tensor
+    /** {@link clampMin} */
+    clampMin(min: number): Tensor
+    /** {@link clampMax} */
+    clampMax(max: number): Tensor
+    /** {@link clip} */
+    clip(min?: number | null | ClampOptions, max?: number | null): Tensor
+  }
+}

@@ -1,0 +1,360 @@
+// Other orders and shapes of the same elements: movedim, unflatten, rot90, tile and more, composed of permute, reshape, flip and repeat.
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { Tensor, formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { arange } from '../creation.ts'
+import { add, mul } from '../pointwise/arithmetic.ts'
+import { indexSelect } from './indexing.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { dimAndSize } from '../shapes.ts'
+import { flip, repeat } from './repeat.ts'
+import { permute, transpose } from './permute.ts'
+import { clone, reshape, unsqueeze, view } from './reshape.ts'
+import { expand } from './windows.ts'
+
+type Dims = number | readonly number[]
+
+/**
+ * Moves dimensions to other places; the others keep their order. A view. PyTorch's `torch.movedim`.
+ *
+ * Shape: the sizes of `self` in the new order.
+ *
+ * @throws ArgumentError if the lists differ in length or repeat a dimension.
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.movedim(torch.zeros([2, 3, 4]), 0, -1).shape // [3, 4, 2]
+ */
+export const movedim: OpFunction<(self: Tensor, source: Dims, destination: Dims) => Tensor> = defineOp({
+  schema: 'movedim(Tensor self, int[] source, int[] destination) -> Tensor',
+  method: true,
+  decompose: (self, source, destination) => {
+    const from = source.map((d) => wrapDim('torch.movedim', d, self.ndim))
+    const to = destination.map((d) => wrapDim('torch.movedim', d, self.ndim))
+    if (from.length !== to.length || new Set(from).size !== from.length || new Set(to).size !== to.length)
+      throw new ArgumentError(
+        `torch.movedim: source [${source.join(', ')}] and destination [${destination.join(', ')}] must name as many dimensions, each once.`,
+      )
+    const rest = self.shape.flatMap((_, d) => (from.includes(d) ? [] : [d]))
+    const order = self.shape.map((_, d) => (to.includes(d) ? (from[to.indexOf(d)] ?? d) : (rest.shift() ?? d)))
+    return permute(self, order)
+  },
+})
+
+/**
+ * Moves dimensions to other places: {@link movedim}. A view. PyTorch's `torch.moveaxis`.
+ *
+ * Shape: the sizes of `self` in the new order.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.moveaxis(torch.zeros([2, 3, 4]), 0, -1).shape // [3, 4, 2]
+ */
+export const moveaxis: OpFunction<(self: Tensor, source: Dims, destination: Dims) => Tensor> = defineOp({
+  schema: 'moveaxis(Tensor self, int[] source, int[] destination) -> Tensor',
+  method: true,
+  decompose: (self, source, destination) => movedim(self, source, destination),
+})
+
+/**
+ * Swaps two dimensions: {@link transpose}. A view. PyTorch's `torch.swapaxes`.
+ *
+ * Shape: that of `self`, with two sizes swapped.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.swapaxes(torch.zeros([2, 3]), 0, 1).shape // [3, 2]
+ */
+export const swapaxes: OpFunction<(self: Tensor, axis0: number, axis1: number) => Tensor> = defineOp({
+  schema: 'swapaxes(Tensor self, int axis0, int axis1) -> Tensor',
+  method: true,
+  decompose: (self, a, b) => transpose(self, a, b),
+})
+
+/**
+ * Swaps two dimensions: {@link transpose}. A view. PyTorch's `torch.swapdims`.
+ *
+ * Shape: that of `self`, with two sizes swapped.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.swapdims(torch.zeros([2, 3]), 0, 1).shape // [3, 2]
+ */
+export const swapdims: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
+  schema: 'swapdims(Tensor self, int dim0, int dim1) -> Tensor',
+  method: true,
+  decompose: (self, a, b) => transpose(self, a, b),
+})
+
+/**
+ * Swaps the last two dimensions. A view. PyTorch's `torch.adjoint`.
+ *
+ * Shape: that of `self`, with the last two sizes swapped.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.adjoint(torch.zeros([2, 3, 4])).shape // [2, 4, 3]
+ */
+export const adjoint: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'adjoint(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => transpose(self, -2, -1),
+})
+
+/**
+ * Splits a dimension into several; one size may be -1. PyTorch's `torch.unflatten`.
+ *
+ * Shape: that of `self`, with `sizes` in place of `dim`.
+ *
+ * @throws ShapeError if the sizes do not multiply to that of `dim`.
+ * @example torch.unflatten(torch.zeros([2, 6]), 1, [3, -1]).shape // [2, 3, 2]
+ */
+export const unflatten: OpFunction<(self: Tensor, dim: number, sizes: readonly number[]) => Tensor> = defineOp({
+  schema: 'unflatten(Tensor self, int dim, int[] sizes) -> Tensor',
+  method: true,
+  decompose: (self, dim, sizes) => {
+    const [at, size] = dimAndSize('torch.unflatten', self, dim)
+    const known = sizes.reduce((n, s) => (s === -1 ? n : n * s), 1)
+    const full = sizes.map((s) => (s === -1 ? size / known : s))
+    if (full.reduce((a, b) => a * b, 1) !== size || full.some((s) => !Number.isInteger(s)))
+      throw new ShapeError(`torch.unflatten: the sizes [${sizes.join(', ')}] do not multiply to ${size}, the size of dimension ${dim}.`)
+    return reshape(self, [...self.shape.slice(0, at), ...full, ...self.shape.slice(at + 1)])
+  },
+})
+
+/**
+ * The elements in one dimension. PyTorch's `torch.ravel`.
+ *
+ * Shape: one dimension with all elements.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.ravel(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 2, 3, 4]
+ */
+export const ravel: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'ravel(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => reshape(self, -1),
+})
+
+/**
+ * A view of the shape of another tensor. PyTorch's `Tensor.view_as`.
+ *
+ * Shape: that of `other`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @example torch.zeros([6]).viewAs(torch.zeros([2, 3])).shape // [2, 3]
+ */
+export const viewAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+  schema: 'view_as(Tensor self, Tensor other) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self, other) => view(self, other.shape),
+})
+
+/**
+ * The elements in the shape of another tensor. PyTorch's `Tensor.reshape_as`.
+ *
+ * Shape: that of `other`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @example torch.zeros([6]).reshapeAs(torch.zeros([2, 3])).shape // [2, 3]
+ */
+export const reshapeAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+  schema: 'reshape_as(Tensor self, Tensor other) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self, other) => reshape(self, other.shape),
+})
+
+/**
+ * Repeats dimensions of size 1 as the shape of another tensor needs. A view. PyTorch's `Tensor.expand_as`.
+ *
+ * Shape: that of `other`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @example torch.zeros([1, 3]).expandAs(torch.zeros([2, 3])).shape // [2, 3]
+ */
+export const expandAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+  schema: 'expand_as(Tensor self, Tensor other) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self, other) => expand(self, other.shape),
+})
+
+/**
+ * Repeats dimensions of size 1 as `size` needs. A view. PyTorch's `torch.broadcast_to`.
+ *
+ * Shape: `size`.
+ *
+ * @throws ShapeError if the shape does not broadcast to `size`.
+ * @example torch.broadcastTo(torch.zeros([3]), [2, 3]).shape // [2, 3]
+ */
+export const broadcastTo: OpFunction<(self: Tensor, size: readonly number[]) => Tensor> = defineOp({
+  schema: 'broadcast_to(Tensor self, int[] size) -> Tensor',
+  method: true,
+  decompose: (self, size) => expand(self, size),
+})
+
+/**
+ * Reverses dimension 1. PyTorch's `torch.fliplr`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.fliplr(torch.tensor([[1, 2], [3, 4]])).toArray() // [[2, 1], [4, 3]]
+ */
+export const fliplr: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'fliplr(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => flip(self, 1),
+})
+
+/**
+ * Reverses dimension 0. PyTorch's `torch.flipud`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.flipud(torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
+ */
+export const flipud: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'flipud(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => flip(self, 0),
+})
+
+/**
+ * Turns the plane of two dimensions by `k` quarters, from the first towards the second. PyTorch's `torch.rot90`.
+ *
+ * Shape: that of `self`, with the two sizes swapped for odd `k`.
+ *
+ * @throws ArgumentError unless `dims` names two different dimensions.
+ * @example torch.rot90(torch.tensor([[1, 2], [3, 4]])).toArray() // [[2, 4], [1, 3]]
+ */
+export const rot90: OpFunction<(self: Tensor, k?: number, dims?: readonly number[]) => Tensor> = defineOp({
+  schema: 'rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor',
+  method: true,
+  decompose: (self, k, dims) => {
+    const [a, b] = dims.map((d) => wrapDim('torch.rot90', d, self.ndim))
+    if (a === undefined || b === undefined || a === b || dims.length !== 2)
+      throw new ArgumentError(`torch.rot90: dims must name two different dimensions, got [${dims.join(', ')}].`)
+    const turns = ((k % 4) + 4) % 4
+    if (turns === 0) return clone(self)
+    if (turns === 2) return flip(self, [a, b])
+    return turns === 1 ? transpose(flip(self, b), a, b) : flip(transpose(self, a, b), b)
+  },
+})
+
+/**
+ * The elements repeated `dims` times along each dimension; missing dimensions are added in front, of the tensor or of `dims`. PyTorch's `torch.tile`.
+ *
+ * Shape: the sizes of `self` times `dims`.
+ *
+ * @throws ArgumentError if `dims` is not a list of integers.
+ * @example torch.tile(torch.tensor([1, 2]), [2]).toArray() // [1, 2, 1, 2]
+ */
+export const tile: OpFunction<(self: Tensor, ...dims: readonly (number | readonly number[])[]) => Tensor> = defineOp({
+  schema: 'tile(Tensor self, int[] dims) -> Tensor',
+  method: true,
+  decompose: (self, dims) => repeat(self, [...self.shape.slice(0, Math.max(0, self.ndim - dims.length)).map(() => 1), ...dims]),
+})
+
+/**
+ * Windows of `size` elements, `step` apart, along a dimension; the elements of each are a new last dimension. PyTorch's `Tensor.unfold`.
+ *
+ * Shape: that of `self` with the number of windows in `dimension`, and `size` at the end.
+ *
+ * @throws ArgumentError if the windows do not fit.
+ * @example torch.tensor([1, 2, 3, 4]).unfold(0, 2, 1).toArray() // [[1, 2], [2, 3], [3, 4]]
+ */
+export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, step: number) => Tensor> = defineOp({
+  schema: 'unfold(Tensor self, int dimension, int size, int step) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self, dimension, size, step) => {
+    const [at, length] = dimAndSize('torch.Tensor.unfold', self, dimension)
+    if (!(size >= 0 && size <= length && step > 0))
+      throw new ArgumentError(
+        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.shape)}).`,
+      )
+    const count = Math.floor((length - size) / step) + 1
+    const positions = add(mul(unsqueeze(arange(count, { dtype: 'int64' }), 1), step), arange(size, { dtype: 'int64' }))
+    const windows = unflatten(indexSelect(self, at, reshape(positions, -1)), at, [count, size])
+    return movedim(windows, at + 1, -1)
+  },
+})
+
+/**
+ * Each slice of a dimension `repeats` times, one after the other; without `dim`, each element. A tensor of repeats says how often for each. PyTorch's `torch.repeat_interleave`.
+ *
+ * Shape: that of `self`, with the sum of the repeats in `dim`.
+ *
+ * @throws ArgumentError if `repeats` is neither a whole number nor a Tensor.
+ * @throws ShapeError if a tensor of repeats has another size.
+ * @example
+ * torch.repeatInterleave(torch.tensor([1, 2]), 2).toArray() // [1, 1, 2, 2]
+ * torch.repeatInterleave(torch.tensor([1, 2]), torch.tensor([0, 3]).long()).toArray() // [2, 2, 2]
+ */
+export const repeatInterleave: OpFunction<
+  (self: Tensor, repeats: number | Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor
+> = defineOp({
+  schema: 'repeat_interleave(Tensor self, any repeats, int? dim=None) -> Tensor',
+  method: true,
+  decompose: (self, repeats, dim) => {
+    const flat = dim === null ? reshape(self, -1) : self
+    const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
+    if (repeats instanceof Tensor && repeats.numel !== 1) {
+      if (repeats.shape.join() !== String(size))
+        throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.shape)}.`)
+      const counts = Array.from(repeats.toTypedArray(), Number)
+      return indexSelect(
+        flat,
+        at,
+        tensorFromValues(
+          counts.flatMap((n, i) => Array.from({ length: n }, () => i)),
+          [counts.reduce((a, b) => a + b, 0)],
+          'int64',
+        ),
+      )
+    }
+    const times = repeats instanceof Tensor ? repeats.item() : repeats
+    if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
+      throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
+    const spread = expand(unsqueeze(flat, at + 1), [...flat.shape.slice(0, at + 1), times, ...flat.shape.slice(at + 1)])
+    return reshape(spread, flat.shape.with(at, size * times))
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link movedim} */
+    movedim(source: Dims, destination: Dims): Tensor
+    /** {@link moveaxis} */
+    moveaxis(source: Dims, destination: Dims): Tensor
+    /** {@link swapaxes} */
+    swapaxes(axis0: number, axis1: number): Tensor
+    /** {@link swapdims} */
+    swapdims(dim0: number, dim1: number): Tensor
+    /** {@link adjoint} */
+    adjoint(): Tensor
+    /** {@link unflatten} */
+    unflatten(dim: number, sizes: readonly number[]): Tensor
+    /** {@link ravel} */
+    ravel(): Tensor
+    /** {@link viewAs} */
+    viewAs(other: Tensor): Tensor
+    /** {@link reshapeAs} */
+    reshapeAs(other: Tensor): Tensor
+    /** {@link expandAs} */
+    expandAs(other: Tensor): Tensor
+    /** {@link broadcastTo} */
+    broadcastTo(size: readonly number[]): Tensor
+    /** {@link fliplr} */
+    fliplr(): Tensor
+    /** {@link flipud} */
+    flipud(): Tensor
+    /** {@link rot90} */
+    rot90(k?: number, dims?: readonly number[]): Tensor
+    /** {@link tile} */
+    tile(...dims: readonly (number | readonly number[])[]): Tensor
+    /** {@link unfold} */
+    unfold(dimension: number, size: number, step: number): Tensor
+    /** {@link repeatInterleave} */
+    repeatInterleave(repeats: number | Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
+  }
+}
