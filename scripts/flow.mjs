@@ -9,9 +9,12 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parse } from '@babel/parser'
 
+// The files of checks that only tests switch on are not part of a call.
+delete process.env.TENSORFX_VERIFY
+
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The calls. `prepare` is not recorded; it returns what is. To add one, add it here. */
+/** The calls. `prepare` is not recorded; it returns what is; `only`: the files to list. To add one, add it here. */
 const flows = [
   {
     title: '`torch.relu(x)`, the first time: later calls find the kernel in the cache',
@@ -26,6 +29,25 @@ const flows = [
       const f = (x) => torch.relu(x).add(1)
       return () => fx.symbolicTrace(f)
     },
+  },
+  {
+    title: '`compile((x) => torch.relu(x).add(1))(x)`, the first call: it is captured, compiled and run (operators, kernels and fx are left out)',
+    prepare: ({ compile, torch }) => {
+      const x = torch.tensor([-1, 1])
+      const f = compile((t) => torch.relu(t).add(1))
+      return () => f(x)
+    },
+    only: /^src\/(?!ops|kernels|protocol|tensor\/shape|fx\/|pytree|provenance|module|debug)/,
+  },
+  {
+    title: '`compile((x) => torch.relu(x).add(1))(x)`, the second call: it is followed, and the compiled code runs (the same left out)',
+    prepare: ({ compile, torch }) => {
+      const x = torch.tensor([-1, 1])
+      const f = compile((t) => torch.relu(t).add(1))
+      f(x)
+      return () => f(x)
+    },
+    only: /^src\/(?!ops|kernels|protocol|tensor\/shape|fx\/|pytree|provenance|module|debug)/,
   },
 ]
 
@@ -70,11 +92,11 @@ async function recorded() {
       if (files !== null && !files.has(file)) files.set(file, name)
     }
     const tensorfx = await import(pathToFileURL(join(work, 'dist/index.js')).href)
-    const sections = flows.map(({ title, prepare }) => {
+    const sections = flows.map(({ title, prepare, only = /^/ }) => {
       const run = prepare(tensorfx)
       files = new Map()
       run()
-      const passed = [...files]
+      const passed = [...files].filter(([file]) => only.test(file))
       files = null
       const lines = passed.map(([file, name], i) => `${i + 1}. \`${file}\`${name === '' ? '' : `: ${name}`}`)
       return `${title}:\n\n${lines.join('\n')}`

@@ -1,5 +1,15 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
-import { Function, backward, enableGrad, grad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './autograd/index.ts'
+import {
+  Function,
+  backward,
+  enableGrad,
+  grad,
+  inferenceMode,
+  isGradEnabled,
+  noGrad,
+  queueBackwardCallback,
+  setGradEnabled,
+} from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'
@@ -39,7 +49,12 @@ export type Torch = typeof operators & {
   readonly nn: typeof nn
   readonly optim: typeof optim
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
-  readonly autograd: { readonly Function: typeof Function; readonly grad: typeof grad; readonly backward: typeof backward }
+  readonly autograd: {
+    readonly Function: typeof Function
+    readonly grad: typeof grad
+    readonly backward: typeof backward
+    readonly queueBackwardCallback: typeof queueBackwardCallback
+  }
   /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
   readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & {
     readonly [namespace: string]: OperatorNamespace
@@ -117,7 +132,7 @@ export const torch: Torch = namespace(
     equal,
     nn: namespace('torch.nn', { ...nn }),
     optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
-    autograd: { Function, grad, backward },
+    autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },
     cond,

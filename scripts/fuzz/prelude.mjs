@@ -62,6 +62,7 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
     notes.push({ label, value: shot })
   }
   let calls = 0
+  let latest = []
   const inputs = new Set()
   const attempt = (f, makeArgs) => {
     const call = ++calls
@@ -69,6 +70,7 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
     let result
     try {
       args = makeArgs()
+      if (args.length > 0) latest = args
       result = f(...args)
     } catch (error) {
       note(`call ${call} threw`, error)
@@ -90,5 +92,5 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
         { dtype: 'int64' },
       )
       .reshape(shape)
-  return { ...api, wrap, data, indices, note, attempt, range: (n) => Array.from({ length: n }, (_, i) => i) }
+  return { ...api, wrap, data, indices, note, attempt, latestArguments: () => latest, range: (n) => Array.from({ length: n }, (_, i) => i) }
 }

@@ -23,6 +23,40 @@ export interface JointOptions {
   readonly partition?: Partition
 }
 
+/**
+ * The tape of one call, behind the heads of its compiled graph: what is asked when a backward starts from some of the heads only, or is itself recorded.
+ * `heads` are positions among the heads.
+ */
+export interface CallTape {
+  /** Throws AutogradError if a backward has freed what these heads need. */
+  check(heads: readonly number[]): void
+  /** Notes that the backward of these heads has freed what it used. Returns whether nothing is left. */
+  release(heads: readonly number[]): boolean
+  /** Frees the recorded nodes behind these heads, which other tensors may lead to as well. */
+  free(heads: readonly number[]): void
+  /** Traces the backward of these heads into `graph`, the joint graph. */
+  trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'>
+  /** The gradients of the inputs, operator by operator; recorded if gradients are enabled. */
+  differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[]
+}
+
+const attached = new WeakMap<object, CallState>()
+
+interface CallState {
+  tape: CallTape | null
+  /** Versions of the values that were kept for the backward, which must not be written to before it. */
+  versions: readonly number[]
+  readonly versionsNow: () => readonly number[]
+}
+
+/** Tells the node of a compiled graph's outputs about the tape of its call, when the outputs have become the program's tensors. */
+export function giveTape(gradFn: object, tape: CallTape): void {
+  const state = attached.get(gradFn)
+  if (state === undefined) return
+  state.tape = tape
+  state.versions = state.versionsNow()
+}
+
 /** A compiled pair of graphs. */
 export interface Differentiable {
   /** Returns the outputs of the graph; the heads have a history when an input requires grad. */
@@ -55,17 +89,31 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const { constants = [], draws = 0 } = joint
   const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
   let backward: CompiledCode | null = null
-  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= (options.bwCompiler ?? options.fwCompiler)(backwardGraph, args))
+  const compile = options.bwCompiler ?? options.fwCompiler
+  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
+  const parts = new Map<string, CompiledCode>()
+  const compilePart: CompilePart = (heads, tape, args) => {
+    const key = heads.join('_')
+    let part = parts.get(key)
+    if (part === undefined) {
+      part = compile(backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`), args)
+      parts.set(key, part)
+    }
+    return part
+  }
   const run = (...given: readonly unknown[]): readonly unknown[] => {
     const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
     // The history comes from the backward graph.
     const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
-    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward)
+    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart)
     return outputs
   }
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
 }
+
+/** Compiles the backward of some of the heads. */
+type CompilePart = (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => CompiledCode
 
 /** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
 function attach(
@@ -74,6 +122,7 @@ function attach(
   outputs: unknown[],
   kept: readonly unknown[],
   compileBackward: (args: readonly unknown[]) => CompiledCode,
+  compilePart: CompilePart,
 ): void {
   // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
   const heads = joint.heads.map((position) => {
@@ -88,32 +137,57 @@ function attach(
       (): Tensor =>
         zeros(shape, { dtype }),
   )
-  const versions = kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
-  attachGradNode(
+  const versionsNow = (): readonly number[] => kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
+  const state: CallState = { tape: null, versions: versionsNow(), versionsNow }
+  // The heads that the latest backward started from.
+  let started: readonly number[] = []
+  const node = attachGradNode(
     heads,
     joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
     (grads) => {
       if (joint.failure) throw joint.failure
-      if (isGradEnabled())
+      const { tape } = state
+      started = heads.flatMap((_, i) => (grads[i] === null || grads[i] === undefined ? [] : [i]))
+      tape?.check(started)
+      const givenGrads = started.flatMap((i) => grads[i] ?? [])
+      if (isGradEnabled()) {
+        if (tape !== null) return tape.differentiate(started, givenGrads)
         throw new UnsupportedError(
           'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
         )
+      }
       kept.forEach((value, i) => {
-        if (!(value instanceof Tensor) || value.storage?.version === versions[i]) return
+        if (!(value instanceof Tensor) || value.storage?.version === state.versions[i]) return
         throw new AutogradError(
           `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
         )
       })
+      const whole = (given: Tensor): Tensor => (given.contiguousLayout ? given : clone(given))
+      if (tape !== null && started.length < heads.length) {
+        const tangents = givenGrads.map(whole)
+        const args = [...kept, ...tangents]
+        return withOwnMemory(compilePart(started, tape, args)(...args).map(asGradient), kept, tangents)
+      }
       const tangents = emptyTangents.map((empty, i) => {
         const given = grads[i]
-        if (given === null || given === undefined) return empty()
-        return given.contiguousLayout ? given : clone(given)
+        return given === null || given === undefined ? empty() : whole(given)
       })
       const args = [...kept, ...tangents]
       return withOwnMemory(compileBackward(args)(...args).map(asGradient), kept, tangents)
     },
-    { name: 'CompiledFunctionBackward' },
+    {
+      name: 'CompiledFunctionBackward',
+      release: () => {
+        const { tape } = state
+        if (tape === null) return { isLast: true, afterwards: null }
+        const isLast = tape.release(started)
+        if (isLast) state.tape = null
+        const heads = started
+        return { isLast, afterwards: () => tape.free(heads) }
+      },
+    },
   )
+  if (node !== null) attached.set(node, state)
 }
 
 const asGradient = (value: unknown): Tensor | null => (value === null ? null : asTensor(value, 'a gradient'))
@@ -190,7 +264,7 @@ function forwardModule(joint: JointGraph, saved: readonly Node[], name: string):
   graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
   graph.eliminateDeadCode((n) => n.op === 'placeholder' || n.op === 'output')
   const gm = new GraphModule({}, graph, name)
-  gm.meta['writeBacks'] = joint.writeBacks
+  if (joint.writesInPlace !== false) gm.meta['writeBacks'] = joint.writeBacks
   return gm
 }
 
@@ -204,7 +278,11 @@ function backwardModule(joint: JointGraph, saved: readonly Node[], name: string)
     copies.set(node, placeholder)
   }
   const live = backwardClosure(joint, (node) => isSaved.has(node))
-  for (const node of joint.graph.nodes) if (live.has(node) && !copies.has(node)) copies.add(node)
+  for (const node of joint.graph.nodes) {
+    if (!live.has(node) || copies.has(node)) continue
+    if (node.op === 'placeholder') throw new UnsupportedError('the backward of some outputs needs an input that is not saved for that of all.')
+    copies.add(node)
+  }
   graph.output(joint.grads.map((g) => (g === null ? null : copies.of(g))))
   return new GraphModule({}, graph, name)
 }

@@ -26,6 +26,8 @@ export interface JointGraph {
   readonly forwardNodes: ReadonlySet<Node>
   /** From output position to the position of the input that it overwrites. */
   readonly writeBacks: ReadonlyMap<number, number>
+  /** Whether the forward may write them itself; default true. */
+  readonly writesInPlace?: boolean
   /** Tensors from outside, which are inputs after those that callers give. */
   readonly constants?: readonly Tensor[]
   /** Why there is no gradient. Then a backward throws this. */

@@ -123,7 +123,7 @@ export class ProxyTensorMode implements DispatchMode {
 
   #constant(tensor: Tensor): Node {
     // A pending tensor without a node is computed here, which may throw.
-    if (tensor.storage === null && tensor.pending !== null) tensor.realize()
+    if (!tensor.isFake) tensor.realize()
     if (this.#resolve !== undefined && !tensor.isFake) throw new UnsupportedError('a tensor from outside appears only in the backward.')
     const { storage } = tensor
     if (storage === null)

@@ -7,7 +7,7 @@ import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
-import { applyHooks, leafHooksOf } from './hooks.ts'
+import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
 import { GradNode, producerOf } from './node.ts'
 import type { Edge } from './node.ts'
 
@@ -104,12 +104,46 @@ interface Root {
   readonly grad: Tensor
 }
 
+/**
+ * How many edges lead to each leaf that has hooks, from the nodes that this pass may run: when the last has delivered, the hooks can run. Null if no leaf has
+ * any.
+ */
+function pendingLeaves(roots: readonly Root[], wanted: Wanted | null): Map<Tensor, number> | null {
+  if (hookState.leaves === 0) return null
+  const pending = new Map<Tensor, number>()
+  const seen = new Set<GradNode>()
+  const stack: Edge[] = []
+  const visit = (target: Edge): void => {
+    if (target instanceof GradNode) stack.push(target)
+    else if (target !== null && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
+  }
+  for (const { tensor } of roots) visit(producerOf(tensor) ?? tensor)
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (!(node instanceof GradNode) || seen.has(node)) continue
+    seen.add(node)
+    if (wanted === null || wanted.useful.has(node)) for (const target of node.targets) visit(target)
+  }
+  return pending.size === 0 ? null : pending
+}
+
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
 function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
+  const pending = wanted?.stopThere === true ? null : pendingLeaves(roots, wanted)
 
+  const finish = (leaf: Tensor, grad: Tensor): void => sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
+  /** One edge to a leaf has been walked, with or without a gradient. The last one makes its gradient complete. */
+  const arrived = (leaf: Tensor): void => {
+    const left = pending?.get(leaf)
+    if (left === undefined) return
+    pending?.set(leaf, left - 1)
+    const grad = leafGrads.get(leaf)
+    if (left > 1 || grad === undefined) return
+    leafGrads.delete(leaf)
+    finish(leaf, grad)
+  }
   const deliver = (target: GradNode | Tensor, outputNr: number, grad: Tensor): void => {
     if (!(target instanceof GradNode)) {
       if (wanted !== null && !wanted.leaves.has(target)) return
@@ -128,7 +162,11 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
     buffer[outputNr] = known === null ? grad : add(known, grad)
   }
 
-  for (const { tensor, grad } of roots) deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
+  const later: (() => void)[] = []
+  for (const { tensor, grad } of roots) {
+    deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
+    if (pending !== null && tensor.gradFn === null) arrived(tensor)
+  }
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
     const grads = buffers.get(node) ?? []
     buffers.delete(node)
@@ -162,10 +200,13 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
       const result = results[i] ?? null
       const target = targets[i] ?? null
       if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
+      if (pending !== null && target !== null && !(target instanceof GradNode)) arrived(target)
     }
-    if (!keep) node.release()
+    const afterwards = keep ? null : node.release()
+    if (afterwards !== null) later.push(afterwards)
   }
-  for (const [leaf, grad] of leafGrads) sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
+  for (const afterwards of later) afterwards()
+  for (const [leaf, grad] of leafGrads) finish(leaf, grad)
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {
@@ -241,8 +282,41 @@ export function backward(
     const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('backward', tensor, given[i]) }))
     const shared = new Set<Tensor>(given.filter((g) => g !== null))
     const wanted = inputs === null ? null : reachability(roots, inputs)
-    run(starts, wanted, keep, (tensor, grad) => accumulate(tensor, grad, createGraph, shared))
+    withCallbacks(() =>
+      run(starts, wanted, keep, (tensor, grad) => {
+        accumulate(tensor, grad, createGraph, shared)
+        for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
+      }),
+    )
   })
+}
+
+/** What is to run at the end of the backward pass that is under way; null outside of one. */
+let callbacks: (() => void)[] | null = null
+
+function withCallbacks(pass: () => void): void {
+  const outer = callbacks
+  const own: (() => void)[] = []
+  callbacks = own
+  try {
+    pass()
+    // A callback may queue another.
+    for (const callback of own) callback()
+  } finally {
+    callbacks = outer
+  }
+}
+
+/**
+ * Calls `callback` when the backward pass that is under way has delivered all gradients; for hooks. The callbacks of a pass that throws are dropped. Throws
+ * AutogradError outside of a backward pass. PyTorch's `Variable._execution_engine.queue_callback`.
+ */
+export function queueBackwardCallback(callback: () => void): void {
+  if (callbacks === null)
+    throw new AutogradError(
+      'queueBackwardCallback: no backward pass is under way. Call it from a hook (registerHook, registerPostAccumulateGradHook).',
+    )
+  callbacks.push(callback)
 }
 
 /**
@@ -293,16 +367,21 @@ function gradientOf(input: Tensor, results: ReadonlyMap<Tensor, Tensor>): Tensor
 
 /**
  * The gradients of what was computed between `inputs` and `outputs`: the walk ends at the inputs, whose hooks do not run, and the tape is kept. Null for
- * inputs that were not used. compile calls it to attach a backward of its own to that part.
+ * inputs that were not used. compile calls it to attach a backward of its own to that part. `createGraph` records the walk itself.
  */
-export function gradBetween(outputs: readonly Tensor[], inputs: readonly Tensor[], gradOutputs: readonly Tensor[]): (Tensor | null)[] {
+export function gradBetween(
+  outputs: readonly Tensor[],
+  inputs: readonly Tensor[],
+  gradOutputs: readonly Tensor[],
+  createGraph = false,
+): (Tensor | null)[] {
   const results = new Map<Tensor, Tensor>()
   const wanted: Wanted = { ...reachability(outputs, inputs), stopThere: true }
   const starts = outputs.flatMap((tensor, i) => {
     const grad = gradOutputs[i]
     return grad === undefined ? [] : [{ tensor, grad }]
   })
-  withGrad(false, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
+  withGrad(createGraph, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

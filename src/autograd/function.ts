@@ -18,15 +18,18 @@ export class FunctionNode extends GradNode {
   released = false
   #backward: BackwardFn | null
   readonly #inputs: readonly { readonly shape: readonly number[]; readonly dtype: string }[]
-  readonly #onRelease: (() => void) | null
+  readonly #options: AttachOptions
+  /** What the backward is the same for, in all calls; null if only running it tells what it does. compile traces the former. */
+  readonly identity: object | null
 
-  constructor(name: string, inputs: readonly Tensor[], edges: EdgeList, numOutputs: number, backward: BackwardFn, onRelease: (() => void) | null) {
+  constructor(inputs: readonly Tensor[], edges: EdgeList, numOutputs: number, backward: BackwardFn, options: AttachOptions) {
     super(edges, numOutputs)
-    this.name = name
+    this.name = options.name ?? 'CompiledFunctionBackward'
+    this.identity = options.identity ?? null
     this.#backward = backward
     // Only shapes and dtypes, as holding the inputs would keep their memory alive.
     this.#inputs = inputs.map(({ shape, dtype }) => ({ shape, dtype }))
-    this.#onRelease = onRelease
+    this.#options = options
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
@@ -50,10 +53,14 @@ export class FunctionNode extends GradNode {
     })
   }
 
-  release(): void {
-    this.#backward = null
-    this.#onRelease?.()
-    this.released = true
+  release(): (() => void) | null {
+    const { isLast, afterwards } = this.#options.release?.() ?? { isLast: true, afterwards: null }
+    if (isLast) {
+      this.#options.onRelease?.()
+      this.#backward = null
+      this.released = true
+    }
+    return afterwards
   }
 }
 
@@ -62,7 +69,11 @@ export interface AttachOptions {
   /** The value of `gradFn.name`; default 'CompiledFunctionBackward'. */
   readonly name?: string
   /** Called when the saved tensors are freed (after a backward without retainGraph). */
-  readonly onRelease?: () => void
+  readonly onRelease?: () => unknown
+  /** Called before that: says whether nothing else needs them, and what is to be done when the pass is over. */
+  readonly release?: () => { readonly isLast: boolean; readonly afterwards: (() => void) | null }
+  /** See {@link FunctionNode.identity}. */
+  readonly identity?: object | null
 }
 
 /**
@@ -78,11 +89,29 @@ export function attachGradNode(
   if (!inputs.some((t) => t.requiresGrad)) return null
   const edges: EdgeList = { targets: [], outputNrs: null }
   for (const input of inputs) pushEdge(edges, input)
-  const node = new FunctionNode(options.name ?? 'CompiledFunctionBackward', inputs, edges, outputs.length, backward, options.onRelease ?? null)
+  const node = new FunctionNode(inputs, edges, outputs.length, backward, options)
   outputs.forEach((output, i) => {
     if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
   })
   return node
+}
+
+const traceable = new WeakSet<object>()
+let traceAll = 0
+
+/** Declares that the backward of a {@link Function} depends only on its arguments and on what ctx saved: compile may trace it. */
+export function allowTracing(fn: object): void {
+  traceable.add(fn)
+}
+
+/** Runs `code`; Functions that it applies may be traced, see {@link allowTracing}. */
+export function tracingFunctions<T>(code: () => T): T {
+  traceAll++
+  try {
+    return code()
+  } finally {
+    traceAll--
+  }
 }
 
 /** What the forward and the backward of a custom function share. PyTorch's `ctx`. */
@@ -170,7 +199,11 @@ export class Function {
       const list = returned instanceof Tensor || returned === null ? [returned] : returned
       return positions.map((i) => list[i] ?? null)
     }
-    const node = attachGradNode(outputs, tensors, backward, { name: `${this.name}Backward`, onRelease: () => ctx.free() })
+    const node = attachGradNode(outputs, tensors, backward, {
+      name: `${this.name}Backward`,
+      onRelease: () => ctx.free(),
+      identity: traceAll > 0 || traceable.has(this) ? this : null,
+    })
     if (node !== null) {
       for (const output of outputs) {
         if (!ctx.isNonDifferentiable(output)) continue

@@ -7,10 +7,19 @@ import type { GradHook } from './node.ts'
 
 // A leaf has no node that could hold its hooks, and hooks are too rare to be worth a field on every tensor.
 const leafHooks = new WeakMap<Tensor, GradHook[]>()
+const accumulatedHooks = new WeakMap<Tensor, AccumulatedHook[]>()
 const retaining = new WeakSet<Tensor>()
 
-/** How many hooks were registered on tensors that are not leaves. compile keeps the tape of a call that registers one. */
-export const hookState: { inner: number } = { inner: 0 }
+/** A function that is told that a gradient was added to `leaf.grad`. */
+export type AccumulatedHook = (leaf: Tensor) => void
+
+/** Counts of hooks. Without hooks on leaves the engine need not know when a leaf has all that it will get. */
+export const hookState: {
+  /** How many were registered on tensors that are not leaves. compile keeps the tape of a call that registers one. */
+  inner: number
+  /** How many are registered on leaves. */
+  leaves: number
+} = { inner: 0, leaves: 0 }
 
 /** Removes a hook. PyTorch's RemovableHandle. */
 export interface RemovableHandle extends Disposable {
@@ -19,6 +28,12 @@ export interface RemovableHandle extends Disposable {
 
 /** The hooks of a leaf. */
 export const leafHooksOf = (leaf: Tensor): readonly GradHook[] | undefined => leafHooks.get(leaf)
+
+/** What is to be called when a gradient was added to the leaf's `grad`. */
+export const accumulatedHooksOf = (leaf: Tensor): readonly AccumulatedHook[] | undefined => accumulatedHooks.get(leaf)
+
+/** Whether anything waits for the gradient of a leaf. */
+export const hasLeafHooks = (leaf: Tensor): boolean => (leafHooks.get(leaf)?.length ?? 0) > 0 || (accumulatedHooks.get(leaf)?.length ?? 0) > 0
 
 /** Runs hooks in order; each may replace the gradient. */
 export function applyHooks(hooks: readonly GradHook[] | undefined, grad: Tensor): Tensor {
@@ -44,20 +59,41 @@ function hooksOf(tensor: Tensor): GradHook[] {
   return own
 }
 
+/** Adds a hook to a list, and returns what removes it. `counted` says that it is a leaf's. */
+function addHook<H>(hooks: H[], hook: H, counted: boolean): RemovableHandle {
+  hooks.push(hook)
+  if (counted) hookState.leaves++
+  const remove = (): void => {
+    const i = hooks.indexOf(hook)
+    if (i < 0) return
+    hooks.splice(i, 1)
+    if (counted) hookState.leaves--
+  }
+  return { remove, [Symbol.dispose]: remove }
+}
+
 /**
- * Calls `hook` with the gradient of `tensor` in every backward pass; a tensor that it returns replaces the gradient. Throws AutogradError if the tensor does not
- * require grad. PyTorch's `Tensor.register_hook`.
+ * Calls `hook` with the gradient of `tensor` in every backward pass; a tensor that it returns replaces the gradient. A leaf's hook runs as soon as the leaf's
+ * gradient is complete, while backward goes on. Throws AutogradError if the tensor does not require grad. PyTorch's `Tensor.register_hook`.
  */
 export function registerHook(tensor: Tensor, hook: GradHook): RemovableHandle {
   if (!tensor.requiresGrad)
     throw new AutogradError('registerHook: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() first.')
-  const hooks = hooksOf(tensor)
-  hooks.push(hook)
-  const remove = (): void => {
-    const i = hooks.indexOf(hook)
-    if (i >= 0) hooks.splice(i, 1)
-  }
-  return { remove, [Symbol.dispose]: remove }
+  return addHook(hooksOf(tensor), hook, tensor.gradFn === null)
+}
+
+/**
+ * Calls `hook` with a leaf whenever backward has added to its `grad`, while backward goes on. Throws AutogradError if the tensor is not a leaf or does not require
+ * grad. PyTorch's `Tensor.register_post_accumulate_grad_hook`.
+ */
+export function registerPostAccumulateGradHook(leaf: Tensor, hook: AccumulatedHook): RemovableHandle {
+  if (leaf.gradFn !== null || !leaf.requiresGrad)
+    throw new AutogradError(
+      'registerPostAccumulateGradHook: only a leaf that requires grad gets a gradient in its .grad. Use registerHook for the result of an operator, and requiresGrad_() for a leaf.',
+    )
+  const hooks = accumulatedHooks.get(leaf) ?? []
+  accumulatedHooks.set(leaf, hooks)
+  return addHook(hooks, hook, true)
 }
 
 /** Keeps the gradient of a tensor that is not a leaf in its `.grad`. Throws AutogradError if it does not require grad. PyTorch's `Tensor.retain_grad`. */

@@ -5,8 +5,8 @@ import { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { backward, isDifferentiable } from './engine.ts'
 import type { BackwardOptions } from './engine.ts'
-import { registerHook, retainGrad } from './hooks.ts'
-import type { RemovableHandle } from './hooks.ts'
+import { registerHook, registerPostAccumulateGradHook, retainGrad } from './hooks.ts'
+import type { AccumulatedHook, RemovableHandle } from './hooks.ts'
 import type { GradHook } from './node.ts'
 
 declare module '../tensor/tensor.ts' {
@@ -22,6 +22,8 @@ declare module '../tensor/tensor.ts' {
     retainGrad(): void
     /** Calls `hook` with the gradient in every backward pass; a tensor that it returns replaces the gradient. */
     registerHook(hook: GradHook): RemovableHandle
+    /** Calls `hook` with this leaf whenever backward has added to its `grad`. PyTorch's `register_post_accumulate_grad_hook`. */
+    registerPostAccumulateGradHook(hook: AccumulatedHook): RemovableHandle
   }
 }
 
@@ -66,5 +68,9 @@ export const autogradMethods = {
 
   registerHook(this: Tensor, hook: GradHook): RemovableHandle {
     return registerHook(this, hook)
+  },
+
+  registerPostAccumulateGradHook(this: Tensor, hook: AccumulatedHook): RemovableHandle {
+    return registerPostAccumulateGradHook(this, hook)
   },
 }

@@ -12,6 +12,9 @@ export type Edge = GradNode | Tensor | null
 
 let nextSeq = 0
 
+/** The number that the next node will get. */
+export const upcomingSeq = (): number => nextSeq
+
 /** The edges of a node under construction: one per tensor among the inputs, in order, with lists flattened. */
 export interface EdgeList {
   readonly targets: Edge[]
@@ -68,8 +71,8 @@ export abstract class GradNode implements GradFn {
   /** The gradients for the edges, from those of the outputs. `needs[i]` tells whether edge i wants one. */
   abstract apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[]
 
-  /** Drops what was saved for the backward pass. */
-  abstract release(): void
+  /** Drops what was saved for the backward pass. A function that it returns is called when the pass is over. */
+  abstract release(): (() => void) | null
 
   abstract readonly released: boolean
 }

@@ -3,7 +3,7 @@ import { anyTensor, isArgList } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
-import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
 import type { EdgeList } from './node.ts'
@@ -14,16 +14,15 @@ const NO_TENSORS: readonly Tensor[] = []
 
 /** A stand-in for a saved tensor that was overwritten. Its shape may be read, its data may not: many derivatives need only the shape. */
 function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
-  const stand = new Tensor(tensor.shape, tensor.dtype, null, tensor.strides, tensor.offset)
-  stand.pending = {
-    materialize(): never {
+  const storage = Storage.deferred(0, {
+    settle(): never {
       throw new AutogradError(
         `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(tensor.shape)}. ` +
           'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
       )
     },
-  }
-  return stand
+  })
+  return new Tensor(tensor.shape, tensor.dtype, storage, tensor.strides, tensor.offset)
 }
 
 export class OpNode extends GradNode {
@@ -52,10 +51,11 @@ export class OpNode extends GradNode {
     return `${name.replace(/(^|_+)([a-z0-9])/g, (_, _sep: string, c: string) => c.toUpperCase())}Backward0`
   }
 
-  release(): void {
+  release(): null {
     this.args = NO_ARGS
     this.result = NO_TENSORS
     this.released = true
+    return null
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {

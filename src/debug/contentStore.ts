@@ -11,7 +11,7 @@ import type { FileStore } from './fileStore.ts'
 import { joinPath } from './fileStore.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-import { checkLayout, toPlain } from './values.ts'
+import { checkLayout, checkSizes, toPlain } from './values.ts'
 
 /** SHA-1 of the bytes in hex (Node), or a 64-bit FNV hash if there is no crypto module. */
 function contentHash(bytes: Uint8Array): string {
@@ -127,9 +127,8 @@ export class InputReader {
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     checkOptions('InputReader.tensor', options, { dtype: true, strides: true, requiresGrad: true })
     const dtype = options.dtype ?? 'float32'
-    if (!isDType(dtype)) throw new ArgumentError(`reader.tensor: unknown dtype '${String(dtype)}'.`)
-    if (!Array.isArray(shape)) throw new ArgumentError(`reader.tensor: shape must be an array, got ${valueText(shape)}.`)
-    const strides = options.strides ?? contiguousStrides(shape)
+    if (!isDType(dtype)) throw new ArgumentError(`reader.tensor: unknown dtype ${valueText(dtype)}.`)
+    const strides = options.strides ?? contiguousStrides(checkSizes('reader.tensor', 'shape', shape))
     checkLayout('reader.tensor', shape, strides)
     const bytes = storage.bytes ?? randomBytes(windowNumel(shape, strides), dtype)
     const value = tensorFromBytes(bytes, shape, dtype, strides)

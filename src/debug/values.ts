@@ -1,6 +1,7 @@
 // Tensors as plain data that can be sent with `postMessage` and between processes: shape, strides, dtype and the bytes of the storage.
 import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
+import { valueText } from '../protocol/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { decode, integer, list } from '../protocol/decode.ts'
 import { Tensor, tensorFromBytes, windowBytes, windowNumel } from '../tensor/index.ts'
@@ -37,18 +38,20 @@ export function toPlain(value: unknown, name: string): PlainValue {
 /** A new value from data. */
 export function fromPlain(plain: PlainValue): Tensor | number {
   if (plain.kind === 'number') return plain.value
-  if (!isDType(plain.dtype)) throw new ArgumentError(`fromPlain: unknown dtype '${String(plain.dtype)}'.`)
+  if (!isDType(plain.dtype)) throw new ArgumentError(`fromPlain: unknown dtype ${valueText(plain.dtype)}.`)
   checkLayout('fromPlain', plain.shape, plain.strides)
   const tensor = tensorFromBytes(plain.bytes, plain.shape, plain.dtype, plain.strides)
   tensor.requiresGrad = plain.requiresGrad
   return tensor
 }
 
+/** Throws ArgumentError unless the value is a list of sizes. */
+export const checkSizes = (where: string, what: string, sizes: unknown): readonly number[] => decode(where, list(integer(), 64), sizes, what)
+
 /** Throws ArgumentError unless shape and strides are equally many sizes: what comes from a script or another process may be anything. */
 export function checkLayout(where: string, shape: readonly number[], strides: readonly number[]): void {
-  const sizes = list(integer(), 64)
-  decode(where, sizes, shape, 'shape')
-  if (decode(where, sizes, strides, 'strides').length !== shape.length)
+  checkSizes(where, 'shape', shape)
+  if (checkSizes(where, 'strides', strides).length !== shape.length)
     throw new ArgumentError(`${where}: a shape of ${shape.length} sizes needs as many strides, got ${strides.length}.`)
   if (!Number.isSafeInteger(windowNumel(shape, strides))) throw new ArgumentError(`${where}: a tensor of shape [${shape.join(', ')}] is too large.`)
 }

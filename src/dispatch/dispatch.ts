@@ -22,12 +22,15 @@ export const dispatchState: {
   gradEnabled: boolean
   /** Below autograd: whether the current call gets a gradient node. */
   recording: boolean
+  /** Whether numbers among arguments are known to differ from call to call (see {@link withChangingNumbers}). */
+  changingNumbers: boolean
   autograd: AutogradHandler | null
 } = {
   mode: null,
   modes: [],
   gradEnabled: true,
   recording: false,
+  changingNumbers: false,
   autograd: null,
 }
 
@@ -54,6 +57,17 @@ export function withoutModes<T>(fn: () => T): T {
   } finally {
     dispatchState.mode = mode
     dispatchState.modes = modes
+  }
+}
+
+/** Runs `fn`, whose numbers (a count of steps, a learning rate) differ from call to call: a capture makes them inputs at once. */
+export function withChangingNumbers<T>(fn: () => T): T {
+  const outer = dispatchState.changingNumbers
+  dispatchState.changingNumbers = true
+  try {
+    return fn()
+  } finally {
+    dispatchState.changingNumbers = outer
   }
 }
 

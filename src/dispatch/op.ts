@@ -88,6 +88,16 @@ export interface ReductionRule {
   readonly finish?: (acc: Expr, count: Expr) => Expr
 }
 
+/** The indices among an operator's arguments: integers from 0 to below `count`, or `ignore`. Kernels throw ArgumentError for others; a capture does so at the call. */
+export interface IndexRule {
+  /** The name of the argument. */
+  readonly argument: string
+  /** The operator's name in messages; default its qualified name. */
+  readonly operator?: string
+  count(...args: readonly Arg[]): number
+  ignore?(...args: readonly Arg[]): number | null
+}
+
 export interface OpDef {
   /** Small dense integer, unique per process. */
   readonly id: number
@@ -116,6 +126,7 @@ export interface OpDef {
   readonly scatter: ((value: Tensor, ...args: readonly Arg[]) => Tensor) | null
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
+  readonly indices: IndexRule | null
   /** URL of the module that registers the operator when imported; null for tensorfx's own. */
   readonly module: string | null
 }

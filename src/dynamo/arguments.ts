@@ -1,19 +1,27 @@
 // Comparing the arguments of a call with those of a recorded one.
 import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { ArgStep, Step } from './traceTree.ts'
+import type { ArgStep, NumberKind, Step } from './traceTree.ts'
 
-/** Whether a number at this position may differ from call to call in one compiled graph. */
-export function isScalarArgument(op: OpDef, position: number): boolean {
+const isInt32 = (value: number): boolean => (value | 0) === value && !Object.is(value, -0)
+
+/** Whether a number is of the kind that a graph was compiled for. */
+export const isOfKind = (value: unknown, kind: NumberKind): boolean => typeof value === 'number' && (kind === 'any' || isInt32(value))
+
+/** The kind of a number that may differ from call to call in one compiled graph; null if the number is a constant of the graph. */
+export function numberKind(op: OpDef, args: readonly Arg[], position: number): NumberKind | null {
   const arg = op.schema.args[position]
-  if (arg === undefined || op.tags.has('custom') || op.pointwise?.baked?.includes(arg.name) === true) return false
-  return (
-    op.dynamicScalars.includes(arg.name) ||
-    arg.type.base === 'Scalar' ||
-    arg.type.base === 'float' ||
-    (arg.type.base === 'Tensor' && op.tags.has('pointwise'))
-  )
+  const value = args[position]
+  if (arg === undefined || typeof value !== 'number' || op.tags.has('custom') || op.pointwise?.baked?.includes(arg.name) === true) return null
+  if (op.dynamicScalars.includes(arg.name)) return 'any'
+  const { base } = arg.type
+  if (base !== 'Scalar' && base !== 'float' && !(base === 'Tensor' && op.tags.has('pointwise'))) return null
+  // Beside integers, whether a number is whole decides the dtype of the result, and kernels get it in the tensors' own dtype.
+  const dtypes = args.flatMap((a) => (a instanceof Tensor ? [a.dtype] : []))
+  if (dtypes.some((dtype) => dtypeInfo[dtype].floating)) return 'any'
+  return isInt32(value) && dtypes.every((dtype) => dtype === 'int32') ? 'int32' : null
 }
 
 /** Equality of constants: Object.is, and arrays element by element. */

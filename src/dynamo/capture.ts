@@ -1,134 +1,264 @@
-// One call of a compiled function: the mode under which it runs. Operators compute nothing; each is checked against the trace tree, or recorded in it.
-// If the program needs a value, the segment ends: it is compiled (once) and run, and the program continues with the value.
-import { isGradEnabled } from '../autograd/index.ts'
-import { dispatchBelowAutograd, withoutModes } from '../dispatch/index.ts'
-import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
+// One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
+// program needs a value, and at the end of the call, the segment so far ends (ending.ts), and the next one starts.
+import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
+import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
+import { present } from '../errors/index.ts'
+import { checkIndexRange } from '../ops/indices.ts'
 import { captureStack } from '../provenance/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
-import { EndedSegment, computeAll, endSegment } from './ending.ts'
-import type { CompileSegment, Demand } from './ending.ts'
+import type { Storage } from '../tensor/index.ts'
+import { describeDifference } from './arguments.ts'
+import type { BackendChoice } from './compileSegment.ts'
+import { config } from './config.ts'
+import { EndedSegment } from './ended.ts'
+import { computeAll, endSegment } from './ending.ts'
 import { FullGraphError } from './errors.ts'
+import type { Report } from './events.ts'
 import type { BreakReason } from './explain.ts'
-import { EndFirst, Segment } from './segment.ts'
-import type { SegmentHost } from './segment.ts'
+import { forEachHeld } from './held.ts'
+import type { Demand } from './plan.ts'
+import { Segment, castOp } from './segment.ts'
 import { Step } from './traceTree.ts'
 
-/** What a capture needs of the compiled function that it belongs to. */
-export interface CaptureHost {
+/** The paths taken by calls with arguments of one kind. */
+export interface Tree {
+  readonly root: Step
+  /** How many paths were recorded after the first. */
+  branches: number
+}
+
+/** The call that is captured. */
+export interface CapturedCall {
+  readonly tree: Tree
   readonly fullgraph: boolean
-  readonly compileSegment: CompileSegment
+  readonly choice: BackendChoice
+  readonly report: Report
   /** A name for an outside tensor. */
-  nameOf(tensor: Tensor): string | null
-  /** Asked before a new path is recorded next to others; `describe` says what differs. False if the limit is reached. */
-  mayBranch(describe: () => string): boolean
+  readonly nameOf: (tensor: Tensor) => string | null
+  /** What may hold new tensors when the call is over: the arguments, the module. */
+  readonly holders: readonly unknown[]
 }
 
 /** The mode of one call. */
-export class Capture implements DispatchMode, SegmentHost {
+export class Capture implements DispatchMode {
   readonly name = 'LazyMode'
   readonly staysActive = true
-  readonly #host: CaptureHost
+  readonly #call: CapturedCall
   #segment: Segment
-  readonly #ended: EndedSegment[] = []
-  /** The limit of paths is reached: the rest of this call runs operator by operator. */
+  /** The segments that have ended. */
+  readonly ended: EndedSegment[] = []
+  /** Capture is over: the rest of this call runs operator by operator. */
   #eager = false
+  readonly #leaves = new Set<Tensor>()
 
-  constructor(host: CaptureHost, root: Step) {
-    this.#host = host
-    this.#segment = new Segment(this, root)
+  constructor(call: CapturedCall) {
+    this.#call = call
+    this.#segment = this.#start(call.tree.root)
   }
 
-  /** Segments that have ended so far. */
-  get ended(): readonly EndedSegment[] {
-    return this.#ended
+  #start(root: Step): Segment {
+    return new Segment(root, (segment, storage) => this.#read(segment, storage))
   }
+
+  // ---- one operator ----
 
   handle(op: OpDef, args: readonly Arg[]): Result {
-    if (this.#eager) return withoutModes(() => dispatchBelowAutograd(op, args))
-    try {
-      return this.#segment.call(op, args)
-    } catch (signal) {
-      if (!(signal instanceof EndFirst)) throw signal
-      return this.#endFirst(signal, op, args)
-    }
+    if (this.#eager) return this.#runNow(op, args)
+    if (op.functional !== null) return this.#inPlace(op, op.functional, args)
+    if (!isWindow(op, args)) return this.#runAlone(op, args, 'as_strided sees memory beyond its argument')
+    const step = this.#step(op, args)
+    return step === null ? this.#runNow(op, args) : this.#segment.results(step)
   }
 
-  #endFirst(signal: EndFirst, op: OpDef, args: readonly Arg[]): Result {
-    if (signal.next === 'eager') {
-      this.#eager = true
-      computeAll(this.#push())
-      return withoutModes(() => dispatchBelowAutograd(op, args))
+  /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
+  #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
+    const self = asTensor(args[0], 'the first argument of an in-place operator')
+    if (this.#segment.reachesOthers(self, args)) return this.#runAlone(op, args, 'an in-place operator on memory that several tensors share')
+    // An in-place operator also checks that the result fits.
+    withoutModes(() => op.meta(...args))
+    let step = this.#step(functional, args)
+    const result = step?.results[0]
+    if (step !== null && result !== undefined && result.dtype !== self.dtype) {
+      // The tensor keeps its dtype.
+      const wide = this.#segment.lazy(step, result, step.firstSlot)
+      step = this.#step(castOp(), [wide, self.dtype])
     }
-    this.breakGraph(tensorsOf(args), signal.message)
-    if (signal.next === 'record') return this.#segment.call(op, args)
-    const { storage } = asTensor(args[0], `the first argument of ${op.qualname}`)
-    for (const ended of this.#ended) if (ended.fresh) ended.keepInputs(storage)
+    if (step === null) return this.#runNow(op, args)
+    this.#segment.write(step, self)
+    return self
+  }
+
+  /** The step for a call: the recorded one, or a new one. Null if no more paths may be recorded; then everything so far has been computed. */
+  #step(op: OpDef, args: readonly Arg[]): Step | null {
+    if (op.indices !== null) this.#checkIndices(op, op.indices, args)
+    const known = this.#segment.follow(op, args)
+    if (known !== null) return known
+    if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args)
+    const others = this.#segment.cursor.children
+    const last = others.at(-1)
+    if (last !== undefined && !this.#mayBranch(describeDifference(last, op, args))) {
+      this.#eager = true
+      const ended = new EndedSegment(this.#segment)
+      this.ended.push(ended)
+      computeAll(ended)
+      return null
+    }
+    return this.#segment.record(op, args, this.#call.nameOf)
+  }
+
+  /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
+  #checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
+    const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
+    if (!(indices instanceof Tensor)) return
+    withoutModes(() => op.meta(...args))
+    const known = this.#knownNow(indices)
+    if (known !== null)
+      withoutModes(() => checkIndexRange(rule.operator ?? op.qualname, rule.argument, known, rule.count(...args), rule.ignore?.(...args) ?? null))
+  }
+
+  /** The values of a tensor. A segment that computes them must end, unless that takes few small steps, or must not (fullgraph): then null. */
+  #knownNow(tensor: Tensor): Tensor | null {
+    const segment = this.#segment
+    const { storage } = tensor
+    if (this.#eager || storage === null || storage.writer === null) return tensor
+    if (storage.writer !== segment || segment.slotOf(tensor) < 0) {
+      storage.writer.settle(storage)
+      return tensor
+    }
+    const small = segment.smallValue(tensor)
+    if (small !== null) return small
+    if (this.#call.fullgraph) return null
+    this.breakGraph([tensor], 'indices that the graph computes are checked')
+    return tensor
+  }
+
+  #mayBranch(why: string): boolean {
+    const { tree, report } = this.#call
+    const isAllowed = tree.branches < config.recompileLimit
+    if (isAllowed) tree.branches++
+    report({ kind: isAllowed ? 'new path' : 'limit', why })
+    return isAllowed
+  }
+
+  /** Computes outside tensors whose memory waits for a segment: an earlier one, or this one, through another tensor. Returns whether there were any. */
+  #bringUpToDate(args: readonly Arg[]): boolean {
+    let any = false
+    for (const tensor of tensorsOf(args)) {
+      const { storage } = tensor
+      if (storage === null || storage.writer === null || this.#segment.slotOf(tensor) >= 0) continue
+      any = true
+      storage.writer.settle(storage)
+    }
+    return any
+  }
+
+  /** Ends the segment and runs an operator on real memory. */
+  #runAlone(op: OpDef, args: readonly Arg[], reason: string): Result {
+    this.breakGraph(tensorsOf(args), reason)
+    if (op.functional !== null) {
+      const { storage } = asTensor(args[0], 'the first argument of an in-place operator')
+      if (storage !== null) for (const ended of this.ended) ended.keepInputs(storage)
+    }
+    return this.#runNow(op, args)
+  }
+
+  #runNow(op: OpDef, args: readonly Arg[]): Result {
     return withoutModes(() => dispatchBelowAutograd(op, args))
   }
 
+  // ---- the ends of segments ----
+
   /** Ends the current segment because a value is needed; the program continues in a new one. Throws FullGraphError with fullgraph. */
-  breakGraph(needed: readonly Tensor[], reason: string): void {
+  breakGraph(needed: readonly Tensor[], reason: string, storages: readonly Storage[] = []): void {
     if (this.#eager) return
-    const brk: BreakReason = { reason, userStack: captureStack() }
-    if (this.#host.fullgraph) {
+    const segment = this.#segment
+    const { cursor } = segment
+    if (this.#call.fullgraph) {
+      const error = new FullGraphError({ reason, userStack: captureStack() })
       this.abandon()
-      throw new FullGraphError(brk)
+      throw error
     }
-    const ended = this.#push()
-    const { end } = ended
-    end.breakReason ??= brk
-    end.after ??= Step.root()
-    this.#segment = new Segment(this, end.after)
-    this.#end(ended, { needed, gradients: false, keepTape: isGradEnabled() })
+    if (cursor.breakReason === null) {
+      const found: BreakReason = { reason, userStack: captureStack() }
+      cursor.breakReason = found
+      this.#call.report({ kind: 'break', reason: found })
+    }
+    cursor.after ??= Step.root()
+    this.#segment = this.#start(cursor.after)
+    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leaves })
   }
 
   /** Breaks the graph before code that compile cannot see and that may write to any tensor. */
   breakForEagerCode(needed: readonly Tensor[], reason: string): void {
     this.breakGraph(needed, reason)
-    for (const ended of this.#ended) if (ended.fresh) ended.keepInputs(null)
+    for (const ended of this.ended) if (ended.fresh) ended.keepInputs(null)
   }
 
   /** Ends the call: computes what is needed of its last segment. */
-  finish(needed: readonly Tensor[], gradients: boolean, keepTape: boolean): void {
+  finish(demand: Pick<Demand, 'needed' | 'gradients' | 'keepTape' | 'everything'>): void {
     if (this.#eager) return
-    const ended = this.#push()
     this.#eager = true
-    this.#end(ended, { needed, gradients, keepTape })
+    this.#learnHeld()
+    this.#end(this.#segment, { ...demand, leaves: this.#leaves })
+    // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
+    for (const ended of this.ended) if (ended.fresh) ended.watchInputs()
   }
 
-  /** Ends the current segment without computing it; what it recorded can still be computed on demand. */
+  /** Ends the call with its last segment computed operator by operator. */
   abandon(): void {
     if (this.#eager) return
-    this.#push().segment.restoreStorages()
     this.#eager = true
-  }
-
-  #push(): EndedSegment {
     const ended = new EndedSegment(this.#segment)
-    this.#ended.push(ended)
-    return ended
+    this.ended.push(ended)
+    computeAll(ended)
   }
 
-  #end(ended: EndedSegment, demand: Demand): void {
-    endSegment(ended, demand, this.#ended.slice(0, -1), this.#host.compileSegment)
+  #end(segment: Segment, demand: Demand): void {
+    for (const input of segment.bound) if (input instanceof Tensor && input.requiresGrad && input.isLeaf) this.#leaves.add(input)
+    // What earlier segments did not compute but is needed comes before the writes of this one, which may change its inputs.
+    for (const { storage } of demand.needed) computeEarlier(segment, storage)
+    for (const { grad } of this.#leaves) if (grad !== null) computeEarlier(segment, grad.storage)
+    const earlier = this.ended.slice()
+    const ended = new EndedSegment(segment)
+    this.ended.push(ended)
+    endSegment(ended, demand, earlier, this.#call)
   }
 
-  nameOf(tensor: Tensor): string | null {
-    return this.#host.nameOf(tensor)
+  /** When a path is new, the tensors that arguments and modules hold by now are results, too. */
+  #learnHeld(): void {
+    const segment = this.#segment
+    if (!segment.fresh && !this.ended.some((e) => e.fresh)) return
+    forEachHeld(this.#call.holders, ({ storage }) => {
+      if (storage?.writer === segment) segment.cursor.learned.add(storage.captureSlot)
+      else if (storage?.isDeferred === true) storage.writer?.settle(storage)
+    })
   }
 
-  mayBranch(describe: () => string): boolean {
-    return this.#host.mayBranch(describe)
+  /** Somebody looks at memory that waits for `segment`. */
+  #read(segment: Segment, storage: Storage): void {
+    if (segment === this.#segment && !this.#eager) {
+      withoutModes(() => this.breakGraph([], 'the value of a tensor is read (item(), toArray(), printing)', [storage]))
+      if (storage.writer === null) return
+    }
+    // There was an error in between, or the segment ended without computing this.
+    const ended = this.ended.find((e) => e.segment === segment)
+    present(ended, 'the segment of a lazy tensor').recompute(storage)
   }
+}
 
-  read(segment: Segment, tensor: Tensor): void {
-    if (segment === this.#segment && !this.#eager) this.breakGraph([tensor], 'the value of a tensor is read (item(), toArray(), printing)')
-    // There was a compile error, or the segment ended without computing this tensor.
-    if (tensor.storage === null) this.#ended.find((e) => e.segment === segment)?.recompute(tensor)
-  }
+/** Computes memory that waits for an earlier segment. */
+function computeEarlier(segment: Segment, storage: Storage | null): void {
+  if (storage !== null && storage.writer !== null && storage.writer !== segment && storage.isDeferred) storage.writer.settle(storage)
+}
+
+/** Whether the results of an operator lie inside the memory of its arguments, so that these are all that it depends on. */
+function isWindow(op: OpDef, args: readonly Arg[]): boolean {
+  const [self] = args
+  if (op.name !== 'as_strided' || !(self instanceof Tensor)) return true
+  return self.offset === 0 && self.contiguousLayout && (self.viewBase === null || self.viewBase.numel === self.numel)
 }
 
 /** All tensors among arguments. */
 function tensorsOf(args: readonly Arg[]): Tensor[] {
-  return args.flatMap((arg) => (arg instanceof Tensor ? [arg] : Array.isArray(arg) ? tensorsOf(arg) : []))
+  return args.flatMap((arg) => (arg instanceof Tensor ? [arg] : isArgList(arg) ? tensorsOf(arg) : []))
 }

@@ -1,9 +1,10 @@
 // compile: makes a function whose calls are captured while they run, and computed by compiled graphs.
+import { Function as AutogradFunction, allowTracing, tracingFunctions } from '../autograd/index.ts'
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions, isCallable, isModule, valueText } from '../protocol/index.ts'
+import { checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -51,6 +52,8 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 
 /** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
+/** At this size the references to collected functions are removed. */
+let sweepAt = 64
 
 /**
  * Compiles a function or module; PyTorch's torch.compile. Your code runs at every call: its operators are recorded, or checked against what
@@ -67,7 +70,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
-  compiledFunctions.add(new WeakRef(compiled))
+  remember(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
     return compiled.call(this, args)
   }
@@ -96,6 +99,13 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
   })
 }
 
+function remember(compiled: CompiledFunction): void {
+  compiledFunctions.add(new WeakRef(compiled))
+  if (compiledFunctions.size < sweepAt) return
+  for (const ref of compiledFunctions) if (ref.deref() === undefined) compiledFunctions.delete(ref)
+  sweepAt = 2 * compiledFunctions.size + 64
+}
+
 /** Drops everything that was compiled. PyTorch's torch._dynamo.reset. */
 export function reset(): void {
   for (const ref of compiledFunctions) {
@@ -113,9 +123,35 @@ export function disable<F extends Callable>(fn: F): F {
     const tensors = treeLeaves(args).filter((leaf) => leaf instanceof Tensor)
     if (dispatchState.mode instanceof Capture)
       dispatchState.mode.breakForEagerCode(tensors, `call of a disabled function (${name === '' ? 'anonymous' : name})`)
-    for (const tensor of tensors) if (!tensor.isFake) tensor.realize()
     return withoutModes(() => Reflect.apply(fn, this, args))
   } as F
+}
+
+/** Ends the graph here; does nothing outside of a compiled function. PyTorch's torch._dynamo.graph_break. */
+export function graphBreak(): void {
+  if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], 'graphBreak()')
+}
+
+/** Whether a compiled function is capturing this code. PyTorch's torch.compiler.is_compiling. */
+export const isCompiling = (): boolean => dispatchState.modes.some((mode) => mode instanceof Capture)
+
+/**
+ * Declares that the backward of custom Functions may be part of compiled graphs: it depends only on its arguments and on what `ctx` saved. Given a subclass of
+ * `torch.autograd.Function` it says so of that class, and returns it; given another function it returns one that says so of all Functions that are applied while it runs. Without this
+ * the backward of a custom Function runs as JavaScript at every call. Throws ArgumentError for anything else. PyTorch's torch.compiler.allow_in_graph.
+ */
+export function allowInGraph<F extends Callable | typeof AutogradFunction>(target: F): F {
+  const given: unknown = target
+  if (!isFunction(given))
+    throw new ArgumentError(`allowInGraph: expected a function or a subclass of torch.autograd.Function, got ${valueText(target)}.`)
+  if (Reflect.get(given, 'prototype') instanceof AutogradFunction) {
+    allowTracing(target)
+    return target
+  }
+  const call = function (this: unknown, ...args: never[]): unknown {
+    return tracingFunctions(() => Reflect.apply(given, this, args))
+  }
+  return call as F
 }
 
 /** explain(fn)(...args) captures the function once, from scratch, and reports its graphs and breaks. PyTorch's torch._dynamo.explain. */
@@ -125,7 +161,7 @@ export function explain(fn: Callable | Module): (...args: readonly unknown[]) =>
     compiled.call(undefined, args)
     return new ExplainOutput(
       compiled.records.map((r) => r.gm),
-      compiled.breaks(),
+      compiled.breaks,
       compiled.records.map((r) => r.milliseconds),
     )
   }

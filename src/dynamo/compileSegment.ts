@@ -6,15 +6,24 @@ import { withoutModes } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import { runnable, wrapAotCompiler, wrapBackend } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
 import { config } from './config.ts'
-import { numbersOnTape } from './ending.ts'
-import type { SegmentRequest } from './ending.ts'
 import { BackendCompilerFailed } from './errors.ts'
+import type { Plan } from './plan.ts'
+import type { Segment } from './segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
+import { gradInputsOf } from './tape.ts'
+import { neededSteps } from './traceTree.ts'
 import type { CompiledSegment } from './traceTree.ts'
+
+/** What is to be compiled. */
+export interface SegmentRequest extends Plan {
+  readonly segment: Segment
+  /** Whether the compiled code may overwrite inputs, as `writeBacks` says. Otherwise it returns their new values. */
+  readonly mayWriteInPlace: boolean
+}
 
 /** What was compiled, for reports. */
 export interface GraphRecord {
@@ -34,28 +43,45 @@ export interface BackendChoice {
 
 let graphCount = 0
 
-/** Compiles a segment. Returns null if it has heads but no joint graph can be made. Restores the storages of written tensors. */
+/** Compiles a segment. Returns null if it has heads but no joint graph can be made. */
 export function compileSegment(
   request: SegmentRequest,
   choice: BackendChoice,
 ): { readonly compiled: CompiledSegment; readonly record: GraphRecord } | null {
-  const { segment, outputs, writeBacks, heads } = request
+  const { segment, outputs, heads } = request
+  const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
   const end = segment.cursor
   const names = placeholderNames(request)
-  const joint = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
-  if (heads.length > 0 && joint === null) return null
-  segment.restoreStorages()
+  const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
+  if (heads.length > 0 && traced === null) return null
   const { gm, inputSlots } = buildGraph(end, outputs, names, writeBacks, `__compiled_fn_${graphCount++}`)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
   choice.onGraph?.(gm, inputs)
   const start = performance.now()
   const kernels: KernelSummary[] = []
-  const run = withoutModes(() => callBackend(gm, inputs, joint, choice, kernels))
+  const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, kernels))
   const record: GraphRecord = { gm, kernels, milliseconds: performance.now() - start }
   return {
-    compiled: { gm, run, inputSlots, outputSlots: outputs, heads, writtenInPlace: run.writtenInPlace ?? new Set() },
+    compiled: {
+      gm,
+      run,
+      inputSlots,
+      outputSlots: outputs,
+      heads,
+      tape: request.tape,
+      nodeOf: (slot) => traced?.nodes.get(slot),
+      writtenInPlace: run.writtenInPlace ?? new Set(),
+    },
     record,
   }
+}
+
+/** Whether the tape of the heads holds numbers that differ from call to call: a compiled backward cannot know them. */
+function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
+  return neededSteps(segment.cursor, heads).steps.some(
+    (step) =>
+      step.args.some((arg) => arg.kind === 'scalar') && step.results.some((_, i) => segment.lazies[step.firstSlot + i]?.requiresGrad === true),
+  )
 }
 
 function placeholderNames({ segment }: SegmentRequest): (slot: number) => string | null {
@@ -70,19 +96,15 @@ function placeholderNames({ segment }: SegmentRequest): (slot: number) => string
  * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
  * meaning. Returns null if that is impossible; then the tape itself is kept.
  */
-function jointGraph({ segment, outputs, writeBacks, heads }: SegmentRequest, names: (slot: number) => string | null): JointGraph | null {
+function jointGraph(
+  { segment, outputs, heads, writeBacks, mayWriteInPlace }: SegmentRequest,
+  names: (slot: number) => string | null,
+): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | null {
   if (numbersOnTape(segment, heads)) return null
   const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names)
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
   const mode = new ProxyTensorMode({ graph, resolve })
-  const gradInputs: number[] = []
-  const wanted: Tensor[] = []
-  for (const [i, slot] of inputSlots.entries()) {
-    const input = segment.bound[slot]
-    if (!(input instanceof Tensor) || !input.requiresGrad) continue
-    gradInputs.push(i)
-    wanted.push(input)
-  }
+  const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)
   const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
   try {
     const backward = traceBackward(
@@ -90,15 +112,17 @@ function jointGraph({ segment, outputs, writeBacks, heads }: SegmentRequest, nam
       heads.map((slot) => segment.lazyAt(slot)),
       (tangents, roots) => gradBetween(roots, wanted, tangents),
     )
-    return {
+    const joint: JointGraph = {
       graph,
       inputs: inputSlots.map(nodeOf),
       outputs: outputs.map(nodeOf),
       heads: heads.map((slot) => outputs.indexOf(slot)),
       gradInputs,
       writeBacks: writeBackPositions(writeBacks, inputSlots),
+      writesInPlace: mayWriteInPlace,
       ...backward,
     }
+    return { joint, nodes }
   } catch (error) {
     // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.
     if (error instanceof AutogradError || error instanceof UnsupportedError) return null

@@ -1,23 +1,21 @@
-// A compiled function or module: its trace trees by kinds of arguments, and what one call does.
+// A compiled function or module, and what one call of it does, from top to bottom: choose the trace tree for these arguments; answer from a shortcut, if there is one; otherwise
+// run the program under a Capture (capture.ts), which follows and records the tree; end the capture. What is worth a report happens as an event (events.ts).
 import { hookState, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState, withMode } from '../dispatch/index.ts'
-import { UnsupportedError, present } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { Capture } from './capture.ts'
-import type { CaptureHost } from './capture.ts'
-import { compileSegment } from './compileSegment.ts'
+import type { Tree } from './capture.ts'
 import type { BackendChoice, GraphRecord } from './compileSegment.ts'
 import { config } from './config.ts'
-import type { SegmentRequest } from './ending.ts'
+import type { CompileEvent } from './events.ts'
 import type { BreakReason } from './explain.ts'
 import { placeholderNames } from './placeholderNames.ts'
 import { Shortcut } from './shortcut.ts'
 import { Step } from './traceTree.ts'
-import type { CompiledSegment } from './traceTree.ts'
 
 /** Anything that can be compiled. */
 export type Callable = (...args: never[]) => unknown
@@ -28,44 +26,32 @@ export interface CompiledFunctionOptions extends BackendChoice {
   readonly skipReplay: boolean
 }
 
-/** The paths taken by calls with arguments of one kind. */
-class Tree {
-  readonly root: Step = Step.root()
-  /** How many paths were recorded after the first. */
-  branches = 0
+interface FunctionTree extends Tree {
   /** Calls that can be answered without running the function, newest first; only with skipReplay. */
-  shortcuts: Shortcut[] = []
+  shortcuts: readonly Shortcut[]
 }
 
-export class CompiledFunction implements CaptureHost {
+export class CompiledFunction {
   readonly #target: Callable | Module
-  readonly #run: (self: unknown, args: readonly unknown[]) => unknown
   readonly #options: CompiledFunctionOptions
-  readonly #trees = new Map<string, Tree>()
+  readonly #trees = new Map<string, FunctionTree>()
+  /** What was compiled, why paths after the first were recorded, and all graph breaks. */
   readonly records: GraphRecord[] = []
   readonly reasons: string[] = []
-  #warned = false
-  /** Arguments of the running call, and the names of outside tensors once they are needed. */
-  #args: readonly unknown[] = []
-  #names: Map<Tensor, string> | null = null
-  #tree: Tree | null = null
+  readonly breaks: BreakReason[] = []
+  readonly #warned = new Set<string>()
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
-    // `compile` promises that callers give the arguments that the target takes.
-    this.#run = (self, args) => Reflect.apply(target, self, args)
     this.#options = options
-  }
-
-  get fullgraph(): boolean {
-    return this.#options.fullgraph
   }
 
   reset(): void {
     this.#trees.clear()
     this.records.length = 0
     this.reasons.length = 0
-    this.#warned = false
+    this.breaks.length = 0
+    this.#warned.clear()
   }
 
   /** Runs one call. `self` is its `this`. */
@@ -74,7 +60,7 @@ export class CompiledFunction implements CaptureHost {
     if (dispatchState.mode !== null) return this.#run(self, args)
     const { leaves, spec } = treeFlatten(args)
     if (findOverride(leaves) !== null) return this.#run(self, args)
-    const tree = this.#treeFor(leaves, spec, args.length)
+    const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts) {
       const hit = shortcut.take(leaves)
@@ -83,56 +69,50 @@ export class CompiledFunction implements CaptureHost {
     return this.#capture(tree, self, args, leaves)
   }
 
-  #capture(tree: Tree, self: unknown, args: readonly unknown[], leaves: readonly unknown[]): unknown {
-    const outer = { args: this.#args, names: this.#names, tree: this.#tree }
-    this.#args = args
-    this.#names = null
-    this.#tree = tree
-    const hooks = hookState.inner
-    const capture = new Capture(this, tree.root)
-    try {
-      const result = this.#runCaptured(capture, self, args)
-      const outputs = treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
-      // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
-      capture.finish(outputs, isGradEnabled(), hookState.inner !== hooks)
-      for (const tensor of outputs) if (tensor.storage === null && !tensor.isFake) tensor.realize()
-      if (this.#options.skipReplay) {
-        const shortcut = Shortcut.from(capture, leaves, result)
-        if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
-      }
-      return result
-    } finally {
-      this.#args = outer.args
-      this.#names = outer.names
-      this.#tree = outer.tree
-    }
+  /** The function itself. `compile` promises that callers give the arguments that it takes. */
+  #run(self: unknown, args: readonly unknown[]): unknown {
+    return Reflect.apply(this.#target, self, args)
   }
 
-  #runCaptured(capture: Capture, self: unknown, args: readonly unknown[]): unknown {
+  #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[]): unknown {
+    let names: Map<Tensor, string> | null = null
+    const capture = new Capture({
+      tree,
+      fullgraph: this.#options.fullgraph,
+      choice: this.#options,
+      report: (event) => this.#onEvent(event),
+      nameOf: (tensor) => (names ??= placeholderNames(this.#target, args)).get(tensor) ?? null,
+      holders: [this.#target, self, ...args],
+    })
+    const hooks = hookState.inner
     let result: unknown
     try {
       result = withMode(capture, () => this.#run(self, args))
     } catch (error) {
-      // Writes that happened before the failure must take effect, as in eager mode.
-      try {
-        capture.finish([], false, false)
-      } catch {
-        capture.abandon()
-      }
+      // Writes that happened before the failure must take effect, as in eager mode. If one of them fails, its error came first.
+      capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled() })
       throw error
     }
-    if (!(result instanceof Promise)) return result
-    capture.abandon()
-    // The promise is dropped here, and an unhandled rejection would end the process.
-    result.catch(() => undefined)
-    throw new UnsupportedError(
-      'compile: the function returned a Promise. Compile the synchronous part that computes with tensors, and await around it.',
-    )
+    if (result instanceof Promise) {
+      this.#onEvent({ kind: 'async' })
+      capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled(), everything: true })
+      return result
+    }
+    const outputs = treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
+    // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
+    capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
+    for (const { storage } of outputs) storage?.writer?.settle(storage)
+    if (this.#options.skipReplay) {
+      const shortcut = Shortcut.from(capture, leaves, result)
+      if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
+    }
+    return result
   }
 
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
-  #treeFor(leaves: readonly unknown[], spec: TreeSpec, count: number): Tree | null {
-    let key = `${isGradEnabled() ? 'g' : ''}|${leaves.length === count ? '' : JSON.stringify(spec)}`
+  #treeFor(leaves: readonly unknown[], spec: TreeSpec, args: readonly unknown[]): FunctionTree | null {
+    const isFlat = leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i]))
+    let key = `${isGradEnabled() ? 'g' : ''}|${isFlat ? '' : JSON.stringify(spec)}`
     if (this.#options.skipReplay && this.#target instanceof Module) key += this.#target.training ? 't' : 'e'
     for (const leaf of leaves) {
       if (!(leaf instanceof Tensor)) {
@@ -146,61 +126,52 @@ export class CompiledFunction implements CaptureHost {
     let tree = this.#trees.get(key)
     if (tree !== undefined) return tree
     if (this.#trees.size > 0) {
-      if (this.#trees.size > config.recompileLimit) {
-        this.#warnOnce('arguments of other shapes, dtypes or structure')
-        return null
-      }
-      this.reasons.push(`arguments of other shapes, dtypes or structure: ${describeLeaves(leaves)}`)
+      const isAllowed = this.#trees.size <= config.recompileLimit
+      const why = `arguments of other shapes, dtypes or structure${isAllowed ? `: ${describeLeaves(leaves)}` : ''}`
+      this.#onEvent({ kind: isAllowed ? 'new arguments' : 'limit', why })
+      if (!isAllowed) return null
     }
-    tree = new Tree()
+    tree = { root: Step.root(), branches: 0, shortcuts: [] }
     this.#trees.set(key, tree)
     return tree
   }
 
-  nameOf(tensor: Tensor): string | null {
-    this.#names ??= placeholderNames(this.#target, this.#args)
-    return this.#names.get(tensor) ?? null
-  }
-
-  mayBranch(describe: () => string): boolean {
-    const tree = present(this.#tree, 'the tree of the running call')
-    const why = describe()
-    if (tree.branches >= config.recompileLimit) {
-      this.#warnOnce(why)
-      return false
+  #onEvent(event: CompileEvent): void {
+    switch (event.kind) {
+      case 'new arguments':
+      case 'new path':
+        this.reasons.push(event.why)
+        break
+      case 'break':
+        this.breaks.push(event.reason)
+        break
+      case 'compiled':
+        this.records.push(event.record)
+        break
+      case 'limit':
+        this.#warnOnce(
+          'limit',
+          `config.recompileLimit (${config.recompileLimit}) reached for '${this.#name}'. Calls that take a path that is not recorded run eagerly from now on. Last reason: ${event.why}. ` +
+            'compiled.recompileReasons() lists all reasons. Raise config.recompileLimit, or move what changes out of the compiled function.',
+        )
+        break
+      case 'async':
+        this.#warnOnce(
+          'async',
+          `'${this.#name}' is async: it is captured up to its first await, and what follows runs eagerly. Compile the synchronous part, and await around it.`,
+        )
     }
-    tree.branches++
-    this.reasons.push(why)
-    return true
   }
 
-  #warnOnce(why: string): void {
-    if (this.#warned) return
-    this.#warned = true
+  get #name(): string {
     const { name } = this.#target instanceof Module ? this.#target.constructor : this.#target
-    console.warn(
-      `compile: config.recompileLimit (${config.recompileLimit}) reached for '${name === '' ? 'anonymous' : name}'. Calls that take a path that is not recorded run eagerly from now on. Last reason: ${why}. ` +
-        'compiled.recompileReasons() lists all reasons. Raise config.recompileLimit, or move what changes out of the compiled function.',
-    )
+    return name === '' ? 'anonymous' : name
   }
 
-  compileSegment = (request: SegmentRequest): CompiledSegment | null => {
-    const done = compileSegment(request, this.#options)
-    if (done === null) return null
-    this.records.push(done.record)
-    return done.compiled
-  }
-
-  /** All graph breaks so far. */
-  breaks(): BreakReason[] {
-    const found: BreakReason[] = []
-    const stack = [...this.#trees.values()].map((t) => t.root).reverse()
-    for (let step = stack.pop(); step !== undefined; step = stack.pop()) {
-      if (step.breakReason !== null) found.push(step.breakReason)
-      if (step.after !== null) stack.push(step.after)
-      stack.push(...step.children.toReversed())
-    }
-    return found
+  #warnOnce(kind: string, message: string): void {
+    if (this.#warned.has(kind)) return
+    this.#warned.add(kind)
+    console.warn(`compile: ${message}`)
   }
 }
 

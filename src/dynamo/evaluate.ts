@@ -15,16 +15,39 @@ export function argValue(arg: ArgStep, at: (slot: number) => unknown): Arg {
 }
 
 /** Computes `slots` of the segment that ends at `end` from the values of its inputs. Returns the values of all slots that it computed. */
-export function evaluate(end: Step, slots: readonly number[], input: (slot: number) => unknown): ReadonlyMap<number, unknown> {
-  const values = new Map<number, unknown>()
-  const at = (slot: number): unknown => (values.has(slot) ? values.get(slot) : input(slot))
-  const { steps } = neededSteps(end, slots)
+export const evaluate = (end: Step, slots: readonly number[], input: (slot: number) => unknown): ReadonlyMap<number, Tensor> =>
+  runSteps(neededSteps(end, slots).steps, input)
+
+/** Runs steps in order; `onValue` is called after each with its results. The error of one that fails shows where the program called the operator. */
+export function runSteps(
+  steps: readonly Step[],
+  input: (slot: number) => unknown,
+  onValue: (slot: number, value: Tensor) => void = () => undefined,
+): ReadonlyMap<number, Tensor> {
+  const values = new Map<number, Tensor>()
+  const at = (slot: number): unknown => values.get(slot) ?? input(slot)
   withoutModes(() =>
     noGrad(() => {
-      for (const step of steps) runStep(step, at).forEach((value, i) => values.set(step.firstSlot + i, value))
+      for (const step of steps) {
+        const results = attributed(step, () => runStep(step, at))
+        results.forEach((value, i) => {
+          values.set(step.firstSlot + i, value)
+          onValue(step.firstSlot + i, value)
+        })
+      }
     }),
   )
   return values
+}
+
+/** Runs `fn`; an error that it throws gets the stack of the call that was recorded as `step`. */
+function attributed<T>(step: Step, fn: () => T): T {
+  try {
+    return fn()
+  } catch (error) {
+    if (error instanceof Error && step.stack !== null) error.stack = `${error.name}: ${error.message}\n${String(step.stack)}`
+    throw error
+  }
 }
 
 /** Runs one step; its results in order. */

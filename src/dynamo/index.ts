@@ -1,5 +1,5 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
-export { compile, disable, explain, reset } from './compile.ts'
+export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './compile.ts'
 export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export {

@@ -1,107 +1,86 @@
-// A walk through a segment: each operator call is checked against the trace tree, or recorded in it. Nothing is computed here; ending.ts does that.
-import { dispatchState, withoutModes } from '../dispatch/index.ts'
+// A segment: the part of a call between two graph breaks, as it is being walked. Each operator call follows the recorded step that it agrees with, or records a new one. Nothing is
+// computed here; ending.ts does that.
+//
+// Tensors are known by slots. What the segment knows of their memory it notes on the storage: the slot that holds its current value, whether several tensors share it (a view was
+// made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
+import { upcomingSeq } from '../autograd/index.ts'
+import { dispatchState, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import { opByName } from '../ops/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
-import type { Pending, Storage, TensorSpec } from '../tensor/index.ts'
-import { describeDifference, isScalarArgument, sameButForNumbers, sameConstant } from './arguments.ts'
-import { Step, fitsSpec } from './traceTree.ts'
+import { Storage, Tensor, asTensor } from '../tensor/index.ts'
+import type { TensorSpec, Writer } from '../tensor/index.ts'
+import { isOfKind, numberKind, sameButForNumbers, sameConstant } from './arguments.ts'
+import { evaluate } from './evaluate.ts'
+import { Step, fitsSpec, neededSteps } from './traceTree.ts'
 import type { ArgStep, InputSpec } from './traceTree.ts'
 
 let nextStamp = 1
 
-/** What a segment needs of its capture. */
-export interface SegmentHost {
-  /** A name for an outside tensor. */
-  nameOf(tensor: Tensor): string | null
-  /** Asked before another path is recorded next to others. False if the limit is reached. */
-  mayBranch(describe: () => string): boolean
-  /** Called when a lazy tensor of `segment` is read. */
-  read(segment: Segment, tensor: Tensor): void
-}
+/** What is computed twice rather than ending a segment. */
+const SMALL_STEPS = 4
+const SMALL_NUMEL = 2 ** 16
 
-/** Thrown inside the mode: the segment must end before the call can run. */
-export class EndFirst extends Error {
-  /** How the call runs then: in a new segment, on real memory, or (with everything after it) eagerly. */
-  readonly next: 'record' | 'compute' | 'eager'
-
-  constructor(reason: string, next: EndFirst['next']) {
-    super(reason)
-    this.next = next
-  }
-}
-
-/** An outside tensor that was written to. It has no storage until the segment ends, so that reads are noticed. */
+/** A recorded write to memory that is older than the segment. */
 export interface Write {
-  readonly storage: Storage
+  /** The tensor through which it is written. */
+  readonly tensor: Tensor
   /** The slot of its new value. */
   slot: number
   /** Its slot as an input. */
   readonly input: number
+  /** The storage's version before the first write. */
+  readonly before: number
 }
 
-/** The state of one walk. Afterwards its lazy tensors ask it for their data. */
-export class Segment implements Pending {
-  readonly #host: SegmentHost
+/** Where a program looked at memory that a segment has to bring up to date. */
+export type OnRead = (segment: Segment, storage: Storage) => void
+
+export class Segment implements Writer {
   readonly stamp: number
+  /** Nodes of the tape from this number on were recorded by the segment. */
+  readonly firstSeq: number = upcomingSeq()
   cursor: Step
-  /** Outside tensors and numbers by slot. */
+  /** Outside tensors and numbers by slot, and the versions of the tensors' storages when they were met. */
   readonly bound: unknown[] = []
-  /** Lazy tensors by slot. */
+  readonly versions: number[] = []
+  /** Lazy tensors by slot: results of operators. */
   readonly lazies: (Tensor | undefined)[] = []
   /** The steps of the lazy tensors that are views, by slot. */
   readonly views = new Map<number, Step>()
-  readonly writes = new Map<Tensor, Write>()
-  /** Lazy tensors that were written to: likely state that outlives the call. */
-  readonly mutatedLazies = new Set<Tensor>()
-  readonly #viewed = new Set<Tensor>()
-  readonly #writtenStorages = new Set<Storage>()
-  /** Outside tensors by storage, and the storages that several of them share; kept from the first write on. */
-  #storages: Map<Storage, Tensor> | null = null
-  readonly #shared = new Set<Storage>()
-  /** An earlier path like the one being recorded: numbers that differ from it become inputs. */
-  #shadow: Step | null = null
+  /** Writes to memory from outside. */
+  readonly writes = new Map<Storage, Write>()
+  /** All in-place operators in order: the slot of the new value, and the tensor. */
+  readonly writeLog: (readonly [number, Tensor])[] = []
   /** Whether this walk recorded a step. */
   fresh = false
+  /** An earlier path like the one being recorded: numbers that differ from it become inputs. */
+  #shadow: Step | null = null
+  readonly #onRead: OnRead
 
-  constructor(host: SegmentHost, root: Step) {
-    this.#host = host
+  constructor(root: Step, onRead: OnRead) {
     this.cursor = root
     this.stamp = nextStamp++
+    this.#onRead = onRead
   }
 
-  /** One operator call. Throws EndFirst. */
-  call(op: OpDef, args: readonly Arg[]): Result {
-    if (op.functional !== null) return this.#writeTo(op, op.functional, args)
-    return this.#results(this.#advance(op, args, null), op)
+  settle(storage: Storage): void {
+    this.#onRead(this, storage)
   }
 
-  materialize(tensor: Tensor): void {
-    this.#host.read(this, tensor)
-  }
+  // ---- following the recorded path ----
 
-  /** Gives written tensors their storages back, which still hold the old values. */
-  restoreStorages(): void {
-    for (const [tensor, { storage }] of this.writes) {
-      tensor.storage = storage
-      tensor.pending = null
-      tensor.captureStamp = 0
-    }
-  }
-
-  // ---- checking ----
-
-  /** The step for this call: the recorded one that it agrees with, or a new one. */
-  #advance(op: OpDef, args: readonly Arg[], inPlace: OpDef | null): Step {
+  /** Goes on to the recorded step that this call agrees with. Returns null, and stays, if there is none. */
+  follow(op: OpDef, args: readonly Arg[]): Step | null {
     const { children } = this.cursor
     for (let i = 0; i < children.length; i++) {
       const child = children[i]
       if (child !== undefined && child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args))
         return (this.cursor = child)
     }
-    return this.#record(op, args, inPlace)
+    return null
   }
 
   #agrees(step: Step, args: readonly Arg[]): boolean {
@@ -124,96 +103,88 @@ export class Segment implements Pending {
     return true
   }
 
-  #agreesSlowly(r: ArgStep, arg: Arg): boolean {
+  #agreesSlowly(r: ArgStep, arg: Arg | undefined): boolean {
     switch (r.kind) {
       case 'slot':
-        return arg instanceof Tensor && this.#slotOf(arg) === r.slot
+        return arg instanceof Tensor && this.slotOf(arg) === r.slot
       case 'input':
-        if (!(arg instanceof Tensor) || this.#slotOf(arg) !== -1 || !fitsSpec(arg, r.spec)) return false
+        if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !fitsSpec(arg, r.spec) || arg.storage?.writer !== null) return false
         this.#bind(arg, r.slot)
         return true
       case 'scalar':
-        if (typeof arg !== 'number') return false
+        if (!isOfKind(arg, r.number)) return false
         this.bound[r.slot] = arg
         return true
       case 'list':
-        return Array.isArray(arg) && arg.length === r.items.length && r.items.every((item, i) => this.#agreesSlowly(item, arg[i]))
+        return isArgList(arg) && arg.length === r.items.length && r.items.every((item, i) => this.#agreesSlowly(item, arg[i]))
       default:
         return sameConstant(r.value, arg)
     }
+  }
+
+  #bind(tensor: Tensor, slot: number): void {
+    const storage = present(tensor.storage, 'the storage of an outside tensor')
+    tensor.captureStamp = this.stamp
+    tensor.captureSlot = slot
+    storage.captureShared = storage.captureStamp === this.stamp
+    storage.captureStamp = this.stamp
+    storage.captureSlot = slot
+    this.bound[slot] = tensor
+    this.versions[slot] = storage.version
   }
 
   #unbind(r: ArgStep): void {
     if (r.kind === 'list') for (const item of r.items) this.#unbind(item)
     if (r.kind !== 'input' && r.kind !== 'scalar') return
     const value = this.bound[r.slot]
-    if (value instanceof Tensor) value.captureStamp = 0
+    if (value instanceof Tensor) {
+      value.captureStamp = 0
+      // Another tensor on this memory stays known: it was the first, or there would be no second.
+      if (value.storage !== null && !value.storage.captureShared) value.storage.captureStamp = 0
+    }
     this.bound[r.slot] = undefined
   }
 
-  #bind(tensor: Tensor, slot: number): void {
-    const storage = present(tensor.storage, 'the storage of an outside tensor')
-    // A view of a tensor that was written to in this segment would show the old value.
-    if (this.#writtenStorages.has(storage)) throw new EndFirst('another tensor on the same memory was written to', 'record')
-    if (this.#storages !== null) this.#see(this.#storages, tensor)
-    tensor.captureStamp = this.stamp
-    tensor.captureSlot = slot
-    this.bound[slot] = tensor
+  /** The slot of a tensor; -1 for an outside tensor that the segment has not met yet. */
+  slotOf(tensor: Tensor): number {
+    return tensor.captureStamp === this.stamp ? tensor.captureSlot : -1
   }
 
-  /** The slot of a tensor in this segment; -1 for an outside tensor that it has not met yet. Lazy tensors of earlier segments are computed. */
-  #slotOf(tensor: Tensor): number {
-    if (tensor.captureStamp === this.stamp) return tensor.captureSlot
-    if (tensor.storage === null) withoutModes(() => tensor.realize())
-    return -1
-  }
+  // ---- recording a new path ----
 
-  // ---- recording ----
-
-  #record(op: OpDef, args: readonly Arg[], inPlace: OpDef | null): Step {
+  /** Records a step and goes on to it. Throws what the operator's checks throw, and then nothing has changed. `nameOf` names outside tensors. */
+  record(op: OpDef, args: readonly Arg[], nameOf: (tensor: Tensor) => string | null): Step {
     const { cursor } = this
-    // Arguments are checked first, so that an error changes nothing.
-    const spec = withoutModes(() => {
-      // An in-place operator also checks that the result fits.
-      if (inPlace !== null) (inPlace.meta as (...a: readonly Arg[]) => unknown)(...args)
-      return (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args)
-    })
+    const spec = withoutModes(() => op.meta(...args))
     const shadow = this.#shadowFor(op, args)
-    if (cursor.children.length > 0 && !this.#host.mayBranch(() => describeDifference(present(cursor.children.at(-1), 'the last path'), op, args)))
-      throw new EndFirst('config.recompileLimit', 'eager')
     let slot = cursor.nextSlot
     const describe = (arg: Arg, position: number, like: ArgStep | undefined): ArgStep => {
       if (arg instanceof Tensor) {
-        const known = this.#slotOf(arg)
+        const known = this.slotOf(arg)
         if (known >= 0) return { kind: 'slot', slot: known }
-        const spec: InputSpec = {
-          shape: arg.shape,
-          dtype: arg.dtype,
-          strides: arg.strides,
-          requiresGrad: arg.requiresGrad,
-          name: this.#host.nameOf(arg),
-        }
+        const { shape, dtype, strides, requiresGrad } = arg
+        const input: InputSpec = { shape, dtype, strides, requiresGrad, name: nameOf(arg) }
         this.#bind(arg, slot)
-        return { kind: 'input', slot: slot++, spec }
+        return { kind: 'input', slot: slot++, spec: input }
       }
-      if (Array.isArray(arg)) {
+      if (isArgList(arg)) {
         if (!arg.some((a) => a instanceof Tensor)) return { kind: 'const', value: arg }
-        return {
-          kind: 'list',
-          items: arg.map((a: Arg, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)),
-        }
+        return { kind: 'list', items: arg.map((a, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)) }
       }
       const differs = like !== undefined && (like.kind === 'scalar' || (like.kind === 'const' && !Object.is(like.value, arg)))
-      const dynamic =
-        typeof arg === 'number' && isScalarArgument(op, position) && (differs || op.dynamicScalars.includes(op.schema.args[position]?.name ?? ''))
-      if (!dynamic) return { kind: 'const', value: arg }
+      const isDynamic = differs || dispatchState.changingNumbers || op.dynamicScalars.includes(op.schema.args[position]?.name ?? '')
+      const number = isDynamic ? numberKind(op, args, position) : null
+      if (number === null) return { kind: 'const', value: arg }
       this.bound[slot] = arg
-      return { kind: 'scalar', slot: slot++ }
+      return { kind: 'scalar', slot: slot++, number }
     }
     const described = args.map((arg, i) => describe(arg, i, shadow?.args[i]))
-    const single = !Array.isArray(spec)
-    const results = (single ? [spec as TensorSpec] : (spec as readonly TensorSpec[])).map((s) => Tensor.fake(s))
-    const step = new Step(op, described, results, single, slot, slot + results.length, cursor, captureStack(), dispatchState.recording)
+    const specs: readonly TensorSpec[] = 'shape' in spec ? [spec] : spec
+    const results = specs.map((s) => Tensor.fake(s))
+    const [source] = args
+    const offset = source instanceof Tensor ? source.offset : 0
+    const { recording } = dispatchState
+    const step = new Step(op, described, results, 'shape' in spec, slot, slot + results.length, cursor, captureStack(), recording, offset)
     cursor.children.push(step)
     this.cursor = step
     this.fresh = true
@@ -229,36 +200,46 @@ export class Segment implements Pending {
 
   // ---- lazy tensors ----
 
-  #results(step: Step, op: OpDef): Result {
-    const { results } = step
-    const isView = op.tags.has('view')
-    const [result] = results
-    if (step.single && result !== undefined) return this.#lazy(result, step.firstSlot, isView ? step : null)
-    return results.map((r, i) => this.#lazy(r, step.firstSlot + i, isView ? step : null))
+  /** The results of a step as lazy tensors; views of known memory lie on it at once. */
+  results(step: Step): Result {
+    const [result] = step.results
+    if (step.single && result !== undefined) return this.lazy(step, result, step.firstSlot)
+    return step.results.map((r, i) => this.lazy(step, r, step.firstSlot + i))
   }
 
-  #lazy(like: Tensor, slot: number, view: Step | null): Tensor {
-    const tensor = new Tensor(like.shape, like.dtype, null, undefined, undefined, like)
-    tensor.pending = this
+  /** The lazy tensor of one result. */
+  lazy(step: Step, like: Tensor, slot: number): Tensor {
+    const source = step.operator.tags.has('view') ? this.sourceOf(step) : null
+    const tensor = source === null ? this.#newLazy(like, slot) : this.#newView(step, like, slot, source)
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     this.lazies[slot] = tensor
-    if (view !== null) this.#noteView(tensor, slot, view)
     return tensor
   }
 
-  #noteView(tensor: Tensor, slot: number, view: Step): void {
-    const source = this.sourceOf(view)
-    if (source === null) return
-    tensor.viewBase = source.viewBase ?? source
-    this.#viewed.add(tensor.viewBase)
-    this.views.set(slot, view)
+  #newLazy(like: Tensor, slot: number): Tensor {
+    const storage = Storage.deferred(like.numel * dtypeInfo[like.dtype].size, this)
+    storage.captureStamp = this.stamp
+    storage.captureSlot = slot
+    return new Tensor(like.shape, like.dtype, storage, undefined, undefined, like)
   }
 
-  /** The tensor of which a view operator makes a view; null if it is an item of a list. */
-  sourceOf(view: Step): Tensor | null {
+  #newView(step: Step, like: Tensor, slot: number, source: Tensor): Tensor {
+    const storage = present(source.storage, 'the storage of the base of a view')
+    storage.captureShared = true
+    // as_strided counts from the start of the memory if it is given an offset, all other views from their source.
+    const moved =
+      step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
+    const view = new Tensor(like.shape, like.dtype, storage, undefined, like.offset + moved, like)
+    view.viewBase = source.viewBase ?? source
+    this.views.set(slot, step)
+    return view
+  }
+
+  /** The tensor of which a view operator makes views. */
+  sourceOf(view: Step): Tensor {
     const [source] = view.args
-    if (source === undefined || (source.kind !== 'slot' && source.kind !== 'input')) return null
+    if (source === undefined || (source.kind !== 'slot' && source.kind !== 'input')) return asTensor(null, 'the base of a view')
     return asTensor(this.at(source.slot), 'the base of a view')
   }
 
@@ -272,53 +253,44 @@ export class Segment implements Pending {
     return present(this.lazies[slot], 'a lazy tensor')
   }
 
+  /** The value of a lazy tensor, computed at once if that takes a few steps on small tensors (a cast of indices, a range); otherwise null. */
+  smallValue(tensor: Tensor): Tensor | null {
+    const slot = this.slotOf(tensor)
+    const { steps, slots } = neededSteps(this.cursor, [slot], SMALL_STEPS)
+    if (steps.length > SMALL_STEPS || steps.some((step) => step.results.some(({ numel }) => numel > SMALL_NUMEL))) return null
+    // Old data that a write is pending for could only be read by ending the segment.
+    for (const needed of slots) {
+      const input = this.bound[needed]
+      if (input instanceof Tensor && input.storage?.writer !== null) return null
+    }
+    return evaluate(this.cursor, [slot], (input) => this.bound[input]).get(slot) ?? null
+  }
+
   // ---- writes ----
 
-  /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
-  #writeTo(op: OpDef, functional: OpDef, args: readonly Arg[]): Tensor {
-    const self = asTensor(args[0], 'the first argument of an in-place operator')
-    if (self.viewBase !== null || this.#viewed.has(self) || this.#isShared(self))
-      throw new EndFirst('in-place operator on a view, or on a tensor that has views', 'compute')
-    let step = this.#advance(functional, args, op)
-    const result = present(step.results[0], 'the result of an in-place operator')
-    // The tensor keeps its dtype.
-    if (result.dtype !== self.dtype) step = this.#advance(castOp(), [this.#lazy(result, step.firstSlot, null), self.dtype], null)
+  /** Whether a write to `self` reaches other tensors that the segment knows, or that `args` hold: it cannot be recorded as a new value of one tensor then. */
+  reachesOthers(self: Tensor, args: readonly Arg[]): boolean {
+    const { storage } = self
+    if (storage?.captureStamp === this.stamp && (storage.captureShared || this.slotOf(self) < 0)) return true
+    return args.some((arg) => (isArgList(arg) ? this.reachesOthers(self, arg) : arg instanceof Tensor && arg !== self && arg.storage === storage))
+  }
+
+  /** From here on `self` stands for the result of `step`. */
+  write(step: Step, self: Tensor): void {
+    const storage = present(self.storage, 'the storage of a written tensor')
     const slot = step.firstSlot
-    if (self.storage !== null) {
-      this.writes.set(self, { storage: self.storage, slot, input: self.captureSlot })
-      this.#writtenStorages.add(self.storage)
-      self.storage = null
-      self.pending = this
-    } else {
-      const write = this.writes.get(self)
-      if (write === undefined) this.mutatedLazies.add(self)
-      else write.slot = slot
+    const known = this.writes.get(storage)
+    if (known !== undefined) known.slot = slot
+    else if (storage.writer !== this) {
+      this.writes.set(storage, { tensor: self, slot, input: self.captureSlot, before: storage.version })
+      storage.writer = this
     }
-    self.captureStamp = this.stamp
+    this.writeLog.push([slot, self])
     self.captureSlot = slot
+    storage.captureSlot = slot
     this.lazies[slot] = self
-    return self
-  }
-
-  /** Whether another outside tensor of this segment shares its memory. */
-  #isShared(self: Tensor): boolean {
-    if (self.storage === null) return false
-    if (this.#storages === null) {
-      this.#storages = new Map()
-      for (const value of this.bound) if (value instanceof Tensor) this.#see(this.#storages, value)
-    }
-    const other = this.#storages.get(self.storage)
-    return this.#shared.has(self.storage) || (other !== undefined && other !== self)
-  }
-
-  /** Notes the storage of an outside tensor in `storages`. */
-  #see(storages: Map<Storage, Tensor>, tensor: Tensor): void {
-    const storage = tensor.storage ?? this.writes.get(tensor)?.storage
-    if (storage === undefined) return
-    const known = storages.get(storage)
-    if (known === undefined) storages.set(storage, tensor)
-    else if (known !== tensor) this.#shared.add(storage)
   }
 }
 
-const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')
+/** The operator that casts the result of an in-place operator to the dtype of its tensor. */
+export const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

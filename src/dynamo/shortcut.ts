@@ -5,10 +5,10 @@ import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
-import { takeResults } from './ending.ts'
 import type { Segment } from './segment.ts'
 import { fitsSpec } from './traceTree.ts'
 import type { CompiledSegment, InputSpec } from './traceTree.ts'
+import { takeResults } from './values.ts'
 
 /** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
 type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor; readonly spec: InputSpec }
@@ -44,10 +44,18 @@ export class Shortcut {
   /** The shortcut for a call that has ended; null if the function must run each time. */
   static from(capture: Capture, leaves: readonly unknown[], result: unknown): Shortcut | null {
     const [ended, ...more] = capture.ended
-    if (ended === undefined || more.length > 0 || ended.kept || ended.end.learned.size > 0 || ended.end.keepsTape) return null
-    const { segment, compiled } = ended
-    if (segment.mutatedLazies.size > 0 || segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.lazies.includes(v.grad)))
+    if (
+      ended === undefined ||
+      more.length > 0 ||
+      ended.kept ||
+      ended.end.learned.size > 0 ||
+      ended.end.keepsTape ||
+      (ended.compiled?.heads.length ?? 0) > 1
+    )
       return null
+    const { segment, compiled } = ended
+    if (segment.writeLog.some(([, tensor]) => tensor.storage !== null && !segment.writes.has(tensor.storage))) return null
+    if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {
       if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
@@ -117,7 +125,7 @@ function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | 
   if (!(value instanceof Tensor)) return { kind: 'constant', value }
   const leaf = leaves.get(value)
   if (leaf !== undefined) return { kind: 'leaf', leaf }
-  if (segment.writes.has(value) || !segment.lazies.includes(value)) return { kind: 'constant', value }
+  if (segment.slotOf(value) < 0 || (value.storage !== null && segment.writes.has(value.storage))) return { kind: 'constant', value }
   const position = compiled?.outputSlots.indexOf(value.captureSlot) ?? -1
   return position < 0 ? null : { kind: 'value', position }
 }

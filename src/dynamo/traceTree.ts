@@ -1,7 +1,7 @@
 // The trace tree: what a compiled function has done so far, operator by operator. Each call walks along it; the checks of the walk are the guards.
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
-import type { GraphModule } from '../fx/index.ts'
+import type { GraphModule, Node } from '../fx/index.ts'
 import { sameShape } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
@@ -13,10 +13,13 @@ export type ArgStep =
   | { readonly kind: 'slot'; readonly slot: number }
   /** A tensor from outside, met here for the first time. */
   | { readonly kind: 'input'; readonly slot: number; readonly spec: InputSpec }
-  /** A number that differs from call to call: an input of the graph. */
-  | { readonly kind: 'scalar'; readonly slot: number }
+  /** A number that differs from call to call: an input of the graph, of one kind (see {@link numberKind}). */
+  | { readonly kind: 'scalar'; readonly slot: number; readonly number: NumberKind }
   | { readonly kind: 'const'; readonly value: Arg }
   | { readonly kind: 'list'; readonly items: readonly ArgStep[] }
+
+/** What the graph relies on of a number that may change: nothing, or that it is an integer of 32 bits. A number of neither kind is a constant. */
+export type NumberKind = 'any' | 'int32'
 
 /** What of an outside tensor must agree with the recorded one. */
 export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
@@ -34,6 +37,10 @@ export interface CompiledSegment {
   readonly outputSlots: readonly number[]
   /** Outputs (slots) from which a backward outside of the function may start. */
   readonly heads: readonly number[]
+  /** The tape behind the heads that the backward was compiled for; see tape.ts. */
+  readonly tape: readonly unknown[]
+  /** The node of a slot in the joint graph, if it has one. */
+  readonly nodeOf: (slot: number) => Node | undefined
   /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
 }
@@ -52,6 +59,8 @@ export class Step {
   readonly stack: CapturedStack | null
   /** Whether autograd recorded the call: under noGrad it does not. */
   readonly recording: boolean
+  /** For a view operator: the offset of the tensor that the recorded views are of. */
+  readonly sourceOffset: number
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []
@@ -59,6 +68,7 @@ export class Step {
   keepsTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
+  #kept: readonly number[] | null = null
   /** The start of the segment after a graph break here. */
   after: Step | null = null
   breakReason: BreakReason | null = null
@@ -73,6 +83,7 @@ export class Step {
     parent: Step | null,
     stack: CapturedStack | null,
     recording: boolean,
+    sourceOffset: number,
   ) {
     this.op = op
     this.args = args
@@ -83,11 +94,12 @@ export class Step {
     this.parent = parent
     this.stack = stack
     this.recording = recording
+    this.sourceOffset = sourceOffset
   }
 
   /** The start of a segment. */
   static root(): Step {
-    return new Step(null, [], [], true, 0, 0, null, null, false)
+    return new Step(null, [], [], true, 0, 0, null, null, false, 0)
   }
 
   /** The operator that was called. Throws InternalError for the start of a segment. */
@@ -99,6 +111,26 @@ export class Step {
   gives(slots: ReadonlySet<number>): boolean {
     for (let i = 0; i < this.results.length; i++) if (slots.has(this.firstSlot + i)) return true
     return false
+  }
+
+  /**
+   * Slots of results that a program probably keeps, so that segments that end here return them: those that no step up to here uses (a new state, a loss for a list) and, in training,
+   * whose inputs change at each call, single numbers (a loss, a norm), which cost nothing.
+   */
+  get kept(): readonly number[] {
+    if (this.#kept !== null) return this.#kept
+    const used = new Set<number>()
+    const kept: number[] = []
+    const steps = this.path().reverse()
+    const isTraining = steps.some((step) => step.recording)
+    for (const step of steps) {
+      const isUnused = !step.gives(used)
+      step.results.forEach(({ shape }, i) => {
+        if (isUnused || (isTraining && shape.length === 0 && !step.operator.tags.has('fill'))) kept.push(step.firstSlot + i)
+      })
+      for (const arg of step.args) visitSlots(arg, (slot) => used.add(slot))
+    }
+    return (this.#kept = kept.reverse())
   }
 
   /** The steps from the segment's start to this one. */
@@ -115,13 +147,18 @@ function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
   else if (arg.kind !== 'const') see(arg.slot)
 }
 
-/** The steps that `outputs` depend on, in order, and all slots that they need. */
-export function neededSteps(end: Step, outputs: readonly number[]): { readonly steps: readonly Step[]; readonly slots: ReadonlySet<number> } {
+/** The steps that `outputs` depend on, in order, and all slots that they need. The search ends when it has found more than `most`. */
+export function neededSteps(
+  end: Step,
+  outputs: readonly number[],
+  most = Infinity,
+): { readonly steps: readonly Step[]; readonly slots: ReadonlySet<number> } {
   const slots = new Set(outputs)
   const steps: Step[] = []
   for (let step: Step | null = end; step !== null && step.op !== null; step = step.parent) {
     if (!step.gives(slots)) continue
     steps.push(step)
+    if (steps.length > most) break
     for (const arg of step.args) visitSlots(arg, (slot) => slots.add(slot))
   }
   return { steps: steps.reverse(), slots }

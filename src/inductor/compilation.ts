@@ -34,14 +34,14 @@ export class Compilation {
   /** The name of the compiled program, unique in the process. */
   readonly name: string
   readonly graph: GraphModule
-  /** The placeholders' specs; null for a number. */
-  readonly inputs: readonly (TensorSpec | null)[]
+  /** The placeholders' specs; for a number an example. */
+  readonly inputs: readonly (TensorSpec | number)[]
   /** Maps the position of an output to the position of the input that the caller writes it to. */
   readonly writeBacks: ReadonlyMap<number, number>
   readonly #results: Partial<{ -readonly [K in keyof StageResults]: StageResults[K] }> = {}
   #text: () => string
 
-  constructor(name: string, graph: GraphModule, inputs: readonly (TensorSpec | null)[], writeBacks: ReadonlyMap<number, number>) {
+  constructor(name: string, graph: GraphModule, inputs: readonly (TensorSpec | number)[], writeBacks: ReadonlyMap<number, number>) {
     this.name = name
     this.graph = graph
     this.inputs = inputs

@@ -6,6 +6,7 @@
 //   outer    one value per element of the kept dimensions
 // A group without reductions has no reduced dimensions, and all its nodes are `outer`.
 import { LANES } from '../kernels/index.ts'
+import { sameShape } from '../tensor/index.ts'
 import type { Access, Buffer, ExternNode, IrNode, PointwiseNode, ReductionNode, TemplateNode } from './ir.ts'
 import { isFlatIdentity, keptDims, keptOf, refine, sizesOf, split, splitSpace, squeezed, stridesOver } from './spaces.ts'
 import type { Dim } from './spaces.ts'
@@ -134,7 +135,11 @@ function mergeLoops(a: LoopGroup, b: LoopGroup, order: ReadonlyMap<IrNode, numbe
     order,
   )
   const produced = new Map(members.map((member) => [member.node.out, member.level]))
-  return allFit(space, members, produced) ? { kind: 'loops', space, members } : null
+  // What precedes keeps its space, and reads nothing of what is added: it fits as it did.
+  const isKept = common.aLevel === 'same' && sameShape(sizesOf(space), sizesOf(a.space))
+  const added = new Set(b.members.map((member) => member.node))
+  const checked = isKept ? members.filter(({ node }) => added.has(node)) : members
+  return allFit(space, checked, produced) ? { kind: 'loops', space, members } : null
 }
 
 type Move = 'same' | 'outer' | 'inner'

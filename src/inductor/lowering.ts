@@ -18,8 +18,8 @@ import { Rewrites } from './rewrites.ts'
 import { templateFor } from './templates/index.ts'
 import type { BoundTemplate } from './templates/template.ts'
 
-/** Lowers a functional graph. `inputs` are the placeholders' specs; null for a number. Throws UnsupportedError for graphs that are not flat calls of operators. */
-export function lower(gm: GraphModule, inputs: readonly (TensorSpec | null)[]): IrGraph {
+/** Lowers a functional graph. `inputs` are the placeholders' specs; for a number an example. Throws UnsupportedError for graphs that are not flat calls of operators. */
+export function lower(gm: GraphModule, inputs: readonly (TensorSpec | number)[]): IrGraph {
   return new Lowering(gm, inputs).run()
 }
 
@@ -28,14 +28,14 @@ const isList = (value: unknown): value is readonly unknown[] => Array.isArray(va
 class Lowering implements DispatchMode {
   readonly name = 'inductor lowering'
   readonly #gm: GraphModule
-  readonly #specs: readonly (TensorSpec | null)[]
+  readonly #specs: readonly (TensorSpec | number)[]
   readonly #views = new Map<Tensor, BufferView>()
   readonly #nodes: IrNode[] = []
   readonly #rewrites = new Rewrites()
   readonly #inputs: (Buffer | null)[] = []
   #origin = ''
 
-  constructor(gm: GraphModule, specs: readonly (TensorSpec | null)[]) {
+  constructor(gm: GraphModule, specs: readonly (TensorSpec | number)[]) {
     this.#gm = gm
     this.#specs = specs
   }
@@ -66,10 +66,10 @@ class Lowering implements DispatchMode {
     return { inputs: this.#inputs, nodes: this.#nodes, outputs: outputs.map((value) => this.#output(value)) }
   }
 
-  #input(spec: TensorSpec | null, position: number): unknown {
-    if (spec === null) {
+  #input(spec: TensorSpec | number, position: number): unknown {
+    if (typeof spec === 'number') {
       this.#inputs.push(null)
-      return new ScalarSymbol(position)
+      return new ScalarSymbol(position, Number.isInteger(spec))
     }
     const tensor = Tensor.fake({ ...spec, offset: 0 })
     const buffer: Buffer = { name: `in${position}`, shape: spec.shape, dtype: spec.dtype, numel: tensor.numel, input: position, producer: null }
@@ -97,6 +97,8 @@ class Lowering implements DispatchMode {
     if (rewritten !== null) return withMode(this, rewritten)
     if (op.functional !== null)
       throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first, as compile() does.`)
+    // Loops have at least one step. Eager kernels know what becomes of no elements.
+    if (!op.tags.has('view') && touchesEmpty(opCall)) return this.#extern(opCall)
     const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
     if (template !== null) return this.#template(op, template)
     if (op.pointwise !== null) return this.#pointwise(opCall, op.pointwise)
@@ -152,7 +154,7 @@ class Lowering implements DispatchMode {
     const { buffer, tensor } = this.#newBuffer(spec)
     const { compute: dtype } = pointwiseDTypes(
       op,
-      args.map((a, i) => (isScalarSymbol(a) ? (op.schema.args[i]?.type.base === 'int' ? 1 : 1.5) : a)),
+      args.map((a) => (isScalarSymbol(a) ? a.representative : a)),
     )
     const reads: Access[] = []
     const scalars: { input: ScalarInput; dtype: DType }[] = []
@@ -247,9 +249,19 @@ class Lowering implements DispatchMode {
 
 const isSpec = (spec: TensorSpec | readonly TensorSpec[]): spec is TensorSpec => 'shape' in spec
 
+/** Whether a tensor without elements goes in or comes out. */
+function touchesEmpty(opCall: OpCall): boolean {
+  if (opCall.args.some((arg) => isEmpty(arg) || (isList(arg) && arg.some(isEmpty)))) return true
+  if (!opCall.op.tags.has('fill') && !opCall.op.tags.has('range')) return false
+  const spec = specsOf(opCall)
+  return isSpec(spec) && spec.shape.includes(0)
+}
+
+const isEmpty = (value: unknown): boolean => value instanceof Tensor && value.numel === 0
+
 /** The specs of an operator's results. */
 function specsOf({ op, args }: OpCall): TensorSpec | readonly TensorSpec[] {
-  return (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args.map((a) => (isScalarSymbol(a) ? 1 : a)))
+  return (op.meta as (...a: readonly Arg[]) => TensorSpec | readonly TensorSpec[])(...args.map((a) => (isScalarSymbol(a) ? a.representative : a)))
 }
 
 /** The spec of an operator's only result. */

@@ -6,9 +6,12 @@ import { Tensor } from '../tensor/index.ts'
 /** Represents a number placeholder while a graph is lowered: operators receive it instead of the number. */
 export class ScalarSymbol {
   readonly placeholder: number
+  /** A number of the same kind, which decides dtypes as the real ones will. */
+  readonly representative: number
 
-  constructor(placeholder: number) {
+  constructor(placeholder: number, isWhole: boolean) {
     this.placeholder = placeholder
+    this.representative = isWhole ? 1 : 1.5
   }
 }
 

@@ -104,7 +104,9 @@ let compiledGraphs = 0
  * makes no difference to any reader.
  */
 export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): CompiledGraph {
-  const specs = exampleInputs.map((input) => (input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : null))
+  const specs = exampleInputs.map((input) =>
+    input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
+  )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
   const { runs } = runPasses(stages, compilation, { observers: compileObservers() })
   const program = compilation.get('program')

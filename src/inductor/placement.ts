@@ -23,7 +23,7 @@ export function placeBuffers(
   graph: IrGraph,
   groups: readonly Group[],
   writeBacks: ReadonlyMap<number, number>,
-  specs: readonly (TensorSpec | null)[],
+  specs: readonly (TensorSpec | number)[],
 ): Placement {
   return { stored: storedBuffers(graph, groups), ...placeInPlace(graph, groups, writeBacks, specs) }
 }
@@ -46,7 +46,7 @@ function placeInPlace(
   graph: IrGraph,
   groups: readonly Group[],
   writeBacks: ReadonlyMap<number, number>,
-  specs: readonly (TensorSpec | null)[],
+  specs: readonly (TensorSpec | number)[],
 ): Omit<Placement, 'stored'> {
   const inPlace = new Map<Buffer, number>()
   const outputsInPlace = new Set<number>()
@@ -55,7 +55,7 @@ function placeInPlace(
     const output = graph.outputs[position]
     const target = graph.inputs[input]
     const spec = specs[input]
-    if (output?.kind !== 'view' || target === null || target === undefined || spec === null || spec === undefined) continue
+    if (output?.kind !== 'view' || target === null || target === undefined || typeof spec === 'number' || spec === undefined) continue
     const { buffer } = output.view
     const node = buffer.producer
     if (node === null || node.kind === 'extern' || node.kind === 'template' || taken.has(input) || inPlace.has(buffer)) continue

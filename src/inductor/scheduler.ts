@@ -22,7 +22,8 @@ interface Cluster {
   readonly outputs: Set<Cluster>
   /** Merged into another. */
   dead: boolean
-  /** Program position of its last node. */
+  /** Program positions of its first and its last node. */
+  first: number
   position: number
 }
 
@@ -35,7 +36,7 @@ class Scheduler {
     this.#graph = graph
     this.#order = new Map(graph.nodes.map((node, i) => [node, i]))
     graph.nodes.forEach((node, position) => {
-      this.#clusters.set(node, { group: groupOf(node), inputs: new Set(), outputs: new Set(), dead: false, position })
+      this.#clusters.set(node, { group: groupOf(node), inputs: new Set(), outputs: new Set(), dead: false, first: position, position })
     })
     for (const node of graph.nodes) {
       for (const { buffer } of node.reads) if (buffer.producer !== null && buffer.producer !== node) link(this.#of(buffer.producer), this.#of(node))
@@ -49,7 +50,13 @@ class Scheduler {
     }
     // Siblings: nodes that read the same buffer.
     const readers = new Map<Buffer, IrNode[]>()
-    for (const node of this.#graph.nodes) for (const { buffer } of node.reads) readers.set(buffer, [...(readers.get(buffer) ?? []), node])
+    for (const node of this.#graph.nodes) {
+      for (const { buffer } of node.reads) {
+        const nodes = readers.get(buffer)
+        if (nodes === undefined) readers.set(buffer, [node])
+        else nodes.push(node)
+      }
+    }
     for (const nodes of readers.values()) {
       if (nodes.length > MAX_SIBLINGS) continue
       let before: IrNode | null = null
@@ -74,6 +81,7 @@ class Scheduler {
     for (const node of nodesOf(late.group)) this.#clusters.set(node, early)
     early.group = merged
     early.position = Math.max(early.position, late.position)
+    early.first = Math.min(early.first, late.first)
     for (const other of late.inputs) {
       other.outputs.delete(late)
       if (other !== early) link(other, early)
@@ -95,12 +103,13 @@ function link(from: Cluster, to: Cluster): void {
 
 /** Whether `to` depends on `from` through at least one cluster between them. */
 function reaches(from: Cluster, to: Cluster): boolean {
-  const stack = [...from.outputs].filter((cluster) => cluster !== to)
+  // Data flows forward through the program, so what begins after the last node of `to` cannot lead to it.
+  const stack = [...from.outputs].filter((cluster) => cluster !== to && cluster.first < to.position)
   const seen = new Set<Cluster>(stack)
   for (let cluster = stack.pop(); cluster !== undefined; cluster = stack.pop()) {
     for (const next of cluster.outputs) {
       if (next === to) return true
-      if (!seen.has(next)) {
+      if (next.first < to.position && !seen.has(next)) {
         seen.add(next)
         stack.push(next)
       }

@@ -1,7 +1,7 @@
 // Iteration spaces: lists of dimensions, row-major. Two nodes can share loops when their dimensions have a common refinement
 // ([32, 64] and [32, 8, 8] refine to [32, 8, 8]); splitting a dimension keeps every access affine.
 import { InternalError } from '../errors/index.ts'
-import { contiguousStrides } from '../tensor/index.ts'
+import { contiguousStrides, sameShape } from '../tensor/index.ts'
 
 /** A dimension of a space: its size, and whether a reduction combines the values along it. */
 export interface Dim {
@@ -83,6 +83,7 @@ export function isFlatIdentity(dims: readonly number[], strides: readonly number
  * they have no common refinement, or when a merged dimension would need more than one step size.
  */
 export function stridesOver(iter: readonly number[], strides: readonly number[], dims: readonly number[]): number[] | null {
+  if (sameShape(iter, dims)) return dims.map((size, i) => (size === 1 ? 0 : (strides[i] ?? 0)))
   const fine = refine(iter, dims)
   if (fine === null) return null
   const over = splitStrides(iter, strides, fine)

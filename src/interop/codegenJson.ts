@@ -73,7 +73,23 @@ export const CODEGEN = object({
 })
 
 /** The code generator that {@link codegenToJson} described. Throws GraphError if the parts of the description do not fit. */
-export const codegenFromJson = (json: Decoded<typeof CODEGEN>): GraphCodegen => new PyTreeCodeGen(json)
+export function codegenFromJson(json: Decoded<typeof CODEGEN>): GraphCodegen {
+  const { origArgs, inSpec, patterns } = json
+  const wrong = (what: string): ArgumentError => new ArgumentError(`loadGraphModule: codegen.${what}.`)
+  if (patterns.some((i) => i >= origArgs.length)) throw wrong('patterns has a position that origArgs lacks')
+  for (const [i, name] of origArgs.entries()) {
+    const input = inSpec.kind === 'array' ? inSpec.children[i] : undefined
+    if (patterns.includes(i)) {
+      if (!(input?.kind === 'object' && input.children.every((child) => child.kind === 'leaf')))
+        throw wrong(`patterns has the position of '${name}', whose structure is not an object of plain values`)
+    } else if (input?.kind !== 'leaf' && (!/^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) || USED.has(name)))
+      throw wrong(`origArgs has '${name}', which cannot be the name of a parameter`)
+  }
+  return new PyTreeCodeGen(json)
+}
+
+/** Names that the generated code uses itself. */
+const USED: ReadonlySet<string> = new Set(['pytree', 'inSpec', 'outSpec', 'torch', 'operator'])
 
 function specToJson(spec: TreeSpec): SpecJson {
   switch (spec.kind) {

@@ -67,7 +67,19 @@ export { compileKernel, kernelCacheStats } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export { OutOfMemoryError, ScratchMemory, allocate, free, heapBytes, heapGuard, heapStats, heapView, setHeapGuard, setSoftLimit } from './heap.ts'
+export {
+  OutOfMemoryError,
+  ScratchMemory,
+  allocate,
+  free,
+  heapBytes,
+  heapGuard,
+  heapMemory,
+  heapStats,
+  heapView,
+  setHeapGuard,
+  setSoftLimit,
+} from './heap.ts'
 export type { HeapGuard } from './heap.ts'
 export { HeapCheck, checkHeap } from './heapCheck.ts'
 export { countAllocations, withFailingAllocation } from './heapFaults.ts'
@@ -75,10 +87,12 @@ export type { InjectedFailure } from './heapFaults.ts'
 export {
   Block,
   BlockCopies,
+  blockBytes,
   collectBlocks,
   disposeBlock,
   newBlock,
   readBlock,
+  reviveBlock,
   setSynchronousCollection,
   spillOf,
   withPointers,

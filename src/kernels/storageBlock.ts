@@ -22,7 +22,8 @@ export class Block {
 }
 
 interface CleanupRegistry {
-  register(target: object, held: number): void
+  register(target: object, held: number, token?: object): void
+  unregister(token: object): boolean
   cleanupSome?(): void
 }
 
@@ -176,16 +177,31 @@ function collectWhenWorthwhile(nbytes: number): void {
   collectAbove = freed < softLimit / 4 ? heapStats().inUse + softLimit / 4 : 0
 }
 
-/** Frees the block's memory now. The block must not be used afterwards. */
+/** Frees the block's memory now. The block must not be used afterwards, unless {@link reviveBlock} gives it memory again. */
 export function disposeBlock(block: Block): void {
   if (block.ptr !== 0) {
     const held = heldOf(block.ptr, block.nbytes)
-    disposed.set(held, (disposed.get(held) ?? 0) + 1)
+    // A revived block is registered under itself; a new one is not, and its finalizer will come.
+    if (cleanup?.registry.unregister(block) !== true) disposed.set(held, (disposed.get(held) ?? 0) + 1)
     sizes.delete(block.ptr)
     free(block.ptr, block.nbytes)
   }
   block.ptr = 0
   block.spill = null
+}
+
+/** Gives a disposed block memory again, with undefined contents: tensors and views that were made before see the new memory. No effect on one that has memory. */
+export function reviveBlock(block: Block): void {
+  if (block.ptr !== 0 || block.spill !== null) return
+  pollFinalizers(block.nbytes)
+  block.ptr = withinSoftLimit(block.nbytes) ? tryAllocate(block.nbytes) : 0
+  if (block.ptr === 0) {
+    block.spill = newSpill(block.nbytes).spill
+    return
+  }
+  const held = heldOf(block.ptr, block.nbytes)
+  if (held % SHIFT === 0) sizes.set(block.ptr, block.nbytes)
+  ;(cleanup ?? startCleanup()).registry.register(block, held, block)
 }
 
 /** The data of a block that is not on the heap. Throws ArgumentError when the block has been disposed. */
@@ -261,6 +277,10 @@ export function withPointers(blocks: readonly Block[], written: readonly boolean
     copies.discard()
   }
 }
+
+/** The block's bytes themselves. Any allocation may detach the view: get a new one afterwards. */
+export const blockBytes = (block: Block): Uint8Array =>
+  block.ptr === 0 ? new Uint8Array(spillOf(block)) : heapBytes().subarray(block.ptr, block.ptr + block.nbytes)
 
 /** A copy of some of the block's bytes. */
 export function readBlock(block: Block, start: number, end: number): Uint8Array {

@@ -95,6 +95,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     functional,
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
+    indices: declaration.indices ?? null,
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)

@@ -16,21 +16,20 @@ export function checkIndexType(op: string, argument: string, indices: Tensor): v
   )
 }
 
-/** Throws ArgumentError if an index is outside 0..count-1 and is not `ignore`. */
-function checkRange(op: string, argument: string, indices: Tensor, count: number, ignore: number | null): void {
+/** Throws ArgumentError if one of the indices is outside 0..count-1 and is not `ignore`. */
+export function checkIndexRange(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
   // An int64 beyond the integers that numbers represent is out of range too, and toTypedArray says so.
-  for (const [i, value] of indices.toTypedArray().entries()) {
+  const values = indices.toTypedArray()
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? 0
     if ((value < 0 || value >= count) && value !== ignore)
       throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
   }
 }
 
-/**
- * The indices as kernels read them: int32 and contiguous. Throws ArgumentError if one of them is outside 0..count-1 (and is not `ignore`), because kernels do
- * not check addresses.
- */
+/** The indices as kernels read them: int32 and contiguous. They are checked, because kernels do not check addresses; see {@link checkIndexRange}. */
 export function kernelIndices(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): Tensor {
-  checkRange(op, argument, indices, count, ignore)
+  checkIndexRange(op, argument, indices, count, ignore)
   return contiguous(to(indices, 'int32'))
 }
 
@@ -48,7 +47,7 @@ export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore:
   namespace: 'torch.ops.tensorfx',
   meta: (indices) => ({ shape: indices.shape, dtype: indices.dtype }),
   kernel: (indices, count, ignore, op, argument) => {
-    checkRange(op, argument, indices, count, ignore)
+    checkIndexRange(op, argument, indices, count, ignore)
     // A kernel's result must not share memory with its argument.
     return clone(indices)
   },

@@ -1,5 +1,7 @@
 // Adam and AdamW.
+import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { valueText } from '../protocol/index.ts'
 import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, stateZeros } from './optimizer.ts'
@@ -42,8 +44,8 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     this.checkOption('lr', lr, 'at least 0', lr >= 0)
     this.checkOption('eps', eps, 'at least 0', eps >= 0)
     this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
-    if (betas.length !== 2 || betas.some((beta) => !(beta >= 0 && beta < 1)))
-      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${String(betas)}.`)
+    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
+      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamOptions>): void {
@@ -53,7 +55,7 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     const step = ++state.step
     let direction = maximize ? neg(grad) : grad
     if (weightDecay !== 0) {
-      if (this.decoupled) mul_(parameter, 1 - lr * weightDecay)
+      if (this.decoupled) withChangingNumbers(() => mul_(parameter, 1 - lr * weightDecay))
       else direction = add(direction, parameter, { alpha: weightDecay })
     }
     const { expAvg, expAvgSq } = state
@@ -64,8 +66,12 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
       square = state.maxExpAvgSq ??= stateZeros(parameter)
       copy_(square, maximum(square, expAvgSq))
     }
-    const denominator = add(div(sqrt(square), Math.sqrt(1 - beta2 ** step)), eps)
-    addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) })
+    const root = sqrt(square)
+    const denominator = add(
+      withChangingNumbers(() => div(root, Math.sqrt(1 - beta2 ** step))),
+      eps,
+    )
+    withChangingNumbers(() => addcdiv_(parameter, expAvg, denominator, { value: -lr / (1 - beta1 ** step) }))
   }
 }
 

@@ -32,6 +32,10 @@ export interface OptimizerState {
   readonly paramGroups: readonly Readonly<Record<string, unknown>>[]
 }
 
+/** The kind of an option's value, for messages. */
+const typeName = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`
+
 const anything = (value: unknown): unknown => value
 
 /** The outer form of a state dict, which may come from a file. */
@@ -76,9 +80,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
       if (!known.includes(key)) throw unknownOption(this.className, key, known)
-      const usual = typeof Reflect.get(this.defaults, key)
-      if (value !== undefined && typeof value !== usual)
-        throw new ArgumentError(`${this.className}: option '${key}' must be a ${usual}, got ${valueText(value)}.`)
+      const usual = typeName(Reflect.get(this.defaults, key))
+      if (value !== undefined && typeName(value) !== usual)
+        throw new ArgumentError(`${this.className}: option '${key}' must be ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
     for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)

@@ -1,4 +1,5 @@
 // Stochastic gradient descent.
+import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { add, add_, mul_, neg } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -48,6 +49,6 @@ export class SGD extends Optimizer<SGDOptions> {
       add_(mul_(momentumBuffer, momentum), direction, { alpha: first ? 1 : 1 - dampening })
       direction = nesterov ? add(direction, momentumBuffer, { alpha: momentum }) : momentumBuffer
     }
-    add_(parameter, direction, { alpha: -lr })
+    withChangingNumbers(() => add_(parameter, direction, { alpha: -lr }))
   }
 }

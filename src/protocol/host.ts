@@ -10,6 +10,7 @@ interface HostProcess {
   cwd?(): string
   kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
+  on?(event: 'exit', callback: (code: number) => void): unknown
 }
 
 /** What the library does with the host, as Deno names it. Without a variable: the whole environment. */
@@ -53,7 +54,7 @@ export function canGenerateCode(): boolean {
     } catch {
       generatesCode = false
       console.warn(
-        "tensorfx: generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). GraphModules run node by node, and compiled functions as prepared calls of their kernels; the results are the same. See docs/guide/csp.md.",
+        "tensorfx: generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'), so graphs run node by node or as prepared calls. See docs/guide/csp.md.",
       )
     }
   }

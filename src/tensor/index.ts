@@ -1,6 +1,7 @@
 export { Tensor } from './tensor.ts'
-export type { GradFn, Pending, TensorSpec } from './tensor.ts'
+export type { GradFn, TensorSpec } from './tensor.ts'
 export { Storage } from './storage.ts'
+export type { Writer } from './storage.ts'
 export { dataMethods } from './data.ts'
 export type { NestedArray, TensorJson } from './data.ts'
 export { tensorFromBytes, tensorFromValues, windowOf, exactElements, exactInteger, storedElements } from './elements.ts'

@@ -1,27 +1,100 @@
 // The data behind tensors: one block of memory, shared by a tensor and its views, with a version that in-place operators raise.
+//
+// The data may be late: while compile captures, a storage waits for its writer, which is asked to bring the memory up to date by whoever looks at it first. Since every read and
+// write goes through `block`, all tensors on the storage agree, whichever of them was written to.
+import { InternalError } from '../errors/index.ts'
 import { newBlock, readBlock, writeBlock } from '../kernels/index.ts'
 import type { Block } from '../kernels/index.ts'
 
+/** Computes what a storage is to hold (compile's capture). Afterwards the storage has its memory and no writer. */
+export interface Writer {
+  settle(storage: Storage): void
+}
+
 export class Storage {
-  /** The memory. @internal */
-  readonly block: Block
-  readonly nbytes: number
-  /** Raised by every write after construction; autograd and compile compare it. PyTorch's version counter. @internal */
-  version = 0
+  readonly #block: Block | null
+  readonly #nbytes: number
+  #version = 0
+  /** The storage whose block and version are meant: itself, or the one that it moved to. */
+  #home: Storage = this
   /** The number of storages made so far. @internal */
   static made = 0
   /** Storages are numbered as they are made. @internal */
   readonly serial: number = Storage.made++
+  /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
+  writer: Writer | null = null
+  #watchers: (() => void)[] | null = null
+  /** Which part of a capture knows this storage, by which slot, and whether by several tensors. @internal */
+  captureStamp = 0
+  /** @internal */
+  captureSlot = -1
+  /** @internal */
+  captureShared = false
 
   /** @internal */
-  constructor(block: Block, nbytes: number) {
-    this.block = block
-    this.nbytes = nbytes
+  constructor(block: Block | null, nbytes: number) {
+    this.#block = block
+    this.#nbytes = nbytes
   }
 
   /** A new storage of `nbytes` bytes. Its contents are undefined. @internal */
   static allocate(nbytes: number): Storage {
     return new Storage(newBlock(nbytes), nbytes)
+  }
+
+  /** A storage whose data `writer` will compute. @internal */
+  static deferred(nbytes: number, writer: Writer): Storage {
+    const storage = new Storage(null, nbytes)
+    storage.writer = writer
+    return storage
+  }
+
+  get nbytes(): number {
+    return this.#home.#nbytes
+  }
+
+  /** Raised by every write after construction, when it is recorded; autograd and compile compare it. PyTorch's version counter. @internal */
+  get version(): number {
+    return this.#home.#version
+  }
+
+  set version(version: number) {
+    this.#home.#version = version
+  }
+
+  /** The memory, up to date. @internal */
+  get block(): Block {
+    if (this.writer !== null) this.writer.settle(this)
+    const block = this.#home.#block
+    if (block === null) throw new InternalError('a storage was settled but has no memory')
+    return block
+  }
+
+  /** Whether it has no memory yet. @internal */
+  get isDeferred(): boolean {
+    return this.#home.#block === null
+  }
+
+  /** Moves to the memory of `other`, which must be new: both see its writes from now on. The version stays. Returns a storage that keeps the old memory. @internal */
+  moveTo(other: Storage): Storage {
+    const home = this.#home
+    this.#home = other.#home
+    this.#home.#version = home.#version
+    return new Storage(home.#block, home.#nbytes)
+  }
+
+  /** Calls `watcher` before the next write. @internal */
+  beforeWrite(watcher: () => void): void {
+    this.#watchers ??= []
+    this.#watchers.push(watcher)
+  }
+
+  /** To be called before the data changes. @internal */
+  announceWrite(): void {
+    if (this.#watchers === null) return
+    const watchers = this.#watchers
+    this.#watchers = null
+    for (const watcher of watchers) watcher()
   }
 
   /** The bytes from `start` to `end`, copied. */

@@ -1,20 +1,12 @@
 // Tensor: shape, strides and dtype over a storage. It has no operators of its own; the operator table (ops/) adds them as methods.
 //
-// A tensor is in one of three states:
-//   real     storage is set;
-//   pending  storage is null and `pending` says who can compute the data (compile's capture), which happens when the data is read;
-//   fake     neither: shape and dtype only (FakeTensorMode, meta functions).
-import { ArgumentError, InternalError } from '../errors/index.ts'
+// A fake tensor has no storage: shape and dtype only (FakeTensorMode, meta functions). The storage of any other tensor has its data, or a writer that computes it when it is read.
+import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR } from '../protocol/index.ts'
 import { checkedNumel, contiguousStrides, isContiguous } from './shape.ts'
 import { Storage } from './storage.ts'
-
-/** Computes the data of a pending tensor on demand; afterwards the tensor's storage is set. */
-export interface Pending {
-  materialize(tensor: Tensor): void
-}
 
 /** What autograd attaches to a tensor: the node of the tape that produced it. The autograd room knows its real type. */
 export interface GradFn {
@@ -51,10 +43,8 @@ export class Tensor {
   readonly numel: number
   /** Whether the elements are in row-major order without gaps. @internal */
   readonly contiguousLayout: boolean
-  /** The data; null while the tensor is pending, and for a fake one. @internal */
+  /** The data; null for a fake tensor. @internal */
   storage: Storage | null
-  /** What can compute the data of a pending tensor. @internal */
-  pending: Pending | null = null
   /** Whether autograd records operators on this tensor. Set it on leaves only, through `requiresGrad_()`. */
   requiresGrad = false
   grad: Tensor | null = null
@@ -70,7 +60,7 @@ export class Tensor {
   /** Under which number that capture knows it. @internal */
   captureSlot = -1
 
-  /** `like` is a tensor of the same shape and strides, if there is one: derived properties are copied from it. */
+  /** `like` is a tensor of the same shape and strides, if there is one: derived properties are copied from it, the offset too unless it is given. */
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
     if (dtype === undefined || typeof dtype === 'number')
       throw new ArgumentError('new Tensor(…) is internal: make tensors with torch.tensor(data), torch.zeros(shape), torch.randn(shape), ….')
@@ -81,7 +71,7 @@ export class Tensor {
       this.numel = like.numel
       this.strides = like.strides
       this.contiguousLayout = like.contiguousLayout
-      this.offset = like.offset
+      this.offset = offset ?? like.offset
       return
     }
     this.numel = checkedNumel(shape, storage !== null)
@@ -114,21 +104,16 @@ export class Tensor {
   }
 
   get isFake(): boolean {
-    return this.storage === null && this.pending === null
+    return this.storage === null
   }
 
-  /** The storage; computes a pending tensor first. Throws ArgumentError for a fake one. @internal */
+  /** The storage, its data computed. Throws ArgumentError for a fake tensor. @internal */
   realize(): Storage {
-    return this.storage ?? materialize(this)
+    const { storage } = this
+    if (storage === null)
+      throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
+    storage.writer?.settle(storage)
+    return storage
   }
 }
 Object.defineProperty(Tensor.prototype, TENSOR, { value: true })
-
-function materialize(tensor: Tensor): Storage {
-  if (tensor.pending === null)
-    throw new ArgumentError('this tensor is fake (it has a shape and a dtype but no data); run the program on real tensors to read values.')
-  tensor.pending.materialize(tensor)
-  const { storage } = tensor
-  if (storage === null) throw new InternalError('a pending tensor was computed but has no storage')
-  return storage
-}

@@ -312,10 +312,6 @@ describe('errors and limits', () => {
     warn.mockRestore()
   })
 
-  it('an async function is refused', () => {
-    expect(() => compile(async (x: Tensor) => x.add(1))(torch.ones([1]))).toThrow(/returned a Promise/)
-  })
-
   it('backends of your own', () => {
     const seen: string[] = []
     registerBackend('spy', (gm) => {

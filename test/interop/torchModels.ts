@@ -72,7 +72,35 @@ class GPT2Block extends nn.Module {
   }
 }
 
+class Encoder extends nn.Module {
+  word = new nn.Embedding(50, 32, { paddingIdx: 0 })
+  position = new nn.Embedding(16, 32)
+  norm = new nn.LayerNorm(32)
+  encoder = new nn.TransformerEncoder(new nn.TransformerEncoderLayer(32, 4, 64, { activation: 'gelu', batchFirst: true }), 2)
+  pooler = new nn.Linear(32, 32)
+  override forward(ids: Tensor): readonly Tensor[] {
+    const places = torch.arange(ids.size(1), { dtype: 'int64' })
+    const h = this.norm(this.word(ids).add(this.position(places)))
+    const out = this.encoder(h, { srcKeyPaddingMask: ids.eq(0) })
+    return [out, torch.tanh(this.pooler(out.select(1, 0)))]
+  }
+}
+
+class Tagger extends nn.Module {
+  embedding = new nn.Embedding(40, 16)
+  lstm = new nn.LSTM(16, 12, { numLayers: 2, batchFirst: true, bidirectional: true })
+  gru = new nn.GRU(24, 12, { batchFirst: true })
+  out = new nn.Linear(12, 5)
+  override forward(ids: Tensor): readonly Tensor[] {
+    const [y, states] = this.lstm(this.embedding(ids))
+    const [z, g] = this.gru(y)
+    return [F.logSoftmax(this.out(z), -1), ...states, g]
+  }
+}
+
 export const models: Readonly<Record<string, () => nn.Module>> = {
   resnet18_w8: () => new ResNet18(),
   gpt2_block: () => new GPT2Block(),
+  encoder: () => new Encoder(),
+  tagger: () => new Tagger(),
 }

@@ -275,6 +275,38 @@ describe('blocks', () => {
     expect(heap.heapStats().inUse).toBe(before)
   })
 
+  test('that were disposed get memory again, and lose it once, at a collection', () => {
+    blocks.setSynchronousCollection(true)
+    heap.setSoftLimit(MIB)
+    for (let round = 0; round < 4; round++) {
+      const revived = Array.from({ length: 20 }, () => blocks.newBlock(20000))
+      for (const block of revived) {
+        for (let i = 0; i < 5; i++) {
+          blocks.disposeBlock(block)
+          expect(() => blocks.readBlock(block, 0, 1)).toThrow(/disposed/)
+          blocks.reviveBlock(block)
+          blocks.reviveBlock(block)
+          blocks.writeBlock(block, 0, Uint8Array.of(i))
+          expect([...blocks.readBlock(block, 0, 1)]).toEqual([i])
+        }
+      }
+    }
+    for (let i = 0; i < 200; i++) blocks.newBlock(20000)
+    const live = Array.from({ length: 40 }, () => blocks.newBlock(20000))
+    const addresses = live.filter((block) => block.ptr > 0).map((block) => block.ptr)
+    expect(new Set(addresses).size).toBe(addresses.length)
+    expect(addresses.length).toBeGreaterThan(30)
+  })
+
+  test('that get memory again beyond the soft limit are off the heap', () => {
+    const block = blocks.newBlock(16)
+    blocks.disposeBlock(block)
+    heap.setSoftLimit(0)
+    blocks.setSynchronousCollection(false)
+    blocks.reviveBlock(block)
+    expect([block.ptr, block.spill?.byteLength, blocks.blockBytes(block).length]).toEqual([0, 16, 16])
+  })
+
   test('are read and written in part, on and off the heap', () => {
     const onHeap = blocks.newBlock(4)
     blocks.writeBlock(onHeap, 0, Uint8Array.of(1, 2, 3, 4))

@@ -36,7 +36,7 @@ test.each([
   [() => new Adam([parameter()], { lr: -1 }), "optim.Adam: option 'lr' must be at least 0, got -1."],
   [() => new Adam([parameter()], { eps: -1 }), "optim.Adam: option 'eps' must be at least 0, got -1."],
   [() => new AdamW([parameter()], { weightDecay: -1 }), "optim.AdamW: option 'weightDecay' must be at least 0, got -1."],
-  [() => new Adam([parameter()], { betas: [1, 0] }), "optim.Adam: option 'betas' must be two numbers of at least 0 and below 1, got 1,0."],
+  [() => new Adam([parameter()], { betas: [1, 0] }), "optim.Adam: option 'betas' must be two numbers of at least 0 and below 1, got [1, 0]."],
   [() => new Adam([parameter()], { betas: [0, -0.5] }), "optim.Adam: option 'betas' must be two numbers"],
   [() => new Adam([parameter()], { betas: [0.5] as never }), "optim.Adam: option 'betas' must be two numbers"],
 ])('a wrong option is an error that says what is right: case %#', (make, message) => expect(make).toThrow(message))

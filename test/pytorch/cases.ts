@@ -152,7 +152,6 @@ const CALLS: ReadonlyMap<string, string> = new Map([
     'lambda m, x: m(x, x, x, attn_mask=torch.tensor([[False, True, True], [False, False, True], [False, False, False]]), average_attn_weights=False)',
   ],
   ['LSTM_h0c0', 'lambda m, x, h, c: m(x, (h, c))'],
-  ['LSTMCell', 'lambda m, x, h, c: m(x, (h, c))'],
 ])
 
 function weighted(results: readonly Tensor[], seeds: readonly number[]): Tensor | null {

@@ -64,12 +64,16 @@ describe.skipIf(report !== undefined)('what is missing', () => {
 
 it(`${all.length - failing.length} of ${all.length} cases pass`, () => expect(failing.length).toBeLessThan(all.length))
 
-it.runIf(report !== undefined)('report: every failing case, with its reason', () => {
-  const lines = all.flatMap(({ file, golden }) => {
-    const why = failure(golden)
-    return why === null
-      ? []
-      : [`${file.replace(/numeric2\/|\.json/g, '')}\t${nameOf(golden)}\t${golden.name}\t${why.replaceAll('\n', ' ').slice(0, 300)}`]
-  })
-  writeFileSync(report ?? '', `${lines.join('\n')}\n`)
-})
+it.runIf(report !== undefined)(
+  'report: every failing case, with its reason',
+  () => {
+    const lines = all.flatMap(({ file, golden }) => {
+      const why = failure(golden)
+      return why === null
+        ? []
+        : [`${file.replace(/numeric2\/|\.json/g, '')}\t${nameOf(golden)}\t${golden.name}\t${why.replaceAll('\n', ' ').slice(0, 300)}`]
+    })
+    writeFileSync(report ?? '', `${lines.join('\n')}\n`)
+  },
+  600_000,
+)

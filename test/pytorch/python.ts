@@ -72,6 +72,7 @@ function apply(operator: string, a: unknown, b: unknown): unknown {
   const known = OPERATORS[operator]
   if (known === undefined) throw new SyntaxError(`unknown operator ${operator}`)
   if (typeof a === 'number' && typeof b === 'number') return known.numbers(a, b)
+  if (operator === '*' && Array.isArray(a)) return Array.from({ length: Number(b) }, () => a).flat()
   // A number on the left has no method of its own.
   if (typeof a === 'number' && isTensor(b)) {
     if (operator === '+' || operator === '*') return member(b, known.name)(a)

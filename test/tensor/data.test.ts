@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { torch } from 'tensorfx'
 import { ArgumentError, ShapeError } from '../../src/errors/index.ts'
 import { heapGuard, heapStats, setSoftLimit } from '../../src/kernels/index.ts'
-import { Tensor, tensorFromBytes } from '../../src/tensor/index.ts'
+import { Storage, Tensor, tensorFromBytes } from '../../src/tensor/index.ts'
 
 const { arange, tensor, zeros } = torch
 
@@ -97,17 +97,33 @@ describe('reading', () => {
       [1, false],
     ])
   })
-  test('a pending tensor is computed when its data is read', () => {
-    const [lazy, broken] = [Tensor.fake({ shape: [2], dtype: 'float32' }), Tensor.fake({ shape: [2], dtype: 'float32' })]
-    lazy.pending = {
-      materialize: (t) => {
-        t.storage = tensor([3, 4]).storage
+  test('a storage that has a writer is settled when its data is read, through whichever tensor', () => {
+    const settled: Storage[] = []
+    const storage = Storage.deferred(8, {
+      settle: (s) => {
+        settled.push(s)
+        s.writer = null
+        s.moveTo(tensor([3, 4]).realize())
       },
-    }
-    expect(lazy.isFake).toBe(false)
+    })
+    const lazy = new Tensor([2], 'float32', storage)
+    const view = new Tensor([1], 'float32', storage, [1], 1)
+    expect([lazy.isFake, storage.isDeferred]).toEqual([false, true])
+    expect(view.toArray()).toEqual([4])
     expect(lazy.toArray()).toEqual([3, 4])
-    broken.pending = { materialize: () => {} }
-    expect(() => broken.toArray()).toThrow('a pending tensor was computed but has no storage')
+    expect(settled).toEqual([storage])
+    const broken = new Tensor([2], 'float32', Storage.deferred(8, { settle: () => {} }))
+    expect(() => broken.toArray()).toThrow('a storage was settled but has no memory')
+  })
+  test('a storage that moves shares the new memory and its version, and the old memory stays as it was', () => {
+    const [a, b] = [tensor([1, 2]), tensor([3, 4])]
+    a.add_(1)
+    const storage = a.realize()
+    const old = storage.moveTo(b.realize())
+    expect(a.toArray()).toEqual([3, 4])
+    expect(new Tensor([2], 'float32', old).toArray()).toEqual([2, 3])
+    b.add_(1)
+    expect([a.toArray(), storage.version]).toEqual([[4, 5], 2])
   })
   test('views of one storage see the same data, each with its offset and strides', () => {
     const x = arange(12).view(3, 4)

@@ -167,8 +167,8 @@ export const structures = {
         () => w.define(`Object.values(o).reduce((t, v) => (v instanceof Tensor ? t.add(v) : t), ${x})`, [x]),
         () => w.define(`('name' in o ? ${x}.mul(2) : ${x})`, [x]),
         () => (state.list === undefined ? null : w.define(`list.reduce((p, q) => p.add(q))`, ['list[0]'])),
-        () => (w.statement(`o.extra = ${x}`) ? 1 : null),
-        () => (w.statement(`o.x = o.x.mul(2)`) ? 1 : null),
+        () => (!w.traced && w.statement(`o.extra = ${x}`) ? 1 : null),
+        () => (!w.traced && w.statement(`o.x = o.x.mul(2)`) ? 1 : null),
       ])() !== null
     )
   },

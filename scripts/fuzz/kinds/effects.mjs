@@ -35,14 +35,17 @@ export const inplace = {
     if (random.chance(0.2)) return w.define(code, [x]) !== null
     return w.statement(code)
   },
-  // Results may share memory with arguments: writes show it.
+  // Results may share memory with arguments, and with each other: writes show it.
   after(w) {
-    if (!w.random.chance(0.4)) return
+    const { random } = w
+    if (!random.chance(0.5)) return
+    w.push(line(`const tensors = [result, ...latestArguments()].flat().filter((t) => t instanceof Tensor && t.numel > 0 && /float/.test(t.dtype))`))
     w.push(
       line(
-        'if (result instanceof Tensor && !result.requiresGrad && result.numel > 0 && /float/.test(result.dtype)) attempt(() => result.view([-1])[0].add_(1), () => [])',
+        `tensors.slice(${random.int(3)}, ${1 + random.int(4)}).forEach((t, i) => attempt(() => noGrad(() => t.detach().flatten().select(0, 0).add_(i + 1)), () => []))`,
       ),
     )
+    w.push(line(`note('after the writes', tensors)`))
   },
 }
 
@@ -61,7 +64,7 @@ export const aliases = {
         'a.view([-1])',
         'a.T',
         'a.unsqueeze(0)',
-        first.shape.length > 0 ? 'a.narrow(0, 0, 1)' : 'a',
+        first.shape.length > 0 ? 'a.narrow(0, 0, Math.min(1, a.shape[0]))' : 'a',
         'a.expand([2, ...a.shape])',
       ])
       if (first.grad) t.alias = t.alias.replace(/^a/, 'a.detach()')
@@ -126,7 +129,8 @@ export const closureTensors = {
     )
     w.push(line(`let ${state.outer} = data(${shape}, 5)`))
     w.declare(state.outer)
-    if (random.chance(0.5)) {
+    // makeFx refuses writes to one of two views from outside.
+    if (!w.traced && random.chance(0.5)) {
       state.outerView = w.name('w')
       const view = random.pick(['detach()', 'view([-1])', 'unsqueeze(0)', 'T'])
       w.assignEach(
@@ -152,9 +156,9 @@ export const closureTensors = {
       () => w.statement(`noGrad(() => ${outer}.${random.pick(['add_(1)', 'mul_(0.5)', `copy_(${x})`])})`),
       () => outerView !== undefined && w.define(`${outerView}.mul(2)`, [outerView]) !== null,
       () => outerView !== undefined && w.statement(`noGrad(() => ${outerView}.add_(1))`),
-      () => w.statement(`${outer} = ${outer}.mul(0.5)`),
-      () => w.statement(`${held}.t = ${x}`),
-      () => w.statement(`${held}.t = ${held}.t === null ? ${x}.mul(1) : torch.cat([${held}.t.flatten(), ${x}.flatten()])`),
+      () => !w.traced && w.statement(`${outer} = ${outer}.mul(0.5)`),
+      () => !w.traced && w.statement(`${held}.t = ${x}`),
+      () => !w.traced && w.statement(`${held}.t = ${held}.t === null ? ${x}.mul(1) : torch.cat([${held}.t.flatten(), ${x}.flatten()])`),
       () => w.define(`(${held}.t === null ? ${x} : ${x}.add(${held}.t.sum()))`, [x]) !== null,
     ])()
   },
@@ -162,7 +166,7 @@ export const closureTensors = {
     const { random, state } = w
     if (call === 0) return
     random.pick([
-      () => w.statement(`${state.outer} = data(${state.outer}.shape, ${random.int(100)})`),
+      () => !w.traced && w.statement(`${state.outer} = data(${state.outer}.shape, ${random.int(100)})`),
       () => w.statement(`noGrad(() => ${state.outer}.mul_(2))`),
       () => {},
     ])()

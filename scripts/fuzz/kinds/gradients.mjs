@@ -14,9 +14,12 @@ export const gradients = {
     const x = floatWithGrad(w)
     const p = leaf(w)
     if (x === undefined || p === undefined) return false
+    const gradient = () => w.define(`torch.autograd.grad(${x}.sum(), ${p})[0]`, [p]) !== null
+    // A trace does not see .grad.
+    if (w.traced) return gradient()
     return random.pick([
       () => w.statement(`${x}.sum().backward(${random.chance(0.4) ? '{ retainGraph: true }' : ''})`) && w.statement(`note('gradient', ${p}.grad)`),
-      () => w.define(`torch.autograd.grad(${x}.sum(), ${p})[0]`, [p]) !== null,
+      gradient,
       () => w.define(`torch.autograd.grad(${x}.square().sum(), ${p}, { createGraph: true })[0]`, [p]) !== null,
       () => w.statement(`${p}.grad = null`),
       () => w.statement(`${x}.backward(data(${x}.shape, 3))`),

@@ -33,5 +33,26 @@ export const kinds = {
   training,
 }
 
-/** Kinds that makeFx and aotFunction can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
-export const traceable = ['pointwise', 'views', 'reductions', 'templates', 'dtypes', 'table', 'inplace', 'random', 'shapes', 'zeroSize', 'generators']
+/** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
+const traceable = [
+  'pointwise',
+  'views',
+  'reductions',
+  'templates',
+  'dtypes',
+  'table',
+  'inplace',
+  'closureTensors',
+  'random',
+  'shapes',
+  'zeroSize',
+  'generators',
+]
+
+/** The kinds that each wrapper of f is made for. */
+export const kindsFor = {
+  compile: Object.keys(kinds),
+  makeFx: traceable,
+  reinplace: traceable,
+  aot: [...traceable, 'aliases', 'structures', 'gradients'],
+}

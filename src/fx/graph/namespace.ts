@@ -21,9 +21,6 @@ const PYTHON =
 
 const ILLEGAL: ReadonlySet<string> = new Set(`${JAVASCRIPT} ${PYTHON}`.split(' '))
 
-/** Whether strict JavaScript does not accept a word as a variable name. */
-export const isReservedWord = (word: string): boolean => ` ${JAVASCRIPT} `.includes(` ${word} `)
-
 const LEGAL = /^[A-Za-z_]\w*$/
 
 /** The names given out so far. Each graph has one for its nodes, and each code generation uses a new one. */

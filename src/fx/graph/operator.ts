@@ -204,7 +204,7 @@ function getItem(value: unknown, index: unknown): unknown {
   if (value instanceof Map) return value.get(index)
   if (isObject(value) && 'getitem' in value) return call(value, 'getitem', index)
   if (isObject(value) && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
-  return own(value, String(index))
+  return property('operator.getitem', value, String(index), ownAttribute)
 }
 
 /** `x[i] = item`: sets an element of a container, or copies into the indexed part of a tensor. */
@@ -220,6 +220,9 @@ function setItem(value: unknown, index: unknown, item: unknown): void {
   } else if (Array.isArray(value)) {
     if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
       throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+    // Kernels trust the shapes of tensors, which a graph from a file can read.
+    if (value.every((size) => Number.isSafeInteger(size) && size >= 0))
+      throw new ArgumentError('operator.setitem: a list of sizes cannot be changed, because it may be the shape of a tensor; make a new list.')
     value[index < 0 ? index + value.length : index] = item
   } else if (isObject(value)) setAttribute(value, String(index), item)
   else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
@@ -229,21 +232,15 @@ function notNumbers(): never {
   throw new ArgumentError('operator.matmul: expected two tensors, got a number.')
 }
 
-/** An element of any value but null and undefined. Never a member of its prototype: an index may be computed by a graph from a file. */
-function own(value: unknown, name: string): unknown {
-  if (value === null || value === undefined) throw new ArgumentError(`operator.getitem: ${String(value)} has no property '${name}'.`)
-  return Object.hasOwn(Object(value), name) ? Reflect.get(Object(value), name) : undefined
-}
-
-/** A property of any value but null and undefined. */
-function property(value: unknown, name: string): unknown {
-  if (value === null || value === undefined) throw new ArgumentError(`getattr: ${String(value)} has no property '${name}'.`)
-  return Reflect.get(Object(value), name)
+/** A property of any value but null and undefined. An element is an own property: its index may be computed by a graph from a file. */
+function property(where: string, value: unknown, name: string, read: (value: object, name: string) => unknown): unknown {
+  if (value === null || value === undefined) throw new ArgumentError(`${where}: ${String(value)} has no property '${name}'.`)
+  return read(Object(value), name)
 }
 
 function readAttribute(value: unknown, name: string): unknown {
   const override = findOverride([value])
-  return override === null ? property(value, name) : override[OVERRIDE]('function', getattr, [value, name], {})
+  return override === null ? property('getattr', value, name, Reflect.get) : override[OVERRIDE]('function', getattr, [value, name], {})
 }
 
 /** Python's builtin getattr. Reading an attribute of a traced value records a call of it. */

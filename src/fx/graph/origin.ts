@@ -34,7 +34,8 @@ export function originCode(node: Node): string {
 /** The path of the innermost module whose call recorded the node; '' for the root, null if unknown. */
 export function modulePath(node: Node): string | null {
   const stack = node.meta['nn_module_stack']
-  return stack instanceof Map && stack.size > 0 ? String([...stack.keys()].at(-1)) : null
+  const path: unknown = stack instanceof Map ? [...stack.keys()].at(-1) : null
+  return typeof path === 'string' ? path : null
 }
 
 /** The innermost module whose call recorded the node, as `layer1.0 (BasicBlock)`; null for the root and if unknown. */
@@ -42,8 +43,8 @@ export function moduleText(node: Node): string | null {
   const stack = node.meta['nn_module_stack']
   const innermost: unknown = stack instanceof Map ? [...stack.values()].at(-1) : undefined
   if (!Array.isArray(innermost) || innermost[0] === '') return null
-  const type: unknown = innermost[1]
-  return `${String(innermost[0])} (${isFunction(type) ? type.name : String(type)})`
+  const [path, type]: readonly unknown[] = innermost
+  return typeof path === 'string' ? `${path} (${isFunction(type) ? type.name : typeof type === 'string' ? type : '?'})` : null
 }
 
 /** The last frame in a stack trace in PyTorch's format, and its line of code. */

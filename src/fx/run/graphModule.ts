@@ -168,7 +168,7 @@ export class GraphModule extends Module {
     if (isInterpreted(graph)) {
       if (graph.codegen.bodyTransformer !== null && !canGenerateCode())
         throw new GraphError(
-          `GraphModule '${this.className}': its code was changed by onGenerateCode, and generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). Remove the transformer.`,
+          `GraphModule '${this.className}': onGenerateCode changed its code, and generated code is not allowed here. Remove the transformer, or allow 'unsafe-eval'.`,
         )
       return (this.#forward = (...args) => runGraph({ graph: this.#kept ?? this.#graph, attribute: (path) => this.attribute(path) }, args))
     }

@@ -5,7 +5,6 @@ import { propertyKey } from '../../protocol/index.ts'
 import { CodeGen } from '../text/codegen.ts'
 import type { HeadTypes } from '../text/typeText.ts'
 import { GraphError, TraceError } from '../graph/errors.ts'
-import { isReservedWord } from '../graph/namespace.ts'
 import { operator } from '../graph/operator.ts'
 import { isProxy } from '../values/proxy.ts'
 
@@ -55,10 +54,8 @@ export class PyTreeCodeGen extends CodeGen {
       throw new GraphError(
         `PyTreeCodeGen: inSpec must be the structure of an array of ${origArgs.length} inputs, one for each of origArgs; got ${treeSpecToString(inSpec)}.`,
       )
-    for (const [i, name] of origArgs.entries()) checkInput(name, inSpec.children[i], patterns.includes(i))
-    if (patterns.some((i) => i >= origArgs.length)) throw new GraphError(`PyTreeCodeGen: patterns has a position that origArgs lacks.`)
     this.info = info
-    this.#inputs = inSpec.children.map((spec, i) => ({ name: origArgs[i] ?? '', spec, isPattern: patterns.includes(i) }))
+    this.#inputs = inSpec.children.map((spec, i) => ({ name: parameterName(origArgs[i] ?? ''), spec, isPattern: patterns.includes(i) }))
   }
 
   override reservedNames(): readonly string[] {
@@ -133,19 +130,8 @@ export class PyTreeCodeGen extends CodeGen {
 
 const keysOf = (spec: TreeSpec): readonly string[] => (spec.kind === 'object' ? spec.keys : [])
 
-/** Throws GraphError for an input that cannot be written: the name of a nested one becomes a parameter, the keys of a pattern are those of an options object. */
-function checkInput(name: string, spec: TreeSpec | undefined, isPattern: boolean): void {
-  if (isPattern && !(spec?.kind === 'object' && spec.children.every((child) => child.kind === 'leaf')))
-    throw new GraphError(`PyTreeCodeGen: the pattern '${name}' needs the structure of an object without nested values.`)
-  if (!isPattern && spec?.kind !== 'leaf' && !isParameterName(name))
-    throw new GraphError(
-      `PyTreeCodeGen: origArgs has '${name}', which cannot be the name of a parameter; use an identifier that the generated code does not use itself.`,
-    )
-}
-
-const USED: ReadonlySet<string> = new Set(['pytree', 'inSpec', 'outSpec', 'torch', 'operator'])
-
-const isParameterName = (name: string): boolean => /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) && !isReservedWord(name) && !USED.has(name)
+/** A name as that of a parameter. Names that the tracer finds stay as they are; others can only come from a program or a file. */
+const parameterName = (name: string): string => name.replace(/[^\p{ID_Continue}$]/gu, '_')
 
 /** The variable in the text of a parameter, which may be followed by a default and a comment. */
 const nameIn = (text: string): string => /^[\w$]+/.exec(text)?.[0] ?? text

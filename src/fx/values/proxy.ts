@@ -3,7 +3,7 @@
 import { OVERRIDE, isPlainObject, isTensorLike, isCallable, isFunction, isObject } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
 import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import { getattr, operator } from '../graph/operator.ts'
 import { TraceError } from '../graph/errors.ts'
 

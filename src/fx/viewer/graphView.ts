@@ -126,7 +126,7 @@ function modulesOf(node: Node): ViewModule[] {
   if (!(stack instanceof Map)) return []
   const modules = [...stack].flatMap(([path, value]): ViewModule[] => {
     const type: unknown = Array.isArray(value) ? value[1] : null
-    return path === '' ? [] : [{ path, className: isFunction(type) ? type.name : String(type ?? '') }]
+    return typeof path !== 'string' || path === '' ? [] : [{ path, className: isFunction(type) ? type.name : typeof type === 'string' ? type : '' }]
   })
   if (node.op === 'call_module' && modules.at(-1)?.path.split('@')[0] === node.target) modules.pop()
   return modules

@@ -23,7 +23,7 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
       `${qualname}: the result has dtype ${spec.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
-  if (self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
+  if (self.numel > 0 && self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
     throw new ArgumentError(`${qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
   }
   return { shape: self.shape, dtype: self.dtype, strides: self.strides, offset: self.offset }
@@ -33,6 +33,7 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
 export function writeInPlace(qualname: string, functional: OpDef, args: readonly Arg[]): Tensor {
   const self = tensorAt(args, 0)
   inPlaceSpec(qualname, functional, args)
+  self.realize().announceWrite()
   // Reading and writing the same elements one by one is safe; an operand that overlaps self in another layout is not.
   if (functional.pointwise !== null && !overlapsInAnotherLayout(self, args)) launchPointwise(functional, args, self)
   else {

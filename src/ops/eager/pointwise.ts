@@ -73,7 +73,7 @@ function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): Numb
       const code = numberCode(kernels, arg, i)
       return code === LITERAL ? 'literal' : code === DEFAULT ? 'constant' : 'parameter'
     }
-    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' ? 'constant' : 'literal'
+    return typeof arg === 'boolean' && op.schema.args[i]?.type.base === 'Scalar' && kernels.baked[i] !== true ? 'constant' : 'literal'
   })
 }
 
@@ -98,7 +98,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
       } else if (flat) flat = arg.contiguousLayout && sameShape(first.shape, arg.shape)
     } else if (typeof arg === 'number') {
       code = numberCode(kernels, arg, i)
-      if (code === LITERAL) literals += `${arg},`
+      if (code === LITERAL) literals += Object.is(arg, -0) ? '-0,' : `${arg},`
     } else if (arg === null) code = NULL
     else {
       code = LITERAL

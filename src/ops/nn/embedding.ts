@@ -117,6 +117,7 @@ export const embedding: OpFunction<{
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   meta: (input, weight) => check(input, weight),
+  indices: { argument: 'input', count: (_input, weight) => sizeAt(weight.shape, 0) },
   kernel: (input, weight) => {
     const spec = check(input, weight)
     const [rows, width] = pairOf(weight.shape)

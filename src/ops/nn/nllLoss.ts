@@ -192,6 +192,12 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
       const spec = { shape: target.shape, dtype: self.dtype }
       return [spec, spec]
     },
+    indices: {
+      argument: 'target',
+      operator: NAME,
+      count: (self) => self.shape[1] ?? 1,
+      ignore: (_self, _target, _weight, ignoreIndex) => ignoreIndex,
+    },
     kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
       check(self, target, weight)
       const [images, classes, plane] = sizesOf(self)

@@ -54,8 +54,8 @@ export const clamp: OpFunction<(self: Tensor, min?: number | null | ClampOptions
     promotion: 'promote',
     baked: ['min', 'max'],
     compute: (a, min, max) => {
-      const low = min === null ? a : call('max', a, constant(a.dtype, min))
-      return max === null ? low : call('min', low, constant(a.dtype, max))
+      const low = min === null ? a : call('max', a, constant(a.dtype, Number(min)))
+      return max === null ? low : call('min', low, constant(a.dtype, Number(max)))
     },
   },
   derivative: ([g], { args: [self, min, max] }) => {

@@ -1,16 +1,12 @@
 // Indexing as Python writes it, `x[1, :, None]`: what `operator.getitem` in graphs calls. It is not an operator of its own, but select, slice, unsqueeze and
 // indexSelect.
 import { withoutModes } from '../../dispatch/index.ts'
-import { ArgumentError, UnknownNameError, UnsupportedError } from '../../errors/index.ts'
+import { ArgumentError, UnknownNameError } from '../../errors/index.ts'
 import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
-import { add } from '../pointwise/arithmetic.ts'
-import { lt } from '../pointwise/comparison.ts'
-import { where } from '../pointwise/select.ts'
-import { dimAndSize } from '../shapes.ts'
 import { unbind } from '../join.ts'
-import { indexSelect } from './indexing.ts'
+import { index as indexBy } from './advanced.ts'
 import { permute } from './permute.ts'
-import { reshape, unsqueeze } from './reshape.ts'
+import { unsqueeze } from './reshape.ts'
 import { select, slice } from './slicing.ts'
 
 /** `start:stop:step`; a `Slice` of fx is one. */
@@ -20,7 +16,7 @@ export interface SliceLike {
   readonly step: number | null
 }
 
-/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers, or a tensor of integers). */
+/** One index: a position, a range, null for a new dimension, '...' for all dimensions that are not named, or a list of positions (numbers, or a tensor of integers or bools). */
 export type IndexItem = number | SliceLike | null | '...' | readonly number[] | Tensor
 
 const isSlice = (item: object): item is SliceLike => 'start' in item && 'stop' in item
@@ -33,47 +29,38 @@ const isPositions = (item: unknown): item is readonly number[] => Array.isArray(
  */
 export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): Tensor {
   const items = isList(index) ? index : [index]
-  const named = items.filter((item) => item !== null && item !== '...').length
+  const named = items.reduce<number>((n, item) => n + dimensionsOf(item), 0)
   if (named > self.ndim)
     throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
   let out = self
   let dim = 0
-  let lists = 0
+  // Positions by dimension of `out`; they are looked up at the end, together.
+  const positions: (Tensor | null)[] = []
   for (const item of items) {
     if (item === null) out = unsqueeze(out, dim++)
     else if (item === '...') dim += self.ndim - named
     else if (typeof item === 'number') out = select(out, dim, item)
     else if (item instanceof Tensor || isPositions(item)) {
-      if (lists++ > 0)
-        throw new UnsupportedError('getitem: more than one list of positions is not supported; use gather, or index one dimension after the other.')
-      out = item instanceof Tensor ? byTensor(out, dim, item) : byList(out, dim, item)
-      dim += item instanceof Tensor ? item.ndim : 1
+      const at = item instanceof Tensor ? item : asTensor(item)
+      while (positions.length < dim - maskedDims(positions)) positions.push(null)
+      positions.push(at)
+      dim += dimensionsOf(at)
     } else if (typeof item === 'object' && isSlice(item)) {
       out = slice(out, dim, item.start, item.stop, item.step ?? 1)
       dim++
     } else throw new ArgumentError(`getitem: an index must be an integer, a slice, null, '...', or a list of integers, got ${typeof item}.`)
   }
-  return out
+  return positions.length === 0 ? out : indexBy(out, positions)
 }
 
-/** The positions of a tensor, negative ones from the end: its dimensions replace dimension `dim`. */
-function byTensor(self: Tensor, dim: number, list: Tensor): Tensor {
-  if (list.dtype === 'bool')
-    throw new UnsupportedError('getitem: a bool mask gives a shape that depends on the data, which is not supported; use where or maskedFill.')
-  const [at, size] = dimAndSize('getitem', self, dim)
-  const flat = indexSelect(self, at, reshape(where(lt(list, 0), add(list, size), list), -1))
-  return reshape(flat, [...self.shape.slice(0, dim), ...list.shape, ...self.shape.slice(dim + 1)])
-}
+/** How many dimensions an index names: a mask, as many as it has. */
+const dimensionsOf = (item: IndexItem): number =>
+  item === null || item === '...' ? 0 : item instanceof Tensor && item.dtype === 'bool' ? item.ndim : 1
 
-function byList(self: Tensor, dim: number, list: readonly number[]): Tensor {
-  const [at, size] = dimAndSize('getitem', self, dim)
-  const positions = list.map((p) => (p < 0 ? p + size : p))
-  return indexSelect(
-    self,
-    at,
-    withoutModes(() => tensorFromValues(positions, [positions.length], 'int64')),
-  )
-}
+/** The dimensions beyond the first that masks in a list cover. */
+const maskedDims = (positions: readonly (Tensor | null)[]): number => positions.reduce((n, p) => n + (p === null ? 0 : dimensionsOf(p) - 1), 0)
+
+const asTensor = (list: readonly number[]): Tensor => withoutModes(() => tensorFromValues(list, [list.length], 'int64'))
 
 const INDEX = /^-?\d+$/
 

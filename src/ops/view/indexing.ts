@@ -14,7 +14,7 @@ import { clone, contiguous, reshape } from './reshape.ts'
 import { narrow, sliceBackward } from './slicing.ts'
 import { expand } from './windows.ts'
 
-function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
+export function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const wrapped = wrapDim(op, dim, self.ndim)
   checkIndexType(op, 'index', index)
   if (index.ndim !== self.ndim || index.shape.some((s, i) => i !== wrapped && s > sizeAt(self.shape, i))) {
@@ -25,8 +25,11 @@ function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): numbe
   return wrapped
 }
 
+/** What a scatter does with a value that an index names: writes it, or combines it with the one that is there. */
+export type ScatterKind = 'set' | 'mul' | 'min' | 'max'
+
 /** Walks [outer, n, inner] of the index; the other operand has line length `m` in the indexed dimension. */
-const lineKernel = kernelCache((kind: 'gather' | 'scatter', dtype: DType): CompiledKernel => {
+export const lineKernel = kernelCache((kind: 'gather' | 'scatter' | ScatterKind, dtype: DType): CompiledKernel => {
   const [outer, n, inner] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner')]
   const [indexLine, otherLine] = [sizeParam('index_line'), sizeParam('other_line')]
   const [o, k, i] = [loopVar('o', outer), loopVar('k', n), loopVar('i', inner)]
@@ -34,8 +37,9 @@ const lineKernel = kernelCache((kind: 'gather' | 'scatter', dtype: DType): Compi
   const dense = at([o, indexLine], [k, inner], [i, 1])
   const chosen = { ...at([o, otherLine], [i, 1]), dynamic: [{ value: load(index, dense), stride: inner }] }
   const out = bufferParam('out', dtype, kind === 'gather' ? 'write' : 'readwrite')
+  const combine = kind === 'gather' || kind === 'set' ? null : kind === 'scatter' ? 'add' : kind
   const a = bufferParam('a', dtype)
-  const body = kind === 'gather' ? store(out, dense, load(a, chosen)) : store(out, chosen, load(a, dense), 'add')
+  const body = kind === 'gather' ? store(out, dense, load(a, chosen)) : store(out, chosen, load(a, dense), combine)
   return compileKernel({
     name: kind,
     params: [out, a, index, outer, n, inner, indexLine, otherLine],
@@ -59,6 +63,7 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
     checkIndex('torch.gather', self, dim, index)
     return { shape: index.shape, dtype: self.dtype }
   },
+  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
     const positions = kernelIndices('torch.gather', 'index', index, self.shape[wrapped] ?? 1)
@@ -73,21 +78,27 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
 })
 
 /** `self` cut to the sizes of `index` in every dimension but `dim`; a view. */
-function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
+export function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
   return index.shape.reduce((out, size, d) => (d !== dim && size < sizeAt(self.shape, d) ? narrow(out, d, 0, size) : out), self)
 }
 
-function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor): number {
-  const wrapped = checkIndex('torch.scatter_add', self, dim, index)
-  if (src.dtype !== self.dtype)
-    throw new DTypeError(`torch.scatter_add: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
+export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor, op = 'torch.scatter_add'): number {
+  const wrapped = checkIndex(op, self, dim, index)
+  if (src.dtype !== self.dtype) throw new DTypeError(`${op}: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
   if (src.ndim !== index.ndim || index.shape.some((s, i) => s > sizeAt(src.shape, i))) {
     throw new ShapeError(
-      `torch.scatter_add: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`,
+      `${op}: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`,
     )
   }
   return wrapped
 }
+
+/** The gradient of the elements of `src` that the index reaches; that of the others is 0. */
+export const widened = (grad: Tensor, src: Tensor): Tensor =>
+  src.shape.reduce((out, size, d) => {
+    const n = sizeAt(out.shape, d)
+    return n < size ? sliceBackward(out, out.shape.with(d, size), d, 0, n, 1) : out
+  }, grad)
 
 /**
  * A copy of `self` with the values of `src` added at `index` along `dim`; values at equal indices add up. PyTorch's `torch.scatter_add`.
@@ -106,6 +117,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     checkScatter(self, dim, index, src)
     return { shape: self.shape, dtype: self.dtype }
   },
+  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
     const positions = kernelIndices('torch.scatter_add', 'index', index, self.shape[wrapped] ?? 1)
@@ -123,15 +135,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     return out
   },
   derivative: ([g], { args: [, dim, index, src] }) => {
-    // Elements of src beyond the index take no part, so their gradient is 0.
-    const widened = src.shape.reduce(
-      (grad, size, d) => {
-        const n = sizeAt(grad.shape, d)
-        return n < size ? sliceBackward(grad, grad.shape.with(d, size), d, 0, n, 1) : grad
-      },
-      gather(g, dim, index),
-    )
-    return [g, null, null, widened]
+    return [g, null, null, widened(gather(g, dim, index), src)]
   },
 })
 

@@ -32,7 +32,7 @@ export function checkWindow(op: string, size: readonly number[], stride: readonl
 export function storedElementsOf(self: Tensor): number {
   let root = self
   while (root.storage === null && root.viewBase !== null) root = root.viewBase
-  if (root.storage !== null) return Math.floor(root.storage.block.nbytes / dtypeInfo[root.dtype].size)
+  if (root.storage !== null) return Math.floor(root.storage.nbytes / dtypeInfo[root.dtype].size)
   return (reachOf(root.shape, root.strides, root.offset)?.[1] ?? -1) + 1
 }
 

@@ -1,0 +1,285 @@
+// The formats that come from outside. Each has seeds, mutants of them as bytes, and `read`, which does with the bytes what a program would do with the file.
+import { Entries, mutateBytes, mutateValue, toEntries, toText } from './mutate.mjs'
+
+const utf8 = new TextEncoder()
+const text = new TextDecoder()
+
+const KEY = 'tensorfx.graphmodule'
+
+/** A safetensors file by its parts. */
+function pack(header, data) {
+  const json = utf8.encode(header)
+  const out = new Uint8Array(8 + json.length + data.length)
+  new DataView(out.buffer).setBigUint64(0, BigInt(json.length), true)
+  out.set(json, 8)
+  out.set(data, 8 + json.length)
+  return out
+}
+
+function unpack(bytes) {
+  const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
+  return { header: JSON.parse(text.decode(bytes.subarray(8, 8 + length))), data: bytes.slice(8 + length) }
+}
+
+/** A file as a value that can be mutated and made smaller, and how it becomes bytes again. Null if the bytes are not such a file. */
+const parts = {
+  json: (bytes) => ({ value: toEntries(JSON.parse(text.decode(bytes))), build: (value) => utf8.encode(toText(value)) }),
+  header(bytes) {
+    const { header, data } = unpack(bytes)
+    return { value: toEntries(header), build: (value) => pack(toText(value), data) }
+  },
+  description(bytes) {
+    const { header, data } = unpack(bytes)
+    const { __metadata__: metadata, ...tensors } = header
+    const { [KEY]: description, ...rest } = metadata
+    const build = (value) => {
+      const texts = new Entries([...Object.entries(rest), [KEY, toText(value)]])
+      return pack(toText(new Entries([['__metadata__', texts], ...toEntries(tensors).entries])), data)
+    }
+    return { value: toEntries(JSON.parse(description)), build }
+  },
+}
+
+/** The parts of bytes that may not have them. */
+export function partsOf(format, bytes) {
+  try {
+    return parts[formats[format].form](bytes)
+  } catch {
+    return null
+  }
+}
+
+function mutateParts(dice, { value, build }) {
+  return build(mutateValue(dice, value))
+}
+
+/** Mutants of a file: of its bytes, or of its header. */
+function mutateFile(dice, bytes) {
+  return dice.chance(0.3) ? mutateBytes(dice, bytes) : mutateParts(dice, parts.header(bytes))
+}
+
+/** A module with layers, nested inputs, options, shared tensors, a GraphModule inside, slices, tuples and meta. */
+function models({ nn, torch, fx }) {
+  class Block extends nn.Module {
+    conv = new nn.Conv2d(1, 2, 3, { padding: 1 })
+    norm = new nn.BatchNorm2d(2)
+    scale = new nn.Parameter(torch.ones([1, 2, 1, 1]))
+    forward(x) {
+      return torch.relu(this.norm(this.conv(x))).mul(this.scale)
+    }
+  }
+  class Net extends nn.Module {
+    block = new Block()
+    fc = new nn.Linear(2, 3)
+    forward(x) {
+      return nn.functional.softmax(this.fc(this.block(x).mean([2, 3])), { dim: 1 })
+    }
+  }
+  class Tied extends nn.Module {
+    a = new nn.Parameter(torch.ones([2, 2]))
+    b = this.a
+    drop = new nn.Dropout(0.5)
+    attention = new nn.MultiheadAttention(2, 1)
+    forward(x) {
+      return this.drop(x.mm(this.a)).mm(this.b)
+    }
+  }
+  const net = fx.symbolicTrace(new Net())
+  const tied = fx.symbolicTrace(new Tied())
+  tied.registerBuffer('scratch', torch.tensor([1, 2]), { persistent: false })
+  tied.addSubmodule('deep.inner', fx.symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU())))
+  Object.assign(tied, { note: { a: [1, Infinity] } })
+  Object.assign(tied.meta, { k: new Map([['v', null]]) })
+  const nested = fx.symbolicTrace(
+    (d, m, { scale = 2 } = {}) => ({ out: [d.a.mul(scale), d.b[0].add(m.get('k')).reshape([-1]).slice(0, 0, 1)], size: d.a.shape[0] }),
+    {
+      concreteArgs: { d: { a: fx.PH, b: [fx.PH] }, m: new Map([['k', fx.PH]]) },
+    },
+  )
+  const [x] = net.graph.findNodes({ op: 'placeholder' })
+  x.type = 'Optional[List[Tensor]]'
+  for (const node of net.graph.nodes) node.meta.val = { shape: [1, 2], dtype: 'float32', strides: [2, 1], requiresGrad: false }
+  const sliced = new fx.Graph()
+  const input = sliced.placeholder('x', 'Tensor')
+  const item = sliced.callFunction(fx.operator?.getitem ?? torch.relu, [input, 0])
+  sliced.output(sliced.callMethod('get', [item, fx.tuple(1, -0, NaN), new fx.Slice(0, null, 2), { a: [input, 'text'] }]))
+  return [net, tied, nested, new fx.GraphModule({}, sliced)]
+}
+
+/** Uses a GraphModule as programs do, without computing: text, code, pages, files, shapes. */
+function use(api, gm) {
+  gm.graph.lint()
+  String(gm.graph)
+  gm.printReadable({ print: false, includeModule: true, includeStride: true, includeDevice: true })
+  gm.graph.generateCode({ types: 'typescript' })
+  gm.graph.generateCode({ types: 'jsdoc', verbose: true })
+  for (const node of gm.graph.nodes) String(node.stackTrace)
+  api.graphPage(gm)
+  api.compareGraphs(gm.graph, gm.graph.deepCopy())
+  const again = api.loadGraphModule(api.saveGraphModule(gm))
+  check(api.compareGraphs(gm.graph, again.graph) === null, 'a loaded module differs after it was saved and loaded again')
+  const folder = api.folderFiles(gm)['module.mjs']
+  // A graph may have inputs that no function of JavaScript has, such as one after the rest; then its own code is none.
+  if (isCode(`(${gm.code})`)) check(isCode(bodyOf(folder)), 'the folder of code is not JavaScript')
+  run(api, gm)
+}
+
+/** The body of a module as that of a function. */
+const bodyOf = (code) =>
+  `async () => {\n${code
+    .replace(/^import .*$/gm, '')
+    .replace(/^export /gm, '')
+    .replace('import.meta.url', "'here'")}\n}`
+
+function isCode(expression) {
+  try {
+    // oxlint-disable-next-line no-new-func -- it is compiled, not run
+    return new Function(`return ${expression}`).length === 0
+  } catch {
+    return false
+  }
+}
+
+export class FuzzError extends Error {}
+
+function check(holds, what) {
+  if (!holds) throw new FuzzError(what)
+}
+
+/** Calls a module with fake tensors, whose operators compute shapes only. What it throws is a matter of its arguments; what it does is watched. */
+function run({ FakeTensorMode, withMode, torch }, gm) {
+  const x = torch.ones([2, 2])
+  for (const inputs of [[x], [{ a: x, b: [x] }, new Map([['k', x]]), {}], [torch.ones([1, 1, 4, 4])]]) {
+    try {
+      withMode(new FakeTensorMode(), () => gm.call(...inputs))
+    } catch {
+      // The graph is not one for these inputs.
+    }
+  }
+}
+
+const json = (value) => utf8.encode(toText(toEntries(value)))
+
+/** Reads JSON for formats that are given as values; JSON.parse is the program's own then. */
+function parsed(bytes, reviver) {
+  try {
+    return JSON.parse(text.decode(bytes), reviver)
+  } catch {
+    return undefined
+  }
+}
+
+const mutateJson = (dice, bytes) => mutateParts(dice, parts.json(bytes))
+
+/** The formats by name. */
+export const formats = {
+  safetensors: {
+    seeds: ({ torch, writeSafetensors }) => [
+      writeSafetensors([]),
+      writeSafetensors(
+        [
+          ['a', torch.ones([2, 3])],
+          ['b.weight', torch.tensor([true, false])],
+          ['c', torch.zeros([0, 3])],
+          ['d', torch.tensor(5).to('float64')],
+        ],
+        { note: 'hello' },
+      ),
+    ],
+    form: 'header',
+    mutate: mutateFile,
+    read({ readSafetensors, writeSafetensors }, bytes) {
+      const { tensors, metadata } = readSafetensors(bytes)
+      let size = 0
+      for (const tensor of tensors.values()) {
+        check(
+          tensor.shape.every((n) => Number.isSafeInteger(n) && n >= 0),
+          'a shape is none',
+        )
+        size += tensor.numel * tensor.elementSize()
+        String(tensor)
+      }
+      check(size <= bytes.length, 'the tensors are larger than the file')
+      const again = readSafetensors(writeSafetensors(tensors, metadata))
+      check([...again.tensors.keys()].join() === [...tensors.keys()].join(), 'a tensor was lost')
+    },
+  },
+  'graph-json': {
+    seeds: (api) => models(api).map((gm) => json(api.graphToJson(gm.graph))),
+    form: 'json',
+    mutate: mutateJson,
+    read(api, bytes) {
+      const value = parsed(bytes)
+      if (value === undefined) return
+      const graph = api.graphFromJson(value)
+      check(api.compareGraphs(graph, api.graphFromJson(api.graphToJson(graph))) === null, 'a graph differs after it was written and read again')
+      const root = Object.create(null)
+      for (const { op, target } of graph.nodes) {
+        if (op === 'get_attr') root[target] = api.torch.ones([1])
+        if (op === 'call_module') root[target] = new api.nn.ReLU()
+      }
+      use(api, new api.fx.GraphModule(root, graph))
+    },
+  },
+  graphmodule: {
+    seeds: (api) => models(api).map((gm) => api.saveGraphModule(gm)),
+    form: 'description',
+    mutate: (dice, bytes) => (dice.chance(0.15) ? mutateFile(dice, bytes) : mutateParts(dice, parts.description(bytes))),
+    read: (api, bytes) => use(api, api.loadGraphModule(bytes)),
+  },
+  'state-dicts': {
+    seeds: () => {
+      const state = { step: 3, expAvg: { $tensor: [2] }, expAvgSq: { $tensor: [2] } }
+      const group = { lr: 0.1, weightDecay: 0, betas: [0.9, 0.999], eps: 1e-8, amsgrad: false }
+      const schedule = { baseLrs: [0.1], lastEpoch: 3 }
+      return [
+        json({ optimizer: { state: { 0: state }, paramGroups: [{ ...group, params: [0, 1] }] }, schedule }),
+        json({ optimizer: { state: {}, paramGroups: [{ lr: 0.1, initialLr: 0.5, params: [0, 1] }] }, schedule }),
+      ]
+    },
+    form: 'json',
+    mutate: mutateJson,
+    read(api, bytes) {
+      const value = parsed(bytes, (_, item) =>
+        Array.isArray(item?.$tensor) && item.$tensor.every((n) => n === 1 || n === 2) ? api.torch.ones(item.$tensor) : item,
+      )
+      if (typeof value !== 'object' || value === null) return
+      const adam = optimizer(api)
+      const schedule = new api.optim.StepLR(adam, 2)
+      const before = String(adam)
+      try {
+        adam.loadStateDict(value.optimizer)
+      } catch (error) {
+        check(String(adam) === before && adam.state.size === 0, 'a state dict that was refused changed the optimizer')
+        throw error
+      }
+      schedule.loadStateDict(value.schedule)
+      String(adam)
+    },
+  },
+  'repro-inputs': {
+    seeds: () => [
+      json({ shape: [2, 3], options: { strides: [3, 1], dtype: 'float32', requiresGrad: true }, bytes: 24 }),
+      json({ shape: [2, 2], options: { strides: [1, 4], dtype: 'float64' }, bytes: 64 }),
+      json({ shape: [4], options: {}, bytes: 16 }),
+    ],
+    form: 'json',
+    mutate: mutateJson,
+    read({ InputReader, MemoryFileStore }, bytes) {
+      const value = parsed(bytes)
+      if (typeof value !== 'object' || value === null) return
+      const store = new MemoryFileStore()
+      const size = Number.isSafeInteger(value.bytes) && value.bytes >= 0 && value.bytes < 1e6 ? value.bytes : 16
+      store.write('dir/storages/hash', new Uint8Array(size))
+      const reader = new InputReader(store, 'dir')
+      const tensor = reader.tensor(reader.storage('hash', size), value.shape, value.options)
+      const last = tensor.shape.includes(0) ? 0 : tensor.shape.reduce((end, n, i) => end + (n - 1) * tensor.strides[i], 1)
+      check(last * tensor.elementSize() <= size, 'the tensor ends after its storage')
+      String(tensor)
+    },
+  },
+}
+
+function optimizer({ torch, nn, optim }) {
+  return new optim.Adam([new nn.Parameter(torch.ones([2])), new nn.Parameter(torch.ones([1, 2]))], { lr: 0.1 })
+}

@@ -1,0 +1,35 @@
+/** What the formats use of the package: the exports of its entries. */
+export type Api = object
+export interface Finding {
+  readonly format: string
+  readonly seed: number
+  readonly index: number
+  readonly problem: string
+  readonly bytes: Uint8Array
+  readonly watch: Watch
+}
+export interface Figures {
+  readonly accepted: number
+  readonly refused: number
+  readonly findings: number
+  readonly slowest: number
+  readonly largest: number
+}
+export class Watch {
+  constructor(api: Api)
+  changes(): string | null
+  end(): void
+}
+export function judge(
+  api: Api,
+  watch: Watch,
+  format: string,
+  bytes: Uint8Array,
+  measure?: boolean,
+): { readonly problem: string | null; readonly accepted: boolean; readonly ms: number; readonly grown: number }
+export function fuzz(
+  api: Api,
+  format: string,
+  options: { readonly count: number; readonly seed: number; readonly from?: number; readonly onFinding: (finding: Finding) => void },
+): Figures
+export function minimize(api: Api, finding: Finding, budget?: number): Uint8Array

@@ -1,0 +1,36 @@
+// What moves bytes between ranks. Everything above (groups, checks, DDP, FSDP) knows only these interfaces.
+import type { Collective } from './collective.ts'
+
+/** A collective that was started. */
+export interface Task {
+  /** Makes progress, and tells whether the collective is over. Throws when it cannot end any more, because a rank is gone. */
+  poll(): boolean
+  /** Of a `recv`: the rank that sent, within the group. Defined when it is over. */
+  readonly source?: number | undefined
+}
+
+/** The ranks of one group, connected. */
+export interface Channel {
+  /** Starts a collective. Its tensors must keep their memory until the task is over. */
+  start(collective: Collective): Task
+  /**
+   * The ranks, within the group, that have not started their `sequence`-th collective of this channel (1 is the first). It may take a moment: ranks are asked.
+   */
+  absent(sequence: number): readonly number[]
+  close(): void
+}
+
+/** A world: this rank among all, and how to connect some of them. */
+export interface Backend {
+  readonly name: 'mpi' | 'threads' | 'fake' | 'single'
+  readonly rank: number
+  readonly size: number
+  /** Connects world ranks. Every rank of the world calls it, in the same order; null for those that are not among `ranks`. */
+  open(ranks: readonly number[]): Channel | null
+  /** Waits a moment, in which other ranks can make progress; `attempt` counts up while nothing happens. */
+  idle(attempt: number): void
+  /** The end of the world, when all ranks are done. */
+  finalize(): void
+  /** The end of the world for all ranks, because this one failed. */
+  abort(reason: string): void
+}

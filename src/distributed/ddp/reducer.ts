@@ -1,0 +1,246 @@
+// Sends gradients while backward goes on: as soon as all gradients of a bucket are there, it is reduced over the ranks. PyTorch's Reducer.
+import { noGrad, queueBackwardCallback } from '../../autograd/index.ts'
+import { GradNode } from '../../autograd/index.ts'
+import type { Edge } from '../../autograd/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { zeros } from '../../ops/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { DistributedError } from '../errors.ts'
+import { allReduce } from '../inPlace.ts'
+import type { ProcessGroup } from '../processGroup.ts'
+import type { Work } from '../work.ts'
+import { assignBuckets } from './buckets.ts'
+
+/** A parameter and its name. */
+export interface NamedParameter {
+  readonly name: string
+  readonly tensor: Tensor
+}
+
+/** Gradients that travel together, as a communication hook sees them. PyTorch's `GradBucket`. */
+export interface GradBucket {
+  readonly index: number
+  /** All gradients, one after the other. */
+  readonly buffer: Tensor
+  readonly parameters: readonly NamedParameter[]
+  /** The gradients: views of `buffer`. */
+  readonly gradients: readonly Tensor[]
+  /** Whether it is the last that is sent in this backward. */
+  readonly isLast: boolean
+}
+
+/** Sends a bucket. Returns the reduced gradients, or a Work after which they are in the bucket's buffer. */
+export type CommHook = (bucket: GradBucket) => Tensor | Work
+
+interface Bucket {
+  readonly indices: readonly number[]
+  buffer: Tensor | null
+  waiting: number
+  /** What was sent. */
+  result: Tensor | Work | null
+}
+
+/** PyTorch's first bucket: small, so that sending starts early. */
+const FIRST_BUCKET_BYTES = 2 ** 20
+
+export class Reducer {
+  readonly #parameters: readonly NamedParameter[]
+  readonly #group: ProcessGroup
+  readonly #capBytes: number
+  readonly #asView: boolean
+  readonly #findUnused: boolean
+  #buckets: Bucket[]
+  /** Replaces the usual mean over the ranks. */
+  hook: CommHook | null = null
+  /** Whether the next backward sends. */
+  #isArmed = false
+  #isRunning = false
+  #isReady: boolean[] = []
+  /** Whether this rank's backward reached each parameter, if that is asked for. */
+  #used: boolean[] = []
+  #arrivals: number[] = []
+  #isRebuilt = false
+  #next = 0
+
+  constructor(
+    parameters: readonly NamedParameter[],
+    group: ProcessGroup,
+    options: { readonly capBytes: number; readonly gradientAsBucketView: boolean; readonly findUnusedParameters: boolean },
+  ) {
+    this.#parameters = parameters
+    this.#group = group
+    this.#capBytes = options.capBytes
+    this.#asView = options.gradientAsBucketView
+    this.#findUnused = options.findUnusedParameters
+    // The order in which gradients will come is not known yet.
+    this.#buckets = this.#assign(
+      parameters.map((_, i) => i),
+      [Infinity],
+    )
+    parameters.forEach(({ tensor }, i) => tensor.registerPostAccumulateGradHook(() => this.#onGradient(i)))
+  }
+
+  /** The parameters of each bucket, as the next backward sends them. */
+  get buckets(): readonly (readonly string[])[] {
+    return this.#buckets.map(({ indices }) => indices.map((i) => this.#parameters[i]?.name ?? ''))
+  }
+
+  #assign(order: readonly number[], limits: readonly number[]): Bucket[] {
+    const items = order.map((i) => {
+      const tensor = this.#parameter(i).tensor
+      return { bytes: tensor.numel * dtypeInfo[tensor.dtype].size, dtype: tensor.dtype }
+    })
+    return assignBuckets(items, limits).map((indices) => {
+      const own = indices.map((at) => order[at] ?? 0)
+      return { indices: own, buffer: null, waiting: own.length, result: null }
+    })
+  }
+
+  #parameter(index: number): NamedParameter {
+    const parameter = this.#parameters[index]
+    if (parameter === undefined) throw new DistributedError(`there is no parameter ${index}`)
+    return parameter
+  }
+
+  /** Before a backward that sends; `outputs` are what it starts from. */
+  prepare(outputs: readonly Tensor[]): void {
+    if (this.#isRebuilt === false && this.#arrivals.length === this.#parameters.length) this.#rebuild()
+    this.#isArmed = true
+    this.#isRunning = false
+    this.#next = 0
+    this.#isReady = this.#parameters.map(() => false)
+    this.#used = this.#parameters.map(() => true)
+    for (const bucket of this.#buckets) {
+      bucket.waiting = bucket.indices.length
+      bucket.result = null
+    }
+    if (!this.#findUnused) return
+    const reached = leavesOf(outputs)
+    this.#used = this.#parameters.map(({ tensor }) => reached.has(tensor))
+  }
+
+  /** Groups the parameters in the order in which their gradients came: so buckets fill up one after the other. */
+  #rebuild(): void {
+    this.#isRebuilt = true
+    this.#buckets = this.#assign(this.#arrivals, [Math.min(FIRST_BUCKET_BYTES, this.#capBytes), this.#capBytes])
+  }
+
+  #onGradient(index: number): void {
+    if (!this.#isArmed) return
+    if (!this.#isRunning) {
+      this.#isRunning = true
+      queueBackwardCallback(() => this.#finish())
+      this.#used.forEach((used, i) => {
+        if (!used) this.#markReady(i)
+      })
+    }
+    if (!this.#isRebuilt && !this.#arrivals.includes(index)) this.#arrivals.push(index)
+    this.#markReady(index)
+  }
+
+  #markReady(index: number): void {
+    if (this.#isReady[index] === true) return
+    this.#isReady[index] = true
+    const bucket = this.#buckets.find(({ indices }) => indices.includes(index))
+    if (bucket === undefined) return
+    bucket.waiting--
+    // In order: all ranks must send the same bucket at the same time.
+    for (let next = this.#buckets[this.#next]; next !== undefined && next.waiting === 0; next = this.#buckets[this.#next]) {
+      this.#send(next, this.#next)
+      this.#next++
+    }
+  }
+
+  #send(bucket: Bucket, index: number): void {
+    noGrad(() => {
+      const buffer = this.#fill(bucket)
+      if (this.hook !== null) {
+        const parameters = bucket.indices.map((i) => this.#parameter(i))
+        bucket.result = this.hook({ index, buffer, parameters, gradients: this.#views(bucket, buffer), isLast: index === this.#buckets.length - 1 })
+        return
+      }
+      buffer.div_(this.#group.size)
+      bucket.result = allReduce(buffer, { group: this.#group, asyncOp: true }) ?? buffer
+    })
+  }
+
+  #views(bucket: Bucket, buffer: Tensor): Tensor[] {
+    let at = 0
+    return bucket.indices.map((i) => {
+      const { shape, numel } = this.#parameter(i).tensor
+      at += numel
+      return buffer.narrow(0, at - numel, numel).view(shape)
+    })
+  }
+
+  /** The bucket's buffer with the gradients of its parameters; zeros for those without one. */
+  #fill(bucket: Bucket): Tensor {
+    const [first = 0] = bucket.indices
+    const total = bucket.indices.reduce((sum, i) => sum + this.#parameter(i).tensor.numel, 0)
+    bucket.buffer ??= zeros([total], { dtype: this.#parameter(first).tensor.dtype })
+    const { buffer } = bucket
+    this.#views(bucket, buffer).forEach((view, at) => {
+      const { grad } = this.#parameter(bucket.indices[at] ?? 0).tensor
+      if (grad === null) view.zero_()
+      else if (grad.storage !== view.storage || grad.offset !== view.offset) view.copy_(grad.detach())
+    })
+    return buffer
+  }
+
+  /** At the end of backward: waits for what was sent, and gives the parameters their gradients. */
+  #finish(): void {
+    this.#isArmed = false
+    const missing = this.#parameters.filter((_, i) => this.#isReady[i] !== true).map(({ name }) => name)
+    if (missing.length > 0)
+      throw new DistributedError(
+        `DistributedDataParallel: backward reached no gradient for ${missing.join(', ')}, so its bucket was not sent, and other ranks may be waiting for it. ` +
+          'Use these parameters in the loss, call requiresGrad_(false) on them, or pass { findUnusedParameters: true }.',
+      )
+    const usedSomewhere = this.#usedSomewhere()
+    noGrad(() => {
+      for (const bucket of this.#buckets) {
+        const { result, buffer } = bucket
+        if (result === null || buffer === null) continue
+        if (!(result instanceof Tensor)) result.wait()
+        else if (result !== buffer) buffer.copy_(result.detach().view(buffer.shape))
+        this.#views(bucket, buffer).forEach((view, at) => {
+          const index = bucket.indices[at] ?? 0
+          const { tensor } = this.#parameter(index)
+          if (tensor.grad === null && usedSomewhere[index] === false) return
+          if (this.#asView) tensor.grad = view
+          else if (tensor.grad === null) tensor.grad = view.clone()
+          else tensor.grad.copy_(view)
+        })
+      }
+    })
+  }
+
+  /** Which parameters some rank has used. */
+  #usedSomewhere(): readonly boolean[] {
+    if (!this.#findUnused) return this.#used
+    const counts = zeros([this.#used.length], { dtype: 'int32' })
+    this.#used.forEach((used, i) => {
+      if (used) counts.narrow(0, i, 1).fill_(1)
+    })
+    allReduce(counts, { group: this.#group })
+    return [...counts.toTypedArray()].map((count) => count > 0)
+  }
+}
+
+/** The leaves from which tensors were computed. */
+function leavesOf(outputs: readonly Tensor[]): ReadonlySet<Tensor> {
+  const leaves = new Set<Tensor>()
+  const seen = new Set<GradNode>()
+  const stack: Edge[] = outputs.map((output) => (output.gradFn instanceof GradNode ? output.gradFn : output))
+  for (let edge = stack.pop(); edge !== undefined; edge = stack.pop()) {
+    if (edge === null) continue
+    if (!(edge instanceof GradNode)) {
+      leaves.add(edge)
+      continue
+    }
+    if (seen.has(edge)) continue
+    seen.add(edge)
+    stack.push(...edge.targets)
+  }
+  return leaves
+}

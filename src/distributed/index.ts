@@ -1,0 +1,48 @@
+// Process groups, collectives, data-parallel training. PyTorch's torch.distributed.
+export { ReduceOp } from './collective.ts'
+export { assignBuckets } from './ddp/buckets.ts'
+export type { BucketItem } from './ddp/buckets.ts'
+export { DistributedDataParallel } from './ddp/ddp.ts'
+export type { DdpOptions } from './ddp/ddp.ts'
+export type { GradBucket } from './ddp/reducer.ts'
+export { CollectiveMismatchError, CollectiveTimeoutError, DistributedError } from './errors.ts'
+export * as functional from './functional.ts'
+export {
+  allGather,
+  allGatherIntoTensor,
+  allReduce,
+  allToAllSingle,
+  barrier,
+  broadcast,
+  gather,
+  irecv,
+  isend,
+  monitoredBarrier,
+  recv,
+  reduce,
+  reduceScatter,
+  reduceScatterTensor,
+  scatter,
+  send,
+} from './inPlace.ts'
+export type { CollectiveOptions, MessageOptions, ReduceOptions } from './inPlace.ts'
+export { allGatherObject, broadcastObject } from './objects.ts'
+export {
+  ProcessGroup,
+  destroyProcessGroup,
+  getBackend,
+  getDebugLevel,
+  getProcessGroupRanks,
+  getRank,
+  getWorldSize,
+  initProcessGroup,
+  isInitialized,
+  newGroup,
+  setDebugLevel,
+} from './processGroup.ts'
+export type { DebugLevel, InitOptions } from './processGroup.ts'
+export { collectiveStats, recordCollectives, resetCollectiveStats } from './stats.ts'
+export type { CollectiveCount, CollectiveEvent } from './stats.ts'
+export { runRanks } from './threads/spawn.ts'
+export type { RunRanksOptions } from './threads/spawn.ts'
+export { Work } from './work.ts'

@@ -1,0 +1,338 @@
+// The MPI world: every rank is a process that mpirun or srun started, and MPI moves the bytes. Calls are non-blocking, so that a collective that never ends can
+// be given up.
+import { heapMemory } from '../../kernels/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import type { Backend, Channel, Task } from '../backend.ts'
+import { tensorBytes } from '../bytes.ts'
+import type { BackendReduceOp, Collective } from '../collective.ts'
+import { OF_BOOLEANS } from '../combine.ts'
+import { DistributedError } from '../errors.ts'
+import { onProcessExit } from '../host.ts'
+import { loadMpi } from './library.ts'
+import type { Handle, Mpi, MpiType } from './library.ts'
+
+export { isLaunchedByMpi } from './library.ts'
+
+/** Elements as MPI reduces them: halves never come here. */
+const TYPES: Readonly<Record<DType, MpiType>> = {
+  bool: 'uint8',
+  uint8: 'uint8',
+  int8: 'int8',
+  int16: 'int16',
+  int32: 'int32',
+  int64: 'int64',
+  float16: 'byte',
+  bfloat16: 'byte',
+  float32: 'float32',
+  float64: 'float64',
+}
+
+/** MPI_THREAD_MULTIPLE */
+const THREADS = 3
+/** MPI_UNDEFINED */
+const UNDEFINED = -32766
+/** How long a rank waits for others to say where they are. Milliseconds. */
+const ANSWER_TIME = 500
+/** Tags of the control communicator. */
+const [QUESTION, ANSWER] = [1, 2]
+
+class MpiTask implements Task {
+  readonly #mpi: Mpi
+  readonly #request: BigInt64Array
+  readonly #flag = new Int32Array(1)
+  readonly #status: Int32Array | null
+  readonly #onDone: () => void
+  #done = false
+  source?: number
+
+  constructor(mpi: Mpi, request: BigInt64Array, status: Int32Array | null, onDone: () => void) {
+    this.#mpi = mpi
+    this.#request = request
+    this.#status = status
+    this.#onDone = onDone
+  }
+
+  poll(): boolean {
+    if (this.#done) return true
+    this.#mpi.call('MPI_Test', this.#request, this.#flag, this.#status ?? this.#mpi.ignoreStatus)
+    if (this.#flag[0] === 0) return false
+    this.#done = true
+    if (this.#status !== null) this.source = this.#status[this.#mpi.statusSource] ?? -1
+    this.#onDone()
+    return true
+  }
+}
+
+class MpiChannel implements Channel {
+  readonly #backend: MpiBackend
+  readonly #comm: Handle
+  readonly #control: Handle
+  readonly #size: number
+  readonly #rank: number
+  #started = 0
+
+  constructor(backend: MpiBackend, comm: Handle, control: Handle, size: number, rank: number) {
+    this.#backend = backend
+    this.#comm = comm
+    this.#control = control
+    this.#size = size
+    this.#rank = rank
+  }
+
+  start(collective: Collective): Task {
+    if (collective.kind !== 'send' && collective.kind !== 'recv') this.#started++
+    const request = new BigInt64Array(1)
+    const status = collective.kind === 'recv' ? new Int32Array(16) : null
+    const held = this.#launch(collective, request)
+    return this.#backend.task(request, status, held)
+  }
+
+  /** Starts a collective, and returns what has to be kept until its end. */
+  #launch(collective: Collective, request: BigInt64Array): unknown {
+    const { mpi } = this.#backend
+    const comm = this.#comm
+    const { byte } = mpi.types
+    const address = (tensor: Tensor): number | bigint => this.#backend.address(tensor)
+    const bytes = (tensor: Tensor): number => tensorBytes(tensor).length
+    switch (collective.kind) {
+      case 'allreduce': {
+        const { data, op } = collective
+        mpi.call('MPI_Iallreduce', mpi.inPlace, address(data), data.numel, this.#type(data), this.#op(op, data), comm, request)
+        break
+      }
+      case 'reduce': {
+        const { data, op, root } = collective
+        const isRoot = root === this.#rank
+        const [from, to] = isRoot ? [mpi.inPlace, address(data)] : [address(data), 0]
+        mpi.call('MPI_Ireduce', from, to, data.numel, this.#type(data), this.#op(op, data), root, comm, request)
+        break
+      }
+      case 'broadcast':
+        mpi.call('MPI_Ibcast', address(collective.data), bytes(collective.data), byte, collective.root, comm, request)
+        break
+      case 'allgather': {
+        const n = bytes(collective.input)
+        mpi.call('MPI_Iallgather', address(collective.input), n, byte, address(collective.output), n, byte, comm, request)
+        break
+      }
+      case 'gather': {
+        const n = bytes(collective.input)
+        const to = collective.output === null ? 0 : address(collective.output)
+        mpi.call('MPI_Igather', address(collective.input), n, byte, to, n, byte, collective.root, comm, request)
+        break
+      }
+      case 'scatter': {
+        const n = bytes(collective.output)
+        const from = collective.input === null ? 0 : address(collective.input)
+        mpi.call('MPI_Iscatter', from, n, byte, address(collective.output), n, byte, collective.root, comm, request)
+        break
+      }
+      case 'reducescatter': {
+        const { input, output, op } = collective
+        mpi.call('MPI_Ireduce_scatter_block', address(input), address(output), output.numel, this.#type(output), this.#op(op, output), comm, request)
+        break
+      }
+      case 'alltoall': {
+        const { input, output } = collective
+        const width = collective.input.numel === 0 ? 1 : bytes(input) / input.numel
+        // MPI reads the counts until the end, so they must lie where nothing moves.
+        const counts = [collective.inputCounts, collective.outputCounts].map((list) => this.#backend.countsAndStarts(list, width))
+        const [[inCounts, inStarts], [outCounts, outStarts]] = counts as [readonly [Tensor, Tensor], readonly [Tensor, Tensor]]
+        mpi.call(
+          'MPI_Ialltoallv',
+          ...[address(input), address(inCounts), address(inStarts), byte],
+          ...[address(output), address(outCounts), address(outStarts), byte, comm, request],
+        )
+        return [collective, counts]
+      }
+      case 'barrier':
+        mpi.call('MPI_Ibarrier', comm, request)
+        break
+      case 'send':
+        mpi.call('MPI_Isend', address(collective.data), bytes(collective.data), byte, collective.peer, collective.tag, comm, request)
+        break
+      case 'recv':
+        mpi.call('MPI_Irecv', address(collective.data), bytes(collective.data), byte, collective.peer ?? mpi.anySource, collective.tag, comm, request)
+        break
+    }
+    return collective
+  }
+
+  #type(tensor: Tensor): Handle {
+    return this.#backend.mpi.types[TYPES[tensor.dtype]]
+  }
+
+  #op(op: BackendReduceOp, tensor: Tensor): Handle {
+    return this.#backend.mpi.ops[tensor.dtype === 'bool' ? OF_BOOLEANS[op] : op]
+  }
+
+  absent(sequence: number): readonly number[] {
+    const started = new Map<number, number>([[this.#rank, this.#started]])
+    for (let rank = 0; rank < this.#size; rank++) if (rank !== this.#rank) this.#post(rank, QUESTION)
+    const end = performance.now() + ANSWER_TIME
+    while (started.size < this.#size && performance.now() < end) {
+      this.answer()
+      const message = this.#take(ANSWER)
+      if (message !== null) started.set(message.from, message.started)
+      this.#backend.sleep()
+    }
+    return Array.from({ length: this.#size }, (_, rank) => rank).filter((rank) => (started.get(rank) ?? 0) < sequence)
+  }
+
+  /** Tells ranks that have asked how many collectives this one has started. */
+  answer(): void {
+    for (let message = this.#take(QUESTION); message !== null; message = this.#take(QUESTION)) this.#post(message.from, ANSWER)
+  }
+
+  #post(to: number, tag: number): void {
+    const { mpi } = this.#backend
+    const data = this.#backend.words(this.#started)
+    const request = new BigInt64Array(1)
+    mpi.call('MPI_Isend', this.#backend.address(data), 4, mpi.types.byte, to, tag, this.#control, request)
+    this.#backend.task(request, null, data)
+  }
+
+  #take(tag: number): { readonly from: number; readonly started: number } | null {
+    const { mpi } = this.#backend
+    const [flag, status] = [new Int32Array(1), new Int32Array(16)]
+    mpi.call('MPI_Iprobe', mpi.anySource, tag, this.#control, flag, status)
+    if (flag[0] === 0) return null
+    const from = status[mpi.statusSource] ?? 0
+    const data = this.#backend.words(0)
+    const request = new BigInt64Array(1)
+    mpi.call('MPI_Irecv', this.#backend.address(data), 4, mpi.types.byte, from, tag, this.#control, request)
+    const task = this.#backend.task(request, null, data)
+    while (!task.poll());
+    return { from, started: new DataView(tensorBytes(data).slice().buffer).getInt32(0, true) }
+  }
+
+  close(): void {
+    this.#backend.forget(this)
+    for (const comm of [this.#comm, this.#control]) this.#backend.mpi.call('MPI_Comm_free', this.#backend.cell(comm))
+  }
+}
+
+/** A rank of MPI's world. */
+class MpiBackend implements Backend {
+  readonly name = 'mpi'
+  readonly rank: number
+  readonly size: number
+  readonly mpi: Mpi
+  readonly #channels = new Set<MpiChannel>()
+  readonly #clock = new Int32Array(new SharedArrayBuffer(4))
+  /** Collectives that have not ended, with what MPI reads and writes until then. */
+  readonly #pending = new Map<BigInt64Array, unknown>()
+  #buffer: ArrayBufferLike | null = null
+  #base = 0
+  #isOver = false
+
+  constructor(mpi: Mpi) {
+    this.mpi = mpi
+    const value = new Int32Array(1)
+    mpi.call('MPI_Comm_rank', mpi.world, value)
+    this.rank = value[0] ?? 0
+    mpi.call('MPI_Comm_size', mpi.world, value)
+    this.size = value[0] ?? 1
+  }
+
+  open(ranks: readonly number[]): Channel | null {
+    const isMember = ranks.includes(this.rank)
+    const split = (): Handle => {
+      const made = this.cell(0)
+      this.mpi.call('MPI_Comm_split', this.mpi.world, isMember ? 0 : UNDEFINED, this.rank, made)
+      return made[0] ?? 0
+    }
+    const [comm, control] = [split(), split()]
+    if (!isMember) return null
+    const channel = new MpiChannel(this, comm, control, ranks.length, ranks.indexOf(this.rank))
+    this.#channels.add(channel)
+    return channel
+  }
+
+  forget(channel: MpiChannel): void {
+    this.#channels.delete(channel)
+  }
+
+  /** Memory for one handle, holding `value`. */
+  cell(value: Handle): BigInt64Array | Int32Array {
+    return this.mpi.wide ? BigInt64Array.of(BigInt(value)) : Int32Array.of(Number(value))
+  }
+
+  task(request: BigInt64Array, status: Int32Array | null, held: unknown): Task {
+    this.#pending.set(request, held)
+    return new MpiTask(this.mpi, request, status, () => void this.#pending.delete(request))
+  }
+
+  /** The address of a contiguous tensor's data. Never of a typed array: a detached one would be address 0. */
+  address(tensor: Tensor): number {
+    const bytes = tensorBytes(tensor)
+    if (bytes.length === 0) return 0
+    const { buffer } = heapMemory()
+    if (bytes.buffer !== buffer) return this.mpi.addressOf(bytes.buffer) + bytes.byteOffset
+    if (this.#buffer !== buffer) {
+      const base = this.mpi.addressOf(buffer)
+      if (this.#buffer !== null && base !== this.#base && this.#pending.size > 0)
+        throw new DistributedError('the heap has moved while a collective is under way; wait for it before large allocations.')
+      this.#buffer = buffer
+      this.#base = base
+    }
+    return this.#base + bytes.byteOffset
+  }
+
+  /** A vector of one number. */
+  words(...values: readonly number[]): Tensor {
+    const tensor = Tensor.empty([values.length], 'int32')
+    tensorBytes(tensor).set(new Uint8Array(Int32Array.from(values).buffer))
+    return tensor
+  }
+
+  /** Counts and displacements of an all-to-all, in bytes. */
+  countsAndStarts(counts: readonly number[], width: number): readonly [Tensor, Tensor] {
+    const sizes = counts.map((count) => count * width)
+    return [this.words(...sizes), this.words(...sizes.map((_, i) => sizes.slice(0, i).reduce((a, b) => a + b, 0)))]
+  }
+
+  sleep(): void {
+    Atomics.wait(this.#clock, 0, 0, 0.05)
+  }
+
+  idle(attempt: number): void {
+    if (attempt < 2000) return
+    this.sleep()
+    if (attempt % 16 === 0) for (const channel of this.#channels) channel.answer()
+  }
+
+  finalize(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.mpi.call('MPI_Finalize')
+  }
+
+  abort(reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    console.error(`rank ${this.rank} of ${this.size}: ${reason}`)
+    this.mpi.call('MPI_Abort', this.mpi.world, 1)
+  }
+
+  /** What the process owes to MPI when it exits. */
+  onExit(code: number): void {
+    if (code !== 0) this.abort(`this process exits with code ${code}, so the job ends`)
+    else if (this.#pending.size > 0)
+      this.abort(`this process exits while ${this.#pending.size} collectives are under way, so the job ends. Wait for every Work.`)
+    else this.finalize()
+  }
+}
+
+/** Joins MPI's world. Throws DistributedError if MPI or koffi cannot be loaded. */
+export async function openMpi(): Promise<Backend> {
+  const mpi = await loadMpi()
+  const flag = new Int32Array(1)
+  mpi.call('MPI_Initialized', flag)
+  if (flag[0] === 0) mpi.call('MPI_Init_thread', null, null, THREADS, flag)
+  mpi.call('MPI_Comm_set_errhandler', mpi.world, mpi.errorsReturn)
+  const backend = new MpiBackend(mpi)
+  onProcessExit((code) => backend.onExit(code))
+  return backend
+}

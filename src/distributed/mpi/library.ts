@@ -1,0 +1,216 @@
+// Finds the MPI library of this process, and its functions and handles. Open MPI's handles are addresses of global variables, those of MPICH and its relatives are
+// 32-bit numbers.
+import { environmentVariable } from '../../protocol/index.ts'
+import type { BackendReduceOp } from '../collective.ts'
+import { DistributedError } from '../errors.ts'
+
+/** The part of koffi that is used. */
+interface Koffi {
+  load(path: string, options: { readonly lazy: boolean; readonly global: boolean }): Library
+  address(value: unknown): bigint
+  config(options: { readonly async_stack_size: number }): unknown
+}
+
+interface Library {
+  func(name: string, result: string, args: readonly string[]): (...args: readonly unknown[]) => unknown
+  symbol(name: string): unknown
+}
+
+/** A communicator, a datatype, an operator. */
+export type Handle = number | bigint
+
+/** A memory address, or a typed array whose address is meant. */
+export type Address = number | Int32Array | BigInt64Array | Uint8Array | null
+
+/** The element types that MPI reduces. */
+export type MpiType = 'byte' | 'int8' | 'uint8' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64'
+
+const LIBRARIES = ['libmpi.so.40', 'libmpi.so', 'libmpich.so.12', 'libmpi.dylib', 'msmpi.dll']
+
+/** What differs between the two families. */
+interface Flavour {
+  readonly world: Handle
+  readonly types: Readonly<Record<MpiType, Handle>>
+  readonly ops: Readonly<Record<BackendReduceOp, Handle>>
+  readonly errorsReturn: Handle
+  readonly inPlace: number | bigint
+  readonly ignoreStatus: number
+  readonly anySource: number
+  /** Where a status holds the sender, in 32-bit words. */
+  readonly statusSource: number
+  /** Whether handles are as wide as pointers. */
+  readonly wide: boolean
+}
+
+function openMpi(koffi: Koffi, library: Library): Flavour {
+  const at = (name: string): bigint => koffi.address(library.symbol(`ompi_mpi_${name}`))
+  return {
+    world: at('comm_world'),
+    types: {
+      byte: at('byte'),
+      int8: at('int8_t'),
+      uint8: at('uint8_t'),
+      int16: at('int16_t'),
+      int32: at('int32_t'),
+      int64: at('int64_t'),
+      float32: at('float'),
+      float64: at('double'),
+    },
+    ops: {
+      sum: at('op_sum'),
+      product: at('op_prod'),
+      min: at('op_min'),
+      max: at('op_max'),
+      band: at('op_band'),
+      bor: at('op_bor'),
+      bxor: at('op_bxor'),
+    },
+    errorsReturn: at('errors_return'),
+    inPlace: 1,
+    ignoreStatus: 0,
+    anySource: -1,
+    statusSource: 0,
+    wide: true,
+  }
+}
+
+/** MPICH's ABI, which Intel MPI, MVAPICH and Cray MPI share. */
+const MPICH: Flavour = {
+  world: 0x44000000,
+  types: {
+    byte: 0x4c00010d,
+    int8: 0x4c000137,
+    uint8: 0x4c00013b,
+    int16: 0x4c000238,
+    int32: 0x4c000439,
+    int64: 0x4c00083a,
+    float32: 0x4c00040a,
+    float64: 0x4c00080b,
+  },
+  ops: { max: 0x58000001, min: 0x58000002, sum: 0x58000003, product: 0x58000004, band: 0x58000006, bor: 0x58000008, bxor: 0x5800000a },
+  errorsReturn: 0x54000001,
+  inPlace: 2n ** 64n - 1n,
+  ignoreStatus: 1,
+  anySource: -2,
+  statusSource: 2,
+  wide: false,
+}
+
+/** The functions that are used: their arguments, with H for handles and P for addresses. All return an error code. */
+const FUNCTIONS = {
+  MPI_Initialized: 'P',
+  MPI_Init_thread: 'P P int P',
+  MPI_Finalize: '',
+  MPI_Abort: 'H int',
+  MPI_Comm_set_errhandler: 'H H',
+  MPI_Comm_rank: 'H P',
+  MPI_Comm_size: 'H P',
+  MPI_Comm_split: 'H int int P',
+  MPI_Comm_free: 'P',
+  MPI_Error_string: 'int P P',
+  MPI_Test: 'P P P',
+  MPI_Iprobe: 'int int H P P',
+  MPI_Iallreduce: 'A A int H H H P',
+  MPI_Ireduce: 'A A int H H int H P',
+  MPI_Ibcast: 'A int H int H P',
+  MPI_Iallgather: 'A int H A int H H P',
+  MPI_Igather: 'A int H A int H int H P',
+  MPI_Iscatter: 'A int H A int H int H P',
+  MPI_Ireduce_scatter_block: 'A A int H H H P',
+  MPI_Ialltoallv: 'A A A H A A A H H P',
+  MPI_Ibarrier: 'H P',
+  MPI_Isend: 'A int H int int H P',
+  MPI_Irecv: 'A int H int int H P',
+} as const
+export type MpiFunction = keyof typeof FUNCTIONS
+
+/** MPI as this process has it. */
+export interface Mpi extends Flavour {
+  /** Calls a function. Throws DistributedError with MPI's own text if it fails. */
+  call(name: MpiFunction, ...args: readonly unknown[]): void
+  /** The address of a buffer's first byte. */
+  addressOf(buffer: ArrayBufferLike): number
+  readonly file: string
+}
+
+/** Whether `mpirun`, `srun` or a relative of them started this process. */
+export const isLaunchedByMpi = (): boolean =>
+  ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'PMIX_RANK'].some((name) => environmentVariable(name) !== undefined)
+
+/** MPICH's reductions overflow the stacks that koffi gives to its threads. */
+const STACK_BYTES = 4 * 2 ** 20
+
+async function loadKoffi(): Promise<Koffi> {
+  // Not a literal: bundlers must not follow it.
+  const name = 'koffi'
+  try {
+    const module: { readonly default: Koffi } = await import(/* @vite-ignore */ name)
+    return module.default
+  } catch (error) {
+    throw new DistributedError('MPI is called through the package koffi, which cannot be loaded here. Install it: npm install koffi.', {
+      cause: error,
+    })
+  }
+}
+
+function findLibrary(koffi: Koffi): readonly [Library, string] {
+  const given = environmentVariable('TENSORFX_MPI_LIBRARY')
+  const failures: string[] = []
+  for (const file of given === undefined ? LIBRARIES : [given]) {
+    try {
+      return [koffi.load(file, { lazy: true, global: true }), file]
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error))
+    }
+  }
+  throw new DistributedError(
+    `no MPI library could be loaded (${failures.join('; ')}). Install Open MPI or MPICH, or set TENSORFX_MPI_LIBRARY to the file of its library.`,
+  )
+}
+
+const hasSymbol = (library: Library, name: string): boolean => {
+  try {
+    library.symbol(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Loads MPI. Throws DistributedError if there is none. */
+export async function loadMpi(): Promise<Mpi> {
+  const koffi = await loadKoffi()
+  koffi.config({ async_stack_size: STACK_BYTES })
+  const [library, file] = findLibrary(koffi)
+  const flavour = hasSymbol(library, 'ompi_mpi_comm_world') ? openMpi(koffi, library) : MPICH
+  const kinds: Readonly<Record<string, string>> = { H: flavour.wide ? 'uintptr_t' : 'int', P: 'void*', A: 'uintptr_t', int: 'int' }
+  const loaded = new Map<string, (...args: readonly unknown[]) => unknown>()
+  const functionOf = (name: MpiFunction): ((...args: readonly unknown[]) => unknown) => {
+    let fn = loaded.get(name)
+    if (fn === undefined) {
+      const args = FUNCTIONS[name].split(' ').filter((kind) => kind !== '')
+      fn = library.func(
+        name,
+        'int',
+        args.map((kind) => kinds[kind] ?? kind),
+      )
+      loaded.set(name, fn)
+    }
+    return fn
+  }
+  const textOf = (code: unknown): string => {
+    const text = new Uint8Array(1024)
+    const length = new Int32Array(1)
+    functionOf('MPI_Error_string')(code, text, length)
+    return new TextDecoder().decode(text.subarray(0, length[0]))
+  }
+  return {
+    ...flavour,
+    file,
+    call(name, ...args) {
+      const code = functionOf(name)(...args)
+      if (code !== 0) throw new DistributedError(`${name} failed: ${textOf(code)}`)
+    },
+    addressOf: (buffer) => Number(koffi.address(buffer)),
+  }
+}

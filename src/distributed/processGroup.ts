@@ -1,0 +1,331 @@
+// The world that this process belongs to, and groups of its ranks.
+import { ArgumentError } from '../errors/index.ts'
+import { checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
+import type { Backend, Channel, Task } from './backend.ts'
+import { describe, descriptionText } from './collective.ts'
+import type { Collective } from './collective.ts'
+import { DistributedError } from './errors.ts'
+import { FakeBackend } from './fake/backend.ts'
+import { isChecked, startCheck } from './fingerprint.ts'
+import { countCollective } from './stats.ts'
+import { Work } from './work.ts'
+
+/** How much is checked and said. PyTorch's `DebugLevel`; the variable TENSORFX_DISTRIBUTED_DEBUG sets it too. */
+export type DebugLevel = 'off' | 'info' | 'detail'
+const DEBUG_LEVELS: readonly string[] = ['off', 'info', 'detail'] satisfies DebugLevel[]
+const isDebugLevel = (value: unknown): value is DebugLevel => typeof value === 'string' && DEBUG_LEVELS.includes(value)
+
+/** Options of {@link initProcessGroup}. */
+export interface InitOptions {
+  /**
+   * 'mpi' for a program that `mpirun` or `srun` started; 'threads' for one that {@link runRanks} started; 'fake' for one process that plays rank `rank` of
+   * `worldSize`; 'single' for a world of one. Default: what the program was started by.
+   */
+  readonly backend?: 'mpi' | 'threads' | 'fake' | 'single'
+  /** Milliseconds after which a collective that other ranks do not join throws CollectiveTimeoutError. Default 1,800,000. */
+  readonly timeout?: number
+  /** Default: TENSORFX_DISTRIBUTED_DEBUG, or 'off'. */
+  readonly debugLevel?: DebugLevel
+  /** For 'fake': the rank that this process plays. Default 0. */
+  readonly rank?: number
+  /** For 'fake': how many ranks the world has. */
+  readonly worldSize?: number
+}
+
+/** PyTorch's default: half an hour. */
+const DEFAULT_TIMEOUT = 30 * 60 * 1000
+
+interface World {
+  readonly backend: Backend
+  readonly timeout: number
+  debugLevel: DebugLevel
+  readonly groups: Map<string, ProcessGroup>
+  /** Groups with collectives that are not started yet. */
+  readonly starting: Set<ProcessGroup>
+  readonly main: ProcessGroup
+  made: number
+}
+
+let world: World | null = null
+
+/** The thread world that this worker was started for; see {@link runRanks}. */
+let offered: Backend | null = null
+
+/** Makes a thread world known to {@link initProcessGroup}. @internal */
+export function offerBackend(backend: Backend): void {
+  offered = backend
+}
+
+/** A collective that waits for its check, and for those before it. */
+class QueuedTask implements Task {
+  readonly #check: Task | null
+  readonly #start: () => Task
+  readonly #pump: () => void
+  #started: Task | null = null
+  #failure: unknown = null
+
+  constructor(check: Task | null, start: () => Task, pump: () => void) {
+    this.#check = check
+    this.#start = start
+    this.#pump = pump
+  }
+
+  /** Whether it has left the queue: it was started, or its check has failed. */
+  tryToStart(): boolean {
+    try {
+      if (this.#check?.poll() === false) return false
+      this.#started = this.#start()
+    } catch (error) {
+      this.#failure = error
+    }
+    return true
+  }
+
+  poll(): boolean {
+    if (this.#started === null && this.#failure === null) this.#pump()
+    if (this.#failure !== null) throw this.#failure
+    return this.#started?.poll() === true
+  }
+
+  get source(): number | undefined {
+    return this.#started?.source
+  }
+}
+
+/** Lets all groups start what they can: a rank may wait for one while the others need it in another. */
+function pumpAll(groups: Set<ProcessGroup>): void {
+  for (const group of groups) if (group.pump()) groups.delete(group)
+}
+
+/** Ranks that talk to each other. PyTorch's `ProcessGroup`. */
+export class ProcessGroup {
+  /** '0' is the world. Graphs name groups by it. */
+  readonly name: string
+  /** The world ranks of the members. */
+  readonly ranks: readonly number[]
+  /** This process's rank within the group. */
+  readonly rank: number
+  readonly #world: () => World
+  readonly #channel: Channel
+  /** Checks must not meet the collectives that they check. */
+  readonly #control: Channel
+  #sequence = 0
+  /** Collectives that are not started yet: they, or others before them, are being checked. */
+  readonly #queue: QueuedTask[] = []
+
+  /** @internal */
+  constructor(name: string, ranks: readonly number[], rank: number, channels: readonly [Channel, Channel], ofWorld: () => World) {
+    this.name = name
+    this.ranks = ranks
+    this.rank = rank
+    ;[this.#channel, this.#control] = channels
+    this.#world = ofWorld
+  }
+
+  get size(): number {
+    return this.ranks.length
+  }
+
+  /** Collectives that this group has started. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  /** Starts a collective; `finish` runs when it is over. `ownTimeout` replaces the world's. @internal */
+  start(collective: Collective, finish: (() => void) | null = null, ownTimeout?: number): Work {
+    const { backend, debugLevel, timeout: usual, starting } = this.#world()
+    const timeout = ownTimeout ?? usual
+    const isMessage = collective.kind === 'send' || collective.kind === 'recv'
+    const sequence = isMessage ? 0 : ++this.#sequence
+    const description = describe(collective)
+    const over = countCollective(collective, this.name, sequence, this.size, this.rank, backend.rank)
+    const done =
+      over === null
+        ? finish
+        : () => {
+            over()
+            finish?.()
+          }
+    const isCheckedNow = this.size > 1 && !isMessage && isChecked(sequence, debugLevel === 'detail')
+    let task: Task
+    if (isMessage || (!isCheckedNow && this.#queue.length === 0)) task = this.#channel.start(collective)
+    else {
+      const check = isCheckedNow ? startCheck(this.name, this.size, sequence, description, (control) => this.#control.start(control)) : null
+      const queued = new QueuedTask(
+        check,
+        () => this.#channel.start(collective),
+        () => pumpAll(starting),
+      )
+      this.#queue.push(queued)
+      task = queued
+      starting.add(this)
+    }
+    const describeTimeout = (): string => this.#timeoutText(descriptionText(description), sequence, timeout)
+    return new Work(task, { backend, timeout, describeTimeout }, done)
+  }
+
+  /** Starts what has been checked, in order. Returns whether nothing is left. @internal */
+  pump(): boolean {
+    while (this.#queue[0]?.tryToStart() === true) this.#queue.shift()
+    return this.#queue.length === 0
+  }
+
+  #timeoutText(what: string, sequence: number, timeout: number): string {
+    const who = `${what}, number ${sequence} of group '${this.name}', did not end within ${timeout} ms on rank ${this.rank}.`
+    const absent = sequence === 0 ? [] : this.#absent(sequence)
+    if (absent.length === 0) return `${who} All ranks have started it; one may be very slow, or data may be lost.`
+    return `${who} ${absent.length === 1 ? `Rank ${absent[0]} has` : `Ranks ${absent.join(', ')} have`} not come to it. Look at what it does instead, or raise 'timeout' in initProcessGroup.`
+  }
+
+  /** Ranks that have not come to a collective: they have not started to check it, or to run it. */
+  #absent(sequence: number): readonly number[] {
+    return this.#queue.length > 0 && sequence <= 1000 ? this.#control.absent(sequence) : this.#channel.absent(sequence)
+  }
+
+  /** @internal */
+  close(): void {
+    this.#channel.close()
+    this.#control.close()
+  }
+
+  toString(): string {
+    return `ProcessGroup('${this.name}', rank ${this.rank} of ${this.size})`
+  }
+}
+
+function readDebugLevel(given: DebugLevel | undefined): DebugLevel {
+  if (given !== undefined) {
+    if (!isDebugLevel(given)) throw new ArgumentError(`initProcessGroup: debugLevel must be 'off', 'info' or 'detail', got ${valueText(given)}.`)
+    return given
+  }
+  const variable = environmentVariable('TENSORFX_DISTRIBUTED_DEBUG')?.toLowerCase() ?? 'off'
+  if (!isDebugLevel(variable)) throw new ArgumentError(`TENSORFX_DISTRIBUTED_DEBUG must be OFF, INFO or DETAIL, got '${variable}'.`)
+  return variable
+}
+
+async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promise<Backend> {
+  if (backend === 'fake') {
+    if (worldSize === undefined || !Number.isSafeInteger(worldSize) || worldSize < 1 || !Number.isSafeInteger(rank) || rank < 0 || rank >= worldSize)
+      throw new ArgumentError(
+        `initProcessGroup: the fake world needs a worldSize of at least 1, and a rank from 0 to worldSize - 1; got rank ${valueText(rank)} of ${valueText(worldSize)}.`,
+      )
+    return new FakeBackend(worldSize, rank)
+  }
+  if (backend === 'single') return new FakeBackend()
+  if (backend === 'threads' || (backend === undefined && offered !== null)) {
+    if (offered === null)
+      throw new DistributedError('initProcessGroup: this is no rank of a thread world. Start the ranks with runRanks(worldSize, module).')
+    return offered
+  }
+  const { isLaunchedByMpi, openMpi } = await import('./mpi/backend.ts')
+  if (backend === 'mpi' || isLaunchedByMpi()) return openMpi()
+  return new FakeBackend()
+}
+
+/**
+ * Joins the world of ranks that this process was started in. Every rank calls it once, before anything else of this module; all other functions are
+ * synchronous. PyTorch's `torch.distributed.init_process_group`.
+ *
+ * @throws DistributedError if there is a world already, or MPI cannot be loaded; ArgumentError for bad options.
+ * @example
+ * await initProcessGroup() // in a program that mpirun started
+ * const model = new DistributedDataParallel(new Net())
+ */
+export async function initProcessGroup(options: InitOptions = {}): Promise<void> {
+  checkOptions('initProcessGroup', options, { backend: true, timeout: true, debugLevel: true, rank: true, worldSize: true })
+  if (world !== null) throw new DistributedError('initProcessGroup: this process has a world already. Call destroyProcessGroup() first.')
+  const { timeout = DEFAULT_TIMEOUT, backend: name } = options
+  if (name !== undefined && !['mpi', 'threads', 'fake', 'single'].includes(name))
+    throw new ArgumentError(`initProcessGroup: backend must be 'mpi', 'threads', 'fake' or 'single', got ${valueText(name)}.`)
+  if (!(timeout > 0)) throw new ArgumentError(`initProcessGroup: timeout must be a positive number of milliseconds, got ${valueText(timeout)}.`)
+  const debugLevel = readDebugLevel(options.debugLevel)
+  const backend = await makeBackend(options)
+  const ranks = Array.from({ length: backend.size }, (_, i) => i)
+  const main = openGroup(backend, '0', ranks)
+  if (main === null) throw new DistributedError('initProcessGroup: this rank is not in its own world')
+  world = { backend, timeout, debugLevel, groups: new Map([['0', main]]), starting: new Set(), main, made: 0 }
+}
+
+function openGroup(backend: Backend, name: string, ranks: readonly number[]): ProcessGroup | null {
+  const [channel, control] = [backend.open(ranks), backend.open(ranks)]
+  return channel === null || control === null ? null : new ProcessGroup(name, ranks, ranks.indexOf(backend.rank), [channel, control], theWorld)
+}
+
+/** The world. Throws DistributedError before `initProcessGroup`. */
+function theWorld(): World {
+  if (world === null) throw new DistributedError('there is no process group yet. Call await initProcessGroup() first, on every rank.')
+  return world
+}
+
+/** Leaves the world, when all ranks are done. PyTorch's `destroy_process_group`. */
+export function destroyProcessGroup(): void {
+  const { backend, groups } = theWorld()
+  for (const group of groups.values()) group.close()
+  world = null
+  backend.finalize()
+}
+
+/** Whether this process has joined a world. PyTorch's `is_initialized`. */
+export const isInitialized = (): boolean => world !== null
+
+/** The group that is meant: the world by default. Throws DistributedError before `initProcessGroup`. @internal */
+export const groupOr = (group: ProcessGroup | undefined | null): ProcessGroup => group ?? theWorld().main
+
+/** The group with a name, which graphs refer to. Throws DistributedError if there is none. @internal */
+export function groupNamed(name: string): ProcessGroup {
+  const group = theWorld().groups.get(name)
+  if (group === undefined)
+    throw new DistributedError(
+      `there is no process group named '${name}' on this rank; make it with newGroup, in the same order as in the program that recorded the graph.`,
+    )
+  return group
+}
+
+/** This process's rank, in the world or in a group. PyTorch's `get_rank`. */
+export const getRank = (group?: ProcessGroup): number => groupOr(group).rank
+
+/** The number of ranks. PyTorch's `get_world_size`. */
+export const getWorldSize = (group?: ProcessGroup): number => groupOr(group).size
+
+/** The backend that connects the ranks. PyTorch's `get_backend`. */
+export const getBackend = (): Backend['name'] => theWorld().backend.name
+
+/** The world ranks of a group. PyTorch's `get_process_group_ranks`. */
+export const getProcessGroupRanks = (group?: ProcessGroup): readonly number[] => groupOr(group).ranks
+
+/** How much is checked and said. PyTorch's `get_debug_level`. */
+export const getDebugLevel = (): DebugLevel => world?.debugLevel ?? 'off'
+
+/** Changes the debug level; all ranks must do so. PyTorch's `set_debug_level`. */
+export function setDebugLevel(level: DebugLevel): void {
+  theWorld().debugLevel = readDebugLevel(level)
+}
+
+/**
+ * A group of some ranks of the world. All ranks of the world call it, in the same order; null on those that are not among `ranks`. Default: all. PyTorch's
+ * `new_group`.
+ */
+export function newGroup(ranks?: readonly number[]): ProcessGroup | null {
+  const { backend, groups } = theWorld()
+  const all = ranks ?? Array.from({ length: backend.size }, (_, i) => i)
+  if (
+    !Array.isArray(all) ||
+    all.length === 0 ||
+    new Set(all).size < all.length ||
+    !all.every((r) => Number.isSafeInteger(r) && r >= 0 && r < backend.size)
+  )
+    throw new ArgumentError(`newGroup: ranks must be different integers from 0 to ${backend.size - 1}, got ${valueText(ranks)}.`)
+  const name = String(++theWorld().made)
+  const group = openGroup(
+    backend,
+    name,
+    all.toSorted((a, b) => a - b),
+  )
+  if (group !== null) groups.set(name, group)
+  return group
+}
+
+/** Ends the world for all ranks, because this one failed. @internal */
+export function abortWorld(reason: string): void {
+  world?.backend.abort(reason)
+}

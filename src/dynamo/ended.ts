@@ -1,0 +1,106 @@
+// A segment that has been run. It computes on demand the values that were not known to be needed: from its inputs or, where these have been overwritten since, from their old data.
+import { noGrad } from '../autograd/index.ts'
+import { withoutModes } from '../dispatch/index.ts'
+import { present } from '../errors/index.ts'
+import { clone } from '../ops/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
+import type { Storage, Writer } from '../tensor/index.ts'
+import { EscapedTensorError } from './errors.ts'
+import { evaluate } from './evaluate.ts'
+import { Segment } from './segment.ts'
+import type { CompiledSegment, Step } from './traceTree.ts'
+import { adopt } from './values.ts'
+
+export class EndedSegment {
+  readonly segment: Segment
+  readonly end: Step
+  /** What was run; null if nothing was needed. */
+  compiled: CompiledSegment | null = null
+  /** Part of this path was recorded or compiled for the first time: what is needed later is not known yet. */
+  fresh: boolean
+  /** Whether its writes are being performed, or were. */
+  isOver = false
+  /** Inputs as they were, by slot, if they were overwritten since. */
+  readonly #kept = new Map<number, Tensor>()
+
+  constructor(segment: Segment) {
+    this.segment = segment
+    this.end = segment.cursor
+    this.fresh = segment.fresh
+  }
+
+  /** Whether old data was kept. */
+  get kept(): boolean {
+    return this.#kept.size > 0
+  }
+
+  /** The inputs on `storage` (null: any) whose memory still has the data that the segment read, with their slots; `version` is that of the memory. */
+  #unchanged(storage: Storage | null, version: number | null): readonly (readonly [number, Tensor])[] {
+    return this.segment.bound.flatMap((value, slot) => {
+      if (!(value instanceof Tensor) || this.#kept.has(slot) || value.storage === null) return []
+      if (storage !== null && value.storage !== storage) return []
+      return (version ?? value.storage.version) === this.segment.versions[slot] ? [[slot, value] as const] : []
+    })
+  }
+
+  /** Whether values that were not computed may need the data of `storage` before a write; `version` is that before the write. */
+  needs(storage: Storage, version: number): boolean {
+    return this.#unchanged(storage, version).length > 0
+  }
+
+  /** Copies the inputs on `storage` (null: all inputs) before they are overwritten. `version`: that of the memory, if writes were recorded already. */
+  keepInputs(storage: Storage | null, version: number | null = null): void {
+    for (const [slot, value] of this.#unchanged(storage, version)) {
+      this.#kept.set(
+        slot,
+        withoutModes(() => noGrad(() => clone(value))),
+      )
+    }
+  }
+
+  /** Keeps the data of the inputs when they are overwritten, as long as tensors that were not computed are in use. */
+  watchInputs(): void {
+    if (!this.segment.lazies.some((lazy) => lazy?.storage?.writer === this.segment)) return
+    const self = new WeakRef(this)
+    for (const [, { storage }] of this.#unchanged(null, null)) storage?.beforeWrite(() => self.deref()?.keepInputs(storage))
+  }
+
+  /** `old` has the data that `storage` had, with that version, until now. */
+  keepOld(storage: Storage, version: number, old: Storage): void {
+    for (const [slot, { shape, dtype, strides, offset }] of this.#unchanged(storage, version))
+      this.#kept.set(slot, new Tensor(shape, dtype, old, strides, offset))
+  }
+
+  /** Computes a tensor that left the segment unnoticed. Throws EscapedTensorError if the inputs have been modified. */
+  recompute(storage: Storage): void {
+    const slot = storage.captureSlot
+    const tensor = this.segment.lazyAt(slot)
+    this.end.learned.add(slot)
+    const waiting = new Map<Storage, Writer>()
+    try {
+      const values = evaluate(this.end, [slot], (input) => this.#input(input, tensor, waiting))
+      withoutModes(() => adopt(tensor, asTensor(values.get(slot), 'a recomputed value')))
+    } finally {
+      for (const [input, writer] of waiting) input.writer = writer
+    }
+  }
+
+  /** The value of an input. Where a later segment has only recorded a write, the memory still has the old data: it is read before its writer, which `waiting` notes. */
+  #input(slot: number, tensor: Tensor, waiting: Map<Storage, Writer>): unknown {
+    const kept = this.#kept.get(slot)
+    if (kept !== undefined) return kept
+    const value = this.segment.bound[slot]
+    if (!(value instanceof Tensor)) return value
+    const storage = present(value.storage, 'the storage of an input')
+    const { writer } = storage
+    if (
+      writer instanceof Segment &&
+      (writer !== this.segment || !this.isOver) &&
+      writer.writes.get(storage)?.before === this.segment.versions[slot]
+    ) {
+      waiting.set(storage, writer)
+      storage.writer = null
+    } else if (!waiting.has(storage) && storage.version !== this.segment.versions[slot]) throw new EscapedTensorError(tensor.shape)
+    return value
+  }
+}

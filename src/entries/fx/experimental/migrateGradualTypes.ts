@@ -1,0 +1,2 @@
+// tensorfx/fx/experimental/migrateGradualTypes
+export * from '../../../fx/experimental/migrateGradualTypes/index.ts'

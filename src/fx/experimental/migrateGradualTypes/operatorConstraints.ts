@@ -1,0 +1,290 @@
+// Constraints that operators put on the types of their inputs and results; the transformation turns them into simpler ones. PyTorch's
+// torch.fx.experimental.migrate_gradual_types.constraint.
+import type { Slice } from '../../graph/pythonValues.ts'
+import { tuple } from '../../graph/pythonValues.ts'
+import { pyRepr } from '../../text/format.ts'
+import type { TensorType } from '../tensorType.ts'
+import { Constraint, DVar, TVar, check, describe, isDim } from './constraint.ts'
+import type { Size } from './constraint.ts'
+
+const checkTVar = (where: string, value: unknown): void => check(value instanceof TVar, () => `${where}: Expected TVar, got ${describe(value)}`)
+const checkInt = (where: string, value: unknown): void =>
+  check(Number.isInteger(value), () => `${where}: Expected int, got ${Number.isFinite(value) ? 'float' : describe(value)}`)
+
+/** `res` is the most precise type that both others allow. PyTorch's TGreatestUpperBound. */
+export class TGreatestUpperBound extends Constraint {
+  readonly res: TVar
+  readonly rhs1: TVar
+  readonly rhs2: TVar
+
+  constructor(res: TVar, rhs1: TVar, rhs2: TVar) {
+    super()
+    this.res = res
+    this.rhs1 = rhs1
+    this.rhs2 = rhs2
+  }
+
+  override toString(): string {
+    return `${String(this.res)} = ${String(this.rhs1)}⊔*${String(this.rhs2)}`
+  }
+}
+
+/** `res` is the most precise size that both others allow. PyTorch's DGreatestUpperBound. @throws ArgumentError for anything but sizes. */
+export class DGreatestUpperBound extends Constraint {
+  readonly res: Size
+  readonly rhs1: Size
+  readonly rhs2: Size
+
+  constructor(res: Size, rhs1: Size, rhs2: Size) {
+    super()
+    for (const [name, value] of [
+      ['res', res],
+      ['rhs1', rhs1],
+      ['rhs2', rhs2],
+    ] as const)
+      check(isDim(value), () => `DGreatestUpperBound: Expected dimension for ${name}, got ${describe(value)}`)
+    this.res = res
+    this.rhs1 = rhs1
+    this.rhs2 = rhs2
+  }
+
+  override toString(): string {
+    return `${String(this.res)} = ${String(this.rhs1)}⊔${String(this.rhs2)}`
+  }
+}
+
+/** A tensor can take a shape. PyTorch's CanReshape. */
+export class CanReshape extends Constraint {
+  readonly src: TVar
+  readonly target: TensorType
+
+  constructor(src: TVar, target: TensorType) {
+    super()
+    this.src = src
+    this.target = target
+  }
+
+  override toString(): string {
+    return `can-reshape(${String(this.src)}, ${String(this.target)})`
+  }
+}
+
+/** What `x.index_select(index, …)` gives for a tensor of rank `tensorSize`: the size at `index` is replaced. PyTorch's IndexSelect. @throws ArgumentError for other operands. */
+export class IndexSelect extends Constraint {
+  readonly tensorSize: number
+  readonly inputVar: TVar
+  readonly dimReplace: Size
+  readonly index: number
+  readonly output: TVar
+
+  constructor(tensorSize: number, inputVar: TVar, dimReplace: Size, index: number, output: TVar) {
+    super()
+    checkTVar('IndexSelect', inputVar)
+    checkTVar('IndexSelect', output)
+    checkInt('IndexSelect', index)
+    this.tensorSize = tensorSize
+    this.inputVar = inputVar
+    this.dimReplace = dimReplace
+    this.index = index
+    this.output = output
+  }
+
+  override toString(): string {
+    return ` ${String(this.output)} = IndexSelect(${String(this.inputVar)}, tensor_size: ${this.tensorSize}, ${String(this.dimReplace)}, ${this.index})`
+  }
+}
+
+/** What `x.transpose(index1, index2)` gives for a tensor of rank `tensorSize`. PyTorch's Transpose. @throws ArgumentError for other operands. */
+export class Transpose extends Constraint {
+  readonly tensorSize: number
+  readonly inputVar: TVar
+  readonly index1: number
+  readonly index2: number
+  readonly output: TVar
+
+  constructor(tensorSize: number, inputVar: TVar, index1: number, index2: number, output: TVar) {
+    super()
+    checkTVar('Transpose', inputVar)
+    checkTVar('Transpose', output)
+    checkInt('Transpose', index1)
+    checkInt('Transpose', index2)
+    this.tensorSize = tensorSize
+    this.inputVar = inputVar
+    this.index1 = index1
+    this.index2 = index2
+    this.output = output
+  }
+
+  override toString(): string {
+    return ` ${String(this.output)} = Transpose(${String(this.inputVar)}, tensor_size: ${this.tensorSize}, ${this.index1}, ${this.index2})`
+  }
+}
+
+/** A size of a tensor of rank `tensorSize`. PyTorch's GetItem. @throws ArgumentError for a result that is not a variable of a size. */
+export class GetItem extends Constraint {
+  readonly tensorSize: number
+  readonly index: number
+  readonly res: DVar
+  readonly inputVar: TVar
+
+  constructor(tensorSize: number, index: number, res: DVar, inputVar: TVar) {
+    super()
+    check(res instanceof DVar, () => `GetItem: Expected DVar, got ${describe(res)}`)
+    this.tensorSize = tensorSize
+    this.index = index
+    this.res = res
+    this.inputVar = inputVar
+  }
+
+  override toString(): string {
+    return ` ${String(this.res)} = GetItem(${String(this.inputVar)}, tensor_size: ${this.tensorSize}, ${this.index})`
+  }
+}
+
+/** An index of a tensor: null for a new dimension, a slice for the elements of one. */
+export type TensorIndex = readonly (null | Slice<unknown>)[]
+
+/** Indexing a tensor of rank `tensorSize` with several indices. PyTorch's GetItemTensor. @throws ArgumentError for a result that is not a variable of a tensor. */
+export class GetItemTensor extends Constraint {
+  readonly tensorSize: number
+  readonly indexTuple: readonly unknown[]
+  readonly res: TVar
+  readonly inputVar: TVar
+
+  constructor(tensorSize: number, indexTuple: readonly unknown[], res: TVar, inputVar: TVar) {
+    super()
+    checkTVar('GetItemTensor', res)
+    this.tensorSize = tensorSize
+    this.indexTuple = indexTuple
+    this.res = res
+    this.inputVar = inputVar
+  }
+
+  override toString(): string {
+    return ` ${String(this.res)} = GetItemT(${String(this.inputVar)}, tensor_size: ${this.tensorSize}, ${pyRepr(tuple(...this.indexTuple))})`
+  }
+}
+
+/** A number for both dimensions of an image, or one for each. */
+export type PerDimension = number | readonly number[]
+
+const shown = (value: PerDimension): string => (typeof value === 'number' ? String(value) : pyRepr(tuple(...value)))
+
+/** The type of a convolution's result. PyTorch's CalcConv. */
+export class CalcConv extends Constraint {
+  readonly convResult: TVar
+  readonly inputVar: TVar
+  readonly cOut: number
+  readonly kernel: PerDimension
+  readonly padding: PerDimension
+  readonly stride: PerDimension
+  readonly dilation: PerDimension
+  /** The sizes of the input. */
+  readonly matchingConstraint: readonly Size[]
+
+  constructor(
+    convResult: TVar,
+    inputVar: TVar,
+    cOut: number,
+    kernel: PerDimension,
+    padding: PerDimension,
+    stride: PerDimension,
+    dilation: PerDimension,
+    matchingConstraint: readonly Size[],
+  ) {
+    super()
+    this.convResult = convResult
+    this.inputVar = inputVar
+    this.cOut = cOut
+    this.kernel = kernel
+    this.padding = padding
+    this.stride = stride
+    this.dilation = dilation
+    this.matchingConstraint = matchingConstraint
+  }
+
+  override toString(): string {
+    const options = [this.kernel, this.padding, this.stride, this.dilation].map(shown).join(', ')
+    return `${String(this.convResult)} = calc-conv(${String(this.inputVar)}, ${this.cOut}, ${options})`
+  }
+}
+
+/** The type of a max pooling's result. PyTorch's CalcMaxPool. */
+export class CalcMaxPool extends Constraint {
+  readonly maxpoolResult: TVar
+  readonly inputVar: TVar
+  readonly kernel: PerDimension
+  readonly padding: PerDimension
+  readonly stride: PerDimension
+  readonly dilation: PerDimension
+  /** The sizes of the input. */
+  readonly matchingConstraint: readonly Size[]
+
+  constructor(
+    maxpoolResult: TVar,
+    inputVar: TVar,
+    kernel: PerDimension,
+    padding: PerDimension,
+    stride: PerDimension,
+    dilation: PerDimension,
+    matchingConstraint: readonly Size[],
+  ) {
+    super()
+    this.maxpoolResult = maxpoolResult
+    this.inputVar = inputVar
+    this.kernel = kernel
+    this.padding = padding
+    this.stride = stride
+    this.dilation = dilation
+    this.matchingConstraint = matchingConstraint
+  }
+
+  override toString(): string {
+    const options = [this.kernel, this.padding, this.stride, this.dilation].map(shown).join(', ')
+    return `${String(this.maxpoolResult)} = calc-maxpool(${String(this.inputVar)},  ${options})`
+  }
+}
+
+/** The types of two tensors after broadcasting. PyTorch's ApplyBroadcasting. */
+export class ApplyBroadcasting extends Constraint {
+  readonly res1: TVar
+  readonly res2: TVar
+  readonly input1: TVar
+  readonly input2: TVar
+
+  constructor(res1: TVar, res2: TVar, input1: TVar, input2: TVar) {
+    super()
+    this.res1 = res1
+    this.res2 = res2
+    this.input1 = input1
+    this.input2 = input2
+  }
+
+  override toString(): string {
+    return `${String(this.res1)}, ${String(this.res2)} = apply-broadcasting(${String(this.input1)}, ${String(this.input2)})`
+  }
+}
+
+/** The type after the sizes from `start` up to `end` became one. PyTorch's CalcProduct. @throws ArgumentError for other operands. */
+export class CalcProduct extends Constraint {
+  readonly start: number
+  readonly end: number
+  readonly flattened: TVar
+  readonly dimsToFlatten: readonly Size[]
+
+  constructor(start: number, end: number, flattened: TVar, dimsToFlatten: readonly Size[]) {
+    super()
+    check(Array.isArray(dimsToFlatten), () => `CalcProduct: Expected list, got ${describe(dimsToFlatten)}`)
+    checkTVar('CalcProduct', flattened)
+    checkInt('CalcProduct', start)
+    checkInt('CalcProduct', end)
+    this.start = start
+    this.end = end
+    this.flattened = flattened
+    this.dimsToFlatten = dimsToFlatten
+  }
+
+  override toString(): string {
+    return `${String(this.flattened)} = CalcProduct(${this.start}, ${this.end}, [${this.dimsToFlatten.join(', ')}])`
+  }
+}

@@ -1,0 +1,13 @@
+// The composition root of process groups: tensors, and collectives as operators.
+import { installCollectives } from '../distributed/functional.ts'
+import { installTensors } from './tensors.ts'
+
+let isInstalled = false
+
+/** Makes collectives work, and known to graphs. */
+export function installDistributed(): void {
+  if (isInstalled) return
+  isInstalled = true
+  installTensors()
+  installCollectives()
+}

@@ -1,0 +1,163 @@
+// Indexing by tensors, Python's `x[i, j]` and `x[mask]`: index and indexPut, composed of indexSelect, indexAdd and indexCopy on the flattened dimensions.
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { Tensor, broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { checkIndexType } from '../indices.ts'
+import { add, mul } from '../pointwise/arithmetic.ts'
+import { ge, logicalOr, lt } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
+import { sizeAt } from '../shapes.ts'
+import { indexSelect } from './indexing.ts'
+import { permute } from './permute.ts'
+import { fromStart, indexAdd, indexCopy, nonzero } from './positions.ts'
+import { reshape } from './reshape.ts'
+import { expand } from './windows.ts'
+
+/** For each of the first dimensions, the positions in it, or null for all of it. A bool tensor counts for as many dimensions as it has. */
+export type TensorIndices = readonly (Tensor | null)[]
+
+const isIndices = (value: unknown): value is TensorIndices => Array.isArray(value) && value.every((item) => item === null || item instanceof Tensor)
+
+/** A tensor of positions for each indexed dimension: a mask stands for the positions at which it holds. */
+function perDimension(op: string, self: Tensor, given: unknown): readonly (Tensor | null)[] {
+  if (!isIndices(given)) throw new ArgumentError(`${op}: argument 'indices' must be an array of Tensors and nulls, got ${valueText(given)}.`)
+  const found: (Tensor | null)[] = []
+  for (const item of given) {
+    if (item === null || item.dtype !== 'bool') {
+      if (item !== null) checkIndexType(op, 'indices', item)
+      found.push(item)
+      continue
+    }
+    const covered = self.shape.slice(found.length, found.length + item.ndim)
+    if (!sameShape(covered, item.shape))
+      throw new ShapeError(
+        `${op}: a mask of shape ${formatShape(item.shape)} does not fit dimensions ${found.length} and following of self, of shape ${formatShape(self.shape)}.`,
+      )
+    found.push(...nonzero(item, { asTuple: true }))
+  }
+  if (found.length > self.ndim)
+    throw new ArgumentError(`${op}: ${found.length} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
+  return found
+}
+
+/** How the indexed dimensions become one: what an index says, apart from the values. */
+interface Plan {
+  /** The indexed dimensions first, then the others. */
+  readonly order: readonly number[]
+  /** Sizes of the dimensions that are not indexed. */
+  readonly rest: readonly number[]
+  /** The number of positions in the indexed dimensions. */
+  readonly count: number
+  /** The common shape of the tensors of positions. */
+  readonly shape: readonly number[]
+  /** Positions in the indexed dimensions as one. */
+  readonly flat: Tensor
+  /** Where the dimensions of `shape` are in the result: in place of the indexed ones if these are neighbours, otherwise in front. */
+  readonly at: number
+}
+
+function planOf(op: string, self: Tensor, given: unknown): Plan | null {
+  const indices = perDimension(op, self, given)
+  const dims = indices.flatMap((index, d) => (index === null ? [] : [d]))
+  const [first] = dims
+  if (first === undefined) return null
+  const count = dims.reduce((n, d) => n * sizeAt(self.shape, d), 1)
+  let shape: readonly number[] = []
+  let flat: Tensor | null = null
+  let step = count
+  for (const d of dims) {
+    const index = indices[d]
+    if (index === undefined || index === null) continue
+    const size = sizeAt(self.shape, d)
+    step = size === 0 ? 0 : step / size
+    shape = broadcastShapes(op, shape, index.shape)
+    const positions = dtypeInfo[index.dtype].size < 4 ? index.to('int64') : index
+    // A position outside its dimension must not be one of another slice: it goes beyond all of them, where it is noticed.
+    const outside = logicalOr(lt(positions, -size), ge(positions, size))
+    const part = where(outside, count, mul(fromStart(positions, size), step))
+    flat = flat === null ? part : add(flat, part)
+  }
+  if (flat === null) return null
+  const others = self.shape.flatMap((_, d) => (dims.includes(d) ? [] : [d]))
+  const neighbours = (dims.at(-1) ?? first) - first === dims.length - 1
+  return {
+    order: [...dims, ...others],
+    rest: others.map((d) => sizeAt(self.shape, d)),
+    count,
+    shape,
+    flat: reshape(flat, -1),
+    at: neighbours ? first : 0,
+  }
+}
+
+/** The order of dimensions that moves `n` dimensions from the front to `at`. */
+function fromFront(n: number, at: number, total: number): readonly number[] {
+  const others = Array.from({ length: total - n }, (_, i) => n + i)
+  return [...others.slice(0, at), ...Array.from({ length: n }, (_, i) => i), ...others.slice(at)]
+}
+
+const inverse = (order: readonly number[]): readonly number[] => order.map((_, d) => order.indexOf(d))
+
+/**
+ * The elements at positions, one tensor of them for each of the first dimensions (null for all of one), which broadcast; negative positions count from the end. A
+ * bool tensor stands for the positions at which it holds. Python's `x[i, j]`; PyTorch's `aten.index`.
+ *
+ * Shape: the common shape of the positions, in place of the indexed dimensions (in front, if they are not neighbours).
+ *
+ * @throws ArgumentError if a position is out of range, or there are more indices than dimensions.
+ * @throws ShapeError if the positions do not broadcast, or a mask does not fit.
+ * @example
+ * torch.index(torch.tensor([[1, 2], [3, 4]]), [torch.tensor([0, 1]).long(), torch.tensor([1, -1]).long()]).toArray() // [2, 4]
+ * torch.index(torch.tensor([1, 2, 3]), [torch.tensor([true, false, true])]).toArray() // [1, 3]
+ */
+export const index: OpFunction<(self: Tensor, indices: TensorIndices) => Tensor> = defineOp({
+  schema: 'index(Tensor self, any indices) -> Tensor',
+  method: true,
+  decompose: (self, indices) => {
+    const plan = planOf('torch.index', self, indices)
+    if (plan === null) return self
+    const { order, rest, count, shape, flat, at } = plan
+    const chosen = reshape(indexSelect(reshape(permute(self, order), [count, ...rest]), 0, flat), [...shape, ...rest])
+    return at === 0 ? chosen : permute(chosen, fromFront(shape.length, at, chosen.ndim))
+  },
+})
+
+/**
+ * A copy of `self` with `values` written at positions; with `accumulate` they are added, also at a position that occurs several times. PyTorch's `torch.index_put`.
+ *
+ * Shapes: `indices` as for {@link index}, to whose result `values` broadcasts. The result has the shape of `self`.
+ *
+ * @throws ArgumentError if a position is out of range, or there are more indices than dimensions.
+ * @throws ShapeError if the positions do not broadcast, a mask does not fit, or `values` does not broadcast.
+ * @example torch.indexPut(torch.zeros([3]), [torch.tensor([2, -3]).long()], torch.tensor([5, 7])).toArray() // [7, 0, 5]
+ */
+export const indexPut: OpFunction<
+  (self: Tensor, indices: TensorIndices, values: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }) => Tensor
+> = defineOp({
+  schema: 'index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor',
+  method: true,
+  decompose: (self, indices, values, accumulate) => {
+    const plan = planOf('torch.index_put', self, indices)
+    if (plan === null) return accumulate ? add(self, values) : expand(values, self.shape)
+    const { order, rest, count, shape, flat, at } = plan
+    const layout = fromFront(shape.length, at, shape.length + rest.length)
+    const wanted = layout.map((d) => [...shape, ...rest][d] ?? 1)
+    const source = reshape(permute(expand(values, wanted), inverse(layout)), [flat.numel, ...rest])
+    const target = permute(self, order)
+    const lines = reshape(target, [count, ...rest])
+    const written = accumulate ? indexAdd(lines, 0, flat, source) : indexCopy(lines, 0, flat, source)
+    return permute(reshape(written, target.shape), inverse(order))
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link index} */
+    index(indices: TensorIndices): Tensor
+    /** {@link indexPut} */
+    indexPut(indices: TensorIndices, values: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }): Tensor
+  }
+}

@@ -1,0 +1,293 @@
+// Reading and writing at positions, composed of gather and scatter: indexAdd, indexCopy, take, put, masks, nonzero.
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { Tensor, broadcastShapes, formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { fullLike } from '../creation.ts'
+import { unbind } from '../join.ts'
+import { add, mul } from '../pointwise/arithmetic.ts'
+import { lt } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
+import { sizeAt } from '../shapes.ts'
+import { gather, indexSelect, scatterAdd } from './indexing.ts'
+import { reshape } from './reshape.ts'
+import { scatterReduce, scatterValues } from './scatter.ts'
+import type { ScatterReduction } from './scatter.ts'
+import { narrow } from './slicing.ts'
+import { expand } from './windows.ts'
+
+/** A list of positions along `dim` as the index of a gather that takes whole slices. */
+function sliceIndex(op: string, self: Tensor, dim: number, index: Tensor): { readonly at: number; readonly full: Tensor } {
+  const at = wrapDim(op, dim, self.ndim)
+  if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.shape)}.`)
+  const along = reshape(
+    index,
+    self.shape.map((_, d) => (d === at ? index.numel : 1)),
+  )
+  return { at, full: expand(along, self.shape.with(at, index.numel)) }
+}
+
+/** Positions in a dimension of `size` elements, negative ones counted from its end. */
+export const fromStart = (index: Tensor, size: number): Tensor => where(lt(index, 0), add(index, size), index)
+
+/** The flat positions of the elements that are not 0. */
+function flatPositions(self: Tensor): readonly number[] {
+  const positions: number[] = []
+  Array.from(self.contiguous().toTypedArray(), Number).forEach((value, i) => {
+    if (value !== 0) positions.push(i)
+  })
+  return positions
+}
+
+/**
+ * A copy of `self` with `alpha` times the slices of `source` added at the positions of `index` along `dim`. PyTorch's `torch.index_add`.
+ *
+ * Shapes: `index` [n]; `source` has n slices along `dim`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if an index is out of range.
+ * @example torch.indexAdd(torch.zeros([3]), 0, torch.tensor([2, 2]).long(), torch.tensor([1, 5])).toArray() // [0, 0, 6]
+ */
+export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }) => Tensor> =
+  defineOp({
+    schema: 'index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor',
+    method: true,
+    decompose: (self, dim, index, source, alpha) => {
+      const { at, full } = sliceIndex('torch.index_add', self, dim, index)
+      return scatterAdd(self, at, full, alpha === 1 ? source : mul(source, alpha))
+    },
+  })
+
+/**
+ * A copy of `self` with the slices of `source` written at the positions of `index` along `dim`. PyTorch's `torch.index_copy`.
+ *
+ * Shapes: `index` [n]; `source` has n slices along `dim`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if an index is out of range.
+ * @example torch.indexCopy(torch.zeros([3]), 0, torch.tensor([2, 0]).long(), torch.tensor([1, 5])).toArray() // [5, 0, 1]
+ */
+export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, source: Tensor) => Tensor> = defineOp({
+  schema: 'index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor',
+  method: true,
+  decompose: (self, dim, index, source) => {
+    const { at, full } = sliceIndex('torch.index_copy', self, dim, index)
+    return scatterValues(self, at, full, source, 'set')
+  },
+})
+
+/**
+ * A copy of `self` with one number at the positions of `index` along `dim`. PyTorch's `torch.index_fill`.
+ *
+ * Shapes: `index` [n]. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if an index is out of range.
+ * @example torch.indexFill(torch.zeros([3]), 0, torch.tensor([2]).long(), 5).toArray() // [0, 0, 5]
+ */
+export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number) => Tensor> = defineOp({
+  schema: 'index_fill(Tensor self, int dim, Tensor index, Scalar value) -> Tensor',
+  method: true,
+  decompose: (self, dim, index, value) => {
+    const { at, full } = sliceIndex('torch.index_fill', self, dim, index)
+    return scatterValues(self, at, full, fullLike(full, Number(value), { dtype: self.dtype }), 'set')
+  },
+})
+
+/**
+ * A copy of `self` with the slices of `source` reduced into the positions of `index` along `dim`. PyTorch's `torch.index_reduce`.
+ *
+ * Shapes: `index` [n]; `source` has n slices along `dim`. The result has the shape of `self`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError unless `reduce` is 'prod', 'mean', 'amax' or 'amin'.
+ * @example torch.indexReduce(torch.ones([2]), 0, torch.tensor([0, 0]).long(), torch.tensor([5, 7]), 'prod').toArray() // [35, 1]
+ */
+export const indexReduce: OpFunction<
+  (
+    self: Tensor,
+    dim: number,
+    index: Tensor,
+    source: Tensor,
+    reduce: Exclude<ScatterReduction, 'sum'>,
+    options?: { readonly includeSelf?: boolean },
+  ) => Tensor
+> = defineOp({
+  schema: 'index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor',
+  method: true,
+  decompose: (self, dim, index, source, reduce, includeSelf) => {
+    const { at, full } = sliceIndex('torch.index_reduce', self, dim, index)
+    if (reduce !== 'prod' && reduce !== 'mean' && reduce !== 'amax' && reduce !== 'amin')
+      throw new ArgumentError(`torch.index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got ${valueText(reduce)}.`)
+    return scatterReduce(self, at, full, source, reduce, { includeSelf })
+  },
+})
+
+/**
+ * The elements at flat positions; negative ones count from the end. PyTorch's `torch.take`.
+ *
+ * Shape: that of `index`.
+ *
+ * @throws ArgumentError if an index is out of range.
+ * @example torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, -4]).long()).toArray() // [4, 1]
+ */
+export const take: OpFunction<(self: Tensor, index: Tensor) => Tensor> = defineOp({
+  schema: 'take(Tensor self, Tensor index) -> Tensor',
+  method: true,
+  decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.numel), -1)), index.shape),
+})
+
+/**
+ * A copy of `self` with the elements of `source` at flat positions; with `accumulate` they are added. PyTorch's `torch.put`.
+ *
+ * Shapes: `index` and `source` have as many elements. The result has the shape of `self`.
+ *
+ * @throws ArgumentError if an index is out of range.
+ * @example torch.put(torch.zeros([3]), torch.tensor([2, 0]).long(), torch.tensor([5, 7])).toArray() // [7, 0, 5]
+ */
+export const put: OpFunction<(self: Tensor, index: Tensor, source: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }) => Tensor> =
+  defineOp({
+    schema: 'put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor',
+    method: true,
+    decompose: (self, index, source, accumulate) => {
+      const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
+      return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.shape)
+    },
+  })
+
+/**
+ * The elements at `indices` along a dimension, as {@link gather}, but both tensors broadcast in the others; without `dim`, of all elements in a row. PyTorch's `torch.take_along_dim`.
+ *
+ * Shape: the common shape, with the size of `indices` in `dim`.
+ *
+ * @throws ArgumentError if an index is out of range.
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.takeAlongDim(torch.tensor([[3, 1], [2, 4]]), torch.tensor([[1], [0]]).long(), 1).toArray() // [[1], [2]]
+ */
+export const takeAlongDim: OpFunction<(self: Tensor, indices: Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor> = defineOp({
+  schema: 'take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor',
+  method: true,
+  decompose: (self, indices, dim) => {
+    if (dim === null) return gather(reshape(self, -1), 0, reshape(indices, -1))
+    const at = wrapDim('torch.take_along_dim', dim, self.ndim)
+    if (self.ndim !== indices.ndim)
+      throw new ShapeError(
+        `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.shape)} and ${formatShape(indices.shape)}.`,
+      )
+    const shape = broadcastShapes('torch.take_along_dim', self.shape.with(at, 1), indices.shape.with(at, 1))
+    return gather(expand(self, shape.with(at, sizeAt(self.shape, at))), at, expand(indices, shape.with(at, sizeAt(indices.shape, at))))
+  },
+})
+
+/**
+ * The positions of the elements that are not 0, as rows; with `asTuple`, a tensor of positions for each dimension. PyTorch's `torch.nonzero`.
+ *
+ * Shapes: [n, number of dimensions]; or one [n] for each dimension.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example
+ * torch.nonzero(torch.tensor([0, 3, 4])).toArray() // [[1], [2]]
+ * torch.nonzero(torch.tensor([[0, 3]]), { asTuple: true }).map((t) => t.toArray()) // [[0], [1]]
+ */
+export const nonzero: OpFunction<{
+  (self: Tensor, options: { readonly asTuple: true }): readonly Tensor[]
+  (self: Tensor, options?: { readonly asTuple?: false }): Tensor
+}> = defineOp({
+  schema: 'nonzero(Tensor self, *, bool as_tuple=False) -> any',
+  method: true,
+  decompose: (self, asTuple) => {
+    const positions = flatPositions(self)
+    const steps = self.shape.map((_, d) => self.shape.slice(d + 1).reduce((a, b) => a * b, 1))
+    const rows = positions.flatMap((p) => steps.map((step, d) => Math.floor(p / step) % sizeAt(self.shape, d)))
+    const table = tensorFromValues(rows, [positions.length, self.ndim], 'int64')
+    return asTuple ? unbind(table, 1) : table
+  },
+})
+
+/**
+ * The positions of the elements that are not 0, as rows: {@link nonzero}. PyTorch's `torch.argwhere`.
+ *
+ * Shape: [n, number of dimensions].
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.argwhere(torch.tensor([0, 3, 4])).toArray() // [[1], [2]]
+ */
+export const argwhere: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'argwhere(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => nonzero(self),
+})
+
+/**
+ * The elements where a mask holds, in a row. PyTorch's `torch.masked_select`.
+ *
+ * Shapes: `self` and `mask` broadcast; the result has one dimension.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example torch.maskedSelect(torch.tensor([1, 2, 3]), torch.tensor([true, false, true])).toArray() // [1, 3]
+ */
+export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = defineOp({
+  schema: 'masked_select(Tensor self, Tensor mask) -> Tensor',
+  method: true,
+  decompose: (self, mask) => {
+    const shape = broadcastShapes('torch.masked_select', self.shape, mask.shape)
+    const positions = flatPositions(expand(mask, shape))
+    return indexSelect(reshape(expand(self, shape), -1), 0, tensorFromValues(positions, [positions.length], 'int64'))
+  },
+})
+
+/**
+ * A copy of `self` in which the elements where a mask holds are those of `source`, in order. PyTorch's `torch.masked_scatter`.
+ *
+ * Shapes: `mask` broadcasts to `self`; `source` has at least as many elements as the mask holds places.
+ *
+ * @throws ShapeError if `source` has too few elements.
+ * @example torch.maskedScatter(torch.zeros([3]), torch.tensor([true, false, true]), torch.tensor([5, 6])).toArray() // [5, 0, 6]
+ */
+export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tensor) => Tensor> = defineOp({
+  schema: 'masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor',
+  method: true,
+  decompose: (self, mask, source) => {
+    const shape = broadcastShapes('torch.masked_scatter', self.shape, mask.shape)
+    const positions = flatPositions(expand(mask, shape))
+    if (source.numel < positions.length)
+      throw new ShapeError(`torch.masked_scatter: the mask holds ${positions.length} places, but source has only ${source.numel} elements.`)
+    const index = tensorFromValues(positions, [positions.length], 'int64')
+    return reshape(scatterValues(reshape(expand(self, shape), -1), 0, index, narrow(reshape(source, -1), 0, 0, positions.length), 'set'), shape)
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link indexAdd} */
+    indexAdd(dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }): Tensor
+    /** {@link indexCopy} */
+    indexCopy(dim: number, index: Tensor, source: Tensor): Tensor
+    /** {@link indexFill} */
+    indexFill(dim: number, index: Tensor, value: number): Tensor
+    /** {@link indexReduce} */
+    indexReduce(
+      dim: number,
+      index: Tensor,
+      source: Tensor,
+      reduce: Exclude<ScatterReduction, 'sum'>,
+      options?: { readonly includeSelf?: boolean },
+    ): Tensor
+    /** {@link take} */
+    take(index: Tensor): Tensor
+    /** {@link put} */
+    put(index: Tensor, source: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }): Tensor
+    /** {@link takeAlongDim} */
+    takeAlongDim(indices: Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
+    /** {@link nonzero} */
+    nonzero(options: { readonly asTuple: true }): readonly Tensor[]
+    nonzero(options?: { readonly asTuple?: false }): Tensor
+    /** {@link argwhere} */
+    argwhere(): Tensor
+    /** {@link maskedSelect} */
+    maskedSelect(mask: Tensor): Tensor
+    /** {@link maskedScatter} */
+    maskedScatter(mask: Tensor, source: Tensor): Tensor
+  }
+}

@@ -1,0 +1,25 @@
+// PyTorch's results on 2 and 4 ranks.
+import { existsSync, readFileSync } from 'node:fs'
+import { expect } from 'vitest'
+
+/** What each rank of a recorded run found; null if there is no recording of that name. */
+export function golden<T>(name: string): readonly T[] | null {
+  const url = new URL(`../goldens/distributed/${name}.json`, import.meta.url)
+  if (!existsSync(url)) return null
+  const file = JSON.parse(readFileSync(url, 'utf8')) as {
+    readonly ranks: readonly T[]
+    readonly same_on_all_ranks: boolean
+    readonly world_size: number
+  }
+  const [first] = file.ranks
+  return file.same_on_all_ranks && first !== undefined ? Array.from({ length: file.world_size }, () => first) : file.ranks
+}
+
+/** Expects numbers within 1e-6, or a millionth of their size. */
+export function close(actual: readonly number[] | undefined, expected: readonly number[] | undefined): void {
+  expect(actual?.length).toBe(expected?.length)
+  expected?.forEach((value, i) => {
+    const difference = Math.abs((actual?.[i] ?? NaN) - value)
+    if (!(difference <= 1e-6 * Math.max(1, Math.abs(value)))) expect(actual?.[i], `element ${i}`).toBe(value)
+  })
+}

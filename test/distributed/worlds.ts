@@ -1,0 +1,48 @@
+// Runs scenario files (test/distributed/scenarios) as worlds of ranks: threads everywhere, MPI where it is installed.
+import { execFile, execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** What one rank found: a result per scenario, or its error. */
+export type RankResults = Readonly<Record<string, never>>
+
+const isLaunchable = (command: string): boolean => {
+  try {
+    execFileSync(command, ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const hasMpi: boolean = isLaunchable('mpirun')
+
+/** The worlds that can be started here. Without MPI the tests of its world say so in their names. */
+export const worlds: readonly ('threads' | 'mpi')[] = hasMpi ? ['threads', 'mpi'] : ['threads']
+
+const MPI_ENV = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
+
+/** Open MPI wants to hear that ranks may share cores; MPICH does not know the option. */
+const mpirunOptions = (): string[] =>
+  execFileSync('mpirun', ['--version'], { encoding: 'utf8' }).includes('Open MPI') ? ['--oversubscribe', '--bind-to', 'none'] : []
+
+const RUN = at('scenarios/run.mjs')
+
+/** Runs a scenario file on `size` ranks of a world. */
+export async function runScenarios(world: 'threads' | 'mpi', size: number, name: string): Promise<readonly RankResults[]> {
+  const file = at(`scenarios/${name}.mjs`)
+  const [command, args] =
+    world === 'threads'
+      ? [process.execPath, [RUN, 'threads', String(size), file]]
+      : ['mpirun', ['-n', String(size), ...mpirunOptions(), process.execPath, RUN, 'mpi', '0', file]]
+  const { stdout } = await promisify(execFile)(command, args, {
+    env: { ...process.env, ...MPI_ENV },
+    timeout: 120_000,
+    maxBuffer: 2 ** 28,
+  })
+  const line = stdout.split('\n').find((text) => text.startsWith('RESULTS '))
+  if (line === undefined) throw new Error(`the ranks printed no results: ${stdout}`)
+  return JSON.parse(line.slice('RESULTS '.length)) as readonly RankResults[]
+}

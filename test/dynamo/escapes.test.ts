@@ -1,0 +1,143 @@
+// Tensors that leave a compiled function without being returned are values: they have the data of their call, whatever happens to its inputs afterwards.
+import { describe, expect, it } from 'vitest'
+import { compile, nn, optim, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { agree, times } from './against.ts'
+
+describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
+  it('losses are kept and read at the end', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.SGD([w], { lr: 0.1 })
+      const losses: Tensor[] = []
+      const step = c((x: Tensor) => {
+        optimizer.zeroGrad()
+        const loss = w.mul(x).pow(2).sum()
+        losses.push(loss.detach())
+        loss.div(2).backward()
+        optimizer.step()
+      })
+      times(10, (i) => step(torch.full([2], i)))
+      return losses
+    })
+  })
+
+  it('something is read between backward and step', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.Adam([w], { lr: 0.1 })
+      const norms: number[] = []
+      const step = c((x: Tensor) => {
+        optimizer.zeroGrad()
+        const h = w.mul(x)
+        const loss = h.pow(2).sum()
+        loss.backward()
+        norms.push((w.grad as unknown as Tensor).norm().item())
+        optimizer.step()
+        return [loss, h] as const
+      })
+      return times(4, (i) => [step(torch.full([2], i)), norms.slice()])
+    })
+  })
+
+  it('a branch overwrites an input that an earlier value still needs', () => {
+    agree(backend, (c) => {
+      const f = c((x: Tensor, path: number) => {
+        const y = x.mul(2)
+        const z = y.add(1)
+        const s = z.sum().item()
+        if (path > 0) x.zero_()
+        const t = x.sum().item()
+        return path === 2 ? [s, t, y] : [s, t]
+      })
+      return [0, 1, 0, 1, 2, 1, 2, 0].map((path) => f(torch.ones([4]), path))
+    })
+  })
+
+  it('a tensor kept in a closure, an argument and an attribute', () => {
+    agree(backend, (c) => {
+      class Keeper extends nn.Module {
+        kept: Tensor | null = null
+        override forward(x: Tensor, box: { value?: Tensor }): Tensor {
+          const y = x.exp()
+          this.kept = y
+          box.value = y.mul(2)
+          return box.value.add(y)
+        }
+      }
+      const keeper = new Keeper()
+      const f = c((x: Tensor, box: { value?: Tensor }) => keeper.call(x, box))
+      return times(3, (i) => {
+        const x = torch.full([40], i)
+        const box: { value?: Tensor } = {}
+        const out = f(x, box)
+        x.zero_()
+        return [out, box.value, keeper.kept?.toArray()]
+      })
+    })
+  })
+
+  it('a hook on a leaf that reads its gradient', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.SGD([w], { lr: 0.1 })
+      w.registerHook((g) => ((g as Tensor).sum().item() > 0.3 ? (g as Tensor).mul(2) : g))
+      const step = c((x: Tensor) => {
+        w.mul(x).pow(2).sum().backward()
+        optimizer.step()
+      })
+      return times(3, (i) => {
+        w.grad = null
+        step(torch.full([2], 0.1 * i))
+        return [w.grad, w.detach().clone()]
+      })
+    })
+  })
+
+  it('a gradient that a hook has read, beside a decay of the weights', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.AdamW([w], { lr: 0.1, weightDecay: 0.1 })
+      w.registerHook((g) => ((g as Tensor).sum().item() > 1000 ? (g as Tensor).mul(2) : g))
+      const step = c((x: Tensor) => {
+        w.grad = null
+        w.mul(x).pow(2).sum().backward()
+        optimizer.step()
+      })
+      return times(3, (i) => {
+        step(torch.full([2], i + 1))
+        return [w.grad, w.detach().clone()]
+      })
+    })
+  })
+
+  it('a growing cache compiles once for each size', () => {
+    class Cache extends nn.Module {
+      keys: Tensor | null = null
+      override forward(x: Tensor): Tensor {
+        this.keys = this.keys === null ? x.mul(2) : torch.cat([this.keys, x.mul(2)])
+        return this.keys.mul(3).sum()
+      }
+    }
+    const cache = new Cache()
+    const step = compile(cache, { backend })
+    for (let i = 1; i <= 4; i++) expect(step(torch.ones([1, 20])).item()).toBe(120 * i)
+    expect(step.graphs()).toHaveLength(4)
+  })
+
+  it('values of before an exception', () => {
+    agree(backend, (c) => {
+      const kept: Tensor[] = []
+      const f = c((x: Tensor) => {
+        kept.push(x.mul(2))
+        throw new Error('stop')
+      })
+      return times(3, (i) => {
+        const x = torch.full([30], i)
+        expect(() => f(x)).toThrow('stop')
+        x.zero_()
+        return kept.slice()
+      })
+    })
+  })
+})
