@@ -20,6 +20,7 @@ export async function loadApi(load) {
     setGradEnabled,
     reset: compileEntry.reset,
     makeFx: aot.makeFx,
+    reinplace: aot.reinplace,
     aotFunction: aot.aotFunction,
     withMode,
     dispatchBelowAutograd,

@@ -14,7 +14,7 @@ import { fuzz, kindOf, minimize } from './files/judge.mjs'
 const root = new URL('../../', import.meta.url)
 const goldens = new URL('test/goldens/fuzz-files/', root)
 /** A child that reports nothing for so long hangs. */
-const HANG_MS = 20_000
+const HANG_MS = 120_000
 const CHUNK = 10_000
 const MAX_FILES_PER_KIND = 1
 
@@ -41,7 +41,7 @@ async function child() {
       process.send({ finding: { index, problem, bytes: bytes === null ? null : Buffer.from(bytes).toString('base64') } })
     }
     const onProgress = (index) => {
-      if (index % 500 === 0) process.send({ progress: index })
+      if (index % 100 === 0) process.send({ progress: index })
     }
     process.send({ figures: fuzz(api, format, { count, seed, from, onFinding, onProgress }) })
   })
@@ -55,7 +55,7 @@ function chunk(format, seed, from, count, report) {
     let timer = null
     const hung = () => {
       worker.kill('SIGKILL')
-      report({ index: at, problem: `one of the mutants from ${at} to ${at + 499} never ends`, bytes: null })
+      report({ index: at, problem: `one of the mutants from ${at} to ${at + 99} never ends`, bytes: null })
       resolve(null)
     }
     const wait = () => {
@@ -77,7 +77,7 @@ function chunk(format, seed, from, count, report) {
     worker.on('exit', (code, signal) => {
       clearTimeout(timer)
       if (signal === 'SIGKILL') return
-      report({ index: at, problem: `the process ended (${signal ?? code}) at one of the mutants from ${at} to ${at + 499}`, bytes: null })
+      report({ index: at, problem: `the process ended (${signal ?? code}) at one of the mutants from ${at} to ${at + 99}`, bytes: null })
       resolve(null)
     })
     worker.on('error', reject)

@@ -1,6 +1,6 @@
 // npm run fuzz:compile -- N seed: N random programs against eager. Program i has the seed `seed + i`, so `-- 1 SEED` runs one alone.
 //
-//   --with makeFx|aot    traces instead of compile
+//   --with makeFx|reinplace|aot   traces instead of compile
 //   --backend NAME       of compile; default inductor
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)

@@ -24,18 +24,23 @@ export function withoutHistory({ Tensor }) {
 
 /** The wrappers by name. */
 export function wrappers(api, backend) {
-  const { Tensor, compile, makeFx, aotFunction } = api
-  return {
-    compile: (f) => compile(f, { backend }),
-    // A trace holds for the layouts and numbers that it was made with.
-    makeFx: (f) => {
+  const { Tensor, compile, makeFx, reinplace, aotFunction } = api
+  // A trace holds for the layouts and numbers that it was made with.
+  const traced =
+    (trace, run = (call) => call()) =>
+    (f) => {
       const traces = new Map()
       return withoutHistory(api)((...args) => {
         const key = keyOf(args, Tensor)
-        if (!traces.has(key)) traces.set(key, makeFx(f)(...args))
-        return traces.get(key).forward(...leavesOf(args, Tensor))
+        if (!traces.has(key)) traces.set(key, trace(f, args))
+        return run(() => traces.get(key).forward(...leavesOf(args, Tensor)))
       })
-    },
+    }
+  return {
+    compile: (f) => compile(f, { backend }),
+    makeFx: traced((f, args) => makeFx(f)(...args)),
+    // Writes to views cannot be differentiated.
+    reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...leavesOf(args, Tensor)), api.noGrad),
     aot: (f) =>
       aotFunction(f, {
         fwCompiler:

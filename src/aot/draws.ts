@@ -43,8 +43,8 @@ export function drawing(op: OpDef, args: readonly Arg[]): { readonly fn: OpFunct
 
 /** Runs a trace, and leaves the default generator as it was. `count` says afterwards how many draws it recorded. Throws UnsupportedError if it seeds the generator. */
 export function withoutDrawing<T>(trace: () => T, count: () => number): T {
-  const before = getRngState()
-  try {
+  return keepingState(() => {
+    const before = getRngState()
     const result = trace()
     const { seed, offset } = getRngState()
     if (seed !== before.seed || offset !== before.offset + count())
@@ -52,7 +52,15 @@ export function withoutDrawing<T>(trace: () => T, count: () => number): T {
         'the traced function sets the state of the random generator, which a graph cannot do: seed it before the graph runs.',
       )
     return result
+  })
+}
+
+/** Runs `fn`, which computes no data, and leaves the default generator as it was. */
+export function keepingState<T>(fn: () => T): T {
+  const state = getRngState()
+  try {
+    return fn()
   } finally {
-    setRngState(before)
+    setRngState(state)
   }
 }

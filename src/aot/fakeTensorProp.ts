@@ -4,6 +4,7 @@ import { Interpreter } from '../fx/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
 import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { keepingState } from './draws.ts'
 
 const asFake = (value: unknown): unknown => (value instanceof Tensor && !value.isFake ? fakeLike(value) : value)
 
@@ -32,13 +33,13 @@ export class FakeTensorProp extends Interpreter {
 
   /** Runs on the inputs, which must be fake. */
   propagateDontConvertInputs(...inputs: readonly unknown[]): unknown {
-    return withMode(this.#mode, () => this.run(...inputs))
+    return keepingState(() => withMode(this.#mode, () => this.run(...inputs)))
   }
 
   /** Like `propagate`; `env` keeps the fake value of every node. */
   propagateAll(...inputs: readonly unknown[]): unknown {
     const fakes = inputs.map((input) => treeMap(input, asFake))
-    return withMode(this.#mode, () => this.runWith(fakes, { keep: 'all' }))
+    return keepingState(() => withMode(this.#mode, () => this.runWith(fakes, { keep: 'all' })))
   }
 
   override getAttr(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {

@@ -1,9 +1,11 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, attachGradNode, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
+import { attachGradNode, AutogradError, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
+import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
+import { checkGraph, checkGraphModule } from '../fx/graph/checks.ts'
 import { clone, opOf, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -69,6 +71,8 @@ export interface Differentiable {
 
 /** Splits a functional graph whose outputs at `heads` will be differentiated, and compiles both parts. All inputs must be tensors. */
 export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[], heads: readonly number[], options: JointOptions): Differentiable {
+  checkGraphModule('compileDifferentiable', gm)
+  checkArray('compileDifferentiable', 'inputs', inputs)
   const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.name)
   const results = (...fakes: readonly Tensor[]): readonly Tensor[] => asTensors(new Interpreter(gm).run(...fakes), 'the outputs of the graph')
   const joint = traceJoint(results, asTensors(inputs, 'the inputs'), { names, heads })
@@ -83,6 +87,7 @@ function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> | undefined 
 
 /** Splits and compiles a joint graph. `inputs` are examples. */
 export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name: string, options: JointOptions): Differentiable {
+  checkArgument(isObject(options), 'compileJoint', 'options', 'an object', options)
   const saved = (options.partition ?? minCutPartition)(joint)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
@@ -296,6 +301,8 @@ export function traceJoint(
   inputs: readonly Tensor[],
   options: { readonly names?: readonly string[]; readonly heads?: readonly number[] } = {},
 ): JointGraph {
+  checkCallable('traceJoint', 'fn', fn)
+  checkArray('traceJoint', 'inputs', inputs)
   const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
   const placeholders: Node[] = []
   const fakes = inputs.map((input, i) => {
@@ -363,6 +370,9 @@ export function traceBackward(
   roots: readonly Tensor[],
   differentiate: (tangents: readonly Tensor[], roots: readonly Tensor[]) => readonly (Tensor | null)[],
 ): Backward {
+  checkGraph('traceBackward', Reflect.get(Object(mode), 'graph'), 'mode.graph')
+  checkArray('traceBackward', 'roots', roots)
+  checkCallable('traceBackward', 'differentiate', differentiate)
   const forwardNodes = new Set(mode.graph.nodes)
   const tangents = roots.map(({ shape, dtype }, i) => {
     const tensor = Tensor.fake({ shape, dtype })

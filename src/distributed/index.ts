@@ -7,7 +7,6 @@ export type { DdpOptions } from './ddp/ddp.ts'
 export type { GradBucket } from './ddp/reducer.ts'
 export { CollectiveMismatchError, CollectiveTimeoutError, DistributedError } from './errors.ts'
 export * as functional from './functional.ts'
-export { installCollectives } from './functional.ts'
 export {
   allGather,
   allGatherIntoTensor,
@@ -27,7 +26,6 @@ export {
   send,
 } from './inPlace.ts'
 export type { CollectiveOptions, MessageOptions, ReduceOptions } from './inPlace.ts'
-export { workerThreads } from './host.ts'
 export { allGatherObject, broadcastObject } from './objects.ts'
 export {
   ProcessGroup,
@@ -40,13 +38,11 @@ export {
   initProcessGroup,
   isInitialized,
   newGroup,
-  offerBackend,
   setDebugLevel,
 } from './processGroup.ts'
 export type { DebugLevel, InitOptions } from './processGroup.ts'
 export { collectiveStats, recordCollectives, resetCollectiveStats } from './stats.ts'
 export type { CollectiveCount, CollectiveEvent } from './stats.ts'
-export { ThreadBackend } from './threads/backend.ts'
-export { runRanks, workerEntry } from './threads/spawn.ts'
-export type { RankResult, RankStart, RunRanksOptions } from './threads/spawn.ts'
+export { runRanks } from './threads/spawn.ts'
+export type { RunRanksOptions } from './threads/spawn.ts'
 export { Work } from './work.ts'

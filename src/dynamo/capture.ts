@@ -3,7 +3,6 @@
 import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
-import { checkIndexRange } from '../ops/indices.ts'
 import { captureStack } from '../provenance/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -108,12 +107,12 @@ export class Capture implements DispatchMode {
 
   /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
   #checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
-    const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
+    const position = op.schema.args.findIndex(({ name }) => name === rule.argument)
+    const indices = args[position]
     if (!(indices instanceof Tensor)) return
     withoutModes(() => op.meta(...args))
     const known = this.#knownNow(indices)
-    if (known !== null)
-      withoutModes(() => checkIndexRange(rule.operator ?? op.qualname, rule.argument, known, rule.count(...args), rule.ignore?.(...args) ?? null))
+    if (known !== null) withoutModes(() => rule.check(...args.with(position, known)))
   }
 
   /** The values of a tensor. A segment that computes them must end, unless that takes few small steps, or must not (fullgraph): then null. */
@@ -216,8 +215,8 @@ export class Capture implements DispatchMode {
   #end(segment: Segment, demand: Demand): void {
     for (const input of segment.bound) if (input instanceof Tensor && input.requiresGrad && input.isLeaf) this.#leaves.add(input)
     // What earlier segments did not compute but is needed comes before the writes of this one, which may change its inputs.
-    for (const { storage } of [...demand.needed, ...[...this.#leaves].flatMap(({ grad }) => grad ?? [])])
-      if (storage?.isDeferred === true && storage.writer !== segment) storage.writer?.settle(storage)
+    for (const { storage } of demand.needed) computeEarlier(segment, storage)
+    for (const { grad } of this.#leaves) if (grad !== null) computeEarlier(segment, grad.storage)
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment)
     this.ended.push(ended)
@@ -244,6 +243,11 @@ export class Capture implements DispatchMode {
     const ended = this.ended.find((e) => e.segment === segment)
     present(ended, 'the segment of a lazy tensor').recompute(storage)
   }
+}
+
+/** Computes memory that waits for an earlier segment. */
+function computeEarlier(segment: Segment, storage: Storage | null): void {
+  if (storage !== null && storage.writer !== null && storage.writer !== segment && storage.isDeferred) storage.writer.settle(storage)
 }
 
 /** Whether the results of an operator lie inside the memory of its arguments, so that these are all that it depends on. */

@@ -4,10 +4,10 @@ import { withoutModes } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { clone } from '../ops/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
-import type { Storage } from '../tensor/index.ts'
+import type { Storage, Writer } from '../tensor/index.ts'
 import { EscapedTensorError } from './errors.ts'
 import { evaluate } from './evaluate.ts'
-import type { Segment } from './segment.ts'
+import { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt } from './values.ts'
 
@@ -76,18 +76,31 @@ export class EndedSegment {
     const slot = storage.captureSlot
     const tensor = this.segment.lazyAt(slot)
     this.end.learned.add(slot)
-    const values = evaluate(this.end, [slot], (input) => this.#input(input, tensor))
-    withoutModes(() => adopt(tensor, asTensor(values.get(slot), 'a recomputed value')))
+    const waiting = new Map<Storage, Writer>()
+    try {
+      const values = evaluate(this.end, [slot], (input) => this.#input(input, tensor, waiting))
+      withoutModes(() => adopt(tensor, asTensor(values.get(slot), 'a recomputed value')))
+    } finally {
+      for (const [input, writer] of waiting) input.writer = writer
+    }
   }
 
-  #input(slot: number, tensor: Tensor): unknown {
+  /** The value of an input. Where a later segment has only recorded a write, the memory still has the old data: it is read before its writer, which `waiting` notes. */
+  #input(slot: number, tensor: Tensor, waiting: Map<Storage, Writer>): unknown {
     const kept = this.#kept.get(slot)
     if (kept !== undefined) return kept
     const value = this.segment.bound[slot]
     if (!(value instanceof Tensor)) return value
     const storage = present(value.storage, 'the storage of an input')
-    const version = this.isOver ? storage.version : (this.segment.writes.get(storage)?.before ?? storage.version)
-    if (version !== this.segment.versions[slot]) throw new EscapedTensorError(tensor.shape)
+    const { writer } = storage
+    if (
+      writer instanceof Segment &&
+      (writer !== this.segment || !this.isOver) &&
+      writer.writes.get(storage)?.before === this.segment.versions[slot]
+    ) {
+      waiting.set(storage, writer)
+      storage.writer = null
+    } else if (!waiting.has(storage) && storage.version !== this.segment.versions[slot]) throw new EscapedTensorError(tensor.shape)
     return value
   }
 }

@@ -65,7 +65,6 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
   }
   const wantSlot = (slot: number): void => wantStorage(lazies[slot]?.storage)
   const heads = new Set<number>()
-  const headViews: Tensor[] = []
   const withGradients = compilesBackward && !writesHistory
   for (const tensor of demand.needed) {
     wantStorage(tensor.storage)
@@ -76,10 +75,16 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
     const base = segment.lazyAt(storage.captureSlot)
     if (base !== tensor && !startsBackward(segment, base)) return collect(segment, demand, false)
     heads.add(storage.captureSlot)
-    if (base !== tensor) headViews.push(tensor)
+  }
+  const headViews: Tensor[] = []
+  if (heads.size > 0) {
+    for (const slot of segment.views.keys()) {
+      const view = segment.lazyAt(slot)
+      if (view.requiresGrad && view.storage !== null && heads.has(view.storage.captureSlot) && startsBackward(segment, view)) headViews.push(view)
+    }
   }
   for (const storage of demand.storages ?? []) wantStorage(storage)
-  for (const slot of cursor.kept) wantSlot(slot)
+  for (const slot of cursor.kept(writes.size > 0)) wantSlot(slot)
   for (const [slot] of segment.writeLog) wantSlot(slot)
   for (const slot of cursor.learned) wantSlot(slot)
   for (const leaf of demand.leaves) wantStorage(leaf.grad?.storage)

@@ -1,6 +1,8 @@
 // A rank of a thread world, which src/distributed/threads/spawn.ts starts: imports the program, calls its default export and reports what it returns.
-import { offerBackend, ThreadBackend, workerThreads } from '../distributed/index.ts'
-import type { RankResult, RankStart } from '../distributed/index.ts'
+import { workerThreads } from '../distributed/host.ts'
+import { offerBackend } from '../distributed/processGroup.ts'
+import { ThreadBackend } from '../distributed/threads/backend.ts'
+import type { RankResult, RankStart } from '../distributed/threads/spawn.ts'
 import { installDistributed } from '../install/distributed.ts'
 import { isFunction } from '../protocol/index.ts'
 
@@ -20,9 +22,9 @@ async function run({ world, module, args }: RankStart): Promise<RankResult> {
   }
 }
 
-const { parentPort = null, workerData } = workerThreads() ?? {}
-if (parentPort !== null) {
-  parentPort.postMessage(await run(workerData))
+const threads = workerThreads()
+if (threads !== null && threads.parentPort !== null) {
+  threads.parentPort.postMessage(await run(threads.workerData))
 } else {
   globalThis.addEventListener('message', (event: MessageEvent<RankStart>) => {
     void run(event.data).then((result) => globalThis.postMessage(result))

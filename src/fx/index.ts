@@ -18,7 +18,7 @@ export type {
   PlaceholderNode,
   Target,
 } from './graph/node.ts'
-export type { NodeType, TypeValue } from './graph/nodeType.ts'
+export type { NodeType, TypeValue } from '../protocol/index.ts'
 export type { BodyTransformer, GeneratedCode, GraphCodegen, SourceMap, SpecOptions, TableColumn, TypeStyle, WriteOptions } from './graph/graphText.ts'
 export { GraphModule } from './run/graphModule.ts'
 export type { HookHandle, NodeHook, ReplaceHook } from './run/graphModule.ts'

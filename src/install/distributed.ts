@@ -1,5 +1,5 @@
 // The composition root of process groups: tensors, and collectives as operators.
-import { installCollectives } from '../distributed/index.ts'
+import { installCollectives } from '../distributed/functional.ts'
 import { installTensors } from './tensors.ts'
 
 let isInstalled = false

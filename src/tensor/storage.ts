@@ -11,19 +11,16 @@ export interface Writer {
   settle(storage: Storage): void
 }
 
-/** A block with its version. Storages that took it over from one another share it. */
-interface Memory {
-  readonly block: Block | null
-  readonly nbytes: number
-  version: number
-}
-
 export class Storage {
+  readonly #block: Block | null
+  readonly #nbytes: number
+  #version = 0
+  /** The storage whose block and version are meant: itself, or the one that it moved to. */
+  #home: Storage = this
   /** The number of storages made so far. @internal */
   static made = 0
   /** Storages are numbered as they are made. @internal */
   readonly serial: number = Storage.made++
-  #memory: Memory
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
   writer: Writer | null = null
   #watchers: (() => void)[] | null = null
@@ -36,7 +33,8 @@ export class Storage {
 
   /** @internal */
   constructor(block: Block | null, nbytes: number) {
-    this.#memory = { block, nbytes, version: 0 }
+    this.#block = block
+    this.#nbytes = nbytes
   }
 
   /** A new storage of `nbytes` bytes. Its contents are undefined. @internal */
@@ -52,37 +50,37 @@ export class Storage {
   }
 
   get nbytes(): number {
-    return this.#memory.nbytes
+    return this.#home.#nbytes
   }
 
   /** Raised by every write after construction, when it is recorded; autograd and compile compare it. PyTorch's version counter. @internal */
   get version(): number {
-    return this.#memory.version
+    return this.#home.#version
   }
 
   set version(version: number) {
-    this.#memory.version = version
+    this.#home.#version = version
   }
 
   /** The memory, up to date. @internal */
   get block(): Block {
     if (this.writer !== null) this.writer.settle(this)
-    const { block } = this.#memory
+    const block = this.#home.#block
     if (block === null) throw new InternalError('a storage was settled but has no memory')
     return block
   }
 
   /** Whether it has no memory yet. @internal */
   get isDeferred(): boolean {
-    return this.#memory.block === null
+    return this.#home.#block === null
   }
 
   /** Moves to the memory of `other`, which must be new: both see its writes from now on. The version stays. Returns a storage that keeps the old memory. @internal */
   moveTo(other: Storage): Storage {
-    const { block, nbytes, version } = this.#memory
-    this.#memory = other.#memory
-    this.#memory.version = version
-    return new Storage(block, nbytes)
+    const home = this.#home
+    this.#home = other.#home
+    this.#home.#version = home.#version
+    return new Storage(home.#block, home.#nbytes)
   }
 
   /** Calls `watcher` before the next write. @internal */

@@ -1,4 +1,4 @@
-// reinplace and FakeTensorProp: PyTorch's test_fx_reinplace_pass as far as graphs are free of scatters, and shapes without data.
+// reinplace and FakeTensorProp: PyTorch's test_fx_reinplace_pass, and shapes without data.
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
@@ -88,6 +88,99 @@ describe('reinplace', () => {
     const gm = reinplace(makeFx((x: Tensor) => [x.clone().mul(2), x.neg()])(torch.ones([2])) as GraphModule, torch.ones([2]))
     expect(String(gm.graph)).toContain('return [clone, neg]')
     expect(values(gm.call(torch.tensor([1, 2])))).toEqual([2, 4, -1, -2])
+  })
+
+  const grid = (): Tensor => torch.arange(16).reshape([4, 4])
+
+  it('test_reinplace_scatter_op: the write to a view is a write to the view again', () => {
+    const calls = inPlace(
+      (x) => {
+        const a = x.clone()
+        const e = a.view([-1])
+        const c = a.view([-1])[0]
+        c?.view([-1]).add_(1)
+        return a.add(e)
+      },
+      torch.tensor([1, 2, 3, 4]),
+    )
+    expect(calls.filter((c) => /add|scatter|copy/.test(c))).toEqual(['torch.Tensor.add_ (%view_2, 1)', 'torch.add (%clone, %clone)'])
+  })
+
+  it('test_reinplace_scatter_twice: scatters into views of views disappear', () => {
+    const calls = inPlace((x) => {
+      const a = x.clone()
+      a.select(1, 1).select(0, 1).add_(1)
+      return a
+    }, grid())
+    expect(calls).toEqual([
+      'torch.clone (%x_1,)',
+      'torch.select (%clone, 1, 1)',
+      'torch.select (%select, 0, 1)',
+      'torch.Tensor.add_ (%select_1, 1)',
+      'torch.select (%clone, 1, 1)',
+    ])
+  })
+
+  /** A value computed from one place, scattered into a view made by asStrided. */
+  const mirrored = (offset: number, index: number): string[] =>
+    inPlace((x) => {
+      const a = x.clone()
+      const updated = a.select(1, 1).select(0, 1).add(1)
+      return torch.selectScatter(torch.asStrided(a, [4], [4], offset), updated, 0, index)
+    }, grid())
+
+  it('test_reinplace_scatter_twice_with_different_view_op_valid: another view of the same place', () => {
+    expect(mirrored(1, 1).slice(3)).toEqual(['torch.Tensor.add_ (%select_1, 1)', 'torch.as_strided (%clone, [4], [4], 1)'])
+  })
+
+  it('test_reinplace_scatter_twice_with_different_view_op_invalid: another place in the same view', () => {
+    expect(mirrored(1, 0).slice(3)).toEqual([
+      'torch.add (%select_1, 1)',
+      'torch.as_strided (%clone, [4], [4], 1)',
+      'torch.select (%as_strided, 0, 0)',
+      'torch.Tensor.copy_ (%select_2, %add)',
+    ])
+  })
+
+  it('test_reinplace_scatter_twice_with_different_view_op_invalid2: the same place in another view', () => {
+    expect(mirrored(0, 1).slice(3)).toEqual([
+      'torch.add (%select_1, 1)',
+      'torch.as_strided (%clone, [4], [4], 0)',
+      'torch.select (%as_strided, 0, 1)',
+      'torch.Tensor.copy_ (%select_2, %add)',
+    ])
+  })
+
+  it('test_reinplace_index_mutation: a slice that is assigned', () => {
+    const calls = inPlace(() => {
+      const a = torch.zeros([4, 4, 4])
+      a.slice(1, 2).copy_(torch.ones([4, 2, 4]))
+      return a
+    })
+    expect(calls.map((c) => c.split(' ')[0])).not.toContain('torch.slice_scatter')
+    expect(calls.some((c) => /^torch.Tensor.copy_ \(%slice_\d, /.test(c))).toBe(true)
+  })
+
+  it('test_out_node_updated, with a scatter: the tensor that was scattered into is returned', () => {
+    const calls = inPlace(() => {
+      const x = torch.zeros([2, 2])
+      return [torch.diagonalScatter(x, x.diagonal().add(1))]
+    })
+    expect(calls.at(-1)).toBe('torch.Tensor.add_ (%diagonal, 1)')
+  })
+
+  it('a scatter into what is read later, or into an input, stays', () => {
+    const stays = (fn: (...xs: Tensor[]) => unknown): void =>
+      expect(inPlace(fn, grid(), torch.ones([4])).filter((c) => c.startsWith('torch.select_scatter'))).toHaveLength(1)
+    stays((x, y) => torch.selectScatter(x, y, 0, 1))
+    stays((x, y) => {
+      const a = x.clone()
+      return [torch.selectScatter(a, y, 0, 1), a.mul(2)]
+    })
+    stays((x, y) => {
+      const a = x.clone().t()
+      return torch.selectScatter(a, y, 0, 1).view([-1])
+    })
   })
 
   it('inputs, parameters and values that occur twice among the arguments are not written', () => {

@@ -94,7 +94,7 @@ describe("without 'unsafe-eval'", () => {
       gm.graph.findNodes({ op: 'call_method' })[0].target = 'sub'
       gm.recompile()
       try { gm(torch.ones([1])); console.log('ran', globalThis.ran) } catch (error) { console.log(error.name, error.message) }`)
-    expect(bound).toMatch(/^GraphError GraphModule '.*': its code was changed by onGenerateCode, and generated code is not allowed here/)
+    expect(bound).toMatch(/^GraphError GraphModule '.*': onGenerateCode changed its code, and generated code is not allowed here/)
   })
 })
 

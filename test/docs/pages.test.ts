@@ -10,7 +10,7 @@ const guides = readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name
 
 afterAll(removeExamples)
 
-describe.each(['README.md', 'docs/errors.md', ...guides])('%s', (name) => {
+describe.each(['README.md', 'docs/errors.md', 'docs/security.md', ...guides])('%s', (name) => {
   const page = readFileSync(root + name, 'utf8')
   const snippets = snippetsOf(page)
   const texts = new Map<number, string>()

@@ -94,6 +94,37 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a gradient that a hook has read, beside a decay of the weights', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.tensor([1, 2]))
+      const optimizer = new optim.AdamW([w], { lr: 0.1, weightDecay: 0.1 })
+      w.registerHook((g) => ((g as Tensor).sum().item() > 1000 ? (g as Tensor).mul(2) : g))
+      const step = c((x: Tensor) => {
+        w.grad = null
+        w.mul(x).pow(2).sum().backward()
+        optimizer.step()
+      })
+      return times(3, (i) => {
+        step(torch.full([2], i + 1))
+        return [w.grad, w.detach().clone()]
+      })
+    })
+  })
+
+  it('states that are kept in a list, and written back', () => {
+    agree(backend, (c) => {
+      const w = torch.tensor([1, 2])
+      const kept: Tensor[] = []
+      const f = c(() => {
+        const next = w.lerp(w.mul(2), 0.25)
+        kept.push(next)
+        w.copy_(next)
+      })
+      times(4, f)
+      return kept
+    })
+  })
+
   it('a growing cache compiles once for each size', () => {
     class Cache extends nn.Module {
       keys: Tensor | null = null

@@ -213,6 +213,22 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a view of an output that is kept in a closure', () => {
+    agree(backend, (c) => {
+      const kept: Tensor[] = []
+      const f = c((x: Tensor) => {
+        const y = x.mul(2)
+        kept.push(y.expand([2, 3]).t())
+        return y
+      })
+      return times(3, () => {
+        const x = leaf(1, 2, 3)
+        f(x)
+        return gradOf(x, (kept.at(-1) as Tensor).mul(2).sum())
+      })
+    })
+  })
+
   it('double backward outside', () => {
     agree(backend, (c) => {
       const w = leaf(1, 2)

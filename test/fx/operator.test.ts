@@ -82,11 +82,12 @@ describe('operator', () => {
       [9, 9, 9],
       [4, 7, 8],
     ])
-    const [list, map, object] = [[1, 2], new Map([['a', 1]]), { a: 1 }]
+    const [list, map, object] = [['a', 2], new Map([['a', 1]]), { a: 1 }]
     operator.setitem(list, -1, 5)
     operator.setitem(map, 'a', 5)
     operator.setitem(object, 'a', 5)
-    expect([list, map, object]).toEqual([[1, 5], new Map([['a', 5]]), { a: 5 }])
+    expect([list, map, object]).toEqual([['a', 5], new Map([['a', 5]]), { a: 5 }])
+    expect(() => operator.setitem([2, 3], 0, 9)).toThrow('a list of sizes cannot be changed')
     expect(() => operator.setitem(list, 2, 0)).toThrow('index 2 is out of range for 2 elements')
     expect(() => operator.setitem(x, [[0, 1]], 0)).toThrow('a list of positions does not select a part of the tensor that can be written to')
     expect(() => operator.setitem(3, 0, 0)).toThrow('a value of type number has no elements')

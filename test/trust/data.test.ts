@@ -98,6 +98,11 @@ describe('a graph from a file', () => {
     'a private field': [[node('call_function', 's', 'builtins.getattr', [ref('x'), 'storage'])], "node 's' reads the attribute 'storage'"],
     memory: [[node('call_method', 's', 'realize', [ref('x')])], "node 's' calls the method 'realize'"],
     'disposing of inputs': [[node('call_method', 's', 'dispose', [ref('x')])], "node 's' calls the method 'dispose'"],
+    'sorting a shape': [
+      [node('call_function', 's', 'builtins.getattr', [ref('x'), 'shape']), node('call_method', 'sorted', 'sort', [ref('s')])],
+      "node 'sorted' calls the method 'sort' without a number",
+    ],
+    'sorting a shape with a module': [[node('call_method', 'sorted', 'sort', [ref('x'), ref('x')])], "calls the method 'sort' without a number"],
     'an attribute of every object': [
       [node('get_attr', 'g', 'constructor.constructor')],
       "node 'g' refers to the attribute 'constructor.constructor'",
@@ -134,6 +139,31 @@ describe('a graph from a file', () => {
         Number.isNaN,
       ),
     ).toEqual(Array.from({ length: 4 }, () => false))
+  })
+
+  it('cannot change the shape of a tensor', () => {
+    const x = torch.ones([9, 10])
+    for (const source of [
+      node('call_function', 's', 'builtins.getattr', [ref('x'), 'shape']),
+      node('call_method', 's', 'size', [ref('x')]),
+      node('call_method', 's', 'stride', [ref('x')]),
+    ])
+      for (const write of [
+        node('call_function', 'w', 'operator.setitem', [ref('s'), 0, 1000]),
+        node('call_method', 'w', 'sort', [ref('s'), 0]),
+        node('call_method', 'w', 'sort', [ref('s')], { dim: 0 }),
+      ]) {
+        const gm = new GraphModule({}, graphFromJson(graphJson(source, write)))
+        expect(() => gm.call(x)).toThrow(/cannot be changed|comparison function/)
+        expect([x.shape, x.strides]).toEqual([
+          [9, 10],
+          [10, 1],
+        ])
+      }
+    const sorted = graphFromJson(
+      graphJson(node('call_method', 'w', 'sort', [ref('x'), 0]), node('call_function', 'v', 'operator.getitem', [ref('w'), 0])),
+    )
+    expect((new GraphModule({}, sorted).call(torch.tensor([2, 1])) as Tensor).toArray()).toEqual([1, 2])
   })
 
   it('computed keys set elements, never a prototype', () => {
@@ -201,7 +231,7 @@ describe('the names that a graph from a file may use', () => {
         return true
       }
     })
-    // Properties, what only code needs, and what would free or replace the memory of the caller's tensors.
+    // A new member of tensors is refused until it is added to CALLABLE. Refused are properties, what only code needs, what would free or replace the memory of the caller's tensors, and `sort` without a dimension.
     expect(refused.sort()).toEqual(
       [
         'asParameter',
@@ -213,8 +243,11 @@ describe('the names that a graph from a file may use', () => {
         'ndim',
         'realize',
         'registerHook',
+        'registerPostAccumulateGradHook',
+        'sort',
         'toJSON',
         'toString',
+        'transfer',
         'valueOf',
       ].sort(),
     )

@@ -53,5 +53,6 @@ const traceable = [
 export const kindsFor = {
   compile: Object.keys(kinds),
   makeFx: traceable,
+  reinplace: traceable,
   aot: [...traceable, 'aliases', 'structures', 'gradients'],
 }

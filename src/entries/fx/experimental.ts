@@ -1,5 +1,7 @@
 // tensorfx/fx/experimental
 import { installFx } from '../../install/fx.ts'
 export * from '../../fx/experimental/index.ts'
+export { ShapeReport, checkShapes } from '../../aot/checkShapes.ts'
+export type { InputShape, NamedSize, ShapeIssue } from '../../aot/checkShapes.ts'
 
 installFx()

@@ -1,6 +1,6 @@
 // Variables in the place of unknown sizes, and equations between them. PyTorch's Refine, of torch.fx.experimental.graph_gradual_typechecker.
 import { Node } from '../graph/node.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { flattenedDims, inputOf } from './graphGradualTypechecker.ts'
 import { RuleTable, moduleOf } from './layerRules.ts'

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isFunction, nearest, valueText } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { signatureOf, standsFor } from '../trace/parameters.ts'
 import { isProxy, nodeOf } from '../values/proxy.ts'

@@ -2,7 +2,7 @@
 import { ShapeError } from '../../errors/index.ts'
 import { tuple } from '../graph/pythonValues.ts'
 import type { Graph } from '../graph/graph.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { Refine } from './refine.ts'
 import type { Equality } from './refinementTypes.ts'

@@ -1,6 +1,6 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { findOverride, isTensorLike, nameTarget, OVERRIDE, isFunction, isObject, kindOf } from '../../protocol/index.ts'
+import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
@@ -220,6 +220,9 @@ function setItem(value: unknown, index: unknown, item: unknown): void {
   } else if (Array.isArray(value)) {
     if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
       throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+    // Kernels trust the shapes of tensors, which a graph from a file can read.
+    if (value.every((size) => Number.isSafeInteger(size) && size >= 0))
+      throw new ArgumentError('operator.setitem: a list of sizes cannot be changed, because it may be the shape of a tensor; make a new list.')
     value[index < 0 ? index + value.length : index] = item
   } else if (isObject(value)) setAttribute(value, String(index), item)
   else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
@@ -236,6 +239,7 @@ function property(where: string, value: unknown, name: string, read: (value: obj
 }
 
 function readAttribute(value: unknown, name: string): unknown {
+  checkString('getattr', 'name', name)
   const override = findOverride([value])
   return override === null ? property('getattr', value, name, Reflect.get) : override[OVERRIDE]('function', getattr, [value, name], {})
 }

@@ -28,6 +28,8 @@ const NON_COMPUTE: readonly string[] = ['torch.Tensor.view', 'operator.getitem']
 interface Group {
   readonly id: number
   readonly nodes: Set<Node>
+  /** Nodes outside that use its values. */
+  readonly users: Set<Node>
   /** The id of the oldest group that was merged into it. */
   oldest: number
 }
@@ -116,49 +118,61 @@ class Grouping {
     let count = 0
     for (const node of this.#order.toReversed()) {
       if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) continue
-      let group: Group = { id: count, nodes: new Set([node]), oldest: count }
+      let group: Group = { id: count, nodes: new Set([node]), users: new Set(node.users), oldest: count }
       count++
-      const others = [...this.#groups.values()].toSorted((a, b) => a.oldest - b.oldest)
+      const others = [...this.#groups.values()].toSorted((x, y) => x.oldest - y.oldest)
       this.#groups.set(group.id, group)
       this.#groupOf.set(node, group)
-      // Merge it with every group that allows it, to get fewer and larger groups.
-      for (const other of others) group = this.#merge(group, other)
+      // Merge it with every group that allows it, to get fewer and larger groups. No path leads back to a node that has no group yet, so one search tells for all.
+      const blocked = this.#beyond(group)
+      for (const other of others) if (group.nodes.size === 1 ? !blocked.has(other) : !this.#comesBack(group, other)) group = this.#merge(group, other)
     }
     this.#takeItems()
     return [...this.#groups.values()].filter((group) => group.nodes.size > 0 && isWorthwhile(group))
   }
 
-  /** Merges the smaller of two groups into the larger, unless a value would leave the merged group and come back to it through other nodes or groups. */
+  /** Merges the smaller of two groups into the larger. */
   #merge(group: Group, other: Group): Group {
-    if (this.#comesBack(new Set([...group.nodes, ...other.nodes]))) return group
     const [into, from] = group.nodes.size < other.nodes.size ? [other, group] : [group, other]
     for (const node of from.nodes) {
       into.nodes.add(node)
+      into.users.delete(node)
       this.#groupOf.set(node, into)
     }
+    for (const user of from.users) if (!into.nodes.has(user)) into.users.add(user)
     into.oldest = Math.min(into.oldest, from.oldest)
     this.#groups.delete(from.id)
     return into
   }
 
-  #comesBack(inside: ReadonlySet<Node>): boolean {
-    const seen = new Set<Node>()
-    const stack: Node[] = []
-    const visit = (node: Node): void => {
-      // A group acts as one node: reaching one of its nodes reaches the users of all of them.
-      for (const member of this.#groupOf.get(node)?.nodes ?? [node]) {
-        if (seen.has(member)) continue
-        seen.add(member)
-        stack.push(member)
+  /** The groups that a path from a group reaches through other nodes or groups. */
+  #beyond(group: Group): ReadonlySet<Group> {
+    const reached = new Set<Group>()
+    // A group acts as one node: reaching one of its nodes reaches the users of all of them.
+    const seen = new Set<Group | Node>(Array.from(group.users, (user) => this.#groupOf.get(user) ?? user))
+    for (const next of seen)
+      for (const user of next.users) {
+        const home = this.#groupOf.get(user)
+        if (home !== undefined && home !== next) reached.add(home)
+        seen.add(home ?? user)
       }
+    return reached
+  }
+
+  /** Whether a value would leave the two groups, merged, and come back to them through other nodes or groups. */
+  #comesBack(group: Group, other: Group): boolean {
+    const seen = new Set<Group | Node>()
+    const isInside = (next: Group | Node): boolean => next === group || next === other
+    for (const user of [...group.users, ...other.users]) {
+      const next = this.#groupOf.get(user) ?? user
+      if (!isInside(next)) seen.add(next)
     }
-    for (const node of inside) for (const user of node.users) if (!inside.has(user)) visit(user)
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      for (const user of node.users) {
-        if (inside.has(user)) return true
-        visit(user)
+    for (const next of seen)
+      for (const user of next.users) {
+        const after = this.#groupOf.get(user) ?? user
+        if (isInside(after)) return true
+        seen.add(after)
       }
-    }
     return false
   }
 

@@ -36,6 +36,9 @@ const ITEMS: ReadonlySet<unknown> = new Set([operator.getitem, operator.setitem]
 export function forbidden(node: Node): string | null {
   switch (node.op) {
     case 'call_method':
+      // `sort()` of an array would sort it in place, which may be the shape of a tensor; with a dimension an array refuses it.
+      if (node.target === 'sort' && typeof node.args[1] !== 'number' && (node.args.length > 1 || Object.keys(node.kwargs).length === 0))
+        return "calls the method 'sort' without a number as its dimension"
       return isMethod(node.target) ? null : `calls the method '${node.target}'`
     case 'get_attr':
     case 'call_module':

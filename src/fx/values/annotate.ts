@@ -1,6 +1,6 @@
 // annotate: the type of a traced value. PyTorch's torch.fx.annotate.
 import { GraphError } from '../graph/errors.ts'
-import type { NodeType } from '../graph/nodeType.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import { isProxy, nodeOf } from './proxy.ts'
 
 /**

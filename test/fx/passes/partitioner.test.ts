@@ -228,6 +228,23 @@ describe('CapabilityBasedPartitioner', () => {
     expect(gm.graph.outputNode().args.flat().map(String)).toEqual(['fused_0', 'getitem_1', 'getitem'])
   })
 
+  it('a node that was merged with one group is checked again for the next', () => {
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => {
+      const free = plus(y, 1)
+      const first = plus(x, 1)
+      return [free, plus(first.relu(), 2)]
+    }) as GraphModule
+    const partitions = new CapabilityBasedPartitioner(gm, support, { allowsSingleNodePartition: true }).proposePartitions()
+    expect(partitions.map(({ nodes }) => names(nodes))).toEqual([['add_1'], ['add', 'add_2']])
+    const reversed = symbolicTrace((x: Tensor, y: Tensor) => {
+      const first = plus(x, 1)
+      const free = plus(y, 1)
+      return [free, plus(first.relu(), 2)]
+    }) as GraphModule
+    const partitioner = new CapabilityBasedPartitioner(reversed, support, { allowsSingleNodePartition: true })
+    partitioner.partitionAndFuse().graph.lint()
+  })
+
   it('test_fuser_pass_deep_model: very long chains', () => {
     const gm = symbolicTrace((x: Tensor) => {
       let y = x

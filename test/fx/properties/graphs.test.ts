@@ -25,26 +25,7 @@ import { loadGraphModule, saveGraphModule } from 'tensorfx/interop'
 import { splitConstSubgraphs } from 'tensorfx/fx/experimental'
 import { goldenGraph, goldenText } from '../samples/golden.ts'
 import { parseGraph } from '../samples/parseGraph.ts'
-import { graphOf, inputs, numbers, programs } from './programs.ts'
-
-const numRuns = Number(process.env['TENSORFX_FUZZ'] ?? 25)
-
-/** The module that `way` makes of a random one computes the same numbers, and its graph is well formed. */
-function keepsMeaning(way: (gm: GraphModule) => GraphModule, tolerance = 0): void {
-  fc.assert(
-    fc.property(programs, (steps) => {
-      const gm = graphOf(steps)
-      const want = numbers(gm.call(...inputs()))
-      const result = way(gm)
-      result.graph.lint()
-      const got = numbers(result.call(...inputs()))
-      expect(got.length).toBe(want.length)
-      const far = got.findIndex((v, i) => !(Object.is(v, want[i]) || Math.abs(v - (want[i] as number)) <= tolerance))
-      expect(far < 0 ? null : [far, got[far], want[far]]).toBeNull()
-    }),
-    { numRuns },
-  )
-}
+import { graphOf, inputs, keepsMeaning, numRuns, numbers, programs } from './programs.ts'
 
 describe('random graphs keep their meaning', () => {
   it('interpreted', () => {

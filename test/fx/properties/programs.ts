@@ -1,5 +1,6 @@
 // Random graphs that run: calls of functions, methods and modules, attributes, lists, several results.
 import * as fc from 'fast-check'
+import { expect } from 'vitest'
 import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule } from 'tensorfx/fx'
@@ -33,6 +34,11 @@ export const programs: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.record({ kind: fc.nat(11), a: fc.nat(1000), b: fc.nat(1000), c: fc.integer({ min: -3, max: 3 }) }),
   { minLength: 1, maxLength: 25 },
 )
+
+/** Programs without tuples, each of whose values is one tensor. */
+export const tensorPrograms: fc.Arbitrary<readonly Step[]> = programs
+  .map((steps) => steps.filter(({ kind }) => kind !== 8))
+  .filter((steps) => steps.length > 0)
 
 /** The graph of a program; every value that nobody uses is returned, or (every third) left dead. */
 export function graphOf(steps: readonly Step[]): GraphModule {
@@ -78,4 +84,24 @@ export function numbers(value: unknown): number[] {
   if (Array.isArray(value)) return (value as unknown[]).flatMap(numbers)
   if (typeof value === 'object' && value !== null && !('shape' in value)) return Object.values(value).flatMap(numbers)
   return ((value as Tensor).toArray() as number[][]).flat()
+}
+
+/** How many random graphs each test tries. */
+export const numRuns = Number(process.env['TENSORFX_FUZZ'] ?? 25)
+
+/** The module that `way` makes of a random one computes the same numbers, and its graph is well formed. */
+export function keepsMeaning(way: (gm: GraphModule) => GraphModule, tolerance = 0, of: fc.Arbitrary<readonly Step[]> = programs): void {
+  fc.assert(
+    fc.property(of, (steps) => {
+      const gm = graphOf(steps)
+      const want = numbers(gm.call(...inputs()))
+      const result = way(gm)
+      result.graph.lint()
+      const got = numbers(result.call(...inputs()))
+      expect(got.length).toBe(want.length)
+      const far = got.findIndex((v, i) => !(Object.is(v, want[i]) || Math.abs(v - (want[i] as number)) <= tolerance))
+      expect(far < 0 ? null : [far, got[far], want[far]]).toBeNull()
+    }),
+    { numRuns },
+  )
 }

@@ -7,7 +7,9 @@ import { And, D, FALSE, Int, Or, TRUE, compare, sameInt, sameTensor, tensor, z3D
 import type { Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
 
 /** How many decisions a search may take. */
-const BUDGET = 100_000
+const BUDGET = 20_000
+/** How often conclusions are drawn from each other: bounds may creep without end. */
+const ROUNDS = 100
 /** The longest range whose values are all tried. */
 const RANGE = 4096
 /** How many values are tried in a longer range. */
@@ -158,7 +160,7 @@ class Search {
   /** Draws all conclusions. Returns false for a contradiction. */
   #propagate(): boolean {
     const state = this.#state
-    do {
+    for (let round = 0; round < ROUNDS; round++) {
       state.changed = false
       for (const comparison of state.comparisons) if (state.compare(comparison) === 'false' || !state.narrowBy(comparison)) return false
       const before = this.#open
@@ -178,7 +180,8 @@ class Search {
         }
       }
       if (left.length !== this.#open.length || left.some((formula, i) => formula !== this.#open[i])) this.#replaceOpen(left)
-    } while (state.changed)
+      if (!state.changed) break
+    }
     return true
   }
 
@@ -205,12 +208,16 @@ class Search {
 
   /** What to try next: the alternatives of a formula, or the values of an integer; null if everything is decided. */
   #choose(): readonly Formula[] | null {
-    let fewest: readonly Formula[] | null = null
-    for (const formula of this.#open) {
-      const possible = this.#possible(formula)
-      if (possible !== null && (fewest === null || possible.length < fewest.length)) fewest = possible
+    let fewest: { readonly from: Formula; readonly possible: readonly Formula[] } | null = null
+    for (const from of this.#open) {
+      const possible = this.#possible(from)
+      if (possible !== null && (fewest === null || possible.length < fewest.possible.length)) fewest = { from, possible }
     }
-    return fewest ?? this.#values()
+    if (fewest === null) return this.#values()
+    const { from, possible } = fewest
+    // One of them is about to be true, and then the formula is.
+    this.#replaceOpen(this.#open.filter((formula) => formula !== from))
+    return possible
   }
 
   /** The values of an integer in a comparison that is not decided. */

@@ -1,5 +1,5 @@
 // Logic variables: what unification finds values for. PyTorch's torch.fx.experimental.unification.variable.
-import type { TypeValue } from '../../graph/nodeType.ts'
+import type { TypeValue } from '../../../protocol/index.ts'
 
 /** A logic variable. It prints as `~token`. Two variables with the same token are the same object, so `===` and Map work. */
 export interface Var extends TypeValue {

@@ -1,4 +1,4 @@
-// The types of nodes' values.
+// The types of values in graphs.
 
 /** A type that is an object, not text; it prints as text. `TensorType` of tensorfx/fx/experimental is one. */
 export interface TypeValue {
