@@ -5,6 +5,7 @@ import { hashOf, randomFrom } from './random.mjs'
 /** What the fuzzer does not call, and why: `*` stands for any end. */
 const LEFT_OUT = {
   'tensorfx.Tensor': 'internal: tensors are made by torch.tensor and the like',
+  'tensorfx.torch.Tensor': 'internal: tensors are made by torch.tensor and the like',
   'tensorfx.torch.autograd.Function.forward': 'overridden by the user',
   'tensorfx.torch.autograd.Function.backward': 'overridden by the user',
   'tensorfx.torch.ops.higher_order': 'what graphs record; programs call cond, whileLoop, scan and map',
