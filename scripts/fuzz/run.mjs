@@ -43,8 +43,9 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
 
 const sameBits = (a, b) => Object.is(a, b) || (Number.isNaN(a) && Number.isNaN(b))
 
-/** A message without the names of nodes of the tape, which are other ones in compiled code. */
-const withoutNodes = (message) => message.replace(/\b\w+Backward0?\b/g, 'the node')
+/** A message without the names of nodes of the tape, which are other ones in compiled code, and of what they saved. */
+const withoutNodes = (message) =>
+  message.replace(/\b\w+Backward0?\b/g, 'the node').replace(/^backward of .* has been modified in place .*$/s, 'backward: modified in place')
 
 /**
  * The first difference of two values, or null. Numbers go to `numbers(a, b, where)`, which says whether they may differ; it gets all elements of a tensor at once.

@@ -3,9 +3,10 @@
 //
 // Values are tensors too, which are never written. It is independent of what records the operators: they are called while the trace is active.
 import { dispatch } from '../dispatch/index.ts'
-import type { Arg, OpDef } from '../dispatch/index.ts'
+import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { asStrided, asStridedScatter, clone, contiguous, expand, permute, reshape, view } from '../ops/index.ts'
+import { isApart, sameStrides } from './layout.ts'
 import { asTensor, numelOf, sameShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
@@ -64,6 +65,17 @@ export class Aliases {
     return (this.#aliases.get(tensor)?.memory.version ?? 0) > 0
   }
 
+  /** How `tensor` is made of the tensor that covers its memory, or of another one in that one's place. Calls operators. */
+  viewOf(tensor: Tensor): (whole: Tensor) => Tensor {
+    const { steps } = this.#aliasOf(tensor)
+    return (whole) =>
+      steps.reduce((part, { op, args, index }) => {
+        const [size = null, stride = null, offset] = args
+        const rest = op === asStrided.op && typeof offset === 'number' ? [size, stride, whole.offset + offset] : args
+        return pick(dispatch(op, [part, ...rest]), index, op)
+      }, whole)
+  }
+
   /** What a tensor holds at this point of the trace. Calls operators if it is a view of what has been written since it was last read. */
   valueOf(tensor: Tensor): Tensor {
     const alias = this.#aliases.get(tensor)
@@ -115,7 +127,10 @@ export class Aliases {
     for (const [i, step] of steps.entries()) {
       const whole = asTensor(wholes[i], 'what is viewed')
       // Elements that the view repeats: only the layout says which one the value belongs to.
-      if (step.op === expand.op && numelOf(sizesOf(step.args[0])) > whole.numel) return scatterWindow(memory, tensor, value)
+      const [size, stride] = step.args
+      const repeats =
+        step.op === expand.op ? numelOf(sizesOf(size)) > whole.numel : step.op === asStrided.op && !isApart(sizesOf(size), sizesOf(stride))
+      if (repeats) return scatterWindow(memory, tensor, value)
       wholes.push(i + 1 < steps.length ? replay(base, whole, step) : whole)
     }
     return steps.reduceRight((part, { op, args, index }, i) => {
@@ -132,9 +147,11 @@ export class Aliases {
 /** The view of another value. What is a view of the tensor may have to be a copy here, since values can be laid out differently. */
 function replay(base: Tensor, whole: Tensor, { op, args, index }: Step): Tensor {
   if (op === view.op) return reshape(whole, sizesOf(args[0]))
-  const result = dispatch(op, [op === asStrided.op ? dense(base, whole) : whole, ...args])
-  return asTensor(index === null || !Array.isArray(result) ? result : result[index], `the result of ${op.qualname}`)
+  return pick(dispatch(op, [op === asStrided.op ? dense(base, whole) : whole, ...args]), index, op)
 }
+
+const pick = (result: Result, index: number | null, op: OpDef): Tensor =>
+  asTensor(index === null || !Array.isArray(result) ? result : result[index], `the result of ${op.qualname}`)
 
 const scatterWindow = ({ base, value: whole }: Memory, tensor: Tensor, value: Tensor): Tensor =>
   asStridedScatter(dense(base, whole), value, tensor.shape, tensor.strides, tensor.offset - base.offset)
@@ -150,7 +167,7 @@ function dense(base: Tensor, whole: Tensor): Tensor {
 
 /** A new value of a memory, laid out as its tensor is, so that the same views of it are possible. */
 function withLayoutOf(base: Tensor, value: Tensor): Tensor {
-  if (base.shape.every((size, i) => size <= 1 || base.strides[i] === value.strides[i])) return value
+  if (sameStrides(base, value)) return value
   if (base.contiguousLayout) return contiguous(value)
   const order = [...base.shape.keys()].toSorted((a, b) => (base.strides[b] ?? 0) - (base.strides[a] ?? 0))
   const inner = clone(permute(value, order))
@@ -158,7 +175,7 @@ function withLayoutOf(base: Tensor, value: Tensor): Tensor {
     inner,
     order.map((_, i) => order.indexOf(i)),
   )
-  return laidOut.shape.every((size, i) => size <= 1 || base.strides[i] === laidOut.strides[i]) ? laidOut : value
+  return sameStrides(base, laidOut) ? laidOut : value
 }
 
 const isNumbers = (arg: Arg | undefined): arg is readonly number[] => Array.isArray(arg) && arg.every((item) => typeof item === 'number')

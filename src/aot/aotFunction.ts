@@ -1,18 +1,19 @@
 // aotFunction: forward and backward of a function, traced ahead of time and compiled by compilers of your own.
 import { noGrad } from '../autograd/index.ts'
-import { present } from '../errors/index.ts'
-import { copy_ } from '../ops/index.ts'
+import { UnsupportedError, present } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { asStrided, copy_ } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
+import type { JointGraph } from './partition.ts'
 
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
- * are traced again. Numbers and other values are constants of
- * the graph; tensors that are no arguments are further inputs. Random operators draw anew at each call: the graphs take
- * seeds and offsets as inputs. PyTorch's functorch.compile.aot_function.
+ * are traced again. Numbers and other values are constants of the graph; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * call: the graphs take seeds and offsets as inputs. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
  */
@@ -21,54 +22,134 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
   const compiled = new Map<string, Entry>()
   return (...args) => {
     const { leaves, spec } = treeFlatten(args)
-    const inputs = leaves.filter((leaf) => leaf instanceof Tensor)
+    const tensors = leaves.filter((leaf) => leaf instanceof Tensor)
     const key = JSON.stringify([
       spec,
       leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : String(leaf))),
+      sharing(tensors),
     ])
-    const { run, result } = compiled.get(key) ?? compileFor()
-    const outputs = run(...inputs)
+    const entry = compiled.get(key) ?? compileFor()
+    const { template, run } = entry
+    const results = run(tensors)
     let next = 0
     return treeUnflatten(
-      result.leaves.map((leaf) => (leaf instanceof Tensor ? outputs[next++] : leaf)),
-      result.spec,
+      template.leaves.map((leaf) => (leaf instanceof Tensor ? results[next++] : leaf)),
+      template.spec,
     ) as R
 
     function compileFor(): Entry {
       const templates: Template[] = []
-      const flat = (...tensors: readonly Tensor[]): readonly Tensor[] => {
+      const flat = (...given: readonly Tensor[]): readonly Tensor[] => {
         let position = 0
-        const filled = leaves.map((leaf) => (leaf instanceof Tensor ? tensors[position++] : leaf))
+        const filled = leaves.map((leaf) => (leaf instanceof Tensor ? given[position++] : leaf))
         // The structure is that of `args`, filled with tensors for tensors.
         const template = treeFlatten(fn(...(treeUnflatten(filled, spec) as A)))
         templates.push(template)
         return template.leaves.filter((leaf) => leaf instanceof Tensor)
       }
-      const joint = traceJoint(flat, inputs)
-      const differentiable = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
-      const entry: Entry = {
-        run: (...values) => writeBack(differentiable.run(...values), [...values, ...(joint.constants ?? [])], joint.writeBacks),
-        result: present(templates[0], 'what the function returned'),
+      const unique = (all: readonly Tensor[]): Inputs => distinct(all)
+      const whole = (all: readonly Tensor[]): Inputs => bases(all)
+      const attempt = (split: (all: readonly Tensor[]) => Inputs): { readonly joint: JointGraph; readonly inputs: readonly Tensor[] } => {
+        const { inputs, parts } = split(tensors)
+        return { joint: traceJoint((...fakes) => flat(...parts(fakes)), inputs, { keepAliases: true }), inputs }
       }
-      compiled.set(key, entry)
-      return entry
+      let split = unique
+      let { joint, inputs } = attempt(split)
+      // If one of several inputs that share memory is written, the memory is the input, and they are views of it.
+      if ([...joint.writeBacks.values()].some((i) => sharesMemory(inputs, i))) {
+        split = whole
+        ;({ joint, inputs } = attempt(split))
+      }
+      const { run } = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
+      const made: Entry = {
+        run: (all) => {
+          const given = split(all).inputs
+          const every = [...given, ...(joint.constants ?? [])]
+          return withAliases(writeBack(run(...given), every, joint), every, joint)
+        },
+        template: present(templates.at(-1), 'what the function returned'),
+      }
+      compiled.set(key, made)
+      return made
     }
   }
 }
 
 interface Entry {
-  readonly run: (...inputs: readonly unknown[]) => readonly unknown[]
-  readonly result: Template
+  readonly run: (tensors: readonly Tensor[]) => readonly unknown[]
+  readonly template: Template
 }
 
 /** What the function returned when it was traced: the tensors in it are replaced at each call, other values are constants. */
 type Template = ReturnType<typeof treeFlatten>
 
-/** Copies to the inputs what the function wrote to them; returns the other outputs. */
-function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], writeBacks: ReadonlyMap<number, number>): readonly unknown[] {
-  noGrad(() => {
-    for (const [position, input] of writeBacks)
-      copy_(asTensor(inputs[input], 'a written input'), asTensor(outputs[position], 'the new value of an input'))
+/** Inputs of the graph, and the arguments as parts of what stands for those inputs. */
+interface Inputs {
+  readonly inputs: readonly Tensor[]
+  readonly parts: (inputs: readonly Tensor[]) => readonly Tensor[]
+}
+
+/** Which arguments are one tensor, and where those lie that share memory. */
+function sharing(tensors: readonly Tensor[]): readonly unknown[] {
+  return tensors.map((tensor, i) => {
+    const first = tensors.findIndex((other) => other === tensor || (other.storage !== null && other.storage === tensor.storage))
+    return first === i && !sharesMemory(tensors, i) ? null : [first, tensors.indexOf(tensor), tensor.offset]
   })
+}
+
+const sharesMemory = (tensors: readonly (Tensor | undefined)[], i: number): boolean =>
+  tensors.some((other, k) => k !== i && other !== undefined && other.storage !== null && other.storage === tensors[i]?.storage)
+
+/** Each tensor is one input, even if it is several arguments. */
+function distinct(tensors: readonly Tensor[]): Inputs {
+  const inputs = [...new Set(tensors)]
+  return { inputs, parts: (given) => tensors.map((tensor) => asTensor(given[inputs.indexOf(tensor)], 'an input')) }
+}
+
+/** Each memory that several tensors share is one input, of one dimension; they are views of it. Throws UnsupportedError if one of them requires grad. */
+function bases(tensors: readonly Tensor[]): Inputs {
+  const shared = [...new Set(tensors)].map((tensor, i, all) => (sharesMemory(all, i) ? tensor.storage : tensor))
+  const keys = [...new Set(shared)]
+  const inputs = keys.map((key) => (key instanceof Tensor ? key : baseOf(tensors.filter((tensor) => tensor.storage === key))))
+  const parts = (given: readonly Tensor[]): readonly Tensor[] =>
+    tensors.map((tensor) => {
+      const own = keys.indexOf(tensor)
+      if (own >= 0) return asTensor(given[own], 'an input')
+      const base = asTensor(given[keys.indexOf(tensor.storage)], 'a shared memory')
+      return asStrided(base, tensor.shape, tensor.strides, tensor.offset)
+    })
+  return { inputs, parts }
+}
+
+/** A tensor that covers the memory of some. */
+function baseOf(tensors: readonly Tensor[]): Tensor {
+  const first = present(tensors[0], 'a tensor')
+  if (tensors.some((tensor) => tensor.requiresGrad || tensor.dtype !== first.dtype))
+    throw new UnsupportedError(
+      'aotFunction: an argument is modified in place that shares memory with another one which requires grad, or has another dtype. Clone one of them.',
+    )
+  const storage = first.realize()
+  return new Tensor([Math.floor(storage.nbytes / dtypeInfo[first.dtype].size)], first.dtype, storage)
+}
+
+/** Copies to the inputs what the function wrote to them; returns the other outputs. */
+function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { writeBacks, heads }: JointGraph): readonly unknown[] {
+  for (const [position, input] of writeBacks) {
+    const copy = (): Tensor => copy_(asTensor(inputs[input], 'a written input'), asTensor(outputs[position], 'the new value of an input'))
+    // A write that was recorded gives the input a history.
+    if (heads.includes(position)) copy()
+    else noGrad(copy)
+  }
   return outputs.slice(0, outputs.length - writeBacks.size)
+}
+
+/** The results of the function: outputs of the graph, and inputs or views of them. */
+function withAliases(outputs: readonly unknown[], inputs: readonly Tensor[], { aliases = new Map() }: JointGraph): readonly unknown[] {
+  const results: unknown[] = []
+  let next = 0
+  while (results.length < outputs.length + aliases.size) {
+    const alias = aliases.get(results.length)
+    results.push(alias === undefined ? outputs[next++] : alias.view(asTensor(inputs[alias.input], 'an input')))
+  }
+  return results
 }

@@ -1,7 +1,8 @@
 // Decomposition of a captured graph: operators that have one are replaced by the operators that they are made of.
 import { withMode } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
-import { GraphModule, Node, mapArg, operator } from '../fx/index.ts'
+import { GraphModule, mapArg, Node, operator } from '../fx/index.ts'
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import { opOf } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
@@ -13,6 +14,7 @@ import { valueSpec } from './valueSpec.ts'
  * value, and if they are not calls of operators. Nodes must have `meta.val`, as in captured graphs.
  */
 export function decomposeGraph(gm: GraphModule): GraphModule {
+  checkGraphModule('decomposeGraph', gm)
   const mode = new ProxyTensorMode({ decompose: true })
   const { graph } = mode
   // Tensors as fakes (several results as an array); numbers as the new node.

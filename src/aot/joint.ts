@@ -1,9 +1,11 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, attachGradNode, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
+import { attachGradNode, AutogradError, enableGrad, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
+import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
+import { checkGraph, checkGraphModule } from '../fx/graph/checks.ts'
 import { clone, opOf, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -69,6 +71,8 @@ export interface Differentiable {
 
 /** Splits a functional graph whose outputs at `heads` will be differentiated, and compiles both parts. All inputs must be tensors. */
 export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[], heads: readonly number[], options: JointOptions): Differentiable {
+  checkGraphModule('compileDifferentiable', gm)
+  checkArray('compileDifferentiable', 'inputs', inputs)
   const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.name)
   const results = (...fakes: readonly Tensor[]): readonly Tensor[] => asTensors(new Interpreter(gm).run(...fakes), 'the outputs of the graph')
   const joint = traceJoint(results, asTensors(inputs, 'the inputs'), { names, heads })
@@ -83,6 +87,7 @@ function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> | undefined 
 
 /** Splits and compiles a joint graph. `inputs` are examples. */
 export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name: string, options: JointOptions): Differentiable {
+  checkArgument(isObject(options), 'compileJoint', 'options', 'an object', options)
   const saved = (options.partition ?? minCutPartition)(joint)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
@@ -91,6 +96,7 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   let backward: CompiledCode | null = null
   const compile = options.bwCompiler ?? options.fwCompiler
   const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
+  const dependsOn = dependence(joint)
   const parts = new Map<string, CompiledCode>()
   const compilePart: CompilePart = (heads, tape, args) => {
     const key = heads.join('_')
@@ -106,10 +112,34 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
     // The history comes from the backward graph.
     const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
-    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart)
+    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart, dependsOn)
     return outputs
   }
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
+}
+
+/** Says whether a gradient depends on that of one of some heads. Where it does not, there is none, as opposed to zeros. */
+function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: readonly number[]) => boolean {
+  const known = new Map<number, ReadonlySet<Node>>()
+  return (gradient, heads) => {
+    if (heads.length === tangents.length) return true
+    let inputs = known.get(gradient)
+    if (inputs === undefined) {
+      const seen = new Set<Node>()
+      const stack = [grads[gradient] ?? null]
+      for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+        if (node === null || seen.has(node)) continue
+        seen.add(node)
+        stack.push(...node.allInputNodes)
+      }
+      inputs = seen
+      known.set(gradient, seen)
+    }
+    return heads.some((head) => {
+      const tangent = tangents[head]
+      return tangent !== undefined && inputs.has(tangent)
+    })
+  }
 }
 
 /** Compiles the backward of some of the heads. */
@@ -123,6 +153,7 @@ function attach(
   kept: readonly unknown[],
   compileBackward: (args: readonly unknown[]) => CompiledCode,
   compilePart: CompilePart,
+  dependsOn: (gradient: number, heads: readonly number[]) => boolean,
 ): void {
   // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
   const heads = joint.heads.map((position) => {
@@ -173,7 +204,8 @@ function attach(
         return given === null || given === undefined ? empty() : whole(given)
       })
       const args = [...kept, ...tangents]
-      return withOwnMemory(compileBackward(args)(...args).map(asGradient), kept, tangents)
+      const gradients = compileBackward(args)(...args).map((value, i) => (dependsOn(i, started) ? asGradient(value) : null))
+      return withOwnMemory(gradients, kept, tangents)
     },
     {
       name: 'CompiledFunctionBackward',
@@ -294,8 +326,10 @@ function backwardModule(joint: JointGraph, saved: readonly Node[], name: string)
 export function traceJoint(
   fn: (...fakes: readonly Tensor[]) => readonly Tensor[],
   inputs: readonly Tensor[],
-  options: { readonly names?: readonly string[]; readonly heads?: readonly number[] } = {},
+  options: { readonly names?: readonly string[]; readonly heads?: readonly number[]; readonly keepAliases?: boolean } = {},
 ): JointGraph {
+  checkCallable('traceJoint', 'fn', fn)
+  checkArray('traceJoint', 'inputs', inputs)
   const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
   const placeholders: Node[] = []
   const fakes = inputs.map((input, i) => {
@@ -306,20 +340,34 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
-  return withoutDrawing(trace, () => mode.drawCount)
+  try {
+    return withoutDrawing(trace, () => mode.drawCount)
+  } finally {
+    mode.restoreHistories()
+  }
 
   function trace(): JointGraph {
-    const results = withMode(mode, () => fn(...fakes))
+    const returned = withMode(mode, () => fn(...fakes))
+    const aliases = options.keepAliases === true ? aliasesAmong(mode, returned, fakes) : new Map<number, Alias>()
+    const results = returned.filter((_, i) => !aliases.has(i))
     const outputs = results.map((r) => mode.nodeOf(r))
-    const constants = [...mode.constants.values()]
-    const given = [...fakes, ...constants]
-    const writeBacks = new Map<number, number>()
-    for (const [i, tensor] of given.entries()) if (mode.isWritten(tensor)) writeBacks.set(outputs.push(mode.nodeOf(tensor)) - 1, i)
+    const given = [...fakes, ...mode.constants.values()]
     const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
     const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
-    const gradInputs = [...given.keys()].filter((i) => given[i]?.requiresGrad === true)
-    const leaves = given.filter((tensor) => tensor.requiresGrad)
     const roots = results.filter(isHead)
+    const writeBacks = new Map<number, number>()
+    for (const [i, tensor] of given.entries()) {
+      if (!mode.isWritten(tensor)) continue
+      const position = outputs.push(mode.nodeOf(tensor)) - 1
+      writeBacks.set(position, i)
+      // A write that was recorded gives the input a history.
+      if (tensor.gradFn === null) continue
+      heads.push(position)
+      roots.push(tensor)
+    }
+    const isLeaf = (tensor: Tensor | undefined): boolean => tensor?.requiresGrad === true && tensor.gradFn === null
+    const gradInputs = [...given.keys()].filter((i) => isLeaf(given[i]))
+    const leaves = given.filter(isLeaf)
     const { failure, ...backward } = orFailure(mode, roots, leaves)
     const { graph, drawInputs, drawCount: draws } = mode
     const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
@@ -337,9 +385,32 @@ export function traceJoint(
       draws,
       forwardNodes,
       failure,
+      aliases,
       constants: [...mode.constants.values()],
     }
   }
+}
+
+interface Alias {
+  readonly input: number
+  readonly view: (whole: Tensor) => Tensor
+}
+
+/** The results that are inputs, or views of them. */
+function aliasesAmong(mode: ProxyTensorMode, results: readonly Tensor[], inputs: readonly Tensor[]): ReadonlyMap<number, Alias> {
+  const aliases = new Map<number, Alias>()
+  for (const [i, result] of results.entries()) {
+    const { base, view } = mode.aliasOf(result)
+    if (!base.isFake) mode.nodeOf(base)
+    const input = [...inputs, ...mode.constants.values()].indexOf(base)
+    if (input < 0 || mode.isOwn(base)) continue
+    // A view that was made under noGrad has no history.
+    aliases.set(i, {
+      input,
+      view: result === base ? (whole) => whole : (whole) => (result.requiresGrad ? enableGrad(() => view(whole)) : noGrad(() => view(whole))),
+    })
+  }
+  return aliases
 }
 
 /** The gradient half. If a gradient is impossible, that is the business of a backward, not of the forward. */
@@ -363,6 +434,9 @@ export function traceBackward(
   roots: readonly Tensor[],
   differentiate: (tangents: readonly Tensor[], roots: readonly Tensor[]) => readonly (Tensor | null)[],
 ): Backward {
+  checkGraph('traceBackward', Reflect.get(Object(mode), 'graph'), 'mode.graph')
+  checkArray('traceBackward', 'roots', roots)
+  checkCallable('traceBackward', 'differentiate', differentiate)
   const forwardNodes = new Set(mode.graph.nodes)
   const tangents = roots.map(({ shape, dtype }, i) => {
     const tensor = Tensor.fake({ shape, dtype })

@@ -69,17 +69,21 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
         return fake
       })
     })
-    const result = withoutDrawing(
-      () => sources.within(() => withMode(mode, () => run(...fakes))),
-      () => mode.drawCount,
-    )
-    // What the function returns of its arguments are the arguments, so they get their values first.
-    mode.writeBack()
-    const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
-    mode.graph.output(nodes)
-    if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
-    const name = fn instanceof Module ? fn.getName() : fn.name
-    return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
+    try {
+      const result = withoutDrawing(
+        () => sources.within(() => withMode(mode, () => run(...fakes))),
+        () => mode.drawCount,
+      )
+      // What the function returns of its arguments are the arguments, so they get their values first.
+      mode.writeBack()
+      const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
+      mode.graph.output(nodes)
+      if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
+      const name = fn instanceof Module ? fn.getName() : fn.name
+      return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
+    } finally {
+      mode.restoreHistories()
+    }
   }
 }
 

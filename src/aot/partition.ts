@@ -1,4 +1,5 @@
 // Splitting a joint graph: which values of the forward are saved for the backward, and which the backward recomputes.
+import { checkGraph } from '../fx/graph/checks.ts'
 import { opOf } from '../ops/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
 import { dtypeInfo, isCostly } from '../kernels/index.ts'
@@ -30,6 +31,8 @@ export interface JointGraph {
   readonly writesInPlace?: boolean
   /** Tensors from outside, which are inputs after those that callers give. */
   readonly constants?: readonly Tensor[]
+  /** Results that are inputs, or views of inputs, by their position among all results: they are not outputs of the graph, but made of the inputs at each call. */
+  readonly aliases?: ReadonlyMap<number, { readonly input: number; readonly view: (whole: Tensor) => Tensor }>
   /** Why there is no gradient. Then a backward throws this. */
   readonly failure?: Error | null
   /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
@@ -53,6 +56,7 @@ export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean
 
 /** Saves every value of the forward that the backward reads; nothing is recomputed. PyTorch's default_partition. */
 export const defaultPartition: Partition = (joint) => {
+  checkGraph('defaultPartition', Reflect.get(Object(joint), 'graph'), 'joint.graph')
   const saved = backwardClosure(joint, (node) => joint.forwardNodes.has(node))
   return [...saved].filter((node) => joint.forwardNodes.has(node))
 }
@@ -62,6 +66,7 @@ export const defaultPartition: Partition = (joint) => {
  * (inputs, results of matrix products, reductions, random numbers, exponentials, …) and what the backward reads. PyTorch's min_cut_rematerialization_partition.
  */
 export const minCutPartition: Partition = (joint) => {
+  checkGraph('minCutPartition', Reflect.get(Object(joint), 'graph'), 'joint.graph')
   const wanted = defaultPartition(joint)
   if (wanted.length === 0) return []
   // All nodes of the forward on which those depend take part.

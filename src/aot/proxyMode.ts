@@ -67,6 +67,8 @@ export class ProxyTensorMode implements DispatchMode {
   readonly #storages = new Map<Storage, Tensor>()
   readonly #shared = new Set<Storage>()
   #parameters = 0
+  /** The history that each constant had before the trace. */
+  readonly #histories = new Map<Tensor, Pick<Tensor, 'requiresGrad' | 'gradFn' | 'outputNr'>>()
   /** Whether an input or a constant requires grad. */
   #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
@@ -139,6 +141,8 @@ export class ProxyTensorMode implements DispatchMode {
     }
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
+    const { requiresGrad, gradFn, outputNr } = tensor
+    this.#histories.set(tensor, { requiresGrad, gradFn, outputNr })
     this.#anyGrad ||= tensor.requiresGrad
     const node = this.#constantsAsInputs
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
@@ -146,7 +150,7 @@ export class ProxyTensorMode implements DispatchMode {
     this.#onNode(node)
     node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
-    if (storage.serial < this.#firstOwn) return node
+    if (!this.isOwn(tensor)) return node
     // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
     const made = this.#call(clone.op, [tensor])
     made.meta['val'] = specOf(tensor)
@@ -195,6 +199,21 @@ export class ProxyTensorMode implements DispatchMode {
       return withMode(this, () => decompose(...args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+  }
+
+  /** The tensor that covers the memory of `tensor`, and how to make `tensor` of it. */
+  aliasOf(tensor: Tensor): { readonly base: Tensor; readonly view: (whole: Tensor) => Tensor } {
+    return { base: this.#aliases.baseOf(tensor), view: this.#aliases.viewOf(tensor) }
+  }
+
+  /** Gives the constants back the history that they had. A write that the trace recorded gave them one in which there are only fake tensors. */
+  restoreHistories(): void {
+    for (const [tensor, history] of this.#histories) Object.assign(tensor, history)
+  }
+
+  /** Whether the program made this real tensor during the trace, and so makes it anew at each run. */
+  isOwn({ storage }: Tensor): boolean {
+    return storage !== null && storage.serial >= this.#firstOwn
   }
 
   #decomposeWith(rule: Decomposition, op: OpDef, args: readonly Arg[]): Result {

@@ -9,6 +9,7 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 import { FakeTensorProp } from './fakeTensorProp.ts'
+import { isApart, sameStrides } from './layout.ts'
 
 /**
  * Turns `b = torch.add(a, 1)` into `a.add_(1)` where that changes no result: `a` was computed in the graph (inputs and attributes are never written), has the shape, dtype and strides
@@ -100,7 +101,7 @@ class Memory {
     if (!(from instanceof Tensor) || !(to instanceof Tensor)) return false
     if (from.dtype !== to.dtype || from.shape.length !== to.shape.length || from.shape.some((size, i) => size !== to.shape[i])) return false
     // The result has one place for each element, and views of it may need its strides.
-    if (!isApart(from) || (!sameStrides(from, to) && isViewed(node))) return false
+    if (!isApart(from.shape, from.strides) || (!sameStrides(from, to) && isViewed(node))) return false
     const [memory] = this.#memories.get(self) ?? []
     if (memory === undefined || this.#outside.has(memory)) return false
     const others = treeLeaves([node.args.slice(1), node.kwargs])
@@ -199,21 +200,6 @@ const asFake = (make: () => unknown): unknown => withMode(new FakeTensorMode(), 
 
 /** Whether a view operator is called on the node. */
 const isViewed = (node: Node): boolean => [...node.users].some((user) => user.op === 'call_function' && opOf(user.target)?.tags.has('view') === true)
-
-const sameStrides = (a: Tensor, b: Tensor): boolean => a.strides.every((stride, i) => stride === b.strides[i] || (a.shape[i] ?? 1) <= 1)
-
-/** Whether each element has a place of its own. (False for some odd layouts where it has.) */
-function isApart({ shape, strides }: Tensor): boolean {
-  const dims = shape.map((size, i) => [size, strides[i] ?? 0] as const).filter(([size]) => size > 1)
-  let reach = 0
-  return dims
-    .toSorted(([, a], [, b]) => a - b)
-    .every(([size, stride]) => {
-      if (stride <= reach) return false
-      reach += (size - 1) * stride
-      return true
-    })
-}
 
 /** Whether two views of one memory are the same elements in the same order. */
 const samePlace = (a: unknown, b: Tensor): boolean =>

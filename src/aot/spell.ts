@@ -1,4 +1,5 @@
 // Arguments of an operator call as a person would write them.
+import { checkArray } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 
 const isDefault = (arg: SchemaArgument, value: unknown): boolean =>
@@ -6,6 +7,8 @@ const isDefault = (arg: SchemaArgument, value: unknown): boolean =>
 
 /** From one value per schema argument: defaults left out, keyword-only arguments as keywords. */
 export function spell<V>(schema: readonly SchemaArgument[], values: readonly V[]): { args: V[]; kwargs: Record<string, V> } {
+  checkArray('spell', 'schema', schema)
+  checkArray('spell', 'values', values)
   const args: V[] = []
   const kwargs: Record<string, V> = {}
   const given = values.flatMap((value, i) => {

@@ -4,7 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
@@ -236,12 +236,14 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
 }
 
 function withGrad<T>(enabled: boolean, fn: () => T): T {
-  const outer = dispatchState.gradEnabled
+  const { gradEnabled, internal } = dispatchState
   dispatchState.gradEnabled = enabled
+  dispatchState.internal = true
   try {
     return fn()
   } finally {
-    dispatchState.gradEnabled = outer
+    dispatchState.gradEnabled = gradEnabled
+    dispatchState.internal = internal
   }
 }
 
@@ -262,6 +264,13 @@ function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Se
   }
 }
 
+/** One or several tensors, as a list. Throws ArgumentError for anything else. */
+function tensorsOf(where: string, name: string, given: Tensor | readonly Tensor[]): readonly Tensor[] {
+  if (given instanceof Tensor) return [given]
+  checkArgument(Array.isArray(given) && given.every((item) => item instanceof Tensor), where, name, 'a Tensor or an array of Tensors', given)
+  return given
+}
+
 /**
  * Computes the gradients of `tensors` and adds them to `.grad` of the leaves, or of `inputs` only, if given. PyTorch's `torch.autograd.backward`.
  * `gradTensors[i]` is the gradient of `tensors[i]`; it may be left out for a tensor of one element. Throws AutogradError if a tensor does not require grad.
@@ -272,12 +281,12 @@ export function backward(
   options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor } = {},
 ): void {
   checkOptions('backward', options, { retainGraph: true, createGraph: true, inputs: true })
-  const roots = tensors instanceof Tensor ? [tensors] : tensors
+  const roots = tensorsOf('backward', 'tensors', tensors)
   const given = gradTensors instanceof Tensor ? [gradTensors] : (gradTensors ?? [])
   const createGraph = options.createGraph ?? false
   const keep = options.retainGraph ?? createGraph
   roots.forEach((root, i) => checkRoot('backward', root, i))
-  const inputs = options.inputs === undefined ? null : options.inputs instanceof Tensor ? [options.inputs] : options.inputs
+  const inputs = options.inputs === undefined ? null : tensorsOf('backward', 'inputs', options.inputs)
   withGrad(createGraph, () => {
     const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('backward', tensor, given[i]) }))
     const shared = new Set<Tensor>(given.filter((g) => g !== null))
@@ -329,8 +338,8 @@ export function grad(
   options: BackwardOptions & { readonly gradOutputs?: Tensor | readonly (Tensor | null)[] | null; readonly allowUnused?: boolean } = {},
 ): (Tensor | null)[] {
   checkOptions('grad', options, { gradOutputs: true, retainGraph: true, createGraph: true, allowUnused: true })
-  const roots = outputs instanceof Tensor ? [outputs] : outputs
-  const wantedTensors = inputs instanceof Tensor ? [inputs] : inputs
+  const roots = tensorsOf('grad', 'outputs', outputs)
+  const wantedTensors = tensorsOf('grad', 'inputs', inputs)
   const given = options.gradOutputs instanceof Tensor ? [options.gradOutputs] : (options.gradOutputs ?? [])
   const createGraph = options.createGraph ?? false
   const keep = options.retainGraph ?? createGraph

@@ -1,4 +1,5 @@
 // User-defined differentiable functions, and the low-level way to give tensors a backward, which compiled graphs use.
+import { checkArgument, isFunction } from '../protocol/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
@@ -178,6 +179,7 @@ export class Function {
 
   /** Runs forward and records backward. */
   static apply(...args: unknown[]): Tensor | readonly Tensor[] {
+    checkArgument(isFunction(this), 'Function.apply', 'this', 'a subclass of torch.autograd.Function', this)
     const ctx = new FunctionContext()
     const recording = dispatchState.gradEnabled
     ctx.needsInputGrad = args.map((arg) => arg instanceof Tensor && arg.requiresGrad)

@@ -1,4 +1,5 @@
 // Grad mode: whether operators on tensors that require grad are recorded.
+import { checkArgument, isCallable } from '../protocol/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 
 /** Restores the previous grad mode when disposed: `using _ = noGrad()`. */
@@ -18,8 +19,9 @@ class GradModeGuard implements Disposable {
   }
 }
 
-function withGradMode<T>(enabled: boolean, fn: (() => T) | undefined): T | Disposable {
+function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefined): T | Disposable {
   if (fn === undefined) return new GradModeGuard(enabled)
+  checkArgument(isCallable(fn), where, 'fn', 'a function', fn)
   const outer = dispatchState.gradEnabled
   dispatchState.gradEnabled = enabled
   try {
@@ -36,25 +38,26 @@ function withGradMode<T>(enabled: boolean, fn: (() => T) | undefined): T | Dispo
 export function noGrad(): Disposable
 export function noGrad<T>(fn: () => T): T
 export function noGrad<T>(fn?: () => T): T | Disposable {
-  return withGradMode(false, fn)
+  return withGradMode('noGrad', false, fn)
 }
 
 /** Records gradients, also inside {@link noGrad}. PyTorch's `torch.enable_grad`. */
 export function enableGrad(): Disposable
 export function enableGrad<T>(fn: () => T): T
 export function enableGrad<T>(fn?: () => T): T | Disposable {
-  return withGradMode(true, fn)
+  return withGradMode('enableGrad', true, fn)
 }
 
 /** The same as {@link noGrad}; PyTorch's `torch.inference_mode`. */
 export function inferenceMode(): Disposable
 export function inferenceMode<T>(fn: () => T): T
 export function inferenceMode<T>(fn?: () => T): T | Disposable {
-  return withGradMode(false, fn)
+  return withGradMode('inferenceMode', false, fn)
 }
 
 /** Turns recording on or off from now on; disposing the result restores the previous mode. PyTorch's `torch.set_grad_enabled`. */
 export function setGradEnabled(enabled: boolean): Disposable {
+  checkArgument(typeof enabled === 'boolean', 'setGradEnabled', 'enabled', 'true or false', enabled)
   return new GradModeGuard(enabled)
 }
 

@@ -1,7 +1,9 @@
 // Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
+import { checkArray } from '../protocol/index.ts'
 import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import type { Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { config } from '../dynamo/index.ts'
@@ -10,6 +12,8 @@ import { castToFp64, cloneInput } from './twoModels.ts'
 
 /** A report with a line for each intermediate value that diverges (`DIVERGED at name: reason`) or differs between two runs; "No divergence found" if none does. */
 export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string): string {
+  checkGraphModule('analyze', gm)
+  checkArray('analyze', 'inputs', inputs)
   return withConfig({ reproAfter: null }, () => {
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)

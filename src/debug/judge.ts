@@ -1,10 +1,11 @@
 // The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
 // isolated one.
+import { checkArgument, checkArray, isObject, valueText } from '../protocol/index.ts'
 import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
-import { valueText } from '../protocol/index.ts'
 import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
 
 /** What counts as a failure. */
@@ -37,7 +38,11 @@ function compileWith(backend: string | Backend, gm: GraphModule, inputs: readonl
 }
 
 /** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
-export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend = spec.backend): Outcome {
+export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, given?: string | Backend): Outcome {
+  checkGraphModule('judge', gm)
+  checkArray('judge', 'inputs', inputs)
+  checkArgument(isObject(spec), 'judge', 'spec', 'what counts as a failure', spec)
+  const backend = given ?? spec.backend
   return withConfig({ reproAfter: null }, () =>
     spec.accuracy === 'none' ? judgeErrors(gm, inputs, spec, backend) : judgeAccuracy(gm, inputs, spec, backend),
   )

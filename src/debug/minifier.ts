@@ -2,8 +2,9 @@
 // progress. The caller's predicate says what "fails" means. PyTorch's functorch.compile.minifier.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import type { Graph } from '../fx/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
 import { strategies } from './strategies.ts'
 import type { ReproState, Strategy, Tester } from './strategies.ts'
@@ -61,6 +62,9 @@ export async function minifier(
   moduleFails: ModuleFails,
   options: MinifierOptions = {},
 ): Promise<MinifierResult> {
+  checkGraphModule('minifier', failing, 'failing')
+  checkArray('minifier', 'inputs', inputs)
+  checkCallable('minifier', 'moduleFails', moduleFails)
   checkOptions('minifier', options, { dumpState: true, print: true, skipSanity: true, maxGranularity: true })
   const { maxGranularity } = options
   if (maxGranularity !== undefined && (maxGranularity < 1 || !Number.isInteger(Math.log2(maxGranularity)))) {

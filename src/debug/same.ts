@@ -1,7 +1,7 @@
 // Comparing two results within tolerance, with a float64 reference to tell an error of the compiler from an error of float32.
 // PyTorch's torch._dynamo.utils.same.
 import { dtypeInfo } from '../kernels/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isTensorLike, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { log } from './log.ts'
 
@@ -31,6 +31,8 @@ export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, option
 
 /** Root mean square error of two tensors of one shape. PyTorch's torch._dynamo.utils.rmse. */
 export function rmse(ref: Tensor, res: Tensor): number {
+  checkArgument(isTensorLike(ref), 'rmse', 'ref', 'a Tensor', ref)
+  checkArgument(isTensorLike(res), 'rmse', 'res', 'a Tensor', res)
   return rmseOf(ref.toTypedArray(), res.toTypedArray())
 }
 
@@ -80,12 +82,12 @@ class Comparison {
     }
     if (ref instanceof Map) return res instanceof Map && this.#sameEntries([...ref], res, fp64Ref instanceof Map ? fp64Ref : new Map())
     if (typeof ref === 'object' && ref !== null && Object.getPrototypeOf(ref) === Object.prototype) {
-      if (typeof res !== 'object' || res === null) return this.#fail(`types differ: an object and ${String(res)}`)
+      if (typeof res !== 'object' || res === null) return this.#fail(`types differ: an object and ${valueText(res)}`)
       const fp64 = typeof fp64Ref === 'object' && fp64Ref !== null ? fp64Ref : {}
       return this.#sameEntries(Object.entries(ref), new Map(Object.entries(res)), new Map(Object.entries(fp64)))
     }
     if (Object.is(ref, res)) return true
-    return this.#fail(`values differ: ${String(ref)} and ${String(res)}`)
+    return this.#fail(`values differ: ${valueText(ref)} and ${valueText(res)}`)
   }
 
   #sameEntries(ref: readonly (readonly [unknown, unknown])[], res: ReadonlyMap<unknown, unknown>, fp64: ReadonlyMap<unknown, unknown>): boolean {
@@ -102,10 +104,10 @@ class Comparison {
 
   #sameNumbers(ref: Tensor | number, res: unknown, fp64Ref: unknown): boolean {
     if (typeof ref === 'number') {
-      if (typeof res !== 'number') return this.#fail(`types differ: a number and ${String(res)}`)
+      if (typeof res !== 'number') return this.#fail(`types differ: a number and ${valueText(res)}`)
       return allClose([ref], [res], this.#options.tol, true) || this.#fail(`Accuracy failed: ${ref} and ${res} not within tol=${this.#options.tol}`)
     }
-    if (!(res instanceof Tensor)) return this.#fail(`types differ: a Tensor and ${String(res)}`)
+    if (!(res instanceof Tensor)) return this.#fail(`types differ: a Tensor and ${valueText(res)}`)
     if (!sameShape(ref.shape, res.shape)) return this.#fail(`shapes differ: ${formatShape(ref.shape)} and ${formatShape(res.shape)}`)
     if (this.#options.exactDtype && ref.dtype !== res.dtype) return this.#fail(`dtype mismatch ${ref.dtype}, ${res.dtype}`)
     return dtypeInfo[ref.dtype].floating ? this.#sameFloats(ref, res, fp64Ref instanceof Tensor ? fp64Ref : null) : this.#sameIntegers(ref, res)

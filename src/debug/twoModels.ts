@@ -4,11 +4,12 @@ import { noGrad } from '../autograd/index.ts'
 import { config } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import type { Argument } from '../fx/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Module, cloneModule } from '../module/index.ts'
 import { add, clone, div, sum, to } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkDepth, checkOptions } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import { log } from './log.ts'
@@ -42,6 +43,8 @@ export interface RunOptions {
  * [output, loss, parameter gradients, parameters, buffers, input gradients].
  */
 export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
+  checkCallable('runFwdMaybeBwd', 'model', model)
+  checkArray('runFwdMaybeBwd', 'inputs', inputs)
   checkOptions('runFwdMaybeBwd', options, { onlyFwd: true, disableClone: true })
   const args = options.disableClone === true ? inputs : inputs.map(cloneInput)
   if (model instanceof Module) model.zeroGrad()
@@ -73,9 +76,14 @@ function collectResults(model: Runnable, out: unknown, loss: Tensor | null, args
 
 /** One scalar tensor from any output: the mean of a tensor, the average over arrays and objects. Throws ArgumentError if there is no tensor. */
 export function reduceToScalarLoss(out: unknown): Tensor {
+  return reduced(out, 0)
+}
+
+function reduced(out: unknown, depth: number): Tensor {
+  checkDepth(depth)
   if (out instanceof Tensor) return div(sum(out), out.numel)
   const parts: readonly unknown[] = typeof out === 'object' && out !== null ? Object.values(out) : []
-  const losses = parts.filter((p) => p !== null && typeof p === 'object').map(reduceToScalarLoss)
+  const losses = parts.filter((p) => p !== null && typeof p === 'object').map((part) => reduced(part, depth + 1))
   const [first, ...rest] = losses
   if (first === undefined)
     throw new ArgumentError(
@@ -89,6 +97,8 @@ export function reduceToScalarLoss(out: unknown): Tensor {
 
 /** The model and its inputs in float64; dtype arguments of the graph that name a smaller float become float64 too. The originals are not changed. */
 export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: GraphModule; inputs: unknown[] } {
+  checkGraphModule('castToFp64', gm)
+  checkArray('castToFp64', 'inputs', inputs)
   const cast = (t: Tensor): Tensor => noGrad(() => (dtypeInfo[t.dtype].floating ? to(t, 'float64') : clone(t)))
   const copy = cloneModule(gm, (t) => {
     const tensor = asTensor(t, 'a tensor of the module')
@@ -130,6 +140,9 @@ export interface TwoModelsOptions {
  * A run-time error of the compiled model is a different bug: it is logged, and the models count as the same.
  */
 export function sameTwoModels(gm: GraphModule, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): boolean {
+  checkGraphModule('sameTwoModels', gm)
+  checkCallable('sameTwoModels', 'compiled', compiled)
+  checkArray('sameTwoModels', 'inputs', inputs)
   checkOptions('sameTwoModels', options, { onlyFwd: true, requireFp64: true, ignoreNonFp: true })
   const onlyFwd = options.onlyFwd ?? false
   const ref = runFwdMaybeBwd(gm, inputs, { onlyFwd })

@@ -1,5 +1,6 @@
 // The dispatcher. Every operator call on tensors goes through `dispatch`: composites decompose, autograd records, then the innermost mode
 // or, without one, the kernel runs. The composition root installs autograd's handler here, so that this room does not depend on tapes.
+import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { anyRequiresGrad } from './args.ts'
 import type { Arg, OpDef, Result } from './op.ts'
@@ -24,6 +25,8 @@ export const dispatchState: {
   recording: boolean
   /** Whether numbers among arguments are known to differ from call to call (see {@link withChangingNumbers}). */
   changingNumbers: boolean
+  /** Whether the library itself computes (an optimizer's update, a backward): the program does not see the values in between. */
+  internal: boolean
   autograd: AutogradHandler | null
 } = {
   mode: null,
@@ -31,11 +34,14 @@ export const dispatchState: {
   gradEnabled: true,
   recording: false,
   changingNumbers: false,
+  internal: false,
   autograd: null,
 }
 
 /** Runs `fn` with `mode` innermost, and restores the modes even if `fn` throws. */
 export function withMode<T>(mode: DispatchMode, fn: () => T): T {
+  checkArgument(isObject(mode), 'withMode', 'mode', 'a DispatchMode', mode)
+  checkCallable('withMode', 'fn', fn)
   const outer = dispatchState.mode
   dispatchState.modes.push(mode)
   dispatchState.mode = mode
@@ -49,6 +55,7 @@ export function withMode<T>(mode: DispatchMode, fn: () => T): T {
 
 /** Runs `fn` without any mode: operators run at once, on real tensors. PyTorch's `_disable_current_modes`. */
 export function withoutModes<T>(fn: () => T): T {
+  checkCallable('withoutModes', 'fn', fn)
   const { mode, modes } = dispatchState
   dispatchState.mode = null
   dispatchState.modes = []

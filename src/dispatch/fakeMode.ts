@@ -1,4 +1,5 @@
 // FakeTensorMode: operators compute shapes, dtypes and layouts, never data. PyTorch's FakeTensorMode.
+import { checkArgument } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -7,6 +8,7 @@ import type { Arg, OpDef, Result } from './op.ts'
 
 /** A tensor of the same shape, strides, dtype and requiresGrad, without data. */
 export function fakeLike(tensor: Tensor): Tensor {
+  checkArgument(tensor instanceof Tensor, 'fakeLike', 'tensor', 'a Tensor', tensor)
   const fake = Tensor.fake({ shape: tensor.shape, dtype: tensor.dtype, strides: tensor.strides, offset: tensor.offset })
   fake.requiresGrad = tensor.requiresGrad
   fake.isParameter = tensor.isParameter

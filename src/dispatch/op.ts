@@ -88,14 +88,12 @@ export interface ReductionRule {
   readonly finish?: (acc: Expr, count: Expr) => Expr
 }
 
-/** The indices among an operator's arguments: integers from 0 to below `count`, or `ignore`. Kernels throw ArgumentError for others; a capture does so at the call. */
+/** The indices among an operator's arguments. A capture checks them at the call, where the kernel would have thrown. */
 export interface IndexRule {
-  /** The name of the argument. */
+  /** The name of the argument that holds them. */
   readonly argument: string
-  /** The operator's name in messages; default its qualified name. */
-  readonly operator?: string
-  count(...args: readonly Arg[]): number
-  ignore?(...args: readonly Arg[]): number | null
+  /** Throws ArgumentError if one is out of range. The arguments are the call's. */
+  check(...args: readonly Arg[]): void
 }
 
 export interface OpDef {

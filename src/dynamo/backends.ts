@@ -4,7 +4,7 @@ import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { checkOptions, isCallable, nameTarget, valueText } from '../protocol/index.ts'
+import { checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -71,6 +71,7 @@ export function installBackends(entries: Readonly<Record<string, Entry>>): void 
 
 /** The backend with that name. Throws InvalidBackend. */
 export function lookupBackend(name: string): Backend {
+  checkString('lookupBackend', 'name', name)
   const entry = registry.get(name)
   if (entry === undefined) throw new InvalidBackend(name, [...registry.keys()])
   return entry.backend

@@ -3,7 +3,6 @@
 import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
-import { checkIndexRange } from '../ops/indices.ts'
 import { captureStack } from '../provenance/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -108,12 +107,12 @@ export class Capture implements DispatchMode {
 
   /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
   #checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
-    const indices = args[op.schema.args.findIndex(({ name }) => name === rule.argument)]
+    const position = op.schema.args.findIndex(({ name }) => name === rule.argument)
+    const indices = args[position]
     if (!(indices instanceof Tensor)) return
     withoutModes(() => op.meta(...args))
     const known = this.#knownNow(indices)
-    if (known !== null)
-      withoutModes(() => checkIndexRange(rule.operator ?? op.qualname, rule.argument, known, rule.count(...args), rule.ignore?.(...args) ?? null))
+    if (known !== null) withoutModes(() => rule.check(...args.with(position, known)))
   }
 
   /** The values of a tensor. A segment that computes them must end, unless that takes few small steps, or must not (fullgraph): then null. */

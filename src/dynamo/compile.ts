@@ -4,7 +4,7 @@ import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { lookupBackend } from './backends.ts'
@@ -14,6 +14,7 @@ import { CompiledFunction } from './compiledFunction.ts'
 import type { Callable } from './compiledFunction.ts'
 import type { KernelSummary } from '../aot/index.ts'
 import { ExplainOutput } from './explain.ts'
+import { WeakRefs } from './weakRefs.ts'
 
 export interface CompileOptions {
   /** A registered backend's name or a function (gm, exampleInputs) => compiled. Default 'inductor'. */
@@ -51,9 +52,7 @@ export interface CompiledModule<M extends Module> extends Compiled<CallOf<M>> {
 type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnType<M['forward']>
 
 /** Compiled functions and modules; `reset` drops their trees. */
-const compiledFunctions = new Set<WeakRef<CompiledFunction>>()
-/** At this size the references to collected functions are removed. */
-let sweepAt = 64
+const compiledFunctions = new WeakRefs<CompiledFunction>()
 
 /**
  * Compiles a function or module; PyTorch's torch.compile. Your code runs at every call: its operators are recorded, or checked against what
@@ -70,7 +69,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
   const compiled = newCompiled(target, options)
-  remember(compiled)
+  compiledFunctions.add(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
     return compiled.call(this, args)
   }
@@ -99,24 +98,14 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
   })
 }
 
-function remember(compiled: CompiledFunction): void {
-  compiledFunctions.add(new WeakRef(compiled))
-  if (compiledFunctions.size < sweepAt) return
-  for (const ref of compiledFunctions) if (ref.deref() === undefined) compiledFunctions.delete(ref)
-  sweepAt = 2 * compiledFunctions.size + 64
-}
-
 /** Drops everything that was compiled. PyTorch's torch._dynamo.reset. */
 export function reset(): void {
-  for (const ref of compiledFunctions) {
-    const compiled = ref.deref()
-    if (compiled === undefined) compiledFunctions.delete(ref)
-    else compiled.reset()
-  }
+  for (const compiled of compiledFunctions) compiled.reset()
 }
 
 /** Returns a function that runs `fn`, a function or a module, eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
+  checkCallable('disable', 'fn', fn)
   const { name } = fn instanceof Module ? fn.constructor : fn
   return function (this: unknown, ...args: never[]): unknown {
     // Capture does not see what the function does, and it may write to any tensor.

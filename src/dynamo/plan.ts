@@ -84,7 +84,7 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
     }
   }
   for (const storage of demand.storages ?? []) wantStorage(storage)
-  for (const slot of cursor.kept) wantSlot(slot)
+  for (const slot of cursor.kept(writes.size > 0)) wantSlot(slot)
   for (const [slot] of segment.writeLog) wantSlot(slot)
   for (const slot of cursor.learned) wantSlot(slot)
   for (const leaf of demand.leaves) wantStorage(leaf.grad?.storage)

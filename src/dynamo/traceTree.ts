@@ -1,11 +1,15 @@
 // The trace tree: what a compiled function has done so far, operator by operator. Each call walks along it; the checks of the walk are the guards.
+import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
-import { sameShape } from '../tensor/index.ts'
+import { numelOf, sameShape } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 import type { BreakReason } from './explain.ts'
+
+/** Results of so many elements are small. */
+const SMALL = 16
 
 /** One argument of a recorded call. */
 export type ArgStep =
@@ -61,6 +65,8 @@ export class Step {
   readonly recording: boolean
   /** For a view operator: the offset of the tensor that the recorded views are of. */
   readonly sourceOffset: number
+  /** Whether the library made the call, in a backward or an optimizer's step. */
+  readonly internal: boolean = dispatchState.internal
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []
@@ -68,7 +74,7 @@ export class Step {
   keepsTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
-  #kept: readonly number[] | null = null
+  readonly #kept = new Map<boolean, readonly number[]>()
   /** The start of the segment after a graph break here. */
   after: Step | null = null
   breakReason: BreakReason | null = null
@@ -115,22 +121,25 @@ export class Step {
 
   /**
    * Slots of results that a program probably keeps, so that segments that end here return them: those that no step up to here uses (a new state, a loss for a list) and, in training,
-   * whose inputs change at each call, single numbers (a loss, a norm), which cost nothing.
+   * whose inputs change at each call, small values that it computes itself (a loss, a norm), which cost next to nothing. `changesState`: it writes to
+   * memory from outside.
    */
-  get kept(): readonly number[] {
-    if (this.#kept !== null) return this.#kept
+  kept(changesState: boolean): readonly number[] {
+    const known = this.#kept.get(changesState)
+    if (known !== undefined) return known
     const used = new Set<number>()
     const kept: number[] = []
     const steps = this.path().reverse()
-    const isTraining = steps.some((step) => step.recording)
+    const isTraining = changesState || steps.some((step) => step.recording || step.internal)
     for (const step of steps) {
       const isUnused = !step.gives(used)
       step.results.forEach(({ shape }, i) => {
-        if (isUnused || (isTraining && shape.length === 0 && !step.operator.tags.has('fill'))) kept.push(step.firstSlot + i)
+        if (isUnused || (isTraining && !step.internal && numelOf(shape) <= SMALL && !step.operator.tags.has('fill'))) kept.push(step.firstSlot + i)
       })
       for (const arg of step.args) visitSlots(arg, (slot) => used.add(slot))
     }
-    return (this.#kept = kept.reverse())
+    this.#kept.set(changesState, kept.reverse())
+    return kept
   }
 
   /** The steps from the segment's start to this one. */

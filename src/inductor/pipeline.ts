@@ -1,4 +1,6 @@
 // Inductor from start to end. `compileFx` is the backend function that dynamo calls.
+import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkArray } from '../protocol/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { runPasses } from '../pipeline/index.ts'
 import type { Pass, PassRun } from '../pipeline/index.ts'
@@ -104,6 +106,8 @@ let compiledGraphs = 0
  * makes no difference to any reader.
  */
 export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): CompiledGraph {
+  checkGraphModule('compileFx', gm)
+  checkArray('compileFx', 'exampleInputs', exampleInputs)
   const specs = exampleInputs.map((input) =>
     input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
   )

@@ -5,7 +5,7 @@ import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { decode, integer, list, mapOf, name as nameText, object, string } from '../protocol/decode.ts'
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
-import { isPlainObject, valueText } from '../protocol/index.ts'
+import { checkArray, checkIterable, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
 
 const NAMES: Readonly<Record<DType, string>> = {
@@ -47,11 +47,14 @@ export function writeSafetensors(
   tensors: Iterable<readonly [string, Tensor]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
+  checkIterable('writeSafetensors', 'tensors', tensors)
   const header = new Map<string, unknown>()
   if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(metadata))
   const parts: Uint8Array[] = []
   let at = 0
-  for (const [name, tensor] of tensors) {
+  for (const entry of tensors) {
+    checkArray('writeSafetensors', 'tensors[i]', entry)
+    const [name, tensor] = entry
     checkName(name, header)
     if (!(tensor instanceof Tensor)) throw new ArgumentError(`writeSafetensors: '${name}' must be a Tensor, got ${valueText(tensor)}.`)
     const data = storedElements(tensor)

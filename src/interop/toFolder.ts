@@ -1,11 +1,15 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
+import { checkGraphModule } from '../fx/graph/checks.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
 import {
+  checkArgument,
+  checkString,
   isFunction,
   isIdentifier,
+  isModule,
   isObject,
   isParameter,
   literal,
@@ -43,6 +47,8 @@ export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
 
 /** Writes {@link folderFiles} into `directory`, which is created if necessary. Only works in Node. PyTorch's GraphModule.to_folder. */
 export async function toFolder(gm: GraphModule, directory: string, name = 'FxModule'): Promise<void> {
+  checkGraphModule('toFolder', gm)
+  checkString('toFolder', 'directory', directory)
   const files = folderFiles(gm, name)
   const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
   if (fs === undefined) throw new UnsupportedError('toFolder: there is no file system here; folderFiles(gm) returns the contents of the files.')
@@ -54,6 +60,7 @@ export async function toFolder(gm: GraphModule, directory: string, name = 'FxMod
 export class Attributes extends Module {
   constructor(values: Readonly<Record<string, unknown>>) {
     super()
+    checkArgument(isObject(values), 'Attributes', 'values', 'an object of values by name', values)
     for (const [name, value] of Object.entries(values)) {
       if (value instanceof Tensor && !isParameter(value)) this.registerBuffer(name, value)
       else setAttribute(this, name, value)
@@ -67,12 +74,14 @@ export class Attributes extends Module {
 
 /** Loads the bytes of a safetensors file into a module. For the code that {@link toFolder} writes. */
 export function loadState<M extends Module>(module: M, bytes: Uint8Array): M {
+  checkArgument(isModule(module), 'loadState', 'module', 'a Module', module)
   module.loadStateDict(readSafetensors(bytes).tensors)
   return module
 }
 
 /** The function registered under a name. For the code that {@link toFolder} writes. Throws ArgumentError if there is none. */
 export function registered(name: string): TargetFunction {
+  checkString('registered', 'name', name)
   const fn = lookupTarget(name)
   if (fn === undefined) throw new ArgumentError(`the function '${name}' is not registered; import the module that wraps it before this one.`)
   return fn

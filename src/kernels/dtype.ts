@@ -1,4 +1,5 @@
 // Element types and the facts about each that storage, kernels and printing need. Everything else that depends on a dtype reads this table.
+import { ArgumentError } from '../errors/index.ts'
 
 /** Element type of a tensor, spelled as PyTorch prints it without the `torch.` prefix. A `bool` takes one byte, 0 or 1. */
 export type DType = 'bool' | 'uint8' | 'int8' | 'int16' | 'int32' | 'int64' | 'float16' | 'bfloat16' | 'float32' | 'float64'
@@ -97,7 +98,11 @@ export const kindRank: Readonly<Record<DTypeKind, number>> = { bool: 0, integer:
  * @example promoteTypes('uint8', 'int8') // 'int16'
  */
 export function promoteTypes(a: DType, b: DType): DType {
-  if (a === b) return a
+  if (a === b && isDType(a)) return a
+  if (!isDType(a) || !isDType(b))
+    throw new ArgumentError(
+      `promoteTypes: expected two dtypes such as 'float32', got ${typeof (isDType(a) ? b : a) === 'string' ? `'${isDType(a) ? b : a}'` : typeof (isDType(a) ? b : a)}.`,
+    )
   const [x, y] = [dtypeInfo[a], dtypeInfo[b]]
   const order = kindRank[x.kind] - kindRank[y.kind] || x.size - y.size
   if (order === 0) return x.floating ? 'float32' : 'int16'

@@ -1,6 +1,6 @@
 // The names of operators that a program defines, `namespace::name`, and torch.ops, where they are found again.
 import { ArgumentError } from '../errors/index.ts'
-import { camelCase, parseSchema } from '../protocol/index.ts'
+import { camelCase, parseSchema, valueText } from '../protocol/index.ts'
 import type { FunctionSchema, TargetFunction } from '../protocol/index.ts'
 
 /** A namespace of torch.ops: functions by their names in camelCase. */
@@ -23,7 +23,7 @@ export interface OperatorName {
 export function readName(where: string, text: string): OperatorName {
   const [, namespace, name] = (typeof text === 'string' ? /^([A-Za-z]\w*)::(\w+)$/.exec(text) : null) ?? []
   if (namespace === undefined || name === undefined)
-    throw new ArgumentError(`${where}: the name of an operator must be 'namespace::name', such as 'mylib::my_op', got ${JSON.stringify(text)}.`)
+    throw new ArgumentError(`${where}: the name of an operator must be 'namespace::name', such as 'mylib::my_op', got ${valueText(text)}.`)
   if (RESERVED.has(namespace))
     throw new ArgumentError(`${where}: the namespace '${namespace}' belongs to tensorfx; choose one of your own for '${text}'.`)
   return { namespace, name, path: `torch.ops.${namespace}` }

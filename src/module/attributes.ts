@@ -1,6 +1,6 @@
 // Attributes of modules by name and by dotted path: `layer1.0.weight` is the `weight` of the `0` of `layer1`.
 import { ArgumentError } from '../errors/index.ts'
-import { isObject } from '../protocol/index.ts'
+import { checkString, isObject } from '../protocol/index.ts'
 
 /** The value of a property; undefined if there is none, or if the owner is not an object. */
 export function getAttribute(owner: unknown, name: string | symbol): unknown {
@@ -20,6 +20,7 @@ export function setAttribute(owner: object, name: string, value: unknown): void 
 
 /** The value at a dotted path of own properties; undefined if a part of the path is missing. */
 export function attributeAt(root: object, path: string): unknown {
+  checkString('an attribute', 'path', path)
   let value: unknown = root
   for (const part of path.split('.')) value = ownAttribute(value, part)
   return value
@@ -27,6 +28,7 @@ export function attributeAt(root: object, path: string): unknown {
 
 /** The path of the owner ('' for the root) and the name of the attribute: `['layer1.0', 'weight']`. */
 export function splitPath(path: string): [owner: string, name: string] {
+  checkString('an attribute', 'path', path)
   const dot = path.lastIndexOf('.')
   return dot < 0 ? ['', path] : [path.slice(0, dot), path.slice(dot + 1)]
 }

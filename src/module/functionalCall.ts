@@ -1,6 +1,6 @@
 // functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
-import { checkOptions, isTensorLike } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 
@@ -25,6 +25,9 @@ export function functionalCall(
   args: readonly unknown[],
   options: FunctionalCallOptions = {},
 ): unknown {
+  checkArgument(isModule(module), 'functionalCall', 'module', 'a Module', module)
+  checkArgument(isPlainObject(state), 'functionalCall', 'state', 'an object of tensors by name', state)
+  checkArgument(Array.isArray(args), 'functionalCall', 'args', 'an array of arguments', args)
   checkOptions('functionalCall', options, { strict: true, tieWeights: true })
   const places = placesOf(module)
   checkNames(places, state, options.strict ?? false)

@@ -2,16 +2,18 @@
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
 import {
-  LEAF_MODULE,
-  MODULE,
-  STANDS_FOR,
+  attributeName,
+  checkArgument,
+  checkOptions,
   inspectAs,
+  isCallable,
+  isFunction,
   isParameter,
   isPlainObject,
   isTensorLike,
-  isFunction,
-  attributeName,
-  checkOptions,
+  LEAF_MODULE,
+  MODULE,
+  STANDS_FOR,
   valueText,
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
@@ -214,6 +216,7 @@ export abstract class Module extends CallableObject {
 
   /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
+    checkArgument(typeof path === 'string', 'getSubmodule', 'path', 'a string', path)
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
@@ -264,6 +267,7 @@ export abstract class Module extends CallableObject {
 
   /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
+    checkArgument(isCallable(fn), 'apply', 'fn', 'a function', fn)
     for (const child of this.children()) child.apply(fn)
     fn(this)
     return this
@@ -344,6 +348,7 @@ function placeOf(module: Module, path: string): [Module, string] {
 }
 
 function checkName(where: string, name: string): void {
+  checkArgument(typeof name === 'string', where, 'name', 'a string', name)
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
 }
 

@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
+import { checkIterable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -115,6 +115,7 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** Adds modules at the end; returns this. */
   extend(modules: Iterable<M>): this {
+    checkIterable('nn.ModuleList', 'modules', modules)
     for (const module of modules) this.append(module)
     return this
   }

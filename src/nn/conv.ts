@@ -6,7 +6,8 @@ import { empty } from '../ops/index.ts'
 import type { Pair } from '../ops/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { conv1d, conv2d } from './functional.ts'
+import { valueText } from '../protocol/index.ts'
+import { conv1d, conv2d, pad } from './functional.ts'
 import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, perDimension, readOptions } from './options.ts'
@@ -23,12 +24,30 @@ export interface ConvLayerOptions {
   /** Channels are split into that many groups, each convolved by itself. */
   readonly groups?: number
   readonly bias?: boolean
+  /** What the padding holds: zeros (default), the mirror image, the edge, or the other side. */
+  readonly paddingMode?: PaddingMode
   readonly dtype?: DType
 }
 
-type ConvArguments = Trailing<[stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number, bias: boolean], ConvLayerOptions>
+/** What the padding of a convolution holds. */
+export type PaddingMode = 'zeros' | 'reflect' | 'replicate' | 'circular'
 
-const defaults = (): Required<ConvLayerOptions> => ({ stride: 1, padding: 0, dilation: 1, groups: 1, bias: true, dtype: getDefaultDtype() })
+const PADDING_MODES: readonly unknown[] = ['zeros', 'reflect', 'replicate', 'circular']
+
+type ConvArguments = Trailing<
+  [stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number, bias: boolean, paddingMode: PaddingMode],
+  ConvLayerOptions
+>
+
+const defaults = (): Required<ConvLayerOptions> => ({
+  stride: 1,
+  padding: 0,
+  dilation: 1,
+  groups: 1,
+  bias: true,
+  paddingMode: 'zeros',
+  dtype: getDefaultDtype(),
+})
 
 /** What Conv1d and Conv2d share. */
 abstract class ConvLayer extends Module {
@@ -41,6 +60,7 @@ abstract class ConvLayer extends Module {
   readonly padding: readonly number[] | 'same' | 'valid'
   readonly dilation: readonly number[]
   readonly groups: number
+  readonly paddingMode: PaddingMode
   /** [outChannels, inChannels / groups, ...kernelSize] */
   weight: Parameter
   /** [outChannels] */
@@ -48,7 +68,7 @@ abstract class ConvLayer extends Module {
 
   constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
     super()
-    const { stride, padding, dilation, groups, bias, dtype } = readOptions(where, defaults(), given)
+    const { stride, padding, dilation, groups, bias, paddingMode, dtype } = readOptions(where, defaults(), given)
     checkInteger(where, 'inChannels', inChannels)
     checkInteger(where, 'outChannels', outChannels)
     checkInteger(where, 'groups', groups)
@@ -62,6 +82,9 @@ abstract class ConvLayer extends Module {
     this.padding = padding === 'same' || padding === 'valid' ? padding : perDimension(where, 'padding', padding, spatial, 0)
     this.dilation = perDimension(where, 'dilation', dilation, spatial, 1)
     this.groups = groups
+    if (!PADDING_MODES.includes(paddingMode))
+      throw new ArgumentError(`${where}: paddingMode must be one of ${PADDING_MODES.join(', ')}, got ${valueText(paddingMode)}.`)
+    this.paddingMode = paddingMode
     if (padding === 'same' && this.stride.some((s) => s !== 1))
       throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
     this.weight = new Parameter(empty([outChannels, inChannels / groups, ...this.kernelSize], { dtype }))
@@ -78,6 +101,19 @@ abstract class ConvLayer extends Module {
     uniform_(this.bias, -bound, bound)
   }
 
+  /** The input with its border, unless that holds zeros, which the convolution itself adds. */
+  protected padded(input: Tensor): readonly [input: Tensor, padding: readonly number[] | 'same' | 'valid'] {
+    const { paddingMode, padding, kernelSize, dilation } = this
+    if (paddingMode === 'zeros' || padding === 'valid') return [input, padding]
+    // As much before as after; of an odd total, more after.
+    const amounts = kernelSize.flatMap((k, d) => {
+      const total = (dilation[d] ?? 1) * (k - 1)
+      const before = padding === 'same' ? Math.floor(total / 2) : (padding[d] ?? 0)
+      return [[before, padding === 'same' ? total - before : before]]
+    })
+    return [pad(input, amounts.toReversed().flat(), { mode: paddingMode }), kernelSize.map(() => 0)]
+  }
+
   override extraRepr(): string {
     const { padding, dilation, groups } = this
     const parts = [`${this.inChannels}`, `${this.outChannels}`, `kernel_size=${py(this.kernelSize)}`, `stride=${py(this.stride)}`]
@@ -86,6 +122,7 @@ abstract class ConvLayer extends Module {
     if (dilation.some((d) => d !== 1)) parts.push(`dilation=${py(dilation)}`)
     if (groups !== 1) parts.push(`groups=${groups}`)
     if (this.bias === null) parts.push('bias=False')
+    if (this.paddingMode !== 'zeros') parts.push(`padding_mode=${this.paddingMode}`)
     return parts.join(', ')
   }
 }
@@ -97,7 +134,8 @@ export class Conv1d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
-    return conv1d(input, this.weight, this.bias, this.stride, this.padding, this.dilation, this.groups)
+    const [x, padding] = this.padded(input)
+    return conv1d(x, this.weight, this.bias, this.stride, padding, this.dilation, this.groups)
   }
 }
 
@@ -108,7 +146,8 @@ export class Conv2d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
-    return conv2d(input, this.weight, this.bias, this.stride, this.padding, this.dilation, this.groups)
+    const [x, padding] = this.padded(input)
+    return conv2d(x, this.weight, this.bias, this.stride, padding, this.dilation, this.groups)
   }
 }
 

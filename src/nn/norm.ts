@@ -1,4 +1,5 @@
 // Normalization within one sample: layer norm and group norm.
+import { checkArgument } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
@@ -41,6 +42,7 @@ export class LayerNorm extends Module {
     const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: getDefaultDtype() }
     const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', defaults, options)
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
+    checkArgument(Array.isArray(shape), 'nn.LayerNorm', 'normalizedShape', 'an integer or an array of integers', shape)
     for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
     this.normalizedShape = shape
     this.eps = eps

@@ -1,4 +1,5 @@
 // Pooling layers over [N, C, H, W] or [C, H, W].
+import { checkArgument } from '../protocol/index.ts'
 import { Module } from '../module/index.ts'
 import type { Pair } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -106,6 +107,8 @@ export class AdaptiveAvgPool2d extends Module {
 
   constructor(outputSize: number | readonly (number | null)[]) {
     super()
+    if (typeof outputSize !== 'number')
+      checkArgument(Array.isArray(outputSize), 'nn.AdaptiveAvgPool2d', 'outputSize', 'a number or an array of two', outputSize)
     const sizes = typeof outputSize === 'number' ? outputSize : outputSize.map((size) => size ?? 1)
     perDimension('nn.AdaptiveAvgPool2d', 'outputSize', sizes, 2, 1)
     this.outputSize = outputSize

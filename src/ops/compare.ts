@@ -1,5 +1,5 @@
 // Whether two tensors hold the same values. These functions read data and return booleans, so they are not operators.
-import { checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkOptions } from '../protocol/index.ts'
 import { Tensor, sameShape, exactElements } from '../tensor/index.ts'
 
 import type { ElementValue } from '../kernels/index.ts'
@@ -15,6 +15,7 @@ export interface AllcloseOptions {
 
 /** Whether |self - other| <= atol + rtol * |other| everywhere; false if the shapes differ. PyTorch's `torch.allclose`. */
 export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
+  checkTensors('torch.allclose', self, other)
   checkOptions('torch.allclose', options, { rtol: true, atol: true, equalNan: true })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.shape, other.shape)) return false
@@ -34,7 +35,15 @@ function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: number, e
 }
 
 /** Whether two tensors have the same shape and the same values. PyTorch's `torch.equal`. */
-export const equal = (self: Tensor, other: Tensor): boolean => sameShape(self.shape, other.shape) && allclose(self, other, { rtol: 0, atol: 0 })
+export function equal(self: Tensor, other: Tensor): boolean {
+  checkTensors('torch.equal', self, other)
+  return sameShape(self.shape, other.shape) && allclose(self, other, { rtol: 0, atol: 0 })
+}
+
+function checkTensors(where: string, self: Tensor, other: Tensor): void {
+  checkArgument(self instanceof Tensor, where, 'self', 'a Tensor', self)
+  checkArgument(other instanceof Tensor, where, 'other', 'a Tensor', other)
+}
 
 /** The methods of Tensor that compare. */
 export const compareMethods = {

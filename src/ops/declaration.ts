@@ -51,9 +51,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** For an operator that takes indices, see {@link IndexRule}. */
   readonly indices?: {
     readonly argument: ArgumentNames<S>
-    readonly operator?: string
-    readonly count: (...args: ArgumentsOf<S>) => number
-    readonly ignore?: (...args: ArgumentsOf<S>) => number | null
+    readonly check: (...args: ArgumentsOf<S>) => void
   }
   /** URL of the module that registers the operator (`import.meta.url`), for operators that are not tensorfx's own. See TargetInfo. */
   readonly module?: string

@@ -13,7 +13,7 @@
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { camelCase, inspectAs, parseSchema } from '../protocol/index.ts'
+import { camelCase, checkArgument, inspectAs, isPlainObject, parseSchema } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -59,6 +59,7 @@ export function defineOp(declaration: UntypedDeclaration): OpFunction {
 
 /** {@link defineOp} for a declaration whose schema is known only at run time. */
 export function makeOp(declaration: UntypedDeclaration): OpFunction {
+  checkArgument(isPlainObject(declaration), 'defineOp', 'declaration', 'an object { schema, … }', declaration)
   const schema = parseSchema(declaration.schema)
   const qualname = `${declaration.namespace ?? 'torch'}.${schema.name}`
   const functional = declaration.functional === undefined ? null : (opOf(declaration.functional) ?? null)

@@ -46,6 +46,7 @@ export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore:
   schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (indices) => ({ shape: indices.shape, dtype: indices.dtype }),
+  indices: { argument: 'indices', check: (indices, count, ignore, op, argument) => checkIndexRange(op, argument, indices, count, ignore) },
   kernel: (indices, count, ignore, op, argument) => {
     checkIndexRange(op, argument, indices, count, ignore)
     // A kernel's result must not share memory with its argument.

@@ -1,4 +1,5 @@
 // Joining tensors and taking them apart: cat, stack, split, chunk, unbind, padding.
+import { valueText } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
 import { Tensor, formatShape, wrapDim } from '../tensor/index.ts'
@@ -94,7 +95,7 @@ function sectionSizes(splitSize: unknown, total: number): readonly number[] {
   if (isSizes(splitSize)) return splitSize
   if (typeof splitSize !== 'number' || !(splitSize > 0))
     throw new ArgumentError(
-      `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : JSON.stringify(splitSize)}.`,
+      `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : valueText(splitSize)}.`,
     )
   return Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
 }

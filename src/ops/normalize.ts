@@ -4,7 +4,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
-import { Tensor, notADType } from '../tensor/index.ts'
+import { Generator, Tensor, notADType } from '../tensor/index.ts'
 import { argumentHint } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
@@ -108,6 +108,9 @@ function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
   return checkOne(op, arg, position, value)
 }
 
+/** A value that dispatch passes on as it is. */
+const passedOn = (value: unknown): Arg => value as Arg
+
 function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg {
   switch (arg.type.base) {
     case 'Tensor':
@@ -118,7 +121,10 @@ function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unkno
       if (typeof value === 'number' || typeof value === 'boolean') return value
       break
     case 'int':
-      if (typeof value === 'number' && (Number.isInteger(value) || !Number.isFinite(value))) return value
+      if (typeof value !== 'number') break
+      if (Number.isSafeInteger(value)) return value
+      // The ends of a slice may be anywhere: Infinity, or PyTorch's 2^63 - 1, is the end of the tensor.
+      if ((arg.name === 'start' || arg.name === 'end') && Math.abs(value) > Number.MAX_SAFE_INTEGER) return Math.sign(value) * Number.MAX_SAFE_INTEGER
       break
     case 'float':
       if (typeof value === 'number') return value
@@ -132,9 +138,12 @@ function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unkno
     case 'ScalarType':
       if (isDType(value)) return value
       break
+    case 'Generator':
+      if (value instanceof Generator) return passedOn(value)
+      break
     default:
-      // A generator, or `any`: the rule checks it, and dispatch passes it on as it is.
-      return value as Arg
+      // `any`: the rule checks it, and dispatch passes it on as it is.
+      return passedOn(value)
   }
   throw wrong(op, arg, position, value)
 }
@@ -146,6 +155,7 @@ const WORDS: Readonly<Record<string, string>> = {
   float: 'a number',
   bool: 'true or false',
   str: 'a string',
+  Generator: 'a Generator (torch.Generator)',
 }
 
 function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
@@ -154,7 +164,9 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`
     : takesNumber(op, position)
       ? 'a Tensor or a number'
-      : (WORDS[arg.type.base] ?? arg.type.base)
+      : arg.type.base === 'int' && Number.isInteger(value)
+        ? 'an integer between -(2^53 - 1) and 2^53 - 1'
+        : (WORDS[arg.type.base] ?? arg.type.base)
   return new ArgumentError(
     `${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.${argumentHint(op.qualname, arg.type, value)}`,
   )

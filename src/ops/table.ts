@@ -1,7 +1,7 @@
 // The operator table: registered operators, by name and by function. The composition root registers ours; programs may register their own.
 import type { OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { nameTarget, isFunction } from '../protocol/index.ts'
+import { checkArgument, isFunction, nameTarget } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { callAs } from './call.ts'
@@ -26,6 +26,7 @@ export const opOf = (fn: unknown): OpDef | undefined => (isOpFunction(fn) ? fn.o
  * Throws ArgumentError if another operator, or another method of Tensor, has the name already.
  */
 export function registerOp<F extends OpFunction>(fn: F): F {
+  checkArgument(isOpFunction(fn), 'registerOp', 'fn', 'a function that defineOp returned', fn)
   const { op } = fn
   const known = byName.get(op.qualname)
   if (known === op) return fn

@@ -26,14 +26,14 @@ function kindsOf(op: OpDef): Uint8Array {
 
 function fits(kind: number, arg: unknown): arg is Arg {
   if (arg instanceof Tensor) return (kind & TENSOR) !== 0
-  if (typeof arg === 'number') return (kind & NUMBER) !== 0 || ((kind & INTEGER) !== 0 && Number.isInteger(arg))
+  if (typeof arg === 'number') return (kind & NUMBER) !== 0 || ((kind & INTEGER) !== 0 && Number.isSafeInteger(arg))
   if (arg === null) return (kind & NULL) !== 0
   if (typeof arg === 'boolean') return (kind & BOOLEAN) !== 0
   return (kind & INTEGERS) !== 0 && Array.isArray(arg) && areIntegers(arg)
 }
 
 function areIntegers(list: readonly unknown[]): boolean {
-  for (let i = 0; i < list.length; i++) if (!Number.isInteger(list[i])) return false
+  for (let i = 0; i < list.length; i++) if (!Number.isSafeInteger(list[i])) return false
   return true
 }
 

@@ -35,6 +35,11 @@ export abstract class LRScheduler {
   /** The rate of a group after `epoch` steps; `baseLr` is its rate before the schedule. */
   protected abstract rate(baseLr: number, epoch: number, group: number): number
 
+  /** What the schedule says of a group after `epoch` steps, for schedules that are made of others. @internal */
+  rateAfter(baseLr: number, epoch: number, group: number): number {
+    return this.rate(baseLr, epoch, group)
+  }
+
   /** Sets the rates for the current step; the constructors of schedules call it once. */
   protected apply(): void {
     for (const [g, group] of this.optimizer.paramGroups.entries()) group.lr = this.rate(this.baseLrs[g] ?? group.lr, this.lastEpoch, g)

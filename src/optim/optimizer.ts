@@ -1,10 +1,20 @@
 // Optimizer, the base class: parameters in groups with options of their own, state per parameter, and both as a state dict. Steps run without recording.
 import { enableGrad, noGrad } from '../autograd/index.ts'
-import { withoutModes } from '../dispatch/index.ts'
+import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
 import { decode, integer, list, mapOf, object } from '../protocol/decode.ts'
-import { isTensorLike, isFunction, isModule, checkOptions, unknownOption, valueText } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkOptions,
+  isCallable,
+  isFunction,
+  isModule,
+  isPlainObject,
+  isTensorLike,
+  unknownOption,
+  valueText,
+} from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -97,6 +107,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Adds parameters, for example of layers that are unfrozen later. Throws ArgumentError for a tensor that is not a leaf or is already in a group. */
   addParamGroup(input: ParamGroupInput<O>): void {
+    checkArgument(isPlainObject(input), `${this.className}.addParamGroup`, 'input', 'a group { params, lr, … }', input)
     this.#addGroup(input.params, input)
   }
 
@@ -142,12 +153,19 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   step(): void
   step<T>(closure: () => T): T
   step<T>(closure?: () => T): T | void {
+    if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
     const result = closure === undefined ? undefined : enableGrad(closure)
-    noGrad(() => {
-      for (const group of this.paramGroups) {
-        for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
-      }
-    })
+    const outer = dispatchState.internal
+    dispatchState.internal = true
+    try {
+      noGrad(() => {
+        for (const group of this.paramGroups) {
+          for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
+        }
+      })
+    } finally {
+      dispatchState.internal = outer
+    }
     return result
   }
 

@@ -1,8 +1,23 @@
 // Arguments of public functions: what a message says about one that does not fit.
 import { ArgumentError } from '../errors/index.ts'
+import { isCallable, isFunction, isObject } from './kinds.ts'
 import { valueText } from './valueText.ts'
 
 /** Throws ArgumentError unless `fits`. `where` is the function, `name` its argument, `expected` what it takes: `a GraphModule`. */
 export function checkArgument(fits: boolean, where: string, name: string, expected: string, value: unknown): void {
   if (!fits) throw new ArgumentError(`${where}: argument '${name}' must be ${expected}, got ${valueText(value)}.`)
 }
+
+/** Throws ArgumentError unless the argument is a function. */
+export const checkCallable = (where: string, name: string, value: unknown): void => checkArgument(isCallable(value), where, name, 'a function', value)
+
+/** Throws ArgumentError unless the argument is an array. */
+export const checkArray = (where: string, name: string, value: unknown): void => checkArgument(Array.isArray(value), where, name, 'an array', value)
+
+/** Throws ArgumentError unless the argument is an array, a Set or another iterable object. */
+export const checkIterable = (where: string, name: string, value: unknown): void =>
+  checkArgument(isObject(value) && isFunction(Reflect.get(value, Symbol.iterator)), where, name, 'an array (or another iterable)', value)
+
+/** Throws ArgumentError unless the argument is a string. */
+export const checkString = (where: string, name: string, value: unknown): void =>
+  checkArgument(typeof value === 'string', where, name, 'a string', value)

@@ -82,6 +82,7 @@ function splitTop(text: string): string[] {
 
 /** Parses one schema; argument names come out in camelCase. Throws ArgumentError, with the text, if it cannot be read. */
 export function parseSchema(text: string): FunctionSchema {
+  if (typeof text !== 'string') throw new ArgumentError(`parseSchema: expected a text such as 'relu(Tensor self) -> Tensor', got ${typeof text}.`)
   const match = /^(?:\w+::)?(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.+)$/s.exec(text.trim())
   if (match === null) throw new ArgumentError(`parseSchema: expected 'name(arguments) -> returns', got '${text}'.`)
   let kwargOnly = false

@@ -1,7 +1,7 @@
 // Flattening nested values to a list of leaves and a TreeSpec, which is their structure, and rebuilding them. Arrays, plain objects, Maps and instances of
 // registered classes are nested values; everything else is a leaf.
 import { ArgumentError } from '../errors/index.ts'
-import { checkDepth, isObject, isPlainObject } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkDepth, isObject, isPlainObject } from '../protocol/index.ts'
 import { nodeTypeOf } from './registry.ts'
 import type { PytreeNodeType } from './registry.ts'
 
@@ -48,11 +48,14 @@ export const treeStructure = (value: unknown): TreeSpec => treeFlatten(value).sp
 
 /** The number of leaves of a structure. */
 export function countLeaves(spec: TreeSpec): number {
+  checkArgument(isObject(spec) && 'kind' in spec, 'countLeaves', 'spec', 'a TreeSpec', spec)
   return spec.kind === 'leaf' ? 1 : spec.children.reduce((sum, child) => sum + countLeaves(child), 0)
 }
 
 /** The nested value with these leaves. Throws ArgumentError if their number is wrong. PyTorch's tree_unflatten. */
 export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unknown {
+  checkArray('treeUnflatten', 'leaves', leaves)
+  checkArgument(isObject(spec) && 'kind' in spec, 'treeUnflatten', 'spec', 'a TreeSpec', spec)
   const expected = countLeaves(spec)
   if (leaves.length !== expected) {
     throw new ArgumentError(
@@ -80,6 +83,7 @@ export function treeFlattenSpec(
   spec: TreeSpec,
   childrenOf: (value: unknown, spec: TreeSpec) => readonly unknown[] | null = () => null,
 ): unknown[] {
+  checkArgument(isObject(spec) && 'kind' in spec, 'treeFlattenSpec', 'spec', 'a TreeSpec', spec)
   const leaves: unknown[] = []
   const collect = (v: unknown, s: TreeSpec): void => {
     if (s.kind === 'leaf') {
@@ -117,6 +121,7 @@ function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): 
 
 /** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
+  checkCallable('treeMap', 'fn', fn)
   const { leaves, spec } = treeFlatten(value)
   // Not `leaves.map(fn)`, which would also pass the index.
   const mapped = leaves.map((leaf) => fn(leaf))
@@ -125,6 +130,8 @@ export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown
 
 /** Whether two structures are equal. */
 export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
+  checkArgument(isObject(a) && 'kind' in a, 'treeEqual', 'a', 'a TreeSpec', a)
+  checkArgument(isObject(b) && 'kind' in b, 'treeEqual', 'b', 'a TreeSpec', b)
   if (a === b) return true
   if (a.kind === 'leaf' || b.kind === 'leaf') return a.kind === b.kind
   if (a.kind !== b.kind || a.children.length !== b.children.length) return false
@@ -136,6 +143,7 @@ export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
 
 /** A structure as text, with leaves as stars: `[*, { a: *, b: [*] }]`. */
 export function treeSpecToString(spec: TreeSpec): string {
+  checkArgument(isObject(spec) && 'kind' in spec, 'treeSpecToString', 'spec', 'a TreeSpec', spec)
   if (spec.kind === 'leaf') return '*'
   const children = spec.children.map(treeSpecToString)
   if (spec.kind === 'array') return `[${children.join(', ')}]`

@@ -1,4 +1,5 @@
 // Classes that the program has registered, so that their instances are nested values instead of leaves.
+import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** How to flatten and unflatten instances of a class. */
@@ -29,6 +30,8 @@ export function registerPytreeNode<T extends object, C = unknown>(
     readonly sameContext?: (a: C, b: C) => boolean
   },
 ): () => void {
+  checkCallable('registerPytreeNode', 'cls', cls)
+  checkArgument(isObject(how), 'registerPytreeNode', 'how', 'an object { flatten, unflatten }', how)
   const prototype = cls.prototype
   if (types.has(prototype) || prototype === Object.prototype || prototype === Array.prototype || prototype === Map.prototype) {
     throw new ArgumentError(`registerPytreeNode: instances of ${cls.name} are already nested values.`)

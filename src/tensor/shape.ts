@@ -1,4 +1,5 @@
 // Shapes and strides: plain arrays of non-negative integers, row-major by default.
+import { valueText } from '../protocol/index.ts'
 import { ShapeError } from '../errors/index.ts'
 
 /** Number of elements of a shape; 1 for a scalar. */
@@ -99,7 +100,7 @@ export function broadcastShapes(op: string, a: readonly number[], b: readonly nu
 export function wrapDim(op: string, dim: number, rank: number): number {
   const bound = Math.max(1, rank)
   if (!Number.isInteger(dim) || dim < -bound || dim >= bound) {
-    throw new ShapeError(`${op}: dim ${dim} is out of range for a tensor of ${rank} dimensions; expected ${-bound} to ${bound - 1}.`)
+    throw new ShapeError(`${op}: dim ${valueText(dim)} is out of range for a tensor of ${rank} dimensions; expected ${-bound} to ${bound - 1}.`)
   }
   return dim < 0 ? dim + bound : dim
 }

@@ -150,6 +150,23 @@ describe('a write to a view', () => {
     expect(w.requiresGrad && w.gradFn === null).toBe(true)
   })
 
+  it('leaves tensors from outside without a history of the trace', () => {
+    const w = torch.ones([2])
+    const program = (x: Tensor): Tensor => w.add_(x.mul(2))
+    const inputs = [torch.ones([2]).requiresGrad_()] as const
+    makeFx(program)(...inputs)
+    expect([w.requiresGrad, w.gradFn, w.toArray()]).toEqual([false, null, [1, 1]])
+    aotFunction(program, {
+      fwCompiler:
+        (gm) =>
+        (...given) =>
+          asList(gm.forward(...given)),
+    })(...inputs)
+    expect([w.requiresGrad, w.gradFn?.name, w.detach().toArray()]).toEqual([true, 'CopyBackward0', [3, 3]])
+    w.sum().backward()
+    expect(snapshotOf(inputs[0].grad)).toBe('float32 [2] [2,2]')
+  })
+
   it('is refused where two tensors from outside share memory in different ways', () => {
     const base = torch.zeros([4])
     const part = base.slice(0, 1, 3)

@@ -30,14 +30,15 @@ const mpirunOptions = (): string[] =>
 
 const RUN = at('scenarios/run.mjs')
 
+/** The command that starts a program: itself, or mpirun with that many ranks of it. */
+export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>
+  world === 'threads' ? [process.execPath, args] : ['mpirun', ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
+
 /** Runs a scenario file on `size` ranks of a world. */
 export async function runScenarios(world: 'threads' | 'mpi', size: number, name: string): Promise<readonly RankResults[]> {
   const file = at(`scenarios/${name}.mjs`)
-  const [command, args] =
-    world === 'threads'
-      ? [process.execPath, [RUN, 'threads', String(size), file]]
-      : ['mpirun', ['-n', String(size), ...mpirunOptions(), process.execPath, RUN, 'mpi', '0', file]]
-  const { stdout } = await promisify(execFile)(command, args, {
+  const args = world === 'threads' ? [RUN, 'threads', String(size), file] : [RUN, 'mpi', '0', file]
+  const { stdout } = await promisify(execFile)(...command(world, size, args), {
     env: { ...process.env, ...MPI_ENV },
     timeout: 120_000,
     maxBuffer: 2 ** 28,

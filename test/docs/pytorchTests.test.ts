@@ -30,7 +30,7 @@ describe('docs/tests-not-ported.md', () => {
   const known = new Set(Object.entries(pytorchTests()).flatMap(([group, names]) => [...names, group, ...group.split('::').slice(0, 1)]))
 
   it('names tests that PyTorch has, and gives a reason for each', () => {
-    expect(rows.length).toBeGreaterThan(10)
+    expect(rows.length).toBeGreaterThan(5)
     expect(rows.flatMap((row) => row.names).filter((name) => !known.has(name))).toEqual([])
     expect(rows.filter((row) => row.names.length === 0 || row.why.length < 20)).toEqual([])
   })

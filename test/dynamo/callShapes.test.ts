@@ -110,6 +110,17 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('classes that are cast first are checked at the call, too', () => {
+    agree(backend, (c) => {
+      const f = c((classes: Tensor) => attempt(() => torch.nn.functional.oneHot(classes.long(), 3)))
+      return [
+        [0, 2],
+        [5, 0],
+        [1, 1],
+      ].map((list) => f(torch.tensor(list, { dtype: 'int32' })))
+    })
+  })
+
   it('an index that is computed in the graph and out of range: the writes before it are done', () => {
     agree(backend, (c) => {
       const count = torch.zeros([1])

@@ -111,6 +111,20 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('states that are kept in a list, and written back', () => {
+    agree(backend, (c) => {
+      const w = torch.tensor([1, 2])
+      const kept: Tensor[] = []
+      const f = c(() => {
+        const next = w.lerp(w.mul(2), 0.25)
+        kept.push(next)
+        w.copy_(next)
+      })
+      times(4, f)
+      return kept
+    })
+  })
+
   it('a growing cache compiles once for each size', () => {
     class Cache extends nn.Module {
       keys: Tensor | null = null

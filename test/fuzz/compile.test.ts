@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadApi } from '../../scripts/fuzz/api.mjs'
 import { Tensor } from 'tensorfx'
-import { fuzzOne, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
+import { fuzzOne, notYet, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
 import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
 import { treeMap } from '../../src/pytree/index.ts'
 
@@ -27,6 +27,10 @@ function failures(wrapper: string, count: number, first: number): string {
 
 describe('random programs', () => {
   it('500 programs mean the same compiled as eagerly', () => expect(failures('compile', 500, 20_000)).toBe(''), 300_000)
+  it('200 programs mean the same as graphs of makeFx', () => expect(failures('makeFx', 200, 30_000)).toBe(''), 120_000)
+  it('100 programs mean the same as graphs that reinplace changed', () => expect(failures('reinplace', 100, 40_000)).toBe(''), 120_000)
+  it('200 programs mean the same under aotFunction', () => expect(failures('aot', 200, 50_000)).toBe(''), 120_000)
+  it('of all kinds', () => expect(Object.values(notYet).flat()).toEqual([]))
 })
 
 describe('the fuzzer', () => {

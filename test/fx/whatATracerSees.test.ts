@@ -6,6 +6,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as fx from 'tensorfx/fx'
 import * as nn from 'tensorfx/nn'
+import { RewritingTracer } from 'tensorfx/rewriter'
 
 const { tensor } = torch
 
@@ -155,5 +156,31 @@ describe('what a tracer sees', () => {
     const { default: plugin } = (await import('../../lint-rules/index.js')) as { default: { rules: Record<string, unknown> } }
     const named = new Set([...page.matchAll(/`(no-tensor-[a-z]+)`/g)].map((m) => m[1] as string))
     for (const rule of named) expect(Object.keys(plugin.rules)).toContain(rule)
+  })
+})
+
+describe('with rewritten sources', () => {
+  const section = page.slice(page.indexOf('## With rewritten sources'))
+  const idsOf = (verdict: string): string[] => {
+    const line = section.split('\n').find((text) => text.startsWith(`- **${verdict}**`)) ?? ''
+    return [...line.matchAll(/`([a-z-]+)`/g)].map(([, id = '']) => id)
+  }
+  const isRefused = (code: string): boolean => {
+    try {
+      const tracer = new RewritingTracer({ scope: { torch, fx, nn }, unusedConditions: 'ignore' })
+      tracer.trace(compile(code))
+      return false
+    } catch (error) {
+      return error instanceof fx.TraceError
+    }
+  }
+
+  it('every unseen row is in one of the two lists', () => {
+    const unseen = rows.filter((row) => row.verdict === 'unseen').map((row) => row.id)
+    expect([...idsOf('refused'), ...idsOf('unseen')].toSorted()).toEqual(unseen.toSorted())
+  })
+
+  it.each(rows.filter((row) => row.verdict === 'unseen').map((row) => [row.id, row.code] as const))('%s', (id, code) => {
+    expect(isRefused(code)).toBe(idsOf('refused').includes(id))
   })
 })

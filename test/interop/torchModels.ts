@@ -98,9 +98,25 @@ class Tagger extends nn.Module {
   }
 }
 
+class UNet extends nn.Module {
+  down1 = new nn.Sequential(new nn.Conv2d(1, 8, 3, { padding: 1 }), new nn.GroupNorm(2, 8), new nn.SiLU())
+  down2 = new nn.Sequential(new nn.Conv2d(8, 16, 3, 2, 1), new nn.GroupNorm(2, 16), new nn.SiLU())
+  mid = new nn.Conv2d(16, 16, 3, { padding: 1, groups: 2 })
+  up = new nn.ConvTranspose2d(16, 8, 2, 2)
+  skip = new nn.Upsample({ scaleFactor: 2, mode: 'bilinear', alignCorners: false })
+  one = new nn.Conv2d(16, 8, 1)
+  out = new nn.Conv2d(16, 1, 3, { padding: 1, paddingMode: 'reflect' })
+  override forward(x: Tensor): Tensor {
+    const a = this.down1(x)
+    const b = this.mid(this.down2(a))
+    return this.out(torch.cat([a, this.up(b).add(this.one(this.skip(b)))], 1))
+  }
+}
+
 export const models: Readonly<Record<string, () => nn.Module>> = {
   resnet18_w8: () => new ResNet18(),
   gpt2_block: () => new GPT2Block(),
   encoder: () => new Encoder(),
   tagger: () => new Tagger(),
+  unet: () => new UNet(),
 }

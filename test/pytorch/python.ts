@@ -209,7 +209,7 @@ class Parser {
         value =
           this.#token.text === '(' && this.#token.kind === 'sign'
             ? this.#call((scope) => owner(scope), name, dotted)
-            : (scope) => ELSEWHERE.get(dotted) ?? attribute(owner(scope), name)
+            : (scope) => (name === 'lr_scheduler' ? torch.optim : (ELSEWHERE.get(dotted) ?? attribute(owner(scope), name)))
       } else if (this.#token.kind === 'sign' && this.#token.text === '(') value = this.#call(value, null, '')
       else if (this.#take('[')) {
         const [owner, index] = [value, this.#index()]

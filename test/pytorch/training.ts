@@ -18,7 +18,7 @@ const FIRST: ReadonlyMap<string, string> = new Map([
   ['optim_SGD_nesterov', 'lambda p: torch.optim.SGD([p], lr=0.1, momentum=0.9, nesterov=True)'],
   ['optim_AdamW', 'lambda p: torch.optim.AdamW([p], lr=0.1)'],
   ['optim_Adam_amsgrad', 'lambda p: torch.optim.Adam([p], lr=0.1, amsgrad=True)'],
-  ['optim_RMSprop', 'lambda p: torch.optim.RMSprop([p], lr=0.01, momentum=0.5)'],
+  ['optim_RMSprop', 'lambda p: torch.optim.RMSprop([p], lr=0.1)'],
   ['optim_Adagrad', 'lambda p: torch.optim.Adagrad([p], lr=0.1)'],
 ])
 
@@ -88,6 +88,6 @@ export function runScheduler(golden: GoldenCase): void {
       )
     optimizer.step()
     if (metrics === undefined) scheduler.step()
-    else scheduler.step(metrics[epoch])
+    else if (epoch < metrics.length) scheduler.step(metrics[epoch])
   })
 }

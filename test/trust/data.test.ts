@@ -231,7 +231,7 @@ describe('the names that a graph from a file may use', () => {
         return true
       }
     })
-    // Properties, what only code needs, what would free or replace the memory of the caller's tensors, and `sort` without a dimension.
+    // A new member of tensors is refused until it is added to CALLABLE. Refused are properties, what only code needs, what would free or replace the memory of the caller's tensors, and `sort` without a dimension.
     expect(refused.sort()).toEqual(
       [
         'asParameter',

@@ -31,6 +31,12 @@ export const pointwise = {
   },
 }
 
+/** Windows on the storage. A trace of aliases, or of gradients through them, knows less of the storage than eager does. */
+const windowsOf = (w, x) =>
+  w.traced && w.program.kinds.some((kind) => kind === 'aliases' || kind === 'gradients')
+    ? []
+    : [`torch.asStrided(${x}, [2], [1])`, `torch.asStrided(${x}, [2, 2], [2, 1])`]
+
 /** A random view of a tensor, as an expression. */
 export function viewOf(w, x) {
   const { random } = w
@@ -58,8 +64,7 @@ export function viewOf(w, x) {
     `${x}.unbind()[0]`,
     `${x}.getitem([${at}, null])`,
     `${x}.flatten()`,
-    `torch.asStrided(${x}, [2], [1])`,
-    `torch.asStrided(${x}, [2, 2], [2, 1])`,
+    ...windowsOf(w, x),
   ])
 }
 

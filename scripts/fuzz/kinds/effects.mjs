@@ -54,8 +54,10 @@ export const aliases = {
     const { random } = w
     const [first] = list
     if (first === undefined) return
-    first.grad = first.grad && random.chance(0.2)
+    // aotFunction refuses writes to memory that it shares with an argument that requires grad.
+    first.grad = first.grad && !w.traced && random.chance(0.2)
     if (list.length < 2) list.push({ name: 'b', shape: first.shape, grad: false })
+    if (w.traced) for (const t of list) t.grad = false
     for (const t of list.slice(1)) {
       if (random.chance(0.25)) continue
       t.alias = random.pick([

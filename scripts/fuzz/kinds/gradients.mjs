@@ -7,7 +7,7 @@ const leaf = (w) => w.float((name) => w.value(name).requiresGrad && w.value(name
 export const gradients = {
   tensors(w, list) {
     const [first] = list
-    if (first !== undefined) first.grad = true
+    if (first !== undefined && !(w.traced && list.some((t) => t.alias !== undefined))) first.grad = true
   },
   write(w) {
     const { random } = w
@@ -16,7 +16,7 @@ export const gradients = {
     if (x === undefined || p === undefined) return false
     const gradient = () => w.define(`torch.autograd.grad(${x}.sum(), ${p})[0]`, [p]) !== null
     // A trace does not see .grad.
-    if (w.traced) return gradient()
+    if (w.traced) return w.define(`torch.autograd.grad(${x}.sum(), ${p}, { retainGraph: true })[0]`, [p]) !== null
     return random.pick([
       () => w.statement(`${x}.sum().backward(${random.chance(0.4) ? '{ retainGraph: true }' : ''})`) && w.statement(`note('gradient', ${p}.grad)`),
       gradient,
@@ -29,14 +29,18 @@ export const gradients = {
   },
   after(w) {
     const { random } = w
+    // aotFunction has one backward for all results, as PyTorch's.
+    const together = `{ const all = [result].flat().filter((t) => t instanceof Tensor && t.requiresGrad); if (all.length > 0) attempt(() => all.map((t) => t.sum()).reduce((p, q) => p.add(q)).backward(), () => []) }`
     w.push(
       line(
-        random.pick([
-          `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward(), () => [])`,
-          `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward({ retainGraph: true }), () => [])`,
-          `{ const all = [result].flat().filter((t) => t instanceof Tensor && t.requiresGrad); if (all.length > 0) attempt(() => all.map((t) => t.sum()).reduce((p, q) => p.add(q)).backward(), () => []) }`,
-          `if (result instanceof Tensor && result.requiresGrad) attempt(() => result.mul(2).sum().backward(), () => [])`,
-        ]),
+        w.traced
+          ? together
+          : random.pick([
+              together,
+              `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward(), () => [])`,
+              `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward({ retainGraph: true }), () => [])`,
+              `if (result instanceof Tensor && result.requiresGrad) attempt(() => result.mul(2).sum().backward(), () => [])`,
+            ]),
       ),
     )
   },

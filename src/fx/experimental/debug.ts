@@ -1,4 +1,5 @@
 // setTrace: sets a breakpoint in generated code.
+import { checkGraphModule } from '../graph/checks.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 
 /**
@@ -6,6 +7,7 @@ import type { GraphModule } from '../run/graphModule.ts'
  * next `recompile()`. Returns the module. PyTorch's torch.fx.experimental.debug.set_trace.
  */
 export function setTrace(gm: GraphModule): GraphModule {
+  checkGraphModule('setTrace', gm)
   const scope = gm.graph.onGenerateCode((current) => (body) => ['debugger', ...(current === null ? body : current(body))])
   try {
     // Read the code now, because a lazy module would generate it after the transformer is gone.

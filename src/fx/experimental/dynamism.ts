@@ -1,18 +1,22 @@
 // Which sizes and numbers differ between examples of a program's inputs. PyTorch's torch.fx.experimental._dynamism.
 import { Module } from '../../module/index.ts'
-import { isPlainObject, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkString, isModule, isPlainObject, isTensorLike } from '../../protocol/index.ts'
 import { extractTensorMetadata } from '../passes/shapeProp.ts'
 
 /** For each argument, by the path of each leaf in it (`L['x'][0]`): which dimensions differ between the examples. A number has one flag. */
 export type Dynamism = Record<string, Record<string, boolean[]>>
 
 /** A source with its attributes as keys: `L.self.weight` → `L['self']['weight']`. PyTorch's normalize_source_name. */
-export const normalizeSourceName = (name: string): string => name.replace(/\.([A-Za-z_]\w*)/g, "['$1']")
+export function normalizeSourceName(name: string): string {
+  checkString('normalizeSourceName', 'name', name)
+  return name.replace(/\.([A-Za-z_]\w*)/g, "['$1']")
+}
 
 /**
  * A module as nested objects: `_parameters` (with the buffers), `_modules`, and the attributes that are numbers or tensors. PyTorch's module_to_nested_dict.
  */
 export function moduleToNestedDict(module: Module): Record<string, unknown> {
+  checkArgument(isModule(module), 'moduleToNestedDict', 'module', 'a Module', module)
   const root: Record<string, unknown> = {}
   const stack: [Module, Record<string, unknown>][] = [[module, root]]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -38,6 +42,7 @@ export function moduleToNestedDict(module: Module): Record<string, unknown> {
  *     trackDynamismAcrossExamples([{ x: torch.zeros(2, 3) }, { x: torch.zeros(5, 3) }])  // { x: { "L['x']": [true, false] } }
  */
 export function trackDynamismAcrossExamples(examples: readonly Readonly<Record<string, unknown>>[]): Dynamism {
+  checkArray('trackDynamismAcrossExamples', 'examples', examples)
   const seen = new Map<string, { argument: string; sizes: Set<unknown>[] }>()
   for (const example of examples)
     for (const [argument, value] of Object.entries(example))

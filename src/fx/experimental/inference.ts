@@ -1,4 +1,6 @@
 // Models for inference: without dropout, and parts of them. PyTorch's torch.fx.experimental.optimization, with optimization.ts, which folds batch norms.
+import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkArgument, checkArray, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
 import { Graph } from '../graph/graph.ts'
@@ -36,6 +38,10 @@ export function removeDropout(model: Module): GraphModule {
  * @throws ArgumentError if a node needs a value that is neither an input nor computed by an earlier node of the list.
  */
 export function extractSubgraph(gm: GraphModule, nodes: readonly Node[], inputs: readonly Node[], outputs: readonly Node[]): GraphModule {
+  checkGraphModule('extractSubgraph', gm)
+  checkArray('extractSubgraph', 'nodes', nodes)
+  checkArray('extractSubgraph', 'inputs', inputs)
+  checkArray('extractSubgraph', 'outputs', outputs)
   const graph = new Graph()
   const copies = new Map<Node, Node>(inputs.map((input) => [input, graph.placeholder(input.name, input.type)]))
   const copyOf = (node: Node): Argument => {
@@ -60,6 +66,9 @@ export interface ModuleClass {
  * matches_module_pattern, which takes the modules instead of `gm`.
  */
 export function matchesModulePattern(pattern: readonly [first: ModuleClass, then: ModuleClass], node: Node, gm: GraphModule): boolean {
+  checkArray('matchesModulePattern', 'pattern', pattern)
+  checkNode('matchesModulePattern', node)
+  checkGraphModule('matchesModulePattern', gm)
   const [input] = node.args
   const before = node.allInputNodes.find((n) => n === input)
   const calls = (n: Node, wanted: ModuleClass): boolean => n.op === 'call_module' && constructorOf(gm.attribute(n.target)) === wanted
@@ -70,6 +79,9 @@ const constructorOf = (value: unknown): unknown => (value instanceof Module ? va
 
 /** Puts another module in the place of the one that a call_module node calls. PyTorch's replace_node_module. @throws ArgumentError for other nodes. */
 export function replaceNodeModule(node: Node, gm: GraphModule, module: Module): void {
+  checkNode('replaceNodeModule', node)
+  checkGraphModule('replaceNodeModule', gm)
+  checkArgument(isModule(module), 'replaceNodeModule', 'module', 'a Module', module)
   if (node.op !== 'call_module') throw new ArgumentError(`replaceNodeModule: node '${node.name}' must be a call_module, got a ${node.op}.`)
   gm.addSubmodule(node.target, module)
 }
@@ -81,6 +93,7 @@ export class UnionFind {
   readonly #parent: (number | null)[]
 
   constructor(n: number) {
+    checkArgument(Number.isSafeInteger(n) && n >= 0 && n < 2 ** 32, 'UnionFind', 'n', 'the number of elements', n)
     this.size = Array.from({ length: n }, () => 0)
     this.#parent = Array.from({ length: n }, () => null)
   }
@@ -136,6 +149,7 @@ export interface InferenceOptions {
  * @throws ArgumentError for a model in training mode whose batch norms should be folded.
  */
 export function optimizeForInference(model: Module, options: InferenceOptions = {}): Module {
+  checkArgument(isModule(model), 'optimizeForInference', 'model', 'a Module', model)
   const fused = options.convBnFuse === false ? model : fuse(model)
   return options.removeDropout === false ? fused : removeDropout(fused)
 }

@@ -1,7 +1,7 @@
 // mergeMatmul: matrix products with the same right operand become one. PyTorch's torch.fx.experimental.merge_matmul.
 import { ArgumentError, InternalError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { OVERRIDE, findOverride, isTensorLike, lookupTarget, nameTarget } from '../../protocol/index.ts'
+import { checkArray, findOverride, isTensorLike, lookupTarget, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument, CallFunctionNode } from '../graph/node.ts'
@@ -27,6 +27,7 @@ export const splitResultTensors: (result: unknown, inputs: readonly unknown[]) =
   function splitResultTensors(result: unknown, inputs: readonly unknown[]): unknown {
     const override = findOverride([result, inputs])
     if (override !== null) return override[OVERRIDE]('function', splitResultTensors, [result, inputs], {})
+    checkArray('splitResultTensors', 'inputs', inputs)
     if (!isSplittable(result)) throw new ArgumentError(`splitResultTensors: result must be a tensor, got ${typeof result}.`)
     return result.split(inputs.map((input) => (isTensorLike(input) ? (input.shape[0] ?? 1) : 1)))
   },

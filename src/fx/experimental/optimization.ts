@@ -1,4 +1,5 @@
 // fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
+import { checkArgument, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, cloneModule, isLibraryLayer } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
@@ -52,6 +53,7 @@ const isOwn = (module: unknown): module is Module => module instanceof Module &&
  * it has no running statistics. Throws ArgumentError for a model in training mode. PyTorch's torch.fx.experimental.optimization.fuse.
  */
 export function fuse(model: Module): GraphModule {
+  checkArgument(isModule(model), 'fuse', 'model', 'a Module', model)
   if (model.training)
     throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
   const traced = model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model)

@@ -91,3 +91,9 @@ export class UserSet<N> {
 }
 
 inspectAs(UserSet.prototype, (users) => `{${[...users].join(', ')}}`)
+
+/** Whether all members of the first are in the second. */
+export function areAllIn<T>(some: Iterable<T>, all: ReadonlySet<T>): boolean {
+  for (const one of some) if (!all.has(one)) return false
+  return true
+}

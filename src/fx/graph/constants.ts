@@ -1,4 +1,5 @@
 // Captured constants: tensors and objects that a traced program used without getting them as arguments, and that its graph therefore holds.
+import { checkGraph } from './checks.ts'
 import { isTensorLike, isObject } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'
@@ -38,6 +39,7 @@ const CAPTURED = /^(?:_tensor_constant\d+|_\w+_constant_\d+)$/
 
 /** The captured values that a graph reads, each once, the largest first. */
 export function capturedConstants(graph: Graph): CapturedConstant[] {
+  checkGraph('capturedConstants', graph)
   const found = new Map<string, CapturedConstant>()
   for (const node of graph.findNodes({ op: 'get_attr' })) {
     const path = node.target

@@ -1,5 +1,6 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
-import { inspectAs, targetInfo, snakeCase, isFunction, checkOptionNames, checkOptions } from '../../protocol/index.ts'
+import { checkGraph, checkNode } from './checks.ts'
+import { checkArgument, checkCallable, checkOptionNames, checkOptions, inspectAs, isFunction, snakeCase, targetInfo } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -8,9 +9,9 @@ import { Namespace } from './namespace.ts'
 import { mapArg } from './mapArg.ts'
 import { Node } from './node.ts'
 import type { Argument, Kwargs, NodeType, Opcode, OutputNode, OwningModule, Target } from './node.ts'
-import { NodeList } from './collections.ts'
+import { areAllIn, NodeList } from './collections.ts'
 import { giveKey } from './order.ts'
-import { isImpureNode } from './purity.ts'
+import { hasOp, isImpureNode } from './purity.ts'
 
 /** A setting that is undone when it is disposed: `using _ = graph.insertingBefore(node)`. */
 export interface Scope {
@@ -137,6 +138,7 @@ export class Graph {
   }
 
   #inserting<T>(point: Node | null, fn: (() => T) | undefined): T | Scope {
+    if (fn !== undefined) checkCallable('Graph.insertingBefore', 'fn', fn)
     const before = this.#insertBefore
     this.#insertBefore = point
     const restore = (): void => {
@@ -176,6 +178,7 @@ export class Graph {
 
   /** Copies a node of any graph to the insert point. `argTransform` maps each of its inputs to an argument of the copy. `meta` is copied shallowly. */
   nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
+    checkNode('Graph.nodeCopy', node)
     const args = mapArg(node.args, argTransform)
     const kwargs = mapArg(node.kwargs, argTransform)
     const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
@@ -188,6 +191,8 @@ export class Graph {
    * the mapped value of the output, null if there is no output. Throws GraphError if the graph is not in order.
    */
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>): Argument {
+    checkGraph('Graph.graphCopy', graph)
+    checkArgument(valueMap instanceof Map, 'Graph.graphCopy', 'valueMap', 'a Map', valueMap)
     for (const node of graph.nodes) {
       if (valueMap.has(node)) continue
       const get = (n: Node): Argument => {
@@ -227,6 +232,7 @@ export class Graph {
 
   /** Removes a node. Throws GraphError if it has users or belongs to another graph. */
   eraseNode(node: Node): void {
+    checkNode('Graph.eraseNode', node)
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
     if (node.users.size > 0) {
       const users = [...node.users].map((u) => `${u.name}: None`).join(', ')
@@ -256,6 +262,7 @@ export class Graph {
    * Node.isImpure). If anything throws, including `isImpure`, nothing is removed.
    */
   eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): Node[] {
+    checkCallable('Graph.eliminateDeadCode', 'isImpure', isImpure)
     this.lint()
     const dead = new Set<Node>()
     for (const node of this.nodes.reversed()) if (areAllIn(node.users, dead) && !isImpure(node)) dead.add(node)
@@ -435,16 +442,9 @@ declare module './node.ts' {
   interface NodeGraph extends CompleteGraph {}
 }
 
-function areAllIn(users: Iterable<Node>, nodes: ReadonlySet<Node>): boolean {
-  for (const user of users) if (!nodes.has(user)) return false
-  return true
-}
-
-const hasOp = <O extends Opcode>(node: Node, op: O): node is Extract<Node, { readonly op: O }> => node.op === op
-
 /** The name that a node gets if it is free: from the function's name, or the path. */
 function candidateName(target: Target): string {
   if (typeof target === 'string')
     return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
-  return snakeCase(targetInfo(target)?.shortName ?? String(target?.name))
+  return snakeCase(targetInfo(target)?.shortName ?? (typeof target?.name === 'string' ? target.name : 'undefined'))
 }

@@ -1,4 +1,5 @@
 // Unique names for the nodes of a graph and for the variables of generated code. PyTorch's _Namespace, with JavaScript's reserved words added.
+import { checkString } from '../../protocol/index.ts'
 
 /** Words that strict JavaScript does not accept as variable names. */
 const JAVASCRIPT =
@@ -32,6 +33,7 @@ export class Namespace {
 
   /** A name that is not taken: `candidate` itself, made a legal identifier, or with a number appended. */
   create(candidate: string): string {
+    checkString('Namespace.create', 'candidate', candidate)
     let name = candidate
     if (!LEGAL.test(name)) {
       name = name.replace(/[^0-9A-Za-z_]+/g, '_')

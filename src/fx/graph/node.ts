@@ -1,5 +1,6 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
-import { inspectAs, targetInfo, isPlainObject, isFunction, isModule, kindOf, described, setOwn, checkOptions } from '../../protocol/index.ts'
+import { checkCallable, checkDepth, checkNode } from './checks.ts'
+import { checkOptions, described, inspectAs, isFunction, isModule, isPlainObject, kindOf, setOwn, targetInfo } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError } from './errors.ts'
@@ -7,7 +8,7 @@ import { normalizeFunction } from './operatorSchemas.ts'
 import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
 import type { NodeType } from '../../protocol/index.ts'
 export type { NodeType } from '../../protocol/index.ts'
-import { Slice, freezeArguments, isTuple } from './pythonValues.ts'
+import { freezeArguments, isEmpty, isTuple, Slice } from './pythonValues.ts'
 import { UserSet } from './collections.ts'
 
 /** What a node does; PyTorch's opcodes. */
@@ -186,6 +187,7 @@ class BaseNode {
 
   /** Replaces `meta` with a shallow copy of another node's, if that has one. */
   copyMeta(from: Node): void {
+    checkNode('Node.copyMeta', from, 'from')
     if (from.#meta !== null) this.#meta = { ...from.#meta }
   }
 
@@ -209,8 +211,8 @@ class BaseNode {
     if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${described(args)}.`)
     if (!isPlainObject(kwargs)) throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${described(kwargs)}.`)
     const inputs = new Inputs(from, to)
-    const frozenArgs = args.length === 0 ? NO_ARGS : freezeList(args, inputs)
-    const frozenKwargs = kwargs === NO_KWARGS || isEmpty(kwargs) ? NO_KWARGS : freezeRecord(kwargs, inputs)
+    const frozenArgs = args.length === 0 ? NO_ARGS : freezeList(args, inputs, 0)
+    const frozenKwargs = kwargs === NO_KWARGS || isEmpty(kwargs) ? NO_KWARGS : freezeRecord(kwargs, inputs, 0)
     const self = this as Node
     this.graph.willChange()
     for (const old of this.#inputs) old.users.delete(self)
@@ -224,7 +226,7 @@ class BaseNode {
   updateArg(index: number, value: Argument): void {
     if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
       throw new GraphError(
-        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${index}; use insertArg to add one.`,
+        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${described(index)}; use insertArg to add one.`,
       )
     }
     this.args = this.#args.map((old, i) => (i === index ? value : old))
@@ -244,6 +246,7 @@ class BaseNode {
 
   /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph. */
   prepend(this: Node, node: Node): void {
+    checkNode('Node.prepend', node)
     if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
     if (node === this) {
       console.warn(`Trying to prepend a node to itself. This behavior has no effect on the graph (node '${this.#name}').`)
@@ -254,6 +257,7 @@ class BaseNode {
 
   /** Moves `node` directly after this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   append(node: Node): void {
+    checkNode('Node.append', node)
     if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
     if (node === this) return
     if (this.erased) throw new GraphError(`Attempting to move node '${node.name}' to '${this.#name}', which was erased.`)
@@ -262,11 +266,12 @@ class BaseNode {
 
   /** Whether this node comes before `other` in the graph. Constant time. */
   isBefore(other: Node): boolean {
-    return this.sortKey < other.sortKey
+    return this.compareTo(other) < 0
   }
 
   /** Negative if this node comes before `other`, positive if after it, 0 for the node itself: `nodes.sort((a, b) => a.compareTo(b))`. Constant time. */
   compareTo(other: Node): number {
+    checkNode('Node.compareTo', other, 'other')
     return this.sortKey - other.sortKey
   }
 
@@ -285,6 +290,8 @@ class BaseNode {
     filter: (user: Node) => boolean = () => true,
     options: { readonly propagateMeta?: boolean } = {},
   ): Node[] {
+    checkNode('Node.replaceAllUsesWith', replacement, 'replacement')
+    checkCallable('Node.replaceAllUsesWith', 'filter', filter)
     checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: true })
     if (options.propagateMeta === true && Object.keys(replacement.meta).length > 0)
       throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
@@ -296,6 +303,7 @@ class BaseNode {
 
   /** Replaces `old` with `replacement` in this node's args and kwargs. */
   replaceInputWith(this: Node, old: Node, replacement: Node): void {
+    for (const node of [old, replacement]) checkNode('Node.replaceInputWith', node)
     this.graph.owningModule?.fireReplaceHooks(old, replacement.name, this)
     this.#setArgs(this.#args, this.#kwargs, old, replacement)
   }
@@ -405,35 +413,29 @@ class Inputs {
 }
 
 /** A frozen copy of a structure of arguments. Each node in it goes through `inputs`. */
-function freeze(value: Argument, inputs: Inputs): Argument {
+function freeze(value: Argument, inputs: Inputs, depth = 0): Argument {
+  checkDepth(depth)
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Node) return inputs.use(value)
-  if (Array.isArray(value)) return freezeList(value, inputs)
+  if (Array.isArray(value)) return freezeList(value, inputs, depth)
   if (value instanceof Slice) return new Slice<Argument>(freeze(value.start, inputs), freeze(value.stop, inputs), freeze(value.step, inputs))
-  return isRecord(value) ? freezeRecord(value, inputs) : value
+  return isRecord(value) ? freezeRecord(value, inputs, depth) : value
 }
 
-function freezeList(values: readonly Argument[], inputs: Inputs): readonly Argument[] {
+function freezeList(values: readonly Argument[], inputs: Inputs, depth: number): readonly Argument[] {
   const out = values.slice()
-  for (let i = 0; i < out.length; i++) out[i] = freeze(out[i], inputs)
+  for (let i = 0; i < out.length; i++) out[i] = freeze(out[i], inputs, depth + 1)
   return freezeArguments(out, isTuple(values))
 }
 
-function freezeRecord(values: Kwargs, inputs: Inputs): Kwargs {
+function freezeRecord(values: Kwargs, inputs: Inputs, depth: number): Kwargs {
   const out: Record<string, Argument> = {}
-  for (const key of Object.keys(values)) setOwn(out, key, freeze(values[key], inputs))
+  for (const key of Object.keys(values)) setOwn(out, key, freeze(values[key], inputs, depth + 1))
   return Object.freeze(out)
 }
 
 /** Whether an argument is a plain object, whose values are arguments. */
-export function isRecord(value: Argument): value is Kwargs {
-  return isPlainObject(value)
-}
-
-function isEmpty(value: object): boolean {
-  for (const _ in value) return false
-  return true
-}
+export const isRecord = (value: Argument): value is Kwargs => isPlainObject(value)
 
 function checkTarget(graph: NodeGraph, name: string, op: Opcode, target: Target): void {
   if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)

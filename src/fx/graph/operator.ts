@@ -1,6 +1,6 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { findOverride, isTensorLike, nameTarget, OVERRIDE, isFunction, isObject, kindOf } from '../../protocol/index.ts'
+import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
@@ -239,6 +239,7 @@ function property(where: string, value: unknown, name: string, read: (value: obj
 }
 
 function readAttribute(value: unknown, name: string): unknown {
+  checkString('getattr', 'name', name)
   const override = findOverride([value])
   return override === null ? property('getattr', value, name, Reflect.get) : override[OVERRIDE]('function', getattr, [value, name], {})
 }

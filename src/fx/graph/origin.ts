@@ -1,4 +1,5 @@
 // Where a node comes from in the user's program: the innermost frame of its stack trace, which was captured here or is a text from PyTorch.
+import { checkNode } from './checks.ts'
 import { isFunction } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
@@ -6,6 +7,7 @@ import type { Node } from './node.ts'
 
 /** The innermost frame of a node's stack trace; null if unknown. */
 export function originOf(node: Node): Frame | null {
+  checkNode('originOf', node)
   const trace = node.stackTrace
   if (trace instanceof CapturedStack) return trace.userFrame ?? null
   if (typeof trace !== 'string') return null

@@ -76,3 +76,6 @@ export function refuseMutation(op: Opcode, target: Target): void {
     'Use the operator without the trailing underscore, or trace with checkMutableOperations = false.',
   )
 }
+
+/** Whether a node is of a kind, for TypeScript. */
+export const hasOp = <O extends Opcode>(node: Node, op: O): node is Extract<Node, { readonly op: O }> => node.op === op

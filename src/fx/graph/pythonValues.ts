@@ -67,3 +67,9 @@ export function markTuple<T>(values: readonly T[]): readonly T[] {
 export function isTuple(value: unknown): boolean {
   return typeof value === 'object' && value !== null && TUPLE in value
 }
+
+/** Whether an object has no properties. */
+export function isEmpty(value: object): boolean {
+  for (const _ in value) return false
+  return true
+}

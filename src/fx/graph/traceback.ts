@@ -1,5 +1,7 @@
 // Provenance of nodes across passes: while a pass processes a node, the nodes that it creates inherit the meta of that node, and `from_node` records the chain
 // of origins. PyTorch's torch.fx.traceback.
+import { checkCallable } from '../../protocol/index.ts'
+import { checkGraph, checkNode } from './checks.ts'
 import type { CapturedStack } from '../../provenance/index.ts'
 import type { Graph } from './graph.ts'
 import { targetText } from './node.ts'
@@ -18,6 +20,7 @@ export class NodeSource {
   readonly fromNode: readonly NodeSource[]
 
   constructor(node: Node | null, passName = '', action: NodeSourceAction | readonly NodeSourceAction[] = []) {
+    if (node !== null) checkNode('NodeSource', node)
     this.passName = passName
     this.action = typeof action === 'string' ? [action] : action
     this.name = node?.name ?? ''
@@ -78,6 +81,7 @@ let current: Meta = {}
 
 /** Runs `fn`; nodes created meanwhile inherit the current meta. PyTorch's preserve_node_meta. */
 export function preserveNodeMeta<T>(fn: () => T): T {
+  checkCallable('preserveNodeMeta', 'fn', fn)
   const before = [preserving, current] as const
   preserving = true
   current = { ...current }
@@ -96,6 +100,8 @@ export const getCurrentMeta = (): Readonly<Meta> => current
 
 /** Runs `fn` with a node's meta as the current one, if {@link preserveNodeMeta} is active. PyTorch's set_current_meta. */
 export function setCurrentMeta<T>(node: Node, passName: string, fn: () => T): T {
+  checkNode('setCurrentMeta', node)
+  checkCallable('setCurrentMeta', 'fn', fn)
   if (!preserving) return fn()
   const before = current
   current = { ...node.meta, from_node: [new NodeSource(node, passName, 'create')] }
@@ -126,5 +132,6 @@ export function applyCurrentMeta(node: Node): void {
 
 /** The origins of all nodes of a graph as JSON data, by node name. PyTorch's get_graph_provenance_json. */
 export function getGraphProvenanceJson(graph: Graph): Readonly<Record<string, readonly NodeSourceJson[]>> {
+  checkGraph('getGraphProvenanceJson', graph)
   return Object.fromEntries([...graph.nodes].map((node) => [node.name, sourcesOf(node).map((s) => s.toJSON())]))
 }

@@ -1,4 +1,5 @@
 // annotateGetitemNodes: the types of elements that are taken out of tuples and lists. PyTorch's torch.fx.passes.annotate_getitem_nodes.
+import { checkGraph } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { Node } from '../graph/node.ts'
@@ -21,6 +22,7 @@ export interface AnnotateGetitemOptions {
  * @throws ArgumentError for an index that the tuple does not have.
  */
 export function annotateGetitemNodes(graph: Graph, options: AnnotateGetitemOptions = {}): void {
+  checkGraph('annotateGetitemNodes', graph)
   for (const node of graph.findNodes({ op: 'call_function', target: operator.getitem })) {
     const [sequence, index] = node.args
     if (!(sequence instanceof Node) || typeof sequence.type !== 'string' || typeof index !== 'number') continue

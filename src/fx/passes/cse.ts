@@ -1,5 +1,5 @@
 // Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { effectsOf, isFunction, isObject, namedTargets } from '../../protocol/index.ts'
+import { checkIterable, effectsOf, isFunction, isObject, namedTargets } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -25,6 +25,7 @@ export class CSEPass extends PassBase {
 
   constructor(bannedOps: Iterable<Target> = []) {
     super()
+    checkIterable('CSEPass', 'bannedOps', bannedOps)
     this.#banned = new Set(bannedOps)
   }
 

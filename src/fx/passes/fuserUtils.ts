@@ -1,4 +1,6 @@
 // fuseByPartitions: replaces groups of nodes with calls of submodules. PyTorch's torch.fx.passes.utils.fuser_utils.
+import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkArgument, checkArray, checkIterable, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
@@ -9,12 +11,20 @@ import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
 import { tuple } from '../graph/pythonValues.ts'
 
+/** The nodes as an array. Throws ArgumentError unless they are nodes. */
+function nodesOf(where: string, nodes: Iterable<Node>): Node[] {
+  checkIterable(where, 'nodes', nodes)
+  const list = [...nodes]
+  for (const node of list) checkNode(where, node, 'nodes')
+  return list
+}
+
 /**
  * The nodes, each behind those that it needs: first those that need none of the others, in the order given, then their users, breadth first. Throws ArgumentError for a
  * node that is given twice. PyTorch's topo_sort.
  */
 export function topoSort(nodes: Iterable<Node>): Node[] {
-  const given = [...nodes]
+  const given = nodesOf('topoSort', nodes)
   const missing = new Map(given.map((node): [Node, number] => [node, 0]))
   if (missing.size < given.length) throw new ArgumentError('topoSort: a node is in the list twice.')
   for (const node of given) missing.set(node, node.allInputNodes.filter((input) => missing.has(input)).length)
@@ -47,7 +57,7 @@ function isSorted(nodes: readonly Node[]): boolean {
 
 /** Whether a group of nodes can become one: no value leaves the group and comes back to it. PyTorch's validate_partition. */
 export function validatePartition(nodes: Iterable<Node>): boolean {
-  const inside = new Set(nodes)
+  const inside = new Set(nodesOf('validatePartition', nodes))
   const seen = new Set<Node>()
   const queue = [...inside].flatMap((node) => [...node.users]).filter((user) => !inside.has(user))
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
@@ -81,7 +91,8 @@ export function fuseAsGraphModule(
   name: string,
   options: { readonly alwaysReturnTuple?: boolean } = {},
 ): FusedModule {
-  const given = [...nodes]
+  checkGraphModule('fuseAsGraphModule', gm)
+  const given = nodesOf('fuseAsGraphModule', nodes)
   const group = isSorted(given) ? given : topoSort(given)
   if (group.length === 0) throw new ArgumentError('fuseAsGraphModule: the list of nodes is empty.')
   const foreign = group.find((node) => node.graph !== gm.graph || node.erased)
@@ -114,6 +125,8 @@ export function fuseAsGraphModule(
  * before changing anything, for groups that overlap and for groups that would need their own result. PyTorch's fuse_by_partitions.
  */
 export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<Node>[], prefix: string = 'fused_'): GraphModule {
+  checkGraphModule('fuseByPartitions', gm)
+  checkArray('fuseByPartitions', 'partitions', partitions)
   if (!(gm instanceof GraphModule)) throw new ArgumentError('fuseByPartitions: the first argument must be a GraphModule.')
   const groups = partitions.map((nodes) => [...nodes])
   const seen = new Set<Node>()
@@ -149,12 +162,17 @@ function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): v
  * Adds a module of {@link fuseAsGraphModule} to `gm`, calls it behind the last of its outputs (or behind `after`), and lets the call's results replace the nodes that it
  * computes. These stay in the graph; see {@link eraseNodes}. PyTorch's insert_subgm.
  */
-export function insertSubgm(gm: GraphModule, { graphModule, inputs, outputs }: FusedModule, after: Node | undefined = lastOf(outputs)): GraphModule {
+export function insertSubgm(gm: GraphModule, fused: FusedModule, after?: Node): GraphModule {
+  checkGraphModule('insertSubgm', gm)
+  checkArgument(isObject(fused), 'insertSubgm', 'fused', 'what fuseAsGraphModule returned', fused)
+  const { graphModule, inputs, outputs } = fused
+  checkGraphModule('insertSubgm', graphModule, 'fused.graphModule')
+  const place = after ?? lastOf(outputs)
   const { graph } = gm
   const path = graphModule.className
   gm.addSubmodule(path, graphModule)
   const isSingle = !Array.isArray(graphModule.graph.outputNode().args[0])
-  graph.insertingAfter(after ?? null, () => {
+  graph.insertingAfter(place ?? null, () => {
     const call = graph.callModule(path, inputs)
     const results = isSingle ? [call] : outputs.map((_, i) => graph.callFunction(operator.getitem, [call, i]))
     const inside = insideOf(outputs, inputs)
@@ -174,5 +192,7 @@ function insideOf(outputs: readonly Node[], inputs: readonly Node[]): ReadonlySe
 
 /** Erases nodes whose values only they themselves use, the last one first. PyTorch's erase_nodes. @throws GraphError if another node uses one of them. */
 export function eraseNodes(gm: GraphModule, nodes: Iterable<Node>): void {
+  checkGraphModule('eraseNodes', gm)
+  checkIterable('eraseNodes', 'nodes', nodes)
   for (const node of topoSort(nodes).toReversed()) gm.graph.eraseNode(node)
 }

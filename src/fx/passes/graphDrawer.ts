@@ -1,4 +1,5 @@
 // FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
+import { checkGraphModule } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
 import { camelCase, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
@@ -63,6 +64,7 @@ export class FxGraphDrawer {
   readonly #graphs = new Map<string, string>()
 
   constructor(gm: GraphModule, name: string, options: GraphDrawerOptions = {}) {
+    checkGraphModule('FxGraphDrawer', gm)
     checkOptions('FxGraphDrawer', options, {
       ignoreGetattr: true,
       ignoreParametersAndBuffers: true,

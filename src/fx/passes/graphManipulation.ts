@@ -1,4 +1,6 @@
 // How many bytes the nodes of a graph take, and replacing one target by another. PyTorch's torch.fx.passes.graph_manipulation.
+import { checkArray } from '../../protocol/index.ts'
+import { checkGraphModule, checkNode } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Node, Opcode, Target } from '../graph/node.ts'
@@ -39,6 +41,8 @@ export function replaceTargetNodesWith(gm: GraphModule, oldOp: Opcode, oldTarget
  * @throws ArgumentError as {@link getSizeOfNode} does.
  */
 export function getSizeOfAllNodes(gm: GraphModule, args?: readonly unknown[]): Map<Node, SizeBytes> {
+  if (args !== undefined) checkArray('getSizeOfAllNodes', 'args', args)
+  checkGraphModule('getSizeOfAllNodes', gm)
   if (args !== undefined) new ShapeProp(gm).propagate(...args)
   const sizes = new Map<Node, SizeBytes>()
   for (const node of gm.graph.nodes) {
@@ -55,6 +59,7 @@ export function getSizeOfAllNodes(gm: GraphModule, args?: readonly unknown[]): M
  * @throws ArgumentError if it has recorded nothing, or if the value is not one tensor.
  */
 export function getTensorMeta(node: Node): TensorMetadata {
+  checkNode('getTensorMeta', node)
   const meta = node.meta['tensor_meta']
   if (isTensorMetadata(meta)) return meta
   throw new ArgumentError(
@@ -69,6 +74,7 @@ export function getTensorMeta(node: Node): TensorMetadata {
  * @throws ArgumentError if ShapeProp has not recorded one tensor as its value, or if its module does not exist.
  */
 export function getSizeOfNode(gm: GraphModule, node: Node): SizeBytes {
+  checkNode('getSizeOfNode', node)
   const { shape, dtype } = getTensorMeta(node)
   const elements = numelOf(shape)
   const bytes = itemSizeOf(dtype)

@@ -1,5 +1,6 @@
 // legalizeGraph and stableTopologicalSort: put the nodes of a graph in an order in which every value is computed before it is used. PyTorch's
 // torch.fx.passes.tools_common.
+import { checkGraphModule } from '../graph/checks.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
@@ -36,6 +37,7 @@ interface Ready {
  * @throws GraphError for a graph with a cycle; the graph does not change then.
  */
 export function legalizeGraph(gm: GraphModule): GraphModule {
+  checkGraphModule('legalizeGraph', gm)
   return sortNodes(gm, new BreadthFirst())
 }
 
@@ -45,6 +47,7 @@ export function legalizeGraph(gm: GraphModule): GraphModule {
  * @throws GraphError for a graph with a cycle; the graph does not change then.
  */
 export function stableTopologicalSort(gm: GraphModule): GraphModule {
+  checkGraphModule('stableTopologicalSort', gm)
   return sortNodes(gm, new NodeHeap())
 }
 

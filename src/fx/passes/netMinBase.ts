@@ -1,4 +1,5 @@
 // MinimizerBase: finds the nodes that make one backend compute something else than another. PyTorch's torch.fx.passes.net_min_base.
+import { valueText, checkArray, checkCallable } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Node } from '../graph/node.ts'
 import { tuple } from '../graph/pythonValues.ts'
@@ -90,7 +91,9 @@ export class MinimizerBase {
   /** @throws ArgumentError if `module` is not a GraphModule, or the number of inputs is wrong. */
   constructor(module: GraphModule, sampleInput: readonly unknown[], compareFn: CompareFn, options: MinimizerOptions = {}) {
     if (!(module instanceof GraphModule))
-      throw new ArgumentError(`MinimizerBase: expected a GraphModule, got ${pyRepr(module)}; trace the model with symbolicTrace first.`)
+      throw new ArgumentError(`MinimizerBase: expected a GraphModule, got ${valueText(module)}; trace the model with symbolicTrace first.`)
+    checkArray('MinimizerBase', 'sampleInput', sampleInput)
+    checkCallable('MinimizerBase', 'compareFn', compareFn)
     const placeholders = module.graph.findNodes({ op: 'placeholder' })
     if (placeholders.length !== sampleInput.length)
       throw new ArgumentError(`Placeholder count (${placeholders.length}) does not match sampleInput count (${sampleInput.length}).`)

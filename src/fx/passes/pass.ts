@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
-import { isFunction, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, isFunction, isObject } from '../../protocol/index.ts'
 import { isClass } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -53,13 +53,31 @@ export type TransformerClass = new (gm: GraphModule) => Transformer
 export type AnyPass = Pass<GraphModule> | PassBase | PassFunction | TransformerClass
 
 /** The name of a pass: that of its class if it is a class or an instance of PassBase. */
-export const passName = (pass: AnyPass): string => (pass instanceof PassBase ? pass.constructor.name : pass.name)
+export function passName(pass: AnyPass): string {
+  checkArgument(
+    isFunction(pass) || isObject(pass),
+    'asPass',
+    'pass',
+    'a pass: an object { name, run }, a function, a PassBase or a Transformer',
+    pass,
+  )
+  return pass instanceof PassBase ? pass.constructor.name : pass.name
+}
 
 /** Makes a Pass of any kind of pass. */
 export function asPass(pass: AnyPass, name: string = passName(pass)): Pass<GraphModule> {
   if (pass instanceof PassBase) return { name, run: (gm) => outcome(gm, pass.run(gm)) }
   if (isTransformer(pass)) return { name, run: (gm) => replaced(new pass(gm).transform()) }
-  if (!isFunction(pass)) return pass
+  if (!isFunction(pass)) {
+    checkArgument(
+      isObject(pass) && isFunction(pass.run),
+      'asPass',
+      'pass',
+      'a pass: an object { name, run }, a function, a PassBase or a Transformer',
+      pass,
+    )
+    return pass
+  }
   if (isClass(pass)) throw new ArgumentError(`asPass: the class ${pass.name} is not a pass; pass an instance of it, or a subclass of Transformer.`)
   return { name, run: (gm) => outcome(gm, pass(gm)) }
 }
@@ -77,6 +95,8 @@ function outcome(gm: GraphModule, result: ReturnType<PassFunction>): Outcome {
 
 /** A pass that runs an Interpreter on these inputs, for what it notes in the meta of nodes. The graph does not change. */
 export function interpreterPass(interpreter: new (gm: GraphModule) => Interpreter, inputs: readonly unknown[]): Pass<GraphModule> {
+  checkCallable('interpreterPass', 'interpreter', interpreter)
+  checkArray('interpreterPass', 'inputs', inputs)
   const run = (gm: GraphModule): boolean => {
     new interpreter(gm).run(...inputs)
     return false
@@ -86,6 +106,7 @@ export function interpreterPass(interpreter: new (gm: GraphModule) => Interprete
 
 /** Makes a function return a PassResult, as a PassManager needs it. PyTorch's pass_result_wrapper. */
 export function passResultWrapper(fn: PassFunction): (gm: GraphModule) => PassResult {
+  checkCallable('passResultWrapper', 'fn', fn)
   const wrapped = (gm: GraphModule): PassResult => {
     const result = outcome(gm, fn(gm))
     return typeof result === 'boolean' ? new PassResult(gm, result) : new PassResult(result.value, result.changed)

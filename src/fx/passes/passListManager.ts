@@ -1,5 +1,6 @@
 // PassListManager: runs a list of functions one after the other, in an order that satisfies constraints. PyTorch's torch.fx.passes.pass_manager, which is older than
 // torch.fx.passes.infra.pass_manager (passManager.ts here): a pass is any function, and nothing is repeated or linted.
+import { checkArgument, checkCallable, checkArray, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { checkOrder } from './passManager.ts'
 
@@ -27,6 +28,7 @@ function unwrap(pass: object): object {
 
 /** Makes a pass of a function that changes its first argument and returns something else. PyTorch's inplace_wrapper. */
 export function inplaceWrapper<T, R extends readonly unknown[]>(fn: (value: T, ...rest: R) => unknown): (value: T, ...rest: R) => T {
+  checkCallable('inplaceWrapper', 'fn', fn)
   const pass = (value: T, ...rest: R): T => {
     fn(value, ...rest)
     return value
@@ -36,6 +38,7 @@ export function inplaceWrapper<T, R extends readonly unknown[]>(fn: (value: T, .
 
 /** A pass that logs what it returned. `log` gets the text; default console.info. PyTorch's log_hook, which takes a level instead. */
 export function logHook<T>(pass: ListedPass<T>, log: (text: string) => void = (text) => console.info(text)): ListedPass<T> {
+  checkCallable('logHook', 'pass', pass)
   const logged = (value: T): T => {
     const result = pass(value)
     log(`Ran pass ${pass.name}\t Return value: ${String(result)}`)
@@ -49,6 +52,8 @@ export function logHook<T>(pass: ListedPass<T>, log: (text: string) => void = (t
  * @throws ArgumentError unless exactly one of them is given, and, when it runs, for an `nIter` that is not a whole number above 0.
  */
 export function loopPass<T>(pass: ListedPass<T>, options: { readonly nIter?: number; readonly predicate?: (value: T) => boolean }): ListedPass<T> {
+  checkCallable('loopPass', 'pass', pass)
+  checkArgument(isObject(options), 'loopPass', 'options', 'an object such as { nIter: 3 }', options)
   const { nIter, predicate } = options
   if ((nIter === undefined) === (predicate === undefined))
     throw new ArgumentError('loopPass: exactly one of the options nIter and predicate must be given.')
@@ -84,6 +89,8 @@ export class PassListManager<T> {
   #validated = false
 
   constructor(passes: readonly ListedPass<T>[] = [], constraints: readonly ListedPassConstraint<T>[] = []) {
+    checkArray('PassListManager', 'passes', passes)
+    checkArray('PassListManager', 'constraints', constraints)
     this.passes = [...passes]
     this.constraints = [...constraints]
   }

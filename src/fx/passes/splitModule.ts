@@ -1,4 +1,5 @@
 // splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
+import { checkNode, checkGraphModule } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
@@ -189,6 +190,8 @@ class Splitter {
  * else or lacks an argument, and GraphError if a node uses a returned list as a whole, or a returned constant.
  */
 export function inlineModule(gm: GraphModule, call: Node): Node[] {
+  checkGraphModule('inlineModule', gm)
+  checkNode('inlineModule', call, 'call')
   const child = call.op === 'call_module' ? gm.attribute(call.target) : undefined
   if (!(child instanceof GraphModule))
     throw new ArgumentError(`inlineModule: node '${call.name}' does not call a GraphModule; only a GraphModule has a graph to copy.`)

@@ -1,7 +1,7 @@
 // Attributes at dotted paths, and nodes that belong to another part. PyTorch's torch.fx.passes.split_utils, with splitByTags.ts.
 import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt, setAttribute, splitPath } from '../../module/index.ts'
-import { isObject } from '../../protocol/index.ts'
+import { checkArgument, isObject } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import type { Subgraph } from './subgraphs.ts'
 import { isCallable, isNodeOutputTensor } from './toolsCommon.ts'
@@ -23,6 +23,13 @@ export function setattrRecursive(root: object, path: string, value: unknown): vo
  * prints a line for each move. PyTorch's move_non_tensor_nodes_on_boundary.
  */
 export function moveNonTensorNodesOnBoundary(subgraphs: readonly Subgraph[], print: (line: string) => void = (line) => console.log(line)): void {
+  checkArgument(
+    Array.isArray(subgraphs) && subgraphs.every((part) => isObject(part) && 'nodes' in part),
+    'moveNonTensorNodesOnBoundary',
+    'subgraphs',
+    'an array of Subgraphs',
+    subgraphs,
+  )
   const partOf = new Map<Node, number>(subgraphs.flatMap(({ nodes }, i) => nodes.map((node): [Node, number] => [node, i])))
   const nameOf = (index: number): string => `${subgraphs[index]?.isAcc === true ? 'acc' : 'gpu'}_${index}`
   const moved = subgraphs.map(({ nodes }) => new Set(nodes))

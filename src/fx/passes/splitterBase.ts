@@ -5,8 +5,8 @@ import { GraphError } from '../graph/errors.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
-import { isPlainObject, isTensorLike } from '../../protocol/index.ts'
-import { pyNumber, pyRepr } from '../text/format.ts'
+import { checkArgument, checkArray, checkIterable, isModule, isPlainObject, isTensorLike, valueText } from '../../protocol/index.ts'
+import { pyNumber } from '../text/format.ts'
 import { FxNetAccNodesFinder } from './accNodesFinder.ts'
 import { getSizeOfNode } from './graphManipulation.ts'
 import type { NodeEventTracker } from './nodeEventTracker.ts'
@@ -82,7 +82,7 @@ export class SplitterBase {
   /** Runs the model on the sample inputs, to find out which values are tensors. @throws ArgumentError if `module` is not a GraphModule. */
   constructor(module: GraphModule, sampleInput: readonly unknown[], operatorSupport: OperatorSupportBase, options: SplitterOptions = {}) {
     if (!(module instanceof GraphModule))
-      throw new ArgumentError(`SplitterBase: expected a GraphModule, got ${pyRepr(module)}; trace the model with symbolicTrace first.`)
+      throw new ArgumentError(`SplitterBase: expected a GraphModule, got ${valueText(module)}; trace the model with symbolicTrace first.`)
     this.module = module
     this.sampleInput = sampleInput
     this.#support = operatorSupport
@@ -279,6 +279,9 @@ export function generateInputsForSubmodules(
   paths: Iterable<string>,
   options: { readonly deepcopy?: boolean } = {},
 ): Record<string, readonly unknown[]> {
+  checkArgument(isModule(model), 'generateInputsForSubmodules', 'model', 'a Module', model)
+  checkArray('generateInputsForSubmodules', 'inputs', inputs)
+  checkIterable('generateInputsForSubmodules', 'paths', paths)
   const found: Record<string, readonly unknown[]> = {}
   const wanted = new Set(paths)
   const keep = (args: readonly unknown[]): readonly unknown[] => (options.deepcopy === true ? args.map(copied) : args)

@@ -1,4 +1,6 @@
 // What the splitter, the minimizer and operator support ask about nodes, and which nodes must stay together. PyTorch's torch.fx.passes.tools_common.
+import { checkArgument, isFunction } from '../../protocol/index.ts'
+import { checkGraphModule, checkNode } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { targetText } from '../graph/node.ts'
@@ -18,6 +20,8 @@ export const isCallable = (node: Node): node is CallableNode => node.op === 'cal
  * @throws ArgumentError for other nodes, and if the module does not exist.
  */
 export function getNodeTarget(gm: GraphModule, node: Node): string {
+  checkGraphModule('getNodeTarget', gm)
+  checkNode('getNodeTarget', node)
   if (!isCallable(node))
     throw new ArgumentError(
       `getNodeTarget: node '${node.name}' must be one of call_function, call_method and call_module, which have a target, but it is a ${node.op}.`,
@@ -30,10 +34,14 @@ export function getNodeTarget(gm: GraphModule, node: Node): string {
 }
 
 /** Whether ShapeProp has recorded that a node's value is one tensor: not a number, and not an array of tensors. PyTorch's is_node_output_tensor. */
-export const isNodeOutputTensor = (node: Node): boolean => isTensorMetadata(node.meta['tensor_meta'])
+export function isNodeOutputTensor(node: Node): boolean {
+  checkNode('isNodeOutputTensor', node)
+  return isTensorMetadata(node.meta['tensor_meta'])
+}
 
 /** The name of a target as accelerator operators have it: `acc_ops.linear` for a function registered in a module `acc_ops`. PyTorch's get_acc_ops_name. */
 export function getAccOpsName(target: Target): string {
+  checkArgument(typeof target === 'string' || isFunction(target), 'getAccOpsName', 'target', 'a function or a path', target)
   const name = targetText(target)
   const parts = name.split('.')
   return typeof target !== 'string' && parts.slice(0, -1).includes('acc_ops') ? `acc_ops.${parts.at(-1) ?? ''}` : name
@@ -51,6 +59,7 @@ export class FxNetAccFusionsFinder {
 
   /** `accNodes`: the nodes that the accelerator supports. `run` removes from it the groups that it supports only in part. */
   constructor(gm: GraphModule, accNodes: Set<Node>) {
+    checkGraphModule('FxNetAccFusionsFinder', gm)
     this.#accNodes = accNodes
     this.#nodes = gm.graph.numberNodes()
   }

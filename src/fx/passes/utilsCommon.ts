@@ -1,4 +1,6 @@
 // Helpers for parts of graphs. PyTorch's torch.fx.passes.utils.common.
+import { checkArgument, isObject } from '../../protocol/index.ts'
+import { checkGraph, checkGraphModule } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -10,6 +12,7 @@ import { GraphModule } from '../run/graphModule.ts'
 export class HolderModule extends Module {
   constructor(modules: Readonly<Record<string, Module | null>>) {
     super()
+    checkArgument(isObject(modules), 'HolderModule', 'modules', 'an object of modules by name', modules)
     for (const [name, module] of Object.entries(modules)) setAttribute(this, name, module)
   }
 
@@ -31,6 +34,8 @@ export interface LiftedSubgraph {
  * lift_subgraph_as_module.
  */
 export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: string = '', className: string = 'GraphModule'): LiftedSubgraph {
+  checkGraphModule('liftSubgraphAsModule', gm)
+  checkGraph('liftSubgraphAsModule', subgraph, 'subgraph')
   const paths = new Set(Array.from(referringNodes(subgraph), (node) => node.target))
   const attributes = Object.fromEntries(Array.from(paths, (path) => [path, gm.attribute(path)]))
   const graphModule = new GraphModule(attributes, subgraph, className)

@@ -1,4 +1,5 @@
 // SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
+import { checkGraph } from '../graph/checks.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
@@ -87,6 +88,7 @@ export class SubgraphMatcher {
 
   /** Throws GraphError for an empty pattern, and for a pattern with dead code. */
   constructor(pattern: Graph, options: MatcherOptions = {}) {
+    checkGraph('SubgraphMatcher', pattern, 'pattern')
     checkOptions('SubgraphMatcher', options, { matchOutput: true, matchPlaceholder: true, removeOverlappingMatches: true, ignoreLiterals: true })
     this.pattern = pattern
     this.#options = { matchOutput: false, matchPlaceholder: false, removeOverlappingMatches: true, ignoreLiterals: false, ...options }

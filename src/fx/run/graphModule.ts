@@ -1,7 +1,7 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, attributeAt, getAttribute, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { canGenerateCode, isPlainObject, isFunction, kindOf, lineComment } from '../../protocol/index.ts'
+import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { canGenerateCode, checkArgument, checkString, isFunction, isObject, isPlainObject, kindOf, lineComment } from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
@@ -238,6 +238,7 @@ export class GraphModule extends Module {
 
   /** Sets the attribute at a dotted path, and makes the modules on the way. A tensor that is not a parameter becomes a buffer. */
   assignAttribute(path: string, value: unknown): void {
+    checkString('GraphModule.assignAttribute', 'path', path)
     checkFree('GraphModule', path)
     placeAttribute(this, path, value, null)
   }
@@ -247,6 +248,7 @@ export class GraphModule extends Module {
    * but a module, and for an empty name.
    */
   addSubmodule(path: string, module: Module): boolean {
+    checkString('GraphModule.addSubmodule', 'path', path)
     if (!(module instanceof Module)) throw new ArgumentError(`addSubmodule: '${path}' must be a Module.`)
     const parts = path.split('.')
     if (parts.includes('')) throw new ArgumentError(`addSubmodule: the path '${path}' has an empty name.`)
@@ -322,6 +324,7 @@ export class GraphModule extends Module {
    * devices, module paths, types and colours are optional. PyTorch's print_readable.
    */
   printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
+    checkArgument(isObject(options), 'printReadable', 'options', 'an object', options)
     const { print = true, ...style } = options
     const { source } = this.#graph.generateCode({ ...style, verbose: true })
     const lines = source.replace(/^function /m, '').split('\n')

@@ -1,5 +1,6 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
-import { checkOptions } from '../../protocol/index.ts'
+import { checkGraphModule } from '../graph/checks.ts'
+import { checkArray, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -49,6 +50,7 @@ export class Interpreter {
   readonly #hooks = new Set<InterpreterHook>()
 
   constructor(module: GraphModule, options: InterpreterOptions = {}) {
+    checkGraphModule('Interpreter', module, 'module')
     checkOptions('Interpreter', options, { garbageCollectValues: true, graph: true })
     this.module = module
     this.graph = options.graph ?? module.graph
@@ -69,6 +71,7 @@ export class Interpreter {
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
+    checkArray('Interpreter.runWith', 'args', args)
     checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: true })
     const processIo = options.processIo ?? true
     const output = this.#walk(processIo ? [...this.graph.processInputs(...args)] : [...args], options)
@@ -80,6 +83,7 @@ export class Interpreter {
    * and the result is the value of the output node. PyTorch's boxed_run.
    */
   boxedRun(args: unknown[]): unknown {
+    checkArray('Interpreter.boxedRun', 'args', args)
     return this.#walk(args.splice(0), {})
   }
 
@@ -91,6 +95,7 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
+    checkArray('Interpreter.runAsync', 'args', args)
     checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: true, signal: true, yieldTurns: true })
     const processIo = options.processIo ?? true
     this.#begin(processIo ? [...this.graph.processInputs(...args)] : [...args], options)

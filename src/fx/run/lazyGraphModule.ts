@@ -1,4 +1,6 @@
 // LazyGraphModule: a GraphModule that generates its code only when the module runs or its code is read, so that passes which recompile repeatedly are cheaper.
+import { checkGraphModule } from '../graph/checks.ts'
+import { checkCallable } from '../../protocol/index.ts'
 import type { GeneratedCode } from '../graph/graphText.ts'
 import { codeLater } from '../text/generatedCode.ts'
 import { Graph } from '../graph/graph.ts'
@@ -10,6 +12,7 @@ import type { Module } from '../../module/index.ts'
 export class LazyGraphModule extends GraphModule {
   /** The module itself if it is lazy, else a lazy module that takes over its graph. PyTorch's from_graphmodule. */
   static fromGraphModule(gm: GraphModule): LazyGraphModule {
+    checkGraphModule('LazyGraphModule.fromGraphModule', gm)
     return gm instanceof LazyGraphModule ? gm : new LazyGraphModule(gm, gm.graph)
   }
 
@@ -57,6 +60,7 @@ let lazy = false
 export function useLazyGraphModule<T>(value: boolean, fn: () => T): T
 export function useLazyGraphModule(value: boolean): Scope
 export function useLazyGraphModule<T>(value: boolean, fn?: () => T): T | Scope {
+  if (fn !== undefined) checkCallable('useLazyGraphModule', 'fn', fn)
   const before = lazy
   lazy = value
   const restore = (): void => {

@@ -1,5 +1,6 @@
 // Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back (readJson.ts), a graph means
 // the same and keeps what is known about it.
+import { checkGraph } from '../graph/checks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isPlainObject, lookupTarget, targetInfo, isFunction, isObject } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
@@ -49,6 +50,7 @@ export interface GraphJson {
  * Entries of `meta` that cannot be written, such as tensors and functions, are left out.
  */
 export function graphToJson(graph: Graph): GraphJson {
+  checkGraph('graphToJson', graph)
   const frames = new Map<string, number>()
   const places: Frame[] = []
   const frameNumber = (frame: Frame): number => {

@@ -1,6 +1,6 @@
 // Types as text, which is how nodes have them: `Tuple[int, Tensor]`, `list[int]`, and TypeScript's `[number, Tensor]` and `Tensor[]`. What they are made of, and which of
 // them accept which others. PyTorch's torch.fx.operator_schemas.
-import { entryOf } from '../../protocol/index.ts'
+import { checkArgument, checkString, entryOf } from '../../protocol/index.ts'
 import { isTuple } from '../graph/pythonValues.ts'
 
 /** The outermost level of a type: `List[int]` is a `list` of `int`. */
@@ -71,6 +71,8 @@ function isSubtype(type: string, base: string): boolean {
  *     typeMatches('List[int]', 'Tuple[int, int]')  // true
  */
 export function typeMatches(signatureType: string, argumentType: string): boolean {
+  checkString('typeMatches', 'signatureType', signatureType)
+  checkString('typeMatches', 'argumentType', argumentType)
   if (signatureType === argumentType) return true
   const wanted = parseType(signatureType)
   if (wanted.kind === 'union') return wanted.args.some((type) => typeMatches(type, argumentType))
@@ -89,6 +91,13 @@ export function typeMatches(signatureType: string, argumentType: string): boolea
  * elements. A type alone is returned as it is. PyTorch's create_type_hint.
  */
 export function createTypeHint(types: string | readonly string[]): string {
+  checkArgument(
+    typeof types === 'string' || (Array.isArray(types) && types.every((type) => typeof type === 'string')),
+    'createTypeHint',
+    'types',
+    'a type or an array of types',
+    types,
+  )
   if (typeof types === 'string') return types
   let common = types[0] ?? 'Any'
   for (const type of types) {

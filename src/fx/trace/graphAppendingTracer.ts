@@ -1,4 +1,5 @@
 // Records into an existing graph, for rewriting: operations on `makeProxy(node)` become new nodes of its graph.
+import { checkNode } from '../graph/checks.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Node } from '../graph/node.ts'
 import { isProxy, proxyOf } from '../values/proxy.ts'
@@ -15,8 +16,14 @@ export class GraphAppendingTracer extends TracerBase {
   }
 }
 
+/** A tracer that appends to the graph of a node. */
+function tracerFor(node: Node): ProxyTracer {
+  checkNode('makeProxy', node)
+  return new GraphAppendingTracer(node.graph)
+}
+
 /** A traced value for a node. Operations on it are recorded by `tracer`, by default in the node's graph. PyTorch's `Proxy(node, tracer)`. */
-export function makeProxy(node: Node, tracer: ProxyTracer = new GraphAppendingTracer(node.graph)): Proxied {
+export function makeProxy(node: Node, tracer: ProxyTracer = tracerFor(node)): Proxied {
   return proxyOf(node, tracer)
 }
 

@@ -1,4 +1,5 @@
 // PyTreeCodeGen: generates code for graphs with nested inputs and outputs. The graph has their leaves; the generated function takes and returns the nested values.
+import { checkArgument, checkArray, isObject } from '../../protocol/index.ts'
 import { countLeaves, treeFlattenSpec, treeSpecToString, treeUnflatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
 import { propertyKey } from '../../protocol/index.ts'
@@ -49,6 +50,8 @@ export class PyTreeCodeGen extends CodeGen {
   /** Throws GraphError unless there is one structure for each parameter. */
   constructor(info: PyTreeInfo) {
     super()
+    checkArgument(isObject(info) && isObject(info.inSpec), 'PyTreeCodeGen', 'info', 'an object { inSpec, origArgs, … }', info)
+    checkArray('PyTreeCodeGen', 'info.origArgs', info.origArgs)
     const { inSpec, origArgs, patterns = [] } = info
     if (inSpec.kind !== 'array' || inSpec.children.length !== origArgs.length)
       throw new GraphError(

@@ -1,7 +1,7 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { isParameter, isTensorLike, isFunction, isObject, checkOptions, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, isFunction, isModule, isObject, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -109,6 +109,7 @@ export class Tracer extends TracerBase {
 
   /** The path of a module in the root. Throws ArgumentError if it is not there. PyTorch's path_of_module. */
   pathOfModule(module: Module): string {
+    checkArgument(isModule(module), 'Tracer.pathOfModule', 'module', 'a Module', module)
     const path = this.#paths.get(module)
     if (path === undefined)
       throw new ArgumentError(

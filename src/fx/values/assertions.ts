@@ -1,6 +1,6 @@
 // Assertions that are recorded in graphs, and conditions that a tracer decides.
 import { TensorfxError } from '../../errors/index.ts'
-import { OVERRIDE, findOverride, isTensorLike, nameTarget, isFunction } from '../../protocol/index.ts'
+import { findOverride, isFunction, isTensorLike, nameTarget, OVERRIDE, valueText } from '../../protocol/index.ts'
 import { isProxy, nodeOf, tracerOf } from './proxy.ts'
 import { answered } from './unusedConditions.ts'
 
@@ -27,7 +27,7 @@ function assertion(name: string, check: (value: unknown, message: string) => voi
     const override = findOverride(args)
     if (override !== null) return void override[OVERRIDE]('function', fn, args, {})
     const [value, message = ''] = args
-    check(value, String(message))
+    check(value, typeof message === 'string' ? message : valueText(message))
   }
   Object.defineProperty(fn, 'name', { value: name.slice(name.lastIndexOf('.') + 1) })
   return nameTarget(fn, { name, effects: 'io' })

@@ -1,7 +1,7 @@
 // Instances of classes as arguments of nodes. If an instance only has traced values in its fields (PyTorch's dataclasses), the graph rebuilds it. Classes made by
 // `proxyable` record their construction.
 import { ArgumentError } from '../../errors/index.ts'
-import { OVERRIDE, findOverride, nameTarget, isFunction, isObject, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, findOverride, isFunction, isObject, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import { isProxy, splitKwargs } from './proxy.ts'
@@ -50,6 +50,7 @@ type AnyClass = abstract new (...args: any[]) => object
  *     const TensorPair = proxyable(class TensorPair { … })
  */
 export function proxyable<C extends AnyClass>(cls: C, options: { readonly name?: string } | ClassDecoratorContext = {}): C {
+  checkArgument(isObject(options), 'proxyable', 'options', 'an object such as { name }', options)
   if (!isFunction(cls)) throw new ArgumentError('proxyable: expected a class; it returns the class to use instead.')
   // As a decorator, it gets a context.
   if (!('kind' in options)) checkOptions('proxyable', options, { name: true })

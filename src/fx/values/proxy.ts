@@ -1,6 +1,6 @@
 // Traced values: what a program computes with during symbolic tracing. Operations on them become nodes: the functions of the operator table recognise them by the
 // override protocol, and a JavaScript Proxy intercepts methods and properties. Anything that cannot be recorded throws a TraceError.
-import { OVERRIDE, isPlainObject, isTensorLike, isCallable, isFunction, isObject } from '../../protocol/index.ts'
+import { checkArgument, isCallable, isFunction, isObject, isPlainObject, isTensorLike, OVERRIDE } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
 import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
@@ -58,11 +58,13 @@ export function isProxy(value: unknown): value is Proxied {
 
 /** The node of a traced value; PyTorch's `proxy.node`. An attribute that has not been used yet becomes a node now. */
 export function nodeOf(value: Proxied): Node {
+  checkArgument(isProxy(value), 'nodeOf', 'value', 'a traced value (a Proxy)', value)
   return value[CORE].node
 }
 
 /** The tracer that a traced value belongs to; PyTorch's `proxy.tracer`. */
 export function tracerOf(value: Proxied): ProxyTracer {
+  checkArgument(isProxy(value), 'tracerOf', 'value', 'a traced value (a Proxy)', value)
   return value[CORE].tracer
 }
 

@@ -1,4 +1,5 @@
 // A graph as a Mermaid flowchart, for Markdown.
+import { checkGraphModule } from '../graph/checks.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
@@ -21,6 +22,7 @@ const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
 
 /** The text of a Mermaid flowchart of the graph. */
 export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
+  checkGraphModule('mermaid', gm)
   checkOptions('mermaid', options, { direction: true, modules: true })
   const view = graphView(gm, gm.className)
   const ids = new Map(view.nodes.map((node, i) => [node.name, `n${i}`]))

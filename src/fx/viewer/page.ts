@@ -1,4 +1,5 @@
 // A graph as a single HTML page, which needs no network and no other file.
+import { checkGraphModule } from '../graph/checks.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
@@ -23,6 +24,7 @@ export interface GraphPageOptions {
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
  */
 export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): string {
+  checkGraphModule('graphPage', gm)
   checkOptions('graphPage', options, { title: true, before: true })
   const title = options.title ?? gm.className
   return pageOf(graphView(gm, title, options.before ?? null))

@@ -1,4 +1,5 @@
 // Renders DOT as SVG with Graphviz compiled to WebAssembly. The package is loaded at the first use.
+import { checkString } from '../../protocol/index.ts'
 import { UnsupportedError } from '../../errors/index.ts'
 
 type Engine = 'dot' | 'neato' | 'fdp' | 'circo' | 'twopi'
@@ -26,6 +27,7 @@ async function load(): Promise<Layouter> {
  * @hpcc-js/wasm-graphviz is not installed, and Graphviz' error for invalid DOT.
  */
 export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<string> {
+  checkString('renderSvg', 'dot', dot)
   graphviz ??= load()
   return (await graphviz).layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
 }

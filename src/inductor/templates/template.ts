@@ -1,5 +1,6 @@
 // Templates: hand-written kernels for operators that plain loops compute slowly. A template is one object that says which operators it takes, whether it can
 // compute a call, what loops its result has, and how its kernel is made. Pointwise operators that follow are fused into the kernel as its epilogue.
+import { checkArgument, isPlainObject } from '../../protocol/index.ts'
 import type { OpDef, Result } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { TemplateKernel } from '../../kernels/index.ts'
@@ -56,6 +57,13 @@ export interface Template {
 
 /** Defines a template. Throws ArgumentError when one of its `ops` is not an operator, or can never reach it. */
 export function defineTemplate<P>(definition: TemplateDefinition<P>): Template {
+  checkArgument(
+    isPlainObject(definition) && Array.isArray(definition.ops),
+    'defineTemplate',
+    'definition',
+    'an object { name, ops, match, spec, emit }',
+    definition,
+  )
   const { name, match, spec, emit, fuses = true } = definition
   const ops = definition.ops.map((fn) => {
     const op = opOf(fn)

@@ -1,10 +1,14 @@
 // Type promotion: the dtype that operands have in common.
 import { ArgumentError } from '../../errors/index.ts'
-import { dtypeInfo, kindRank, promoteTypes } from '../../kernels/index.ts'
+import { dtypeInfo, isDType, kindRank, promoteTypes } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { Tensor, getDefaultDtype } from '../../tensor/index.ts'
+import { getDefaultDtype, notADType, Tensor } from '../../tensor/index.ts'
 
 const rank = (dtype: DType): number => kindRank[dtypeInfo[dtype].kind]
+
+function checkDType(where: string, name: string, dtype: DType): void {
+  if (!isDType(dtype)) throw new ArgumentError(`${where}: argument '${name}': ${notADType(dtype)}`)
+}
 
 /** The dtype of operands of which the first come before the second: the second ones count only if theirs is a later kind (bool, integer, floating). */
 function combined(first: DType | null, second: DType | null): DType | null {
@@ -18,7 +22,11 @@ function combined(first: DType | null, second: DType | null): DType | null {
  *
  * @example torch.canCast('float64', 'int64') // false
  */
-export const canCast = (from: DType, to: DType): boolean => rank(from) <= rank(to)
+export function canCast(from: DType, to: DType): boolean {
+  checkDType('torch.canCast', 'from', from)
+  checkDType('torch.canCast', 'to', to)
+  return rank(from) <= rank(to)
+}
 
 const joined = (known: DType | null, next: DType): DType => (known === null ? next : promoteTypes(known, next))
 

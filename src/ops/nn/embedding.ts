@@ -7,7 +7,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexType, kernelIndices } from '../indices.ts'
+import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
 import { pairOf, sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
@@ -117,7 +117,7 @@ export const embedding: OpFunction<{
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   meta: (input, weight) => check(input, weight),
-  indices: { argument: 'input', count: (_input, weight) => sizeAt(weight.shape, 0) },
+  indices: { argument: 'input', check: (input, weight) => checkIndexRange(NAME, 'input', input, sizeAt(weight.shape, 0)) },
   kernel: (input, weight) => {
     const spec = check(input, weight)
     const [rows, width] = pairOf(weight.shape)

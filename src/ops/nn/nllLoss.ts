@@ -23,7 +23,7 @@ import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexType, checkedIndices, kernelIndices } from '../indices.ts'
+import { checkIndexRange, checkIndexType, checkedIndices, kernelIndices } from '../indices.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
@@ -194,9 +194,7 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
     },
     indices: {
       argument: 'target',
-      operator: NAME,
-      count: (self) => self.shape[1] ?? 1,
-      ignore: (_self, _target, _weight, ignoreIndex) => ignoreIndex,
+      check: (self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.shape[1] ?? 1, ignoreIndex),
     },
     kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
       check(self, target, weight)

@@ -1,4 +1,5 @@
 // Pooling over images: maximum (with positions), mean, and adaptive mean.
+import { valueText } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -174,7 +175,7 @@ type MaxPool = {
 /** A window argument as the schema leaves it, unchecked. Throws ArgumentError unless it is a number or a list of numbers. */
 function checkedPair(op: string, name: string, value: unknown): Pair {
   if (isPair(value)) return value
-  throw new ArgumentError(`${op}: ${name} must be an integer, or two of them [height, width], got ${JSON.stringify(value)}.`)
+  throw new ArgumentError(`${op}: ${name} must be an integer, or two of them [height, width], got ${valueText(value)}.`)
 }
 
 const checkedStride = (op: string, stride: unknown): Pair | null => (stride === null ? null : checkedPair(op, 'stride', stride))
@@ -354,7 +355,7 @@ function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, num
     if (h > 0 && w > 0) return [h, w]
   }
   throw new ArgumentError(
-    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.shape)} and ${JSON.stringify(outputSize)}.`,
+    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.shape)} and ${valueText(outputSize)}.`,
   )
 }
 

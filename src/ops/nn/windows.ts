@@ -1,4 +1,5 @@
 // Sizes of windows (kernel, stride, padding, dilation) as users give them: one number for every dimension, or a list.
+import { valueText } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 
 /** A number for both dimensions, or one each [height, width]. */
@@ -14,7 +15,7 @@ export function windowPair(op: string, name: string, value: unknown, least: numb
   const [height, width = height] = typeof value === 'number' ? [value] : isNumbers(value) ? value : []
   const fits = (v: number | undefined): v is number => v !== undefined && Number.isInteger(v) && v >= least
   if ((Array.isArray(value) && value.length > 2) || !fits(height) || !fits(width)) {
-    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or two of them [height, width], got ${JSON.stringify(value)}.`)
+    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or two of them [height, width], got ${valueText(value)}.`)
   }
   return [height, width]
 }
@@ -23,7 +24,7 @@ export function windowPair(op: string, name: string, value: unknown, least: numb
 export function windowSize(op: string, name: string, value: unknown, least: number): number {
   const size: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value
   if (typeof size !== 'number' || !Number.isInteger(size) || size < least)
-    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or a list of one, got ${JSON.stringify(value)}.`)
+    throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or a list of one, got ${valueText(value)}.`)
   return size
 }
 

@@ -8,7 +8,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { copyInto } from '../eager/copy.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexType, kernelIndices } from '../indices.ts'
+import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
 import { linesOf, sizeAt } from '../shapes.ts'
 import { clone, contiguous, reshape } from './reshape.ts'
 import { narrow, sliceBackward } from './slicing.ts'
@@ -63,7 +63,7 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
     checkIndex('torch.gather', self, dim, index)
     return { shape: index.shape, dtype: self.dtype }
   },
-  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.shape.at(dim) ?? 1) },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
     const positions = kernelIndices('torch.gather', 'index', index, self.shape[wrapped] ?? 1)
@@ -117,7 +117,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
     checkScatter(self, dim, index, src)
     return { shape: self.shape, dtype: self.dtype }
   },
-  indices: { argument: 'index', count: (self, dim) => self.shape.at(dim) ?? 1 },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.shape.at(dim) ?? 1) },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
     const positions = kernelIndices('torch.scatter_add', 'index', index, self.shape[wrapped] ?? 1)

@@ -7,7 +7,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { copyInto } from '../eager/copy.ts'
 import { launch } from '../eager/launch.ts'
-import { kernelIndices } from '../indices.ts'
+import { checkIndexRange, kernelIndices } from '../indices.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalAnd } from '../pointwise/comparison.ts'
@@ -37,6 +37,7 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
     checkScatter(self, dim, index, src, 'torch.scatter')
     return { shape: self.shape, dtype: self.dtype }
   },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter', 'index', index, self.shape.at(dim) ?? 1) },
   kernel: (self, dim, index, src, kind) => {
     const wrapped = checkScatter(self, dim, index, src, 'torch.scatter')
     if (!isKind(kind)) throw new ArgumentError(`torch.scatter: unknown kind ${valueText(kind)}.`)

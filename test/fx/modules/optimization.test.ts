@@ -88,6 +88,11 @@ describeGolden('optimization', {
 })
 
 describe('optimization', () => {
+  it('MKL-DNN’s layouts are no option (difference: no-mkldnn)', () => {
+    const options = { mkldnnLayoutOptimize: {} } as unknown as Parameters<typeof optimizeForInference>[1]
+    expect(String(optimizeForInference(cnn().eval(), options))).not.toContain('mkldnn')
+  })
+
   it('a chain of joins is found without recursion', () => {
     const n = 100_000
     const u = new UnionFind(n)

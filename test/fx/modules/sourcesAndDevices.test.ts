@@ -6,7 +6,14 @@ import type { Tensor } from 'tensorfx'
 import { FakeTensorProp, makeFx } from 'tensorfx/aot'
 import { Graph, GraphModule, operator, tuple } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
-import { CapabilityBasedPartitioner, DeviceSupport, checkSubgraphsConnected, getSourcePartitions, partitionByDevice } from 'tensorfx/fx/passes'
+import {
+  CapabilityBasedPartitioner,
+  DeviceSupport,
+  checkSubgraphsConnected,
+  getSourcePartitions,
+  legalizeGraph,
+  partitionByDevice,
+} from 'tensorfx/fx/passes'
 import type { SourcePartition } from 'tensorfx/fx/passes'
 import { detInit } from '../../helpers/deterministic.ts'
 import { X, Y, chain, describeGolden, expectText, messageOf, names, nodeOf, resultOf } from './golden.ts'
@@ -159,6 +166,57 @@ describe('fx/test_source_matcher_utils.py', () => {
     }
     const [one, two] = getSourcePartitions(makeFx(new Tied())(X).graph, [Linear]).get(Linear) as [SourcePartition, SourcePartition]
     expect([one.params.length, two.params.length, checkSubgraphsConnected(one, two)]).toEqual([1, 0, true])
+  })
+
+  it('test_module_partitioner_functional_conv_relu_conv: by the function that the graph calls', () => {
+    const { conv2d } = torch.nn.functional
+    const program = (x: Tensor, w: Tensor): Tensor => conv2d(torch.relu(conv2d(x, w)), w)
+    const { graph } = makeFx(program)(torch.ones([1, 1, 5, 5]), torch.ones([1, 1, 3, 3]))
+    const convolution = [...graph.nodes].find((node) => node.op === 'call_function')?.target
+    const found = getSourcePartitions(graph, [convolution, torch.relu])
+    const [first, second] = found.get(convolution) as [SourcePartition, SourcePartition]
+    const [relu] = found.get(torch.relu) as [SourcePartition]
+    expect([checkSubgraphsConnected(first, relu), checkSubgraphsConnected(relu, second), checkSubgraphsConnected(second, relu)]).toEqual([
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it('test_legalize_slice: a slice by a number that is computed stays behind it', () => {
+    const graph = new Graph()
+    const [x, y] = [graph.placeholder('x'), graph.placeholder('y')]
+    const size = graph.callMethod('size', [x, 0])
+    graph.output(graph.callMethod('narrow', [y, 0, 0, graph.callFunction(operator.sub, [size, 1])]))
+    const gm = new GraphModule({}, graph)
+    const want = gm.call(X, Y) as Tensor
+    const legal = legalizeGraph(gm)
+    legal.graph.lint()
+    expect(torch.allclose(legal.call(X, Y), want)).toBe(true)
+  })
+
+  it.each([
+    ['test_module_partitioner_linear_relu_linear_torch_fn_export', 'linear'],
+    ['test_module_partitioner_conv_relu_maxpool_torch_fn_export', 'conv2d'],
+    ['test_module_partitioner_functional_conv_relu_conv_torch_fn_export', 'conv2d'],
+    ['test_module_partitioner_functional_linear_relu_linear_torch_fn_export', 'linear'],
+  ])('%s: calls by the names in torch_fn', (_, layer) => {
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    const first = graph.callFunction(torch.sin, [x])
+    const relu = graph.callFunction(torch.relu, [first])
+    graph.output(graph.callFunction(torch.cos, [relu]))
+    const [, one, two, three] = [...graph.nodes]
+    for (const [node, name, fn] of [
+      [one, `${layer}_1`, layer],
+      [two, 'relu_1', 'relu'],
+      [three, `${layer}_2`, layer],
+    ] as const)
+      if (node !== undefined) node.meta['torch_fn'] = [name, `builtin_function_or_method.${fn}`]
+    const found = getSourcePartitions(graph, [layer, 'relu'])
+    const [l1, l2] = found.get(layer) as [SourcePartition, SourcePartition]
+    const [between] = found.get('relu') as [SourcePartition]
+    expect([checkSubgraphsConnected(l1, between), checkSubgraphsConnected(between, l2), checkSubgraphsConnected(l1, l2)]).toEqual([true, true, false])
   })
 
   it('values in lists are inputs too', () => {

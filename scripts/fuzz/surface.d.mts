@@ -1,0 +1,1 @@
+export function loadSurface(load: (entry: string) => Promise<unknown>): Promise<{ readonly library: object; readonly reset: () => void }>

@@ -1,0 +1,89 @@
+// Layers that rearrange or resize images: Upsample, PixelShuffle, PixelUnshuffle.
+import { Module } from '../module/index.ts'
+import type { InterpolateMode } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
+import { py, pyFloat } from './repr.ts'
+
+/** Options of {@link Upsample}. */
+export interface UpsampleOptions {
+  readonly size?: number | readonly number[] | null
+  readonly scaleFactor?: number | readonly number[] | null
+  /** Default 'nearest'. */
+  readonly mode?: InterpolateMode
+  readonly alignCorners?: boolean | null
+}
+
+type Positions = [size: number | readonly number[] | null, scaleFactor: number | readonly number[] | null, mode: InterpolateMode]
+
+/** Resizes the dimensions after the first two. PyTorch's `nn.Upsample`. */
+export class Upsample extends Module {
+  readonly size: number | readonly number[] | null
+  readonly scaleFactor: number | readonly number[] | null
+  readonly mode: InterpolateMode
+  readonly alignCorners: boolean | null
+
+  constructor(...options: Trailing<Positions, UpsampleOptions>) {
+    super()
+    const defaults: Required<UpsampleOptions> = { size: null, scaleFactor: null, mode: 'nearest', alignCorners: null }
+    const { size, scaleFactor, mode, alignCorners } = readOptions('nn.Upsample', defaults, options)
+    this.size = size
+    this.scaleFactor = scaleFactor
+    this.mode = mode
+    this.alignCorners = alignCorners
+  }
+
+  override forward(input: Tensor): Tensor {
+    const { size, scaleFactor, mode, alignCorners } = this
+    return interpolate(input, { size, scaleFactor, mode, alignCorners })
+  }
+
+  override extraRepr(): string {
+    const { scaleFactor } = this
+    const factor = typeof scaleFactor === 'number' ? pyFloat(scaleFactor) : `(${scaleFactor?.map(pyFloat).join(', ') ?? ''})`
+    return `${scaleFactor === null ? `size=${py(this.size)}` : `scale_factor=${factor}`}, mode=${py(this.mode)}`
+  }
+}
+
+/** Groups of r^2 channels become squares of r times r pixels. PyTorch's `nn.PixelShuffle`. */
+export class PixelShuffle extends Module {
+  readonly upscaleFactor: number
+
+  constructor(upscaleFactor: number) {
+    super()
+    checkInteger('nn.PixelShuffle', 'upscaleFactor', upscaleFactor)
+    this.upscaleFactor = upscaleFactor
+  }
+
+  override forward(input: Tensor): Tensor {
+    return pixelShuffle(input, this.upscaleFactor)
+  }
+
+  override extraRepr(): string {
+    return `upscale_factor=${this.upscaleFactor}`
+  }
+}
+
+/** Squares of r times r pixels become r^2 channels. PyTorch's `nn.PixelUnshuffle`. */
+export class PixelUnshuffle extends Module {
+  readonly downscaleFactor: number
+
+  constructor(downscaleFactor: number) {
+    super()
+    checkInteger('nn.PixelUnshuffle', 'downscaleFactor', downscaleFactor)
+    this.downscaleFactor = downscaleFactor
+  }
+
+  override forward(input: Tensor): Tensor {
+    return pixelUnshuffle(input, this.downscaleFactor)
+  }
+
+  override extraRepr(): string {
+    return `downscale_factor=${this.downscaleFactor}`
+  }
+}
+
+markLeaf(Upsample, PixelShuffle, PixelUnshuffle)

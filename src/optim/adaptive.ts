@@ -1,0 +1,168 @@
+// Optimizers that adapt the step to the size of past gradients: RMSprop, Adagrad, Adadelta, Adamax.
+import { withChangingNumbers } from '../dispatch/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { abs, add, add_, addcdiv_, addcmul_, copy_, div, fullLike, lerp_, maximum, mul, mul_, neg, sqrt, square, sub } from '../ops/index.ts'
+import { valueText } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { Optimizer, stateZeros } from './optimizer.ts'
+import type { BaseOptions, ParamGroup, ParamState, Params } from './optimizer.ts'
+
+/** Options that all of them have. */
+interface CommonOptions extends BaseOptions {
+  readonly weightDecay?: number
+  /** Maximize instead of minimize. */
+  readonly maximize?: boolean
+}
+
+/** The gradient to go down, with the weight decay. */
+function direction(parameter: Tensor, grad: Tensor, { weightDecay = 0, maximize = false }: CommonOptions): Tensor {
+  const down = maximize ? neg(grad) : grad
+  return weightDecay === 0 ? down : add(down, parameter, { alpha: weightDecay })
+}
+
+/** Options of {@link RMSprop}. */
+export interface RMSpropOptions extends CommonOptions {
+  /** How much of the mean of squares stays at each step; default 0.99. */
+  readonly alpha?: number
+  readonly eps?: number
+  readonly momentum?: number
+  /** Subtract the square of the mean gradient. */
+  readonly centered?: boolean
+}
+
+interface RMSpropState extends ParamState {
+  squareAvg: Tensor
+  momentumBuffer: Tensor
+  gradAvg: Tensor
+}
+
+/** Divides the gradient by the root of a running mean of its squares. PyTorch's `torch.optim.RMSprop`. */
+export class RMSprop extends Optimizer<RMSpropOptions> {
+  constructor(params: Params<RMSpropOptions>, options?: RMSpropOptions) {
+    super('RMSprop', params, { lr: 1e-2, alpha: 0.99, eps: 1e-8, weightDecay: 0, momentum: 0, centered: false, maximize: false }, options)
+  }
+
+  protected override checkGroup({ lr, alpha, eps, momentum, weightDecay }: Required<RMSpropOptions>): void {
+    for (const [name, value] of Object.entries({ lr, alpha, eps, momentum, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
+  }
+
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<RMSpropOptions>): void {
+    const { lr, alpha, eps, momentum, centered } = group
+    const g = direction(parameter, grad, group)
+    const { squareAvg, momentumBuffer, gradAvg } = this.stateOf<RMSpropState>(parameter, () => ({
+      squareAvg: stateZeros(parameter),
+      momentumBuffer: stateZeros(parameter),
+      gradAvg: stateZeros(parameter),
+    }))
+    addcmul_(mul_(squareAvg, alpha), g, g, { value: 1 - alpha })
+    let mean = squareAvg
+    if (centered) {
+      lerp_(gradAvg, g, 1 - alpha)
+      mean = sub(squareAvg, square(gradAvg))
+    }
+    const root = add(sqrt(mean), eps)
+    if (momentum === 0) withChangingNumbers(() => addcdiv_(parameter, g, root, { value: -lr }))
+    else {
+      addcdiv_(mul_(momentumBuffer, momentum), g, root)
+      withChangingNumbers(() => add_(parameter, momentumBuffer, { alpha: -lr }))
+    }
+  }
+}
+
+/** Options of {@link Adagrad}. */
+export interface AdagradOptions extends CommonOptions {
+  /** How the rate shrinks with the number of steps. */
+  readonly lrDecay?: number
+  /** What the sums of squares start from. */
+  readonly initialAccumulatorValue?: number
+  readonly eps?: number
+}
+
+/** Divides the gradient by the root of the sum of its squares. PyTorch's `torch.optim.Adagrad`. */
+export class Adagrad extends Optimizer<AdagradOptions> {
+  constructor(params: Params<AdagradOptions>, options?: AdagradOptions) {
+    super('Adagrad', params, { lr: 1e-2, lrDecay: 0, weightDecay: 0, initialAccumulatorValue: 0, eps: 1e-10, maximize: false }, options)
+  }
+
+  protected override checkGroup({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps }: Required<AdagradOptions>): void {
+    for (const [name, value] of Object.entries({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps }))
+      this.checkOption(name, value, 'at least 0', value >= 0)
+  }
+
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdagradOptions>): void {
+    const { lr, lrDecay, initialAccumulatorValue, eps } = group
+    const g = direction(parameter, grad, group)
+    const state = this.stateOf<ParamState & { step: number; sum: Tensor }>(parameter, () => ({
+      step: 0,
+      sum: fullLike(parameter, initialAccumulatorValue),
+    }))
+    const rate = lr / (1 + state.step++ * lrDecay)
+    addcmul_(state.sum, g, g)
+    const root = add(sqrt(state.sum), eps)
+    withChangingNumbers(() => addcdiv_(parameter, g, root, { value: -rate }))
+  }
+}
+
+/** Options of {@link Adadelta}. */
+export interface AdadeltaOptions extends CommonOptions {
+  /** How much of the running means stays at each step; default 0.9. */
+  readonly rho?: number
+  readonly eps?: number
+}
+
+/** Steps in the units of past steps. PyTorch's `torch.optim.Adadelta`. */
+export class Adadelta extends Optimizer<AdadeltaOptions> {
+  constructor(params: Params<AdadeltaOptions>, options?: AdadeltaOptions) {
+    super('Adadelta', params, { lr: 1, rho: 0.9, eps: 1e-6, weightDecay: 0, maximize: false }, options)
+  }
+
+  protected override checkGroup({ lr, rho, eps, weightDecay }: Required<AdadeltaOptions>): void {
+    for (const [name, value] of Object.entries({ lr, eps, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
+    this.checkOption('rho', rho, 'between 0 and 1', rho >= 0 && rho <= 1)
+  }
+
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdadeltaOptions>): void {
+    const { lr, rho, eps } = group
+    const g = direction(parameter, grad, group)
+    const { squareAvg, accDelta } = this.stateOf(parameter, () => ({ squareAvg: stateZeros(parameter), accDelta: stateZeros(parameter) }))
+    addcmul_(mul_(squareAvg, rho), g, g, { value: 1 - rho })
+    const delta = mul(div(sqrt(add(accDelta, eps)), sqrt(add(squareAvg, eps))), g)
+    addcmul_(mul_(accDelta, rho), delta, delta, { value: 1 - rho })
+    withChangingNumbers(() => add_(parameter, delta, { alpha: -lr }))
+  }
+}
+
+/** Options of {@link Adamax}. */
+export interface AdamaxOptions extends CommonOptions {
+  /** How much of the means of gradients and of the greatest sizes stays at each step; default [0.9, 0.999]. */
+  readonly betas?: readonly [number, number]
+  readonly eps?: number
+}
+
+/** Adam with the greatest size of past gradients in place of the root of their mean square. PyTorch's `torch.optim.Adamax`. */
+export class Adamax extends Optimizer<AdamaxOptions> {
+  constructor(params: Params<AdamaxOptions>, options?: AdamaxOptions) {
+    super('Adamax', params, { lr: 2e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay: 0, maximize: false }, options)
+  }
+
+  protected override checkGroup({ lr, betas, eps, weightDecay }: Required<AdamaxOptions>): void {
+    for (const [name, value] of Object.entries({ lr, eps, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
+    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
+      throw new ArgumentError(`optim.Adamax: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
+  }
+
+  protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamaxOptions>): void {
+    const { lr, betas, eps } = group
+    const [beta1, beta2] = betas
+    const g = direction(parameter, grad, group)
+    const state = this.stateOf<ParamState & { step: number; expAvg: Tensor; expInf: Tensor }>(parameter, () => ({
+      step: 0,
+      expAvg: stateZeros(parameter),
+      expInf: stateZeros(parameter),
+    }))
+    const step = ++state.step
+    lerp_(state.expAvg, g, 1 - beta1)
+    copy_(state.expInf, maximum(mul(state.expInf, beta2), add(abs(g), eps)))
+    withChangingNumbers(() => addcdiv_(parameter, state.expAvg, state.expInf, { value: -lr / (1 - beta1 ** step) }))
+  }
+}

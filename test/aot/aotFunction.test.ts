@@ -1,0 +1,135 @@
+// aotFunction beyond pure functions of tensors: tensors from outside, arguments that share memory, results that are arguments, gradients that cannot exist.
+import { describe, expect, it } from 'vitest'
+import { AutogradError, UnsupportedError, noGrad, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { aotFunction } from 'tensorfx/aot'
+import type { GraphModule } from 'tensorfx/fx'
+import { snapshotOf } from './snapshot.ts'
+
+const run = (gm: GraphModule): ((...inputs: readonly unknown[]) => readonly unknown[]) => {
+  return (...inputs) => {
+    const result = gm.forward(...inputs)
+    return Array.isArray(result) ? result : [result]
+  }
+}
+const aot = <A extends readonly unknown[], R>(fn: (...args: A) => R): ((...args: A) => R) => aotFunction(fn, { fwCompiler: run })
+
+describe('tensors from outside', () => {
+  it('are inputs: new values of them are seen, gradients reach them, and writes to them happen', () => {
+    const w = torch.tensor([1, 2]).requiresGrad_()
+    const total = torch.zeros([2])
+    const f = aot((x: Tensor) => {
+      total.add_(x)
+      return x.mul(w)
+    })
+    for (const factor of [1, 2]) {
+      noGrad(() => w.copy_(torch.tensor([factor, 2 * factor])))
+      w.grad = null
+      const y = f(torch.tensor([3, 4]))
+      y.sum().backward()
+      expect(y.detach().toArray()).toEqual([3 * factor, 8 * factor])
+      expect(snapshotOf(w.grad)).toBe('float32 [2] [3,4]')
+    }
+    expect(total.toArray()).toEqual([6, 8])
+  })
+
+  it('that the function makes are made anew at each call', () => {
+    const f = aot((x: Tensor) => {
+      const sum = torch.tensor([0, 0])
+      return sum.add_(x)
+    })
+    const first = f(torch.ones([2]))
+    first.add_(10)
+    expect(f(torch.ones([2])).toArray()).toEqual([1, 1])
+  })
+})
+
+describe('results', () => {
+  it('that are arguments or views of them share their memory', () => {
+    const f = aot((x: Tensor) => {
+      x.select(0, 0).add_(1)
+      return [x, x.t(), x.mul(2)] as const
+    })
+    for (let call = 0; call < 2; call++) {
+      const x = torch.zeros([2, 2])
+      const [same, turned] = f(x)
+      expect(same).toBe(x)
+      turned.select(1, 0).add_(5)
+      expect(x.toArray()).toEqual([
+        [6, 6],
+        [0, 0],
+      ])
+    }
+  })
+
+  it('may hold other values', () => {
+    expect(snapshotOf(aot((x: Tensor) => ({ y: x.add(1), n: 3, none: null }))(torch.ones([1])))).toEqual({ y: 'float32 [1] [2]', n: 3, none: null })
+  })
+})
+
+describe('arguments that share memory', () => {
+  const program = (x: Tensor, v: Tensor): Tensor => {
+    x.add_(v)
+    return v.mul(2)
+  }
+  it.each([
+    ['a view', (x: Tensor) => x.view([-1])],
+    ['the tensor itself', (x: Tensor) => x],
+    ['a row, expanded', (x: Tensor) => x.select(0, 0).expand([2, 2])],
+    ['a transposed view', (x: Tensor) => x.t()],
+  ])('%s: writes to one are seen through the other', (_, view) => {
+    const write = (x: Tensor, v: Tensor): Tensor => (v.ndim === 1 ? program(x.view([-1]), v) : program(x, v))
+    const f = aot(write)
+    for (let call = 0; call < 2; call++) {
+      const [x, other] = [torch.arange(4).reshape([2, 2]), torch.arange(4).reshape([2, 2])]
+      expect(snapshotOf([f(x, view(x)), x])).toEqual(snapshotOf([write(other, view(other)), other]))
+    }
+  })
+
+  it('are told apart from arguments that do not', () => {
+    const f = aot(program)
+    const x = torch.ones([2])
+    expect(f(x, torch.ones([2])).toArray()).toEqual([2, 2])
+    expect(f(x, x).toArray()).toEqual([8, 8])
+    expect(f(x, torch.ones([2])).toArray()).toEqual([2, 2])
+  })
+
+  it('are refused if a write reaches one that requires grad', () => {
+    const x = torch.ones([2]).requiresGrad_()
+    expect(() => aot((a: Tensor, b: Tensor) => b.add_(a.detach()))(x, x.detach().view([2, 1]).view([2]))).toThrow(UnsupportedError)
+  })
+})
+
+describe('gradients', () => {
+  it('are null, not zeros, for what the differentiated results do not depend on', () => {
+    const [a, b] = [torch.ones([2]).requiresGrad_(), torch.ones([2]).requiresGrad_()]
+    const [y] = aot((p: Tensor, q: Tensor) => [p.mul(2), q.mul(3)] as const)(a, b)
+    y.sum().backward()
+    expect(snapshotOf([a.grad, b.grad])).toEqual(['float32 [2] [2,2]', null])
+  })
+
+  it('that cannot exist fail in the backward, with the error of eager', () => {
+    const x = torch.tensor([5, 7]).requiresGrad_()
+    const y = aot((t: Tensor) => torch.floorDivide(t, 2))(x)
+    expect(y.detach().toArray()).toEqual([2, 3])
+    expect(() => y.sum().backward()).toThrow(/torch.floor_divide: this operator has no derivative/)
+    const overwritten = (t: Tensor): Tensor => {
+      const s = t.detach().sin()
+      const z = t.mul(s)
+      s.add_(1)
+      return z
+    }
+    expect(() => aot(overwritten)(x).sum().backward()).toThrow(AutogradError)
+  })
+
+  it('flow through a write to an argument that had none', () => {
+    const w = torch.tensor([2, 3]).requiresGrad_()
+    const f = aot((x: Tensor, v: Tensor) => {
+      x.add_(v.mul(3))
+    })
+    const x = torch.ones([2])
+    f(x, w)
+    x.sum().backward()
+    expect(snapshotOf(w.grad)).toBe('float32 [2] [3,3]')
+  })
+})
