@@ -66,7 +66,7 @@ export function toSmtLib(formula: Formula): string {
     ...[...bools].map((name) => `(declare-const ${quoted('bool', name)} Bool)`),
   ]
   const parts = formula.op === 'and' ? formula.args : [formula]
-  return ['(reset)', DATATYPES, ...declared, ...parts.map((part) => `(assert ${formulaScript(part)})`), '(check-sat)'].join('\n')
+  return [DATATYPES, ...declared, ...parts.map((part) => `(assert ${formulaScript(part)})`), '(check-sat)'].join('\n')
 }
 
 /** The script that prints the values of variables, after a `sat`. */

@@ -34,14 +34,22 @@ async function load(): Promise<SmtSolver> {
   try {
     const { init } = await import('z3-solver')
     const { Z3, em } = await init()
-    const config = Z3.mk_config()
-    const context = Z3.mk_context(config)
-    Z3.del_config(config)
     releaseThreads(em)
+    // A context of its own for each script: the answer to a question does not depend on those before it.
+    const run = async (text: string): Promise<string> => {
+      const config = Z3.mk_config()
+      const context = Z3.mk_context(config)
+      Z3.del_config(config)
+      try {
+        return await Z3.eval_smtlib2_string(context, text)
+      } finally {
+        Z3.del_context(context)
+      }
+    }
     let last: Promise<unknown> = Promise.resolve()
     // Z3 runs one script at a time.
     return (text) => {
-      const answer = last.then(() => Z3.eval_smtlib2_string(context, text))
+      const answer = last.then(() => run(text))
       last = answer.catch(() => null)
       return answer
     }
