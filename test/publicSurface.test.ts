@@ -51,7 +51,12 @@ afterAll(() => rmSync(work, { recursive: true }))
 
 describe.each(entries)('%s', (name, file) => {
   const lines = declarations.surfaceOf(file).filter((line) => !isOperator(line) && !isPass(line))
-  const before = existsSync(golden(name)) ? readFileSync(golden(name), 'utf8').trimEnd().split('\n') : []
+  const before = existsSync(golden(name))
+    ? readFileSync(golden(name), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .filter((line) => line !== '')
+    : []
   /** Lines of before that are no longer there: what they declared is gone or different. */
   const lost = before.filter((line) => !lines.includes(line))
 

@@ -2,7 +2,7 @@
 import { withMode } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { GraphModule, mapArg, Node, operator } from '../fx/index.ts'
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { opOf } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { isPlainObject } from '../protocol/index.ts'

@@ -5,13 +5,14 @@ import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
-import { checkGraph, checkGraphModule } from '../fx/graph/checks.ts'
-import { clone, opOf, zeros } from '../ops/index.ts'
+import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
+import { clone, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { drawNumbers, withoutDrawing } from './draws.ts'
-import { backwardClosure, minCutPartition } from './partition.ts'
+import { backwardModule, forwardModule } from './halves.ts'
+import { minCutPartition } from './partition.ts'
 import type { JointGraph, Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 
@@ -239,84 +240,6 @@ function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown
     taken.add(own.storage)
     return own
   })
-}
-
-/** The node at the start of a chain of views. */
-function viewRoot(node: Node): Node {
-  let root = node
-  for (;;) {
-    const [base] = root.args
-    if (root.op !== 'call_function' || opOf(root.target)?.tags.has('view') !== true || !(base instanceof Node)) return root
-    root = base
-  }
-}
-
-/** Nodes of the joint graph and what stands for them in another graph. */
-class Copies {
-  readonly #graph: Graph
-  readonly #nodes = new Map<Node, Node>()
-
-  constructor(graph: Graph) {
-    this.#graph = graph
-  }
-
-  has(node: Node): boolean {
-    return this.#nodes.has(node)
-  }
-
-  set(node: Node, copy: Node): void {
-    this.#nodes.set(node, copy)
-  }
-
-  add(node: Node): void {
-    this.set(
-      node,
-      this.#graph.nodeCopy(node, (input) => this.of(input)),
-    )
-  }
-
-  of(node: Node): Node {
-    return present(this.#nodes.get(node), `the copy of ${node.name}`)
-  }
-}
-
-function forwardModule(joint: JointGraph, saved: readonly Node[], name: string): GraphModule {
-  const graph = new Graph()
-  const copies = new Copies(graph)
-  for (const node of joint.graph.nodes) if (joint.forwardNodes.has(node)) copies.add(node)
-  const overwritten = new Set([...joint.writeBacks.values()].map((i) => joint.inputs[i]))
-  const kept = saved.map((node) => {
-    const copy = copies.of(node)
-    if (!overwritten.has(viewRoot(node))) return copy
-    // The backward needs an input as it was before the function overwrote it.
-    const was = graph.callFunction(clone, [copy])
-    was.meta['val'] = node.meta['val']
-    return was
-  })
-  graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
-  graph.eliminateDeadCode((n) => n.op === 'placeholder' || n.op === 'output')
-  const gm = new GraphModule({}, graph, name)
-  if (joint.writesInPlace !== false) gm.meta['writeBacks'] = joint.writeBacks
-  return gm
-}
-
-function backwardModule(joint: JointGraph, saved: readonly Node[], name: string): GraphModule {
-  const graph = new Graph()
-  const copies = new Copies(graph)
-  const isSaved = new Set(saved)
-  for (const node of [...saved, ...joint.tangents]) {
-    const placeholder = graph.placeholder(node.name)
-    placeholder.meta['val'] = node.meta['val']
-    copies.set(node, placeholder)
-  }
-  const live = backwardClosure(joint, (node) => isSaved.has(node))
-  for (const node of joint.graph.nodes) {
-    if (!live.has(node) || copies.has(node)) continue
-    if (node.op === 'placeholder') throw new UnsupportedError('the backward of some outputs needs an input that is not saved for that of all.')
-    copies.add(node)
-  }
-  graph.output(joint.grads.map((g) => (g === null ? null : copies.of(g))))
-  return new GraphModule({}, graph, name)
 }
 
 /**

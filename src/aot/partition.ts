@@ -1,5 +1,5 @@
 // Splitting a joint graph: which values of the forward are saved for the backward, and which the backward recomputes.
-import { checkGraph } from '../fx/graph/checks.ts'
+import { checkGraph } from '../protocol/graphChecks.ts'
 import { opOf } from '../ops/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
 import { dtypeInfo, isCostly } from '../kernels/index.ts'

@@ -212,7 +212,8 @@ export class ProxyTensorMode implements DispatchMode {
   }
 
   /** Whether the program made this real tensor during the trace, and so makes it anew at each run. */
-  isOwn({ storage }: Tensor): boolean {
+  isOwn(tensor: Tensor): boolean {
+    const { storage } = tensor
     return storage !== null && storage.serial >= this.#firstOwn
   }
 

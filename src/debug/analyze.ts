@@ -3,7 +3,7 @@
 import { checkArray } from '../protocol/index.ts'
 import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { config } from '../dynamo/index.ts'

@@ -4,7 +4,7 @@ import { checkArgument, checkArray, isObject, valueText } from '../protocol/inde
 import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
 

@@ -2,7 +2,7 @@
 // progress. The caller's predicate says what "fails" means. PyTorch's functorch.compile.minifier.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
 import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'

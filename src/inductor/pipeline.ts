@@ -1,5 +1,5 @@
 // Inductor from start to end. `compileFx` is the backend function that dynamo calls.
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { checkArray } from '../protocol/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { runPasses } from '../pipeline/index.ts'

@@ -1,5 +1,5 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
-import { checkGraphModule } from '../fx/graph/checks.ts'
+import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module, setAttribute } from '../module/index.ts'

@@ -67,9 +67,9 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
   ],
   './distributed': [
     `import { allReduce, destroyProcessGroup, getWorldSize, initProcessGroup } from 'tensorfx/distributed'
-     import { ones } from 'tensorfx/ops'
+     import { torch } from 'tensorfx'
      await initProcessGroup({ backend: 'single' })
-     const x = ones([2])
+     const x = torch.ones([2])
      allReduce(x)
      console.log(getWorldSize(), x.toArray().join(' '))
      destroyProcessGroup()`,

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { TensorfxError, torch } from 'tensorfx'
 import * as compile from 'tensorfx/compile'
 import * as debug from 'tensorfx/debug'
+import * as distributed from 'tensorfx/distributed'
 import * as fx from 'tensorfx/fx'
 import * as passes from 'tensorfx/fx/passes'
 import * as kernels from 'tensorfx/kernels'
@@ -17,6 +18,7 @@ const entries: Readonly<Record<string, object>> = {
   tensorfx,
   'tensorfx/compile': compile,
   'tensorfx/debug': debug,
+  'tensorfx/distributed': distributed,
   'tensorfx/fx': fx,
   'tensorfx/fx/passes': passes,
   'tensorfx/kernels': kernels,

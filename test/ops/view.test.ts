@@ -192,7 +192,9 @@ describe('joining and splitting', () => {
       [9, 1],
       [9, 9],
     ])
-    expect(() => torch.nn.functional.pad(a, [1, 1], { mode: 'mirror' as never })).toThrow(/mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'mirror'/)
+    expect(() => torch.nn.functional.pad(a, [1, 1], { mode: 'mirror' as never })).toThrow(
+      /mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'mirror'/,
+    )
     expect(ones([2, 3]).triu(1).toArray()).toEqual([
       [0, 1, 1],
       [0, 0, 1],

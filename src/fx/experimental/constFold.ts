@@ -1,6 +1,6 @@
 // splitConstSubgraphs: constant folding. The part of a graph that depends only on parameters and constants is computed once, before the first run. PyTorch's
 // torch.fx.experimental.const_fold.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { InternalError } from '../../errors/index.ts'
 import { Module, copyable, setAttribute, getAttribute } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'

@@ -1,5 +1,5 @@
 // setTrace: sets a breakpoint in generated code.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 
 /**

@@ -1,5 +1,5 @@
 // Models for inference: without dropout, and parts of them. PyTorch's torch.fx.experimental.optimization, with optimization.ts, which folds batch norms.
-import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'

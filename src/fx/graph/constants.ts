@@ -1,5 +1,5 @@
 // Captured constants: tensors and objects that a traced program used without getting them as arguments, and that its graph therefore holds.
-import { checkGraph } from './checks.ts'
+import { checkGraph } from '../../protocol/graphChecks.ts'
 import { isTensorLike, isObject } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'

@@ -1,5 +1,7 @@
-// The errors that graphs and tracing throw.
+// The errors that graphs and tracing throw, and the check of what a node calls.
 import { TensorfxError } from '../../errors/index.ts'
+import { isFunction, isModule, kindOf, targetInfo } from '../../protocol/index.ts'
+import type { TargetFunction } from '../../protocol/index.ts'
 import { captureStack, codeFrame } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 
@@ -12,6 +14,29 @@ export class GraphError extends TensorfxError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TFX_GRAPH', message, options)
   }
+}
+
+/** What a node does; PyTorch's opcodes. */
+export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module' | 'call_method' | 'output'
+export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
+
+/** The qualified name of a registered function, else the function's own name; for other targets the target itself. */
+export function targetText(target: TargetFunction | string): string {
+  if (typeof target === 'string') return target
+  return targetInfo(target)?.name ?? (target.name === '' ? '<anonymous>' : target.name)
+}
+
+/** Throws GraphError unless a node with this opcode can have this target. */
+export function checkTarget(graph: unknown, name: string, op: Opcode, target: TargetFunction | string): void {
+  if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
+  if (isModule(target))
+    throw new GraphError(
+      `Node '${name}': the target is a module, ${kindOf(target)}; add the module to the GraphModule and call it by its path: graph.callModule('path', args).`,
+    )
+  const expected = op === 'call_function' ? 'function' : 'string'
+  if (typeof target === expected) return
+  const shown = isFunction(target) ? targetText(target) : String(target)
+  throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
 }
 
 const HELP = `What to do:

@@ -1,5 +1,5 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
-import { checkGraph, checkNode } from './checks.ts'
+import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkCallable, checkOptionNames, checkOptions, inspectAs, isFunction, snakeCase, targetInfo } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'

@@ -1,9 +1,12 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
-import { checkCallable, checkDepth, checkNode } from './checks.ts'
-import { checkOptions, described, inspectAs, isFunction, isModule, isPlainObject, kindOf, setOwn, targetInfo } from '../../protocol/index.ts'
+import { checkNode } from '../../protocol/graphChecks.ts'
+import { checkCallable, checkDepth, checkOptions, described, inspectAs, isPlainObject, setOwn } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
-import { GraphError } from './errors.ts'
+import { GraphError, OPCODES, checkTarget, targetText } from './errors.ts'
+import type { Opcode } from './errors.ts'
+export { OPCODES, targetText }
+export type { Opcode }
 import { normalizeFunction } from './operatorSchemas.ts'
 import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
 import type { NodeType } from '../../protocol/index.ts'
@@ -11,21 +14,11 @@ export type { NodeType } from '../../protocol/index.ts'
 import { freezeArguments, isEmpty, isTuple, Slice } from './pythonValues.ts'
 import { UserSet } from './collections.ts'
 
-/** What a node does; PyTorch's opcodes. */
-export type Opcode = 'placeholder' | 'get_attr' | 'call_function' | 'call_module' | 'call_method' | 'output'
-export const OPCODES: ReadonlySet<string> = new Set<Opcode>(['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output'])
-
 /** What a node calls or reads: a function for call_function, otherwise a name or a dotted path. */
 export type Target = TargetFunction | string
 
 /** Whether a function is a class, which cannot be called. */
 export const isClass = (fn: TargetFunction): boolean => /^class\b/.test(Function.prototype.toString.call(fn))
-
-/** The qualified name of a registered function, else the function's own name; for other targets the target itself. */
-export function targetText(target: Target): string {
-  if (typeof target === 'string') return target
-  return targetInfo(target)?.name ?? (target.name === '' ? '<anonymous>' : target.name)
-}
 
 /** What a node's args and kwargs may hold: nodes, constants, and arrays, slices and plain objects of them. */
 export type Argument =
@@ -436,15 +429,3 @@ function freezeRecord(values: Kwargs, inputs: Inputs, depth: number): Kwargs {
 
 /** Whether an argument is a plain object, whose values are arguments. */
 export const isRecord = (value: Argument): value is Kwargs => isPlainObject(value)
-
-function checkTarget(graph: NodeGraph, name: string, op: Opcode, target: Target): void {
-  if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
-  if (isModule(target))
-    throw new GraphError(
-      `Node '${name}': the target is a module, ${kindOf(target)}; add the module to the GraphModule and call it by its path: graph.callModule('path', args).`,
-    )
-  const expected = op === 'call_function' ? 'function' : 'string'
-  if (typeof target === expected) return
-  const shown = isFunction(target) ? targetText(target) : String(target)
-  throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
-}

@@ -1,5 +1,5 @@
 // Where a node comes from in the user's program: the innermost frame of its stack trace, which was captured here or is a text from PyTorch.
-import { checkNode } from './checks.ts'
+import { checkNode } from '../../protocol/graphChecks.ts'
 import { isFunction } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'

@@ -1,7 +1,7 @@
 // Provenance of nodes across passes: while a pass processes a node, the nodes that it creates inherit the meta of that node, and `from_node` records the chain
 // of origins. PyTorch's torch.fx.traceback.
 import { checkCallable } from '../../protocol/index.ts'
-import { checkGraph, checkNode } from './checks.ts'
+import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
 import type { CapturedStack } from '../../provenance/index.ts'
 import type { Graph } from './graph.ts'
 import { targetText } from './node.ts'

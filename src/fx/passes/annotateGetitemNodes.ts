@@ -1,5 +1,5 @@
 // annotateGetitemNodes: the types of elements that are taken out of tuples and lists. PyTorch's torch.fx.passes.annotate_getitem_nodes.
-import { checkGraph } from '../graph/checks.ts'
+import { checkGraph } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { Node } from '../graph/node.ts'

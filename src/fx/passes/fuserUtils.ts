@@ -1,5 +1,5 @@
 // fuseByPartitions: replaces groups of nodes with calls of submodules. PyTorch's torch.fx.passes.utils.fuser_utils.
-import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, checkIterable, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'

@@ -1,5 +1,5 @@
 // FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
 import { camelCase, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'

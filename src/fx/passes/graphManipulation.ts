@@ -1,6 +1,6 @@
 // How many bytes the nodes of a graph take, and replacing one target by another. PyTorch's torch.fx.passes.graph_manipulation.
 import { checkArray } from '../../protocol/index.ts'
-import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Node, Opcode, Target } from '../graph/node.ts'

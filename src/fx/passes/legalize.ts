@@ -1,6 +1,6 @@
 // legalizeGraph and stableTopologicalSort: put the nodes of a graph in an order in which every value is computed before it is used. PyTorch's
 // torch.fx.passes.tools_common.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'

@@ -1,5 +1,5 @@
 // The attributes of layers that a backend needs to lower them, by their classes. PyTorch's torch.fx.passes.param_fetch.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArgument, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'

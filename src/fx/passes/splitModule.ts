@@ -1,5 +1,5 @@
 // splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
-import { checkNode, checkGraphModule } from '../graph/checks.ts'
+import { checkNode, checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'

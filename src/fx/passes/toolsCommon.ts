@@ -1,6 +1,6 @@
 // What the splitter, the minimizer and operator support ask about nodes, and which nodes must stay together. PyTorch's torch.fx.passes.tools_common.
 import { checkArgument, isFunction } from '../../protocol/index.ts'
-import { checkGraphModule, checkNode } from '../graph/checks.ts'
+import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { targetText } from '../graph/node.ts'

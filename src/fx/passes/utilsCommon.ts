@@ -1,6 +1,6 @@
 // Helpers for parts of graphs. PyTorch's torch.fx.passes.utils.common.
 import { checkArgument, isObject } from '../../protocol/index.ts'
-import { checkGraph, checkGraphModule } from '../graph/checks.ts'
+import { checkGraph, checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
 import type { Graph } from '../graph/graph.ts'

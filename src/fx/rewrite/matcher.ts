@@ -1,5 +1,5 @@
 // SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
-import { checkGraph } from '../graph/checks.ts'
+import { checkGraph } from '../../protocol/graphChecks.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'

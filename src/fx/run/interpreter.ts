@@ -1,5 +1,5 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArray, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'

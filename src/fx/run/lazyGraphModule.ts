@@ -1,5 +1,5 @@
 // LazyGraphModule: a GraphModule that generates its code only when the module runs or its code is read, so that passes which recompile repeatedly are cheaper.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkCallable } from '../../protocol/index.ts'
 import type { GeneratedCode } from '../graph/graphText.ts'
 import { codeLater } from '../text/generatedCode.ts'

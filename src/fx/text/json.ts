@@ -1,6 +1,6 @@
 // Graphs as JSON: nodes with their names, types, meta and stack traces, and functions by their qualified names. Written and read back (readJson.ts), a graph means
 // the same and keeps what is known about it.
-import { checkGraph } from '../graph/checks.ts'
+import { checkGraph } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isPlainObject, lookupTarget, targetInfo, isFunction, isObject } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'

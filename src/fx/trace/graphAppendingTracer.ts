@@ -1,5 +1,5 @@
 // Records into an existing graph, for rewriting: operations on `makeProxy(node)` become new nodes of its graph.
-import { checkNode } from '../graph/checks.ts'
+import { checkNode } from '../../protocol/graphChecks.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Node } from '../graph/node.ts'
 import { isProxy, proxyOf } from '../values/proxy.ts'

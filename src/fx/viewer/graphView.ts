@@ -1,5 +1,5 @@
 // A graph as data for viewers: what to show for each node, the modules that nodes belong to, and, for two graphs, what changed between them.
-import { checkGraphModule } from '../graph/checks.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { isFunction } from '../../protocol/index.ts'
 import { annotation } from '../text/annotation.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'

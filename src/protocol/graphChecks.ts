@@ -1,7 +1,6 @@
 // Checks of arguments that are graphs, nodes and GraphModules. They look at what the objects have, so that every wing can use them.
-import { checkArgument, isModule, isObject } from '../../protocol/index.ts'
-
-export { checkCallable, checkDepth } from '../../protocol/index.ts'
+import { checkArgument } from './arguments.ts'
+import { isModule, isObject } from './kinds.ts'
 
 const has = (value: unknown, name: string): boolean => isObject(value) && name in value
 
