@@ -8,7 +8,7 @@ const words = (text) => new Set(text.split(' '))
 export const DISTINCT = words(
   'addcdiv addcmul addmm amax amin argmax argmin asStrided baddbmm bernoulli bitwiseAnd bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor bmm broadcastTo clampMax clampMin cumprod cumsum expandAs ' +
     'expm1 floorDivide gelu groupNorm indexAdd indexPut indexSelect isfinite isinf isnan layerNorm leakyRelu log1p logSoftmax logicalAnd logicalNot logicalOr logicalXor logsumexp ' +
-    'maskedFill maskedSelect matmul mm moveaxis movedim nonzero permute reciprocal relu repeatInterleave requiresGrad_ rsqrt rsub scatterAdd scatterReduce sigmoid silu softmax softplus ' +
+    'maskedFill maskedSelect matmul mm moveaxis movedim nonzero permute reciprocal relu repeatInterleave registerPostAccumulateGradHook requiresGrad_ rsqrt rsub scatterAdd scatterReduce sigmoid silu softmax softplus transfer ' +
     'sumToSize swapaxes tensordot tril triu unsqueeze viewAs zeroPad',
 )
 

@@ -275,10 +275,10 @@ describe('operator', () => {
   })
 
   test('setitem wants a place that there is', () => {
-    const list = [1, 2, 3]
+    const list: unknown[] = ['a', 'b', 'c']
     operator.setitem(list, 0, 7)
     operator.setitem(list, -1, 9)
-    expect(list).toEqual([7, 2, 9])
+    expect(list).toEqual([7, 'b', 9])
     for (const index of [3, -4, 0.5, '0', null])
       expect(() => operator.setitem(list, index, 0)).toThrow(
         new ArgumentError(`operator.setitem: index ${String(index)} is out of range for 3 elements.`),

@@ -1,6 +1,6 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
 import { checkNode } from '../../protocol/graphChecks.ts'
-import { checkCallable, checkDepth, checkOptions, described, inspectAs, isPlainObject, setOwn } from '../../protocol/index.ts'
+import { checkCallable, checkDepth, checkOptions, described, inspectAs, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError, OPCODES, checkTarget, targetText } from './errors.ts'
@@ -219,7 +219,7 @@ class BaseNode {
   updateArg(index: number, value: Argument): void {
     if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
       throw new GraphError(
-        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${described(index)}; use insertArg to add one.`,
+        `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${valueText(index)}; use insertArg to add one.`,
       )
     }
     this.args = this.#args.map((old, i) => (i === index ? value : old))

@@ -13,7 +13,7 @@ import { sizeAt } from '../shapes.ts'
 import { indexSelect } from './indexing.ts'
 import { permute } from './permute.ts'
 import { fromStart, indexAdd, indexCopy, nonzero } from './positions.ts'
-import { reshape } from './reshape.ts'
+import { contiguous, reshape } from './reshape.ts'
 import { expand } from './windows.ts'
 
 /** For each of the first dimensions, the positions in it, or null for all of it. A bool tensor counts for as many dimensions as it has. */
@@ -120,8 +120,11 @@ export const index: OpFunction<(self: Tensor, indices: TensorIndices) => Tensor>
     const plan = planOf('torch.index', self, indices)
     if (plan === null) return self
     const { order, rest, count, shape, flat, at } = plan
+    // One indexed dimension stays where it is.
+    if (rest.length === self.ndim - 1)
+      return reshape(indexSelect(self, at, flat), [...self.shape.slice(0, at), ...shape, ...self.shape.slice(at + 1)])
     const chosen = reshape(indexSelect(reshape(permute(self, order), [count, ...rest]), 0, flat), [...shape, ...rest])
-    return at === 0 ? chosen : permute(chosen, fromFront(shape.length, at, chosen.ndim))
+    return at === 0 ? chosen : contiguous(permute(chosen, fromFront(shape.length, at, chosen.ndim)))
   },
 })
 

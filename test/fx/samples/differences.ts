@@ -91,10 +91,12 @@ export const nodeRules: Readonly<Record<string, NodeRule>> = {
     for (const [name, value] of Object.entries(golden.kwargs)) if (!(name in kwargs) && !OMITTED.has(name)) kwargs[name] = value
     return JSON.stringify([golden.args, golden.kwargs]) === JSON.stringify([[], kwargs]) ? golden : { ...golden, args: [], kwargs }
   },
-  'types-from-schemas': (golden, _ours, { annotated = false }) => {
-    if (!annotated || !/^call_(module|function)$/.test(golden.op)) return golden
+  'types-from-schemas': (golden, ours, { annotated = false }) => {
+    // Some of PyTorch's layers have no annotation.
+    if (annotated && golden.op === 'call_module' && golden.type === null) return { ...golden, type: ours.type }
+    if (!annotated || golden.op !== 'call_function') return golden
     const [result, more] = schemaOf(golden)?.returns ?? []
-    const type = golden.op === 'call_function' && result?.base === 'Tensor' && !result.list && more === undefined ? 'torch.Tensor' : null
+    const type = result?.base === 'Tensor' && !result.list && more === undefined ? 'torch.Tensor' : null
     return golden.type === type ? golden : { ...golden, type }
   },
   'no-stacklevel': (golden) => {
