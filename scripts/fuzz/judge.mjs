@@ -58,7 +58,7 @@ function tolerances(api, program, eager) {
     const noisy = others.map((run) => at(run, i))
     const mine = at(eager, i)
     // Contributions to a gradient add up in the order of the tape, which a graph need not keep.
-    const isGradient = /^gradient/.test(eager.notes[i]?.label ?? '')
+    const isGradient = (eager.notes[i]?.label ?? '').startsWith('gradient')
     const shots = []
     const collect = (value) => {
       if (value.tensor || 'number' in value) shots.push(value)

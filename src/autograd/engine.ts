@@ -267,7 +267,8 @@ function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Se
 /** One or several tensors, as a list. Throws ArgumentError for anything else. */
 function tensorsOf(where: string, name: string, given: Tensor | readonly Tensor[]): readonly Tensor[] {
   if (given instanceof Tensor) return [given]
-  checkArgument(Array.isArray(given) && given.every((item) => item instanceof Tensor), where, name, 'a Tensor or an array of Tensors', given)
+  checkArgument(Array.isArray(given), where, name, 'a Tensor or an array of Tensors', given)
+  given.forEach((item: unknown, i) => checkArgument(item instanceof Tensor, where, `${name}[${i}]`, 'a Tensor', item))
   return given
 }
 

@@ -60,14 +60,12 @@ export function offerBackend(backend: Backend): void {
 class QueuedTask implements Task {
   readonly #check: Task | null
   readonly #start: () => Task
-  readonly #pump: () => void
   #started: Task | null = null
   #failure: unknown = null
 
-  constructor(check: Task | null, start: () => Task, pump: () => void) {
+  constructor(check: Task | null, start: () => Task) {
     this.#check = check
     this.#start = start
-    this.#pump = pump
   }
 
   /** Whether it has left the queue: it was started, or its check has failed. */
@@ -82,7 +80,6 @@ class QueuedTask implements Task {
   }
 
   poll(): boolean {
-    if (this.#started === null && this.#failure === null) this.#pump()
     if (this.#failure !== null) throw this.#failure
     return this.#started?.poll() === true
   }
@@ -151,17 +148,13 @@ export class ProcessGroup {
     if (isMessage || (!isCheckedNow && this.#queue.length === 0)) task = this.#channel.start(collective)
     else {
       const check = isCheckedNow ? startCheck(this.name, this.size, sequence, description, (control) => this.#control.start(control)) : null
-      const queued = new QueuedTask(
-        check,
-        () => this.#channel.start(collective),
-        () => pumpAll(starting),
-      )
+      const queued = new QueuedTask(check, () => this.#channel.start(collective))
       this.#queue.push(queued)
       task = queued
       starting.add(this)
     }
     const describeTimeout = (): string => this.#timeoutText(descriptionText(description), sequence, timeout)
-    return new Work(task, { backend, timeout, describeTimeout }, done)
+    return new Work(task, { backend, timeout, progress: () => pumpAll(starting), describeTimeout }, done)
   }
 
   /** Starts what has been checked, in order. Returns whether nothing is left. @internal */

@@ -7,6 +7,8 @@ export interface WorkOrigin {
   readonly backend: Backend
   /** Milliseconds. */
   readonly timeout: number
+  /** Lets other collectives go on: other ranks may need them before they come to this one. */
+  progress(): void
   /** The message of the timeout error. It may ask the other ranks. */
   describeTimeout(): string
 }
@@ -40,6 +42,7 @@ export class Work implements PromiseLike<void> {
     if (this.#failure !== null) throw this.#failure
     if (this.#done) return true
     try {
+      this.#origin.progress()
       if (!this.#task.poll()) return false
       this.#finish?.()
     } catch (error) {

@@ -613,7 +613,8 @@ describe.each(['z3', 'search'] as const)('with %s', (solver) => {
         const symbol = generator.symbolDict.get(nodeNamed(gm, 'fc'))
         const result = sameTensor(Const(symbol instanceof m.TVar ? symbol.tvar : 0), tensor(D(1, Int('d1')), D(1, Int('d2'))))
         expect(await status(gm, anyBatch, result)).toBe('sat')
-        expect(await status(gm, anyBatch, result, compare(Int('batch'), '!=', Int('d1')))).toBe('unsat')
+        // The search ends without having tried everything: it says so, and finds no other batch.
+        expect(await status(gm, anyBatch, result, compare(Int('batch'), '!=', Int('d1')))).toBe('unknown')
       })
   })
 })

@@ -341,7 +341,7 @@ describe('errors', () => {
   })
 
   test.each([
-    ['wave', "the name of an operator must be 'namespace::name', such as 'mylib::my_op', got \"wave\"."],
+    ['wave', "the name of an operator must be 'namespace::name', such as 'mylib::my_op', got 'wave'."],
     ['a::b::c', "the name of an operator must be 'namespace::name'"],
     ['__proto__::x', "the name of an operator must be 'namespace::name'"],
     ['tensorfx::x', "the namespace 'tensorfx' belongs to tensorfx; choose one of your own for 'tensorfx::x'."],
