@@ -65,17 +65,29 @@ export function digamma(x: number): number {
   return at === Infinity ? Infinity : sum + Math.log(at) - 0.5 / at - tail
 }
 
-/** Derivative number n of digamma, for n >= 1: (-1)^(n+1) n! zeta(n+1, x). */
+/** Derivative number n of digamma: (-1)^(n+1) n! zeta(n+1, x); NaN unless n is an integer of at least 0. */
 export function polygamma(n: number, x: number): number {
+  if (!Number.isInteger(n) || n < 0) return NaN
+  if (n === 0) return digamma(x)
   const sign = n % 2 === 1 ? 1 : -1
+  // 171! is beyond float64.
+  if (n > 170) return sign * Infinity
   let factorial = 1
   for (let k = 2; k <= n; k++) factorial *= k
   return sign * factorial * hurwitzZeta(n + 1, x)
 }
 
-/** The sum of (q + k)^-s over k >= 0, by Euler and Maclaurin's formula; infinite at the poles 0, -1, … */
+/** The sum of (q + k)^-s over k >= 0, by Euler and Maclaurin's formula; infinite at the poles 0, -1, …, NaN for other q below 0 unless s is an integer. */
 export function hurwitzZeta(s: number, q: number): number {
+  if (Number.isNaN(s) || Number.isNaN(q) || q === -Infinity) return NaN
   if (q <= 0 && Number.isInteger(q)) return Infinity
+  if (q < 0) {
+    if (!Number.isInteger(s)) return NaN
+    // The terms below 0 are those of the sum from 1 - q on, with the sign of (-1)^s; there may be too many to add them up.
+    const fraction = q - Math.floor(q)
+    const sign = s % 2 === 0 ? 1 : -1
+    return hurwitzZeta(s, fraction) + sign * (hurwitzZeta(s, 1 - fraction) - hurwitzZeta(s, 1 - q))
+  }
   let sum = 0
   let at = q
   for (; at < 12; at++) sum += at ** -s

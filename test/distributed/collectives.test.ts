@@ -125,6 +125,15 @@ describe.each(worlds.flatMap((world) => [2, 4].map((size) => ({ world, size })))
     for (const found of ranks) expect(found['raisesVersions']).toMatch(/AutogradError: .*modified/)
   })
 
+  test('a mismatch is an error on every rank, after which the group works', () => {
+    for (const found of ranks) {
+      expect(found['mismatch']?.['error']).toMatch(
+        /^CollectiveMismatchError: .*rank 0 calls allreduce\(sum, float32\[4\]\); ranks? .* calls? allreduce\(sum, float32\[5\]\)/,
+      )
+      expect(found['mismatch']?.['after']).toEqual([size, size])
+    }
+  })
+
   test('bad arguments are refused before anything is sent', () => {
     for (const found of ranks) {
       const refused = found['refuses'] ?? {}

@@ -70,11 +70,6 @@ test.each(worlds.includes('mpi') ? ['exits', 'killed'] : [])('mpi, %s: the job e
   expect(left(way)).toBe('')
 })
 
-test('a mismatch is an error on every rank', async () => {
-  const { output } = await run('threads', 'size')
-  for (const rank of [0, 1]) expect(output).toMatch(new RegExp(`rank ${rank}: CollectiveMismatchError`))
-})
-
 test('a thread world whose rank exits says which', async () => {
   const { code, output } = await run('threads', 'exits')
   expect(code).not.toBe(0)

@@ -230,3 +230,11 @@ export function functional() {
   }
   return results
 }
+
+/** Nothing is sent, so the group works afterwards. */
+export function mismatch() {
+  const error = message(() => dist.allReduce(torch.ones([rank() === 0 ? 4 : 5])))
+  const x = torch.ones([2])
+  dist.allReduce(x)
+  return { error, after: list(x) }
+}
