@@ -51,7 +51,7 @@ function namesHint(unexpected: readonly string[], own: ReadonlyMap<string, unkno
   return 'With { strict: false }, only the names that match are loaded.'
 }
 
-/** What {@link loadState} did not load. PyTorch's `IncompatibleKeys`. */
+/** What `loadStateDict` did not load. PyTorch's `IncompatibleKeys`. */
 export interface LoadStateResult {
   /** Parameters and buffers of the module for which there was no value. */
   readonly missingKeys: readonly string[]

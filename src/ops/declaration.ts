@@ -48,7 +48,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
    */
   readonly scatter?: (value: Tensor, ...args: ArgumentsOf<S>) => Tensor
   readonly dynamicScalars?: readonly string[]
-  /** For an operator that takes indices, see {@link IndexRule}. */
+  /** For an operator that takes indices, see `IndexRule`. */
   readonly indices?: {
     readonly argument: ArgumentNames<S>
     readonly check: (...args: ArgumentsOf<S>) => void

@@ -168,7 +168,7 @@ export const normalize: OpFunction<
 })
 
 /**
- * scale * (x where it is positive, else alpha * (e^x - 1)): {@link functionalSelu}. PyTorch's `torch.selu`.
+ * scale * (x where it is positive, else alpha * (e^x - 1)): `F.selu`. PyTorch's `torch.selu`.
  *
  * Shape: that of `self`, and its dtype.
  *
@@ -181,7 +181,7 @@ export const selu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 })
 
 /**
- * x where it is positive, else alpha * (e^(x / alpha) - 1): {@link functionalCelu}. PyTorch's `torch.celu`.
+ * x where it is positive, else alpha * (e^(x / alpha) - 1): `F.celu`. PyTorch's `torch.celu`.
  *
  * Shape: that of `self`, and its dtype.
  *
