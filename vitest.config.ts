@@ -20,8 +20,6 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // The built package is tested in one process for all files. These count what the whole process holds, so they need one of their own.
-    exclude: built ? ['test/fuzz/heap.test.ts', 'test/kernels/boundedCache.test.ts'] : [],
     testTimeout: 30_000,
     pool: 'forks',
     // All cores: by default vitest leaves one idle, which is half of two.
