@@ -8,7 +8,7 @@ import { Tensor } from '../tensor/index.ts'
 import { checkReduceOp } from './collective.ts'
 import type { BackendReduceOp, ReduceOp } from './collective.ts'
 
-/** A tensor as backends take it: contiguous, real, and nobody's derivative. */
+/** A tensor as backends take it: contiguous, real, and without history. */
 export function contiguous(where: string, name: string, tensor: unknown): Tensor {
   if (!(tensor instanceof Tensor)) throw new ArgumentError(`${where}: ${name} must be a Tensor, got ${valueText(tensor)}.`)
   if (tensor.isFake) throw new ArgumentError(`${where}: ${name} is fake (it has a shape and no data), so it cannot be sent.`)

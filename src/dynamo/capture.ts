@@ -233,7 +233,7 @@ export class Capture implements DispatchMode {
     })
   }
 
-  /** Somebody looks at memory that waits for `segment`. */
+  /** Memory that waits for `segment` is being read. */
   #read(segment: Segment, storage: Storage): void {
     if (segment === this.#segment && !this.#eager) {
       withoutModes(() => this.breakGraph([], 'the value of a tensor is read (item(), toArray(), printing)', [storage]))

@@ -1,5 +1,5 @@
 // Programs can load two copies of this library: two versions among the dependencies, or a bundle beside a package. Their tensors and modules do not work together, and
-// "expected a Tensor, got a Tensor" helps nobody, so messages name the copy that a value is from.
+// "expected a Tensor, got a Tensor" does not help, so messages name the copy that a value is from.
 import { TENSOR, isModule, setCopyText } from '../protocol/index.ts'
 import { VERSION } from '../version.ts'
 

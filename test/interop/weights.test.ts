@@ -129,7 +129,7 @@ describe('a file of torch.save', () => {
     ['a view beyond its storage', dict(view(1, 'K\x04', 'K\x01')), /shape \[4\] does not fit into its storage of 4 elements/],
     ['a view of a huge size', dict(view(0, 'J\xff\xff\xff\x7f', 'K\x01')), /does not fit/],
     ['a negative size', dict(view(0, 'J\xff\xff\xff\xff', 'K\x01')), /does not fit/],
-    ['a call of a storage', `ctorch\nFloatStorage\n(tR.`, /calls what is no function/],
+    ['a call of a storage', `ctorch\nFloatStorage\n(tR.`, /calls something that is not a function/],
     ['a value that was not stored', 'h\x07.', /takes value 7, which it has not stored/],
     ['an empty stack', '.', /takes a value that is not there/],
     ['a mark that is missing', 't.', /a mark is missing/],

@@ -13,7 +13,7 @@ import { GRAPH_JSON_VERSION } from './json.ts'
 import type { GraphJson } from './json.ts'
 
 /**
- * What a file is taken for. `data` may come from anyone: what its graph names is checked. `code` is the user's own, or that of somebody whom the user trusts as the
+ * What a file is taken for. `data` may come from anyone: what its graph names is checked. `code` is the user's own, or that of an author whom the user trusts as the
  * author of a program: it may call any method and read any attribute.
  */
 export type Trust = 'data' | 'code'

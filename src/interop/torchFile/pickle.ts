@@ -158,7 +158,7 @@ export class Unpickler<T> {
   #reduce(): true {
     const args = this.#pop()
     const target = this.#pop()
-    if (!(target instanceof Global) || target.call === null || !Array.isArray(args)) throw this.#damaged('it calls what is no function')
+    if (!(target instanceof Global) || target.call === null || !Array.isArray(args)) throw this.#damaged('it calls something that is not a function')
     return this.#push(target.call(args))
   }
 
