@@ -106,14 +106,12 @@ export abstract class Module extends CallableObject {
 
   /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
-    internalsOf(this).preHooks.add(hook)
-    return { remove: () => void internalsOf(this).preHooks.delete(hook) }
+    return added(internalsOf(this).preHooks, hook)
   }
 
   /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
-    internalsOf(this).hooks.add(hook)
-    return { remove: () => void internalsOf(this).hooks.delete(hook) }
+    return added(internalsOf(this).hooks, hook)
   }
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
@@ -350,6 +348,11 @@ function peek(module: Module, name: string): unknown {
 function ownEntries(module: Module): [string, unknown][] {
   if (tracing === null) return Object.entries(module)
   return Object.keys(module).map((name) => [name, peek(module, name)])
+}
+
+function added<H>(hooks: Set<H>, hook: H): RemovableHandle {
+  hooks.add(hook)
+  return { remove: () => void hooks.delete(hook) }
 }
 
 /** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
