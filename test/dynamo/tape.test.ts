@@ -1,6 +1,6 @@
 // The tape is state too: what a backward outside of the function does is what the function recorded in this call.
 import { describe, expect, it } from 'vitest'
-import { compile, torch } from 'tensorfx'
+import { compile, noGrad, torch } from 'tensorfx'
 import type { FunctionContext, Tensor } from 'tensorfx'
 import { agree, attempt, times } from './against.ts'
 
@@ -178,6 +178,20 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         one.backward()
         const error = attempt(() => two.backward())
         return [w.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
+  it('a write to a value that the backward of another output needs', () => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor, b: Tensor) => [a.exp().sum(), b.pow(2).sum()] as const)
+      return times(3, () => {
+        const [a, b] = [leaf(1, 2), leaf(3, 4)]
+        const [one, two] = f(a, b)
+        noGrad(() => b.add_(1))
+        one.backward()
+        const error = attempt(() => two.backward())
+        return [a.grad, b.grad, error instanceof Error && error.name]
       })
     })
   })
