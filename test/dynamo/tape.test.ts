@@ -287,3 +287,27 @@ it('the backward of one output alone is a graph of its own, compiled once', () =
   for (let i = 0; i < 3; i++) expect(gradOf(w, f()[0])?.toArray()).toEqual([2, 4])
   expect(compiled.map((name) => name.replace(/^__compiled_fn_\d+/, ''))).toEqual(['_forward', '_backward_0'])
 })
+
+it('a tape that is kept has the values that its derivatives read, and no others', () => {
+  class Twice extends torch.autograd.Function {
+    static override forward(_ctx: FunctionContext, x: Tensor): Tensor {
+      return x.mul(2)
+    }
+    static override backward(_ctx: FunctionContext, g: Tensor): Tensor {
+      return g.mul(2)
+    }
+  }
+  const w = leaf(...times(40, (i) => i / 40))
+  const f = compile((x: Tensor) => {
+    // Gradients of sums and of products with numbers read nothing, tanh reads its result.
+    const h = w.add(x).mul(3).sub(1).div(2)
+    return (Twice.apply(h.tanh().neg()) as Tensor).add(1).view(4, 10).sum()
+  })
+  const outputs = (): number | undefined => f.graphs()[0]?.graph.outputNode().allInputNodes.length
+  const x = torch.zeros([40])
+  const gradient = gradOf(w, f(x))?.toArray()
+  const h = w.mul(1.5).sub(0.5).tanh()
+  expect(torch.allclose(torch.tensor(gradient as number[]), h.mul(h).sub(1).mul(3).detach())).toBe(true)
+  // The tanh and the sum.
+  expect(outputs()).toBe(2)
+})
