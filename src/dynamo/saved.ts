@@ -2,11 +2,12 @@
 // their shapes.
 import { noGrad } from '../autograd/index.ts'
 import { ProxyTensorMode } from '../aot/index.ts'
-import { anyTensor, isArgList, withMode } from '../dispatch/index.ts'
-import type { Arg } from '../dispatch/index.ts'
+import { isArgList, withMode } from '../dispatch/index.ts'
+import type { Arg, OpDef } from '../dispatch/index.ts'
 import type { Node } from '../fx/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import { argValue } from './evaluate.ts'
 import type { Segment } from './segment.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
@@ -16,62 +17,58 @@ const known = new WeakMap<Step, readonly number[]>()
 export function savedSlots(segment: Segment, step: Step): readonly number[] {
   let slots = known.get(step)
   if (slots === undefined) {
-    slots = readSlots(segment, step) ?? allSlots(step)
+    const args = step.args.map((arg) => argValue(arg, (slot) => segment.at(slot)))
+    const reads = derivativeReads(step.operator, args, step.results)
+    // A number of each call may make the derivative read something else.
+    const isFixed = !step.args.some((arg) => arg.kind === 'scalar')
+    slots = tensorSlots(step).filter((_, i) => !isFixed || reads[i] === true)
     known.set(step, slots)
   }
   return slots
 }
 
-function allSlots(step: Step): readonly number[] {
-  const ofArg = (arg: ArgStep): readonly number[] => (arg.kind === 'slot' ? [arg.slot] : arg.kind === 'list' ? arg.items.flatMap(ofArg) : [])
+/** The slots of the tensors among the arguments, and of the results. */
+function tensorSlots(step: Step): readonly number[] {
+  const ofArg = (arg: ArgStep): readonly number[] =>
+    arg.kind === 'slot' || arg.kind === 'input' ? [arg.slot] : arg.kind === 'list' ? arg.items.flatMap(ofArg) : []
   return [...step.args.flatMap(ofArg), ...step.results.map((_, i) => step.firstSlot + i)]
 }
 
-/** Runs the derivative on fake tensors to see what it reads; null if that cannot tell: a number of each call, or a derivative that looks at data. */
-function readSlots(segment: Segment, step: Step): readonly number[] | null {
-  const { derivative } = step.operator
-  if (derivative === null) return []
-  if (step.args.some((arg) => arg.kind === 'scalar')) return null
+/** For each tensor among the arguments of a call, and each of its results: whether the derivative reads its data. True for all if a derivative looks at data to decide. */
+export function derivativeReads({ derivative }: OpDef, args: readonly Arg[], results: readonly Tensor[]): readonly boolean[] {
   const mode = new ProxyTensorMode()
-  const slotOf = new Map<Node, number>()
-  const fake = ({ shape, dtype, strides }: Tensor, slot: number): Tensor => {
-    const tensor = Tensor.fake({ shape, dtype, strides })
-    slotOf.set(mode.placeholder(`v${slot}`, tensor), slot)
-    return tensor
+  const saved: Node[] = []
+  const placeholder = (tensor: Tensor): { readonly fake: Tensor; readonly node: Node } => {
+    const { shape, dtype, strides } = tensor
+    const fake = Tensor.fake({ shape, dtype, strides })
+    return { fake, node: mode.placeholder('v', fake) }
   }
-  const valueOf = (arg: ArgStep): Arg => {
-    if (arg.kind === 'const') return arg.value
-    if (arg.kind === 'list') return arg.items.map(valueOf)
-    return fake(asTensor(segment.at(arg.slot), 'an argument of a recorded call'), arg.slot)
+  const save = (tensor: Tensor): Tensor => {
+    const { fake, node } = placeholder(tensor)
+    saved.push(node)
+    return fake
   }
-  const args = step.args.map(valueOf)
-  const outputs = step.results.map((result, i) => fake(result, step.firstSlot + i))
-  const differentiable = outputs.map(({ dtype }) => dtypeInfo[dtype].floating)
-  const results: Node[] = []
+  const saveAll = (arg: Arg): Arg => (arg instanceof Tensor ? save(arg) : isArgList(arg) ? arg.map(saveAll) : arg)
+  const context = { args: args.map(saveAll), needs: args.map((arg) => [arg].flat().some((a) => a instanceof Tensor)), outputs: results.map(save) }
+  if (derivative === null) return saved.map(() => false)
+  const read: Node[] = []
   /** Gradients that reach some of the outputs only may take another way than those that reach all. */
   const differentiate = (reaches: (i: number) => boolean): void => {
-    const grads = step.results.map(({ shape, dtype }, i) => {
-      if (differentiable[i] !== true || !reaches(i)) return null
-      const grad = Tensor.fake({ shape, dtype })
-      mode.placeholder('grad', grad)
-      return grad
-    })
-    const gradients = withMode(mode, () =>
-      noGrad(() => derivative(grads, { args, outputs, needs: args.map((arg) => arg instanceof Tensor || (isArgList(arg) && anyTensor(arg))) })),
-    )
-    for (const gradient of gradients.flat()) if (gradient !== null) results.push(mode.nodeOf(gradient))
+    const grads = results.map((result, i) => (dtypeInfo[result.dtype].floating && reaches(i) ? placeholder(result).fake : null))
+    const gradients = withMode(mode, () => noGrad(() => derivative(grads, context)))
+    for (const gradient of gradients.flat()) if (gradient !== null) read.push(mode.nodeOf(gradient))
   }
   try {
     differentiate(() => true)
-    if (outputs.length > 1) outputs.forEach((_, i) => differentiable[i] === true && differentiate((k) => k === i))
+    if (results.length > 1) results.forEach((result, i) => dtypeInfo[result.dtype].floating && differentiate((k) => k === i))
   } catch {
-    return null
+    return saved.map(() => true)
   }
   const seen = new Set<Node>()
-  for (let node = results.pop(); node !== undefined; node = results.pop()) {
+  for (let node = read.pop(); node !== undefined; node = read.pop()) {
     if (seen.has(node)) continue
     seen.add(node)
-    results.push(...node.allInputNodes)
+    read.push(...node.allInputNodes)
   }
-  return [...slotOf].filter(([node]) => seen.has(node)).map(([, slot]) => slot)
+  return saved.map((node) => seen.has(node))
 }

@@ -196,6 +196,28 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it.each([
+    ['the result of relu, which its gradient needs', (a: Tensor) => torch.relu(a), 'result'],
+    ['the argument of relu, which its gradient does not need', (a: Tensor) => torch.relu(a), 'argument'],
+    ['an argument whose mask its gradient needs', (a: Tensor) => a.maskedFill(a.gt(2), 0.5).mul(3), 'argument'],
+    ['the argument of a difference whose sign its gradient needs', (a: Tensor) => a.sub(a.mul(2)).abs(), 'argument'],
+    ['a result of which a later result was computed', (a: Tensor) => torch.relu(a.add(1).mul(2)), 'result'],
+  ])('a write before the backward to %s', (_what, forward, written) => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor) => {
+        const y = forward(a)
+        return [y, y.mul(2).sum()] as const
+      })
+      return times(3, () => {
+        const a = leaf(1, -2, 3)
+        const [y, loss] = f(a)
+        noGrad(() => (written === 'result' ? y : a).detach().add_(1))
+        const error = attempt(() => loss.backward())
+        return [a.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
   it('a view of an input that is freed by another backward', () => {
     agree(backend, (c) => {
       const f = c((x: Tensor) => {
