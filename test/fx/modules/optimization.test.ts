@@ -16,8 +16,9 @@ import {
   replaceNodeModule,
   useLongRegions,
 } from 'tensorfx/fx/experimental'
-import type { Layout, LayoutRegion } from 'tensorfx/fx/experimental'
+import type { InferenceOptions, Layout, LayoutRegion } from 'tensorfx/fx/experimental'
 import { detInit, detInput } from '../../helpers/deterministic.ts'
+import { ResNet } from '../../helpers/models.ts'
 import { describeGolden, expectText, messageOf, names, nodeOf, resultOf } from './golden.ts'
 
 class CNN extends Module {
@@ -250,6 +251,36 @@ function channelsLast(): { layout: Layout; conversions: () => number } {
   }
   return { layout, conversions: () => conversions }
 }
+
+describe('optimizeForInference', () => {
+  const close = (model: Module, input: Tensor, options: InferenceOptions): boolean => {
+    const call = (m: Module): Tensor => (symbolicTrace(m) as GraphModule).call(input) as Tensor
+    return torch.allclose(call(optimizeForInference(model, options)), call(model), { rtol: 1e-4, atol: 1e-4 })
+  }
+  const layout = (heuristic: (region: LayoutRegion) => boolean): InferenceOptions => ({ layoutOptimize: { ...channelsLast().layout, heuristic } })
+
+  it('test_optimize_for_inference_cpu: chains of layers, two of them added, with every option (channels last for MKL-DNN)', () => {
+    const chain = (): Module[] => Array.from({ length: 10 }, () => [new Conv2d(3, 3, 1), new BatchNorm2d(3), new ReLU()]).flat()
+    class TwoChains extends Module {
+      model: Sequential = new Sequential(...chain())
+      model2: Sequential = new Sequential(...chain())
+      override forward(x: Tensor): Tensor {
+        return operator.add(this.model.call(x), this.model2.call(x)) as Tensor
+      }
+    }
+    const model = detInit(new TwoChains()).eval()
+    const input = detInput([1, 3, 8, 8], 5)
+    const all: InferenceOptions[] = [{}, { convBnFuse: false }, { removeDropout: false }, layout(useLongRegions), layout(() => true)]
+    for (const options of all) expect(close(model, input, options)).toBe(true)
+    expect(String((optimizeForInference(model) as GraphModule).graph)).not.toMatch(/target=model2?\.1\]/)
+  })
+
+  it('test_optimize_for_inference_cpu_torchvision: a ResNet', () => {
+    const model = detInit(new ResNet()).eval()
+    const input = detInput([1, 3, 16, 16], 6)
+    for (const options of [{}, layout(useLongRegions)]) expect(close(model, input, options)).toBe(true)
+  })
+})
 
 describe('applyLayout', () => {
   class Residual extends Module {
