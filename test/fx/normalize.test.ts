@@ -7,7 +7,7 @@ import { Graph, GraphModule, getSignatureForTorchOp, normalizeFunction, symbolic
 import type { Argument, Kwargs } from 'tensorfx/fx'
 import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'
 import * as nn from 'tensorfx/nn'
-import { F, Module } from 'tensorfx/nn'
+import { F, Linear, Module } from 'tensorfx/nn'
 
 const x = torch.arange(0, 12, { dtype: 'float32' }).view(3, 4).sub(5)
 const run = (gm: GraphModule, ...inputs: readonly unknown[]): Tensor => gm.forward(...inputs) as Tensor
