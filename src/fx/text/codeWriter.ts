@@ -1,5 +1,15 @@
 // Writes a graph as readable JavaScript. The functions that the code calls are bound to names once, so that running it looks nothing up.
-import { blockComment, isFunction, isIdentifier, lineComment, memberAccess, propertyKey, scalarLiteral, targetInfo } from '../../protocol/index.ts'
+import {
+  blockComment,
+  isFunction,
+  isIdentifier,
+  lineComment,
+  memberAccess,
+  propertyKey,
+  remembered,
+  scalarLiteral,
+  targetInfo,
+} from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
@@ -250,10 +260,7 @@ class LinePlaces {
 
   constructor(body: readonly string[], nodes: readonly (Node | null)[]) {
     for (const [i, line] of [...body.entries()].reverse()) {
-      const node = nodes[i] ?? null
-      const list = this.#places.get(line)
-      if (list === undefined) this.#places.set(line, [node])
-      else list.push(node)
+      remembered(this.#places, line, () => []).push(nodes[i] ?? null)
     }
   }
 
