@@ -1,9 +1,11 @@
 // Graphs ahead of time: makeFx, joint forward and backward graphs and their partition, decompositions.
 export { aotFunction } from './aotFunction.ts'
+export { giveTape } from './callTape.ts'
+export type { CallTape } from './callTape.ts'
 export { decomposeGraph } from './decompose.ts'
-export { compileDifferentiable, compileJoint, giveTape, traceBackward, traceJoint } from './joint.ts'
+export { compileDifferentiable, compileJoint, traceBackward, traceJoint } from './joint.ts'
 export type { CompileGraph, CompiledCode, KernelSummary } from './compiled.ts'
-export type { CallTape, Differentiable, JointOptions } from './joint.ts'
+export type { Differentiable, JointOptions } from './joint.ts'
 export { FakeTensorProp } from './fakeTensorProp.ts'
 export { makeFx } from './makeFx.ts'
 export type { MakeFxOptions } from './makeFx.ts'
