@@ -174,6 +174,7 @@ class Call implements CapturedCall {
   readonly fullgraph: boolean
   readonly choice: BackendChoice
   readonly report: Report
+  readonly learns: boolean
   readonly #target: Callable | Module
   readonly #self: unknown
   readonly #args: readonly unknown[]
@@ -191,6 +192,7 @@ class Call implements CapturedCall {
     this.fullgraph = options.fullgraph
     this.choice = options
     this.report = report
+    this.learns = !options.skipReplay
     this.#target = target
     this.#self = self
     this.#args = args
