@@ -106,7 +106,7 @@ export class SegmentTape implements CallTape {
   readonly #roots: readonly Tensor[]
   readonly #inputs: readonly Tensor[]
   readonly #entrances: ReadonlyMap<GradNode, number>
-  readonly #nodeOf: (tensor: Tensor) => Node | undefined
+  readonly #slotNode: (slot: number) => Node | undefined
   readonly #freed = new Set<number>()
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
@@ -125,13 +125,16 @@ export class SegmentTape implements CallTape {
     })
     this.#inputs = inputs
     this.#entrances = entrances(segment)
-    this.#nodeOf = (tensor) => {
-      // The tensors may belong to other captures by now, so their own slots do not count.
-      let slot = segment.lazies.lastIndexOf(tensor)
-      if (slot < 0) slot = segment.bound.lastIndexOf(tensor)
-      return slot < 0 ? undefined : slotNode(slot)
-    }
+    this.#slotNode = slotNode
     this.#onEager = onEager
+  }
+
+  #nodeOf(tensor: Tensor): Node | undefined {
+    const { lazies, bound } = this.#segment
+    // The tensors may belong to other captures by now, so their own slots do not count.
+    let slot = lazies.lastIndexOf(tensor)
+    if (slot < 0) slot = bound.lastIndexOf(tensor)
+    return slot < 0 ? undefined : this.#slotNode(slot)
   }
 
   /** Calls `visit` with the recorded nodes behind some of the heads. */
@@ -170,7 +173,7 @@ export class SegmentTape implements CallTape {
   }
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {
-    const mode = new ProxyTensorMode({ graph, resolve: this.#nodeOf })
+    const mode = new ProxyTensorMode({ graph, resolve: (tensor) => this.#nodeOf(tensor) })
     const roots = heads.map((i) => this.#root(i))
     return withoutModes(() => traceBackward(mode, roots, (tangents) => gradBetween(roots, this.#inputs, tangents)))
   }
