@@ -1,6 +1,7 @@
 // Graphs ahead of time: makeFx, joint forward and backward graphs and their partition, decompositions.
 export { aotFunction } from './aotFunction.ts'
 export { decomposeGraph } from './decompose.ts'
+export { DecompositionInterpreter } from './decompositionInterpreter.ts'
 export { compileDifferentiable, compileJoint, giveTape, traceBackward, traceJoint } from './joint.ts'
 export type { CompileGraph, CompiledCode, KernelSummary } from './compiled.ts'
 export type { CallTape, Differentiable, JointOptions } from './joint.ts'

@@ -98,12 +98,13 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const compile = options.bwCompiler ?? options.fwCompiler
   const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
   const dependsOn = dependence(joint)
-  const parts = new Map<string, CompiledCode>()
+  const parts = new Map<string, BackwardPart>()
   const compilePart: CompilePart = (heads, tape, args) => {
     const key = heads.join('_')
     let part = parts.get(key)
     if (part === undefined) {
-      part = compile(backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`), args)
+      const gm = backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`)
+      part = { code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
       parts.set(key, part)
     }
     return part
@@ -143,8 +144,12 @@ function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: 
   }
 }
 
-/** Compiles the backward of some of the heads. */
-type CompilePart = (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => CompiledCode
+/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
+interface BackwardPart {
+  readonly code: CompiledCode
+  readonly needs: readonly boolean[]
+}
+type CompilePart = (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => BackwardPart
 
 /** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
 function attach(
@@ -188,18 +193,22 @@ function attach(
           'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
         )
       }
-      kept.forEach((value, i) => {
-        if (!(value instanceof Tensor) || value.storage?.version === state.versions[i]) return
-        throw new AutogradError(
-          `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
-        )
-      })
+      const checkVersions = (needs: (i: number) => boolean): void =>
+        kept.forEach((value, i) => {
+          if (!(value instanceof Tensor) || value.storage?.version === state.versions[i] || !needs(i)) return
+          throw new AutogradError(
+            `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
+          )
+        })
       const whole = (given: Tensor): Tensor => (given.contiguousLayout ? given : clone(given))
       if (tape !== null && started.length < heads.length) {
         const tangents = givenGrads.map(whole)
         const args = [...kept, ...tangents]
-        return withOwnMemory(compilePart(started, tape, args)(...args).map(asGradient), kept, tangents)
+        const { code, needs } = compilePart(started, tape, args)
+        checkVersions((i) => needs[i] === true)
+        return withOwnMemory(code(...args).map(asGradient), kept, tangents)
       }
+      checkVersions(() => true)
       const tangents = emptyTangents.map((empty, i) => {
         const given = grads[i]
         return given === null || given === undefined ? empty() : whole(given)

@@ -83,6 +83,7 @@ export class CompiledFunction {
       report: (event) => this.#onEvent(event),
       nameOf: (tensor) => (names ??= placeholderNames(this.#target, args)).get(tensor) ?? null,
       holders: [this.#target, self, ...args],
+      learns: !this.#options.skipReplay,
     })
     const hooks = hookState.inner
     let result: unknown

@@ -3,6 +3,7 @@ import { GradNode } from '../autograd/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Segment } from './segment.ts'
+import { savedSlots } from './saved.ts'
 import { tapeOf } from './tape.ts'
 
 /** What the program needs where a segment ends. */
@@ -13,7 +14,7 @@ export interface Demand {
   readonly storages?: readonly Storage[]
   /** Needed tensors that require grad get a compiled backward. */
   readonly gradients: boolean
-  /** The tape is kept (it continues after this segment, or has hooks): every value that it recorded is computed. */
+  /** The tape is kept (it continues after this segment, or has hooks): every value that it saved is computed. */
   readonly keepTape: boolean
   /** Every value is computed: the program goes on outside of capture. */
   readonly everything?: boolean
@@ -98,13 +99,7 @@ function startsBackward(segment: Segment, tensor: Tensor): boolean {
   return segment.slotOf(tensor) >= 0 && tensor.requiresGrad && node !== null && !(node instanceof GradNode && node.released)
 }
 
-/** Everything that nodes of the tape may have saved: arguments and results of the calls that autograd recorded. */
+/** What the nodes of the tape have saved: the values that the derivatives of the recorded calls read. */
 function wantTape(segment: Segment, want: (slot: number) => void): void {
-  for (const step of segment.cursor.path()) {
-    if (!step.recording) continue
-    step.results.forEach((_, i) => want(step.firstSlot + i))
-    for (const arg of step.args)
-      if (arg.kind === 'slot') want(arg.slot)
-      else if (arg.kind === 'list') for (const item of arg.items) if (item.kind === 'slot') want(item.slot)
-  }
+  for (const step of segment.cursor.path()) if (step.recording) for (const slot of savedSlots(segment, step)) want(slot)
 }
