@@ -1,6 +1,6 @@
 // Every operator of the table, called as a graph from a file may call it: the value cases with hostile integers, shapes and indices in them, on the checked heap,
 // eager and compiled. A call may return or throw an error of tensorfx. TENSORFX_FUZZ=200 TENSORFX_SEED=7 npx vitest run test/fuzz/operators.test.ts draws more.
-import { appendFileSync } from "node:fs"
+import { appendFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { TensorfxError, compile, torch } from 'tensorfx'
 import type { DType } from 'tensorfx'
@@ -30,7 +30,30 @@ class SmallHeap extends HeapCheck {
   }
 }
 
-const NUMBERS = [-1, 0, 1, 2, 3, 5, 7, 100, 4096, 2 ** 20, 2 ** 28 + 5, -(2 ** 28), 2 ** 29 + 1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53, NaN, 0.5, -2, -7]
+const NUMBERS = [
+  -1,
+  0,
+  1,
+  2,
+  3,
+  5,
+  7,
+  100,
+  4096,
+  2 ** 20,
+  2 ** 28 + 5,
+  -(2 ** 28),
+  2 ** 29 + 1,
+  2 ** 31 - 1,
+  2 ** 31,
+  -(2 ** 31),
+  2 ** 32,
+  2 ** 53,
+  NaN,
+  0.5,
+  -2,
+  -7,
+]
 const INDICES = [-1, -2, 5, 100, 2 ** 28 + 5, -(2 ** 28), 2 ** 29 + 1, 2 ** 31 - 1, -(2 ** 31)]
 const INTEGERS: readonly DType[] = ['int32', 'int64', 'uint8', 'int8', 'int16']
 const DTYPES: readonly DType[] = ['float32', 'float64', 'float16', 'bool', ...INTEGERS]
