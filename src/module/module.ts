@@ -23,7 +23,7 @@ import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
-import { collectState, loadState } from './stateDict.ts'
+import { collectState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
 
@@ -353,20 +353,6 @@ function ownEntries(module: Module): [string, unknown][] {
 function added<H>(hooks: Set<H>, hook: H): RemovableHandle {
   hooks.add(hook)
   return { remove: () => void hooks.delete(hook) }
-}
-
-/** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
-function* listedOnce(
-  root: Module,
-  tensorsOf: (module: Module) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
-): Generator<[string, TensorLike]> {
-  const seen = new Set<unknown>()
-  for (const [path, module] of root.namedModules())
-    for (const [name, value] of tensorsOf(module)) {
-      if (seen.has(value)) continue
-      seen.add(value)
-      yield [childPath(path, name), value]
-    }
 }
 
 function copyInternals(from: Module, to: Module): void {
