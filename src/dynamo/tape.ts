@@ -86,12 +86,11 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
 
 /** Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. */
 function checkSaved(node: OpNode): void {
+  if (!node.isOverwritten) return
   const { args, outputs, versions } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
-  const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
-  if (!tensors.some(isStale)) return
   const reads = derivativeReads(node.op, args, outputs)
-  const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
+  const stale = tensors.find((tensor, i) => reads[i] === true && versionOf(tensor) !== (versions?.[i] ?? 0))
   if (stale !== undefined)
     throw new AutogradError(
       `backward of ${node.op.qualname}: a tensor of shape [${stale.shape.join(', ')}] that its gradient needs has been modified in place after the call. ` +
