@@ -90,7 +90,7 @@ function checkSaved(node: OpNode): void {
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
   const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
   if (!tensors.some(isStale)) return
-  const reads = derivativeReads(node.op, args, outputs)
+  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null)
   const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
   if (stale !== undefined)
     throw new AutogradError(
@@ -108,6 +108,8 @@ export class SegmentTape implements CallTape {
   readonly #entrances: ReadonlyMap<GradNode, number>
   readonly #nodeOf: (tensor: Tensor) => Node | undefined
   readonly #freed = new Set<number>()
+  /** What the function itself has released: gradients do not get there, or the backward could not have been traced. Null: nothing. */
+  readonly #released: ReadonlySet<GradNode> | null
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
 
@@ -116,6 +118,7 @@ export class SegmentTape implements CallTape {
     heads: readonly Tensor[],
     inputs: readonly Tensor[],
     slotNode: (slot: number) => Node | undefined,
+    hasReleased: boolean,
     onEager: () => void,
   ) {
     this.#segment = segment
@@ -132,6 +135,12 @@ export class SegmentTape implements CallTape {
       return slot < 0 ? undefined : slotNode(slot)
     }
     this.#onEager = onEager
+    const released = new Set<GradNode>()
+    if (hasReleased)
+      this.#walk([...heads.keys()], (node) => {
+        if (node.released) released.add(node)
+      })
+    this.#released = hasReleased ? released : null
   }
 
   /** Calls `visit` with the recorded nodes behind some of the heads. */
@@ -152,7 +161,7 @@ export class SegmentTape implements CallTape {
 
   check(heads: readonly number[]): void {
     this.#walk(heads, (node) => {
-      if (node.released)
+      if (node.released && this.#released?.has(node) !== true)
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )
