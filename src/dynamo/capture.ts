@@ -33,7 +33,7 @@ export interface CapturedCall {
   readonly choice: BackendChoice
   readonly report: Report
   /** A name for an outside tensor. */
-  readonly nameOf: (tensor: Tensor) => string | null
+  nameOf(tensor: Tensor): string | null
   /** What may hold new tensors when the call is over: the arguments, the module. */
   readonly holders: readonly unknown[]
   /** Whether later calls of a path still learn which values the program keeps; a pure function (skipReplay) keeps none. */
@@ -111,7 +111,7 @@ export class Capture implements DispatchMode {
       computeAll(ended)
       return null
     }
-    return this.#segment.record(op, args, this.#call.nameOf)
+    return this.#segment.record(op, args, (tensor) => this.#call.nameOf(tensor))
   }
 
   /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
@@ -207,7 +207,9 @@ export class Capture implements DispatchMode {
     if (this.#eager) return
     this.#eager = true
     this.#learnHeld()
-    this.#end(this.#segment, { ...demand, leaves: this.#leaves })
+    const { needed, gradients, keepTape, everything } = demand
+    // Not a spread: V8 allocates the copy among old objects, where it would keep alive what this call has computed.
+    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leaves })
     // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
     for (const ended of this.ended) if (ended.learns) ended.watchInputs()
   }

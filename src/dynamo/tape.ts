@@ -106,7 +106,7 @@ export class SegmentTape implements CallTape {
   readonly #roots: readonly Tensor[]
   readonly #inputs: readonly Tensor[]
   readonly #entrances: ReadonlyMap<GradNode, number>
-  readonly #nodeOf: (tensor: Tensor) => Node | undefined
+  readonly #slotNode: (slot: number) => Node | undefined
   readonly #freed = new Set<number>()
   /** What the function itself has released: gradients do not get there, or the backward could not have been traced. Null: nothing. */
   readonly #released: ReadonlySet<GradNode> | null
@@ -128,12 +128,7 @@ export class SegmentTape implements CallTape {
     })
     this.#inputs = inputs
     this.#entrances = entrances(segment)
-    this.#nodeOf = (tensor) => {
-      // The tensors may belong to other captures by now, so their own slots do not count.
-      let slot = segment.lazies.lastIndexOf(tensor)
-      if (slot < 0) slot = segment.bound.lastIndexOf(tensor)
-      return slot < 0 ? undefined : slotNode(slot)
-    }
+    this.#slotNode = slotNode
     this.#onEager = onEager
     const released = new Set<GradNode>()
     if (hasReleased)
@@ -141,6 +136,14 @@ export class SegmentTape implements CallTape {
         if (node.released) released.add(node)
       })
     this.#released = hasReleased ? released : null
+  }
+
+  #nodeOf(tensor: Tensor): Node | undefined {
+    const { lazies, bound } = this.#segment
+    // The tensors may belong to other captures by now, so their own slots do not count.
+    let slot = lazies.lastIndexOf(tensor)
+    if (slot < 0) slot = bound.lastIndexOf(tensor)
+    return slot < 0 ? undefined : this.#slotNode(slot)
   }
 
   /** Calls `visit` with the recorded nodes behind some of the heads. */
@@ -179,7 +182,7 @@ export class SegmentTape implements CallTape {
   }
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {
-    const mode = new ProxyTensorMode({ graph, resolve: this.#nodeOf })
+    const mode = new ProxyTensorMode({ graph, resolve: (tensor) => this.#nodeOf(tensor) })
     const roots = heads.map((i) => this.#root(i))
     return withoutModes(() => traceBackward(mode, roots, (tangents) => gradBetween(roots, this.#inputs, tangents)))
   }

@@ -27,8 +27,7 @@ export const missingOperators: ReadonlySet<string> = words(`
   nn.PairwiseDistance nn.PoissonNLLLoss nn.RMSNorm nn.RReLU nn.ReLU6 nn.ReflectionPad1d nn.ReflectionPad2d nn.ReflectionPad3d
   nn.ReplicationPad1d nn.ReplicationPad2d nn.ReplicationPad3d nn.SELU nn.SoftMarginLoss nn.Softmax2d nn.Softmin nn.Softplus nn.Softshrink
   nn.Softsign nn.Tanhshrink nn.Threshold nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss nn.Unflatten nn.Unfold nn.UpsamplingBilinear2d
-  nn.UpsamplingNearest2d nn.ZeroPad1d nn.ZeroPad2d nn.ZeroPad3d nn.init.dirac_ optim.ASGD optim.Adafactor optim.LBFGS optim.NAdam optim.RAdam
-  optim.Rprop  orthogonal pairwise_distance parameters_to_vector pdist poisson_nll_loss quantile renorm rms_norm searchsorted
+  nn.UpsamplingNearest2d nn.ZeroPad1d nn.ZeroPad2d nn.ZeroPad3d nn.init.dirac_ orthogonal pairwise_distance parameters_to_vector pdist poisson_nll_loss quantile renorm rms_norm searchsorted
   soft_margin_loss special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.entr special.erfcx
   special.expit special.gammainc special.gammaincc special.gammaln special.i0e special.i1 special.i1e special.log_ndtr
   special.modified_bessel_i0 special.modified_bessel_k0 special.ndtr special.ndtri special.psi special.softmax special.spherical_bessel_j0
@@ -40,6 +39,6 @@ export const missingOperators: ReadonlySet<string> = words(`
 export const missingCases: ReadonlySet<string> = words(`
   argsort_3 bmm_1 cat_4 clamp_11 clamp_8 dropout_2 embedding_4 embedding_5 interpolate_47 interpolate_48 interpolate_49 interpolate_62
   interpolate_63 logit_3 masked_fill_2 mse_loss_5 nn.Dropout_1 nn.GRU_10 nn.LSTM_12 nn.MultiheadAttention_11 nn.MultiheadAttention_13
-  nn.MultiheadAttention_9 norm_6 optim_Adam_6 random_3 repeat_interleave_4 round_8 scaled_dot_product_attention_8 sort_4 sort_6 sort_7
+  nn.MultiheadAttention_9 norm_6 optim_LBFGS_1 random_3 repeat_interleave_4 round_8 scaled_dot_product_attention_8 sort_4 sort_6 sort_7
   squeeze_3 topk_3 where_3
 `)

@@ -1,6 +1,16 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkCallable, checkOptionNames, checkOptions, inspectAs, isFunction, snakeCase, targetInfo } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkCallable,
+  checkOptionNames,
+  checkOptions,
+  inspectAs,
+  isFunction,
+  remembered,
+  snakeCase,
+  targetInfo,
+} from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -335,9 +345,7 @@ export class Graph {
     const lookup = this.#lookup
     if (lookup === null) return
     for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) {
-      const set = lookup.get(key)
-      if (set === undefined) lookup.set(key, new Set([node]))
-      else set.add(node)
+      remembered(lookup, key, () => new Set()).add(node)
     }
   }
 
