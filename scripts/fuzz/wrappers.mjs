@@ -5,8 +5,9 @@ function keyOf(value, Tensor) {
   return JSON.stringify(value, (_, v) => (v instanceof Tensor ? ['tensor', v.shape, v.dtype, v.requiresGrad] : typeof v === 'number' ? String(v) : v))
 }
 
+/** What a graph takes: tensors, and numbers, which have places that it does not use. */
 function leavesOf(value, Tensor, out = []) {
-  if (value instanceof Tensor) out.push(value)
+  if (value instanceof Tensor || typeof value === 'number') out.push(value)
   else if (value !== null && typeof value === 'object') for (const item of Object.values(value)) leavesOf(item, Tensor, out)
   return out
 }

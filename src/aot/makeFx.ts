@@ -39,7 +39,7 @@ function checkMakeFxOptions(options: MakeFxOptions): void {
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
- * decompositions). Numbers become constants. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
+ * decompositions). Numbers become constants; those among the arguments keep their places, but the graph does not use them. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
  * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. Nodes know the layer or
  * function that they come from (`meta.source_fn_stack`) and the modules around it (`meta.nn_module_stack`). PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
@@ -63,10 +63,15 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     const fakes = args.map((arg, i) => {
       let leaves = 0
       return treeMap(arg, (leaf) => {
-        if (!(leaf instanceof Tensor)) return leaf
-        const fake = fakeLike(leaf)
-        mode.placeholder(`${names[i] ?? `arg${i}`}_${++leaves}`, fake, leaf)
-        return fake
+        const name = `${names[i] ?? `arg${i}`}_${++leaves}`
+        if (leaf instanceof Tensor) {
+          const fake = fakeLike(leaf)
+          mode.placeholder(name, fake, leaf)
+          return fake
+        }
+        if (typeof leaf === 'number') mode.graph.placeholder(name)
+        else leaves--
+        return leaf
       })
     })
     try {

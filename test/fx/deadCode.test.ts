@@ -1,8 +1,11 @@
 // Dead code: what goes, and what stays though nobody uses it. PyTorch's test_dce_pass.
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { makeFx } from 'tensorfx/aot'
+import { destroyProcessGroup, functional, initProcessGroup } from 'tensorfx/distributed'
 import { add_ } from '../../src/ops/index.ts'
+import { targetInfo } from '../../src/protocol/index.ts'
 import { Graph, GraphError, GraphModule, _assert, hasSideEffect, operator, symbolicTrace, wrap } from 'tensorfx/fx'
 import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import type { Node, Traceable } from 'tensorfx/fx'
@@ -183,6 +186,38 @@ describe('what stays', () => {
     expect(graph.eliminateDeadCode()).toEqual([])
     const later = wrap(plain, { name: 'test.deadCode.later' })
     expect(symbolicTrace((x: Tensor) => [later(x), x][1]).graph.eliminateDeadCode()).toEqual([])
+  })
+
+  describe('collectives, without which the other ranks would wait', () => {
+    beforeAll(() => initProcessGroup({ backend: 'single' }))
+    afterAll(() => destroyProcessGroup())
+    const targets = (gm: GraphModule): string[] =>
+      [...gm.graph.nodes].flatMap((node) => (node.op === 'call_function' ? [targetInfo(node.target)?.name ?? ''] : []))
+    const collectives = ['torch.ops._c10d_functional.all_reduce', 'torch.ops._c10d_functional.wait_tensor']
+
+    it('test_keep_collectives_no_overload: called as operators of torch.ops', () => {
+      const { allReduce, waitTensor } = torch.ops['_c10d_functional'] as unknown as Readonly<Record<string, (...args: unknown[]) => Tensor>>
+      if (allReduce === undefined || waitTensor === undefined) throw new Error('the operators are missing')
+      const { gone, gm } = removed((x: Tensor) => {
+        const [kept, reduced, dead] = [x.mul(2), x.mul(3), x.mul(4)]
+        waitTensor(allReduce(reduced, 'sum', '0'))
+        return [kept, dead][0]
+      })
+      expect(gone).toEqual(['mul_2'])
+      expect(targets(gm)).toEqual(collectives)
+    })
+
+    it('test_keep_collectives: recorded from the functions of tensorfx/distributed', () => {
+      const gm = makeFx((x: Tensor) => {
+        const reduced = x.mul(3)
+        functional.allReduce(reduced)
+        return [x.mul(2), x.mul(4)][0]
+      })(tensor([1, 2]))
+      expect(gm.graph.eliminateDeadCode().map((node) => node.name)).toEqual(['mul_2'])
+      gm.recompile()
+      expect(targets(gm)).toEqual(['torch.mul', ...collectives, 'torch.mul'])
+      expect((gm.call(tensor([1, 2])) as Tensor).toArray()).toEqual([2, 4])
+    })
   })
 
   it('test_profiler_ranges_side_effect: a range is entered and left, with work between', () => {

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { builtInOps } from '../ops/builtInOps.ts'
-import { getSignatureForTorchOp, normalizeFunction, symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule } from 'tensorfx/fx'
+import { Graph, GraphModule, getSignatureForTorchOp, normalizeFunction, symbolicTrace } from 'tensorfx/fx'
+import type { Argument, Kwargs } from 'tensorfx/fx'
 import { AnnotateTypesWithSchema, NormalizeArgs, NormalizeOperators } from 'tensorfx/fx/experimental'
-import { F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
+import * as nn from 'tensorfx/nn'
+import { F, Linear, Module } from 'tensorfx/nn'
 
 const x = torch.arange(0, 12, { dtype: 'float32' }).view(3, 4).sub(5)
 const run = (gm: GraphModule, ...inputs: readonly unknown[]): Tensor => gm.forward(...inputs) as Tensor
@@ -59,6 +60,12 @@ describe('normalizeFunction', () => {
   })
 })
 
+class Scaled extends Module {
+  override forward(input: Tensor, { scale = 2 }: { scale?: number } = {}): Tensor {
+    return input.mul(scale)
+  }
+}
+
 describe('NormalizeArgs', () => {
   const traced = (): GraphModule => symbolicTrace((a: Tensor) => torch.cat([torch.sum(a, 1, true), torch.flatten(F.relu(a), 1)], 1))
 
@@ -83,10 +90,57 @@ describe('NormalizeArgs', () => {
     expect(torch.equal(run(normalized, x), run(gm, x))).toBe(true)
   })
 
-  it('test_normalize_modules: what has no schema stays as it is', () => {
-    const model = new Sequential(new Linear(4, 2), new ReLU())
-    const gm = new NormalizeArgs(symbolicTrace(model)).transform()
-    expect(String(gm.graph)).toBe(String(symbolicTrace(model).graph))
+  it('test_normalize_modules_exhaustive: layers get every argument that their forward names, and compute the same', () => {
+    const [image, ids] = [torch.randn([2, 4, 6, 6]), torch.tensor([1n, 2n])]
+    const samples: readonly (readonly [Module, ...unknown[]])[] = [
+      ...[new nn.Linear(4, 2), new nn.LayerNorm(4), new nn.Softmax(-1), new nn.GELU(), new nn.Flatten()].map((layer) => [layer, x] as const),
+      ...[new nn.Conv2d(4, 2, 3), new nn.BatchNorm2d(4).eval(), new nn.MaxPool2d(2), new nn.AdaptiveAvgPool2d(1), new nn.GroupNorm(2, 4)].map(
+        (layer) => [layer, image] as const,
+      ),
+      [new nn.Embedding(4, 3), ids],
+      [new nn.MSELoss(), x, x.mul(2)],
+      [new Scaled(), x],
+      [new nn.MultiheadAttention(4, 2, { batchFirst: true }), x, x, x],
+    ]
+    for (const [layer, ...inputs] of samples) {
+      const graph = new Graph()
+      const values = inputs.map((_, k) => graph.placeholder(`x${k}`))
+      graph.output(graph.callModule('layer', values))
+      const gm = new GraphModule({ layer }, graph)
+      const normalized = new NormalizeArgs(gm).transform()
+      const [call] = normalized.graph.findNodes({ op: 'call_module' })
+      expect([layer.getName(), call?.args.length, call?.kwargs]).toEqual([
+        layer.getName(),
+        inputs.length,
+        layer instanceof Scaled ? { scale: 2 } : {},
+      ])
+      const [before, after] = [gm.call(...inputs), normalized.call(...inputs)].map((value) => [value].flat())
+      expect(before?.every((value, i) => value === after?.[i] || torch.equal(value as Tensor, after?.[i] as Tensor))).toBe(true)
+    }
+  })
+
+  it('functions without schema get the defaults that their source tells, and no others', () => {
+    const fallback = 3
+    const normal = (fn: (...args: never[]) => unknown, args: readonly Argument[], kwargs: Kwargs = {}): unknown => {
+      const graph = new Graph()
+      graph.output(graph.callFunction(fn, args, kwargs))
+      const [call] = [...new NormalizeArgs(new GraphModule({}, graph)).transform().graph.nodes].filter((node) => node.op === 'call_function')
+      return [call?.args, call?.kwargs]
+    }
+    const options = (a: number, { b = 2, c }: { b?: number; c?: number } = {}): number => a + b + (c ?? 0)
+    expect(normal(options, [1])).toEqual([[1], { b: 2 }])
+    expect(normal(options, [1], { c: 5 })).toEqual([[1], { b: 2, c: 5 }])
+    expect(normal(options, [1], { d: 5 })).toEqual([[1], { d: 5 }])
+    expect(normal(options, [], { b: 5 })).toEqual([[], { b: 5 }])
+    expect(normal((a: number, b = fallback) => a + b, [1])).toEqual([[1], {}])
+    expect(normal((a: number, b = fallback, c = 1) => a + b + c, [1, 2])).toEqual([[1, 2, 1], {}])
+    expect(normal((a: number, b: object = {}) => [a, b], [1], { c: 1 })).toEqual([[1], { c: 1 }])
+    expect(normal((...all: number[]) => all, [1])).toEqual([[1], {}])
+  })
+
+  it('test_normalize_args_op_overload: arguments by position and by name, in one call (operators have no overload objects here)', () => {
+    expect(normalizeFunction(torch.add, [1], { other: 2 }, { onlyKwargs: true })).toEqual({ args: [], kwargs: { input: 1, other: 2, alpha: 1 } })
+    expect(normalizeFunction(F.softmax, [1], { dim: 2 }, { onlyKwargs: true })?.kwargs).toEqual({ input: 1, dim: 2, dtype: null })
   })
 })
 

@@ -1,12 +1,14 @@
 // Models for inference: without dropout, and parts of them. PyTorch's torch.fx.experimental.optimization, with optimization.ts, which folds batch norms.
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, isModule } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkOptions, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
 import { Graph } from '../graph/graph.ts'
 import type { Argument, Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
+import { applyLayout, checkLayout } from './layoutRegions.ts'
+import type { Layout } from './layoutRegions.ts'
 import { fuse } from './optimization.ts'
 
 // Layers are recognised by their attributes, because minifiers change class names.
@@ -86,70 +88,31 @@ export function replaceNodeModule(node: Node, gm: GraphModule, module: Module): 
   gm.addSubmodule(node.target, module)
 }
 
-/** Disjoint sets of the numbers from 0 to n − 1, each with a representative. PyTorch's UnionFind. */
-export class UnionFind {
-  /** The sizes of the sets, by their representatives; 0 for numbers in no set. */
-  readonly size: number[]
-  readonly #parent: (number | null)[]
-
-  constructor(n: number) {
-    checkArgument(Number.isSafeInteger(n) && n >= 0 && n < 2 ** 32, 'UnionFind', 'n', 'the number of elements', n)
-    this.size = Array.from({ length: n }, () => 0)
-    this.#parent = Array.from({ length: n }, () => null)
-  }
-
-  /** Makes a set of one number. PyTorch's make_set. */
-  makeSet(v: number): void {
-    this.#parent[v] = v
-    this.size[v] = 1
-  }
-
-  /** The representative of a number's set. @throws ArgumentError if it is in no set. */
-  find(v: number): number {
-    let root = v
-    for (let next = this.#parentOf(root); next !== root; next = this.#parentOf(root)) root = next
-    // Shorter paths for the next time.
-    for (let at = v; at !== root;) {
-      const next = this.#parentOf(at)
-      this.#parent[at] = root
-      at = next
-    }
-    return root
-  }
-
-  #parentOf(v: number): number {
-    const parent = this.#parent[v]
-    if (parent === null || parent === undefined) throw new ArgumentError(`UnionFind: Parent is None: ${v} is in no set; call makeSet(${v}) first.`)
-    return parent
-  }
-
-  /** Joins the sets of two numbers, and returns the representative: that of the larger set, or of `a`. */
-  join(a: number, b: number): number {
-    const [one, other] = [this.find(a), this.find(b)]
-    if (one === other) return one
-    const [sizeOne, sizeOther] = [this.size[one] ?? 0, this.size[other] ?? 0]
-    const [root, child] = sizeOne < sizeOther ? [other, one] : [one, other]
-    this.#parent[child] = root
-    this.size[root] = sizeOne + sizeOther
-    return root
-  }
-}
-
 /** Options of {@link optimizeForInference}. */
 export interface InferenceOptions {
   /** Fold batch norms into the layers before them; see {@link fuse}. Default true. */
   readonly convBnFuse?: boolean
   /** Remove dropout layers; see {@link removeDropout}. Default true. */
   readonly removeDropout?: boolean
+  /** Let the parts of the model that support it compute in this layout; see {@link applyLayout}. Default: none. PyTorch's mkldnn_layout_optimize. */
+  readonly layoutOptimize?: Layout
 }
 
 /**
- * Prepares a model for inference: folds batch norms and removes dropout. The model does not change; if there is nothing to do, it is returned. PyTorch's
- * optimize_for_inference; the compiler chooses memory layouts here.
- * @throws ArgumentError for a model in training mode whose batch norms should be folded.
+ * Prepares a model for inference: folds batch norms, removes dropout, and converts parts to a layout, if there is one. The model does not change; if there is nothing
+ * to do, it is returned. PyTorch's optimize_for_inference.
+ * @throws ArgumentError for a model in training mode whose batch norms should be folded, for an unknown option, and for a layout that lacks something.
  */
 export function optimizeForInference(model: Module, options: InferenceOptions = {}): Module {
-  checkArgument(isModule(model), 'optimizeForInference', 'model', 'a Module', model)
+  const where = 'optimizeForInference'
+  checkArgument(isModule(model), where, 'model', 'a Module', model)
+  checkOptions(where, options, { convBnFuse: true, removeDropout: true, layoutOptimize: true })
+  const { layoutOptimize } = options
+  if (layoutOptimize !== undefined) checkLayout(where, layoutOptimize)
   const fused = options.convBnFuse === false ? model : fuse(model)
-  return options.removeDropout === false ? fused : removeDropout(fused)
+  const without = options.removeDropout === false ? fused : removeDropout(fused)
+  if (layoutOptimize === undefined) return without
+  const gm = ownGraph(without)
+  applyLayout(gm, layoutOptimize)
+  return gm
 }

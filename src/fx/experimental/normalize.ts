@@ -6,13 +6,15 @@ import type { GraphModule } from '../run/graphModule.ts'
 import type { Node, Target } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
 import { normalizeFunction } from '../graph/operatorSchemas.ts'
-import type { NormalizeOptions } from '../graph/operatorSchemas.ts'
+import type { NormalizeOptions, NormalizedCall } from '../graph/operatorSchemas.ts'
 import { isProxy, nodeOf } from '../values/proxy.ts'
 import { Transformer } from '../trace/transformer.ts'
+import { normalizeBySource } from './normalizeModule.ts'
 
 /**
  * Passes all arguments of functions that have a schema by name, including defaults: `new NormalizeArgs(gm).transform()`. With `onlyKwargs: false`, required arguments
- * stay positional. Types and meta are kept. PyTorch's NormalizeArgs.
+ * stay positional. Other functions and modules get the defaults of their parameters and options, as far as their source tells. Types and meta are kept. PyTorch's
+ * NormalizeArgs.
  */
 export class NormalizeArgs extends Transformer {
   readonly #options: NormalizeOptions
@@ -35,10 +37,20 @@ export class NormalizeArgs extends Transformer {
   }
 
   override callFunction(target: Target, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
-    const call = normalizeFunction(target, args, kwargs, this.#options) ?? { args, kwargs }
+    const call = normalizeFunction(target, args, kwargs, this.#options) ?? bySource(target, args, kwargs)
     return super.callFunction(target, call.args, call.kwargs)
   }
+
+  override callModule(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
+    const module = this.fetchAttr(target)
+    // eslint-disable-next-line typescript/unbound-method -- only its source is read
+    const call = module instanceof Module ? bySource(module.forward, args, kwargs) : { args, kwargs }
+    return super.callModule(target, call.args, call.kwargs)
+  }
 }
+
+const bySource = (target: unknown, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): NormalizedCall =>
+  (isFunction(target) ? normalizeBySource(target, args, kwargs) : null) ?? { args, kwargs }
 
 const TENSOR_TYPE = 'torch.Tensor'
 

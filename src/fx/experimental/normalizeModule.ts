@@ -32,6 +32,37 @@ export function normalizeModule(
   return normalized(signatureOf(module.forward).parameters, args, kwargs, options.onlyKwargs === true)
 }
 
+/**
+ * A call by the source of what it calls: parameters by position, and what a last parameter such as `{ scale = 1 } = {}` takes by name, with defaults filled in. Null if
+ * the source does not tell: for `...rest`, for a parameter that is not given and whose default is no literal, and for arguments that the source does not name.
+ */
+export function normalizeBySource(
+  fn: (...args: never[]) => unknown,
+  args: readonly unknown[],
+  kwargs: Readonly<Record<string, unknown>>,
+): NormalizedCall | null {
+  const { parameters } = signatureOf(fn)
+  const last = parameters.at(-1)
+  const options = last?.properties ?? null
+  const positional = options === null ? parameters : parameters.slice(0, -1)
+  const given = Object.keys(kwargs)
+  // Keyword arguments are one trailing object, which is `options` only if all parameters before it are given.
+  if (args.length > positional.length || (given.length > 0 && (options === null || args.length < positional.length))) return null
+  if (given.some((name) => options?.some((property) => property.name === name) !== true)) return null
+  const values = [...args]
+  for (const { default: fallback, rest, properties } of positional.slice(args.length)) {
+    // An object could be the options of a function that does not name them.
+    if (rest || properties !== null || fallback.length === 0 || typeof fallback[0] === 'object') return null
+    values.push(fallback[0])
+  }
+  if (positional.some(({ rest }) => rest)) return null
+  const named = (options ?? []).flatMap(({ name, default: fallback }) => {
+    if (Object.hasOwn(kwargs, name)) return [[name, kwargs[name]] as const]
+    return fallback.length === 0 ? [] : [[name, fallback[0]] as const]
+  })
+  return { args: values, kwargs: Object.fromEntries(named) }
+}
+
 function normalized(
   parameters: readonly Parameter[],
   args: readonly unknown[],

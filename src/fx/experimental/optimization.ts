@@ -1,5 +1,5 @@
 // fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
-import { checkArgument, isModule } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, cloneModule, isLibraryLayer } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
@@ -48,15 +48,27 @@ const isBatchNorm = (module: unknown): module is BatchNorm =>
   module.runningVar !== null
 const isOwn = (module: unknown): module is Module => module instanceof Module && isLibraryLayer(module)
 
+/** Options of {@link fuse}. */
+export interface FuseOptions {
+  /** Change the model, which must be a GraphModule, instead of a copy. Default false. */
+  readonly inplace?: boolean
+}
+
 /**
- * Folds batch norms into the layers before them. Returns a GraphModule; the model does not change. A norm is kept if the layer's result has other users, or if
- * it has no running statistics. Throws ArgumentError for a model in training mode. PyTorch's torch.fx.experimental.optimization.fuse.
+ * Folds batch norms into the layers before them. Returns a GraphModule; the model does not change, unless it is a GraphModule and `inplace` is set. A norm is kept if
+ * the layer's result has other users, or if it has no running statistics. PyTorch's torch.fx.experimental.optimization.fuse; a GraphModule is never traced again, as
+ * with its no_trace.
+ * @throws ArgumentError for a model in training mode, and for `inplace` with a model that is no GraphModule.
  */
-export function fuse(model: Module): GraphModule {
+export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
   checkArgument(isModule(model), 'fuse', 'model', 'a Module', model)
+  checkOptions('fuse', options, { inplace: true })
+  const { inplace = false } = options
+  if (inplace && !(model instanceof GraphModule))
+    throw new ArgumentError('fuse: options.inplace needs a GraphModule; pass symbolicTrace(model), or leave the option out.')
   if (model.training)
     throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
-  const traced = model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model)
+  const traced = !(model instanceof GraphModule) ? symbolicTrace(model) : inplace ? model : model.deepCopy({ shareTensors: true })
   for (const node of traced.graph.findNodes({ op: 'call_module' })) {
     const [input] = node.args
     const before = node.allInputNodes[0]

@@ -2,6 +2,8 @@
 import { isParameter, isTensorLike, isPlainObject, kindOf } from '../../protocol/index.ts'
 import { Interpreter } from '../run/interpreter.ts'
 import type { Node } from '../graph/node.ts'
+import { annotation } from '../text/annotation.ts'
+import { setMessage } from '../text/explain.ts'
 
 /** What is recorded about a tensor. */
 export interface TensorMetadata {
@@ -38,13 +40,29 @@ function holdsTensor(value: unknown): boolean {
   return (Array.isArray(value) || isPlainObject(value)) && Object.values(value).some(holdsTensor)
 }
 
-/** Shape propagation; PyTorch's torch.fx.passes.shape_prop.ShapeProp. `new ShapeProp(gm).propagate(...inputs)`. */
+/**
+ * Shape propagation: `new ShapeProp(gm).propagate(...inputs)`. If a node fails, its error says which shapes its inputs have. PyTorch's
+ * torch.fx.passes.shape_prop.ShapeProp.
+ */
 export class ShapeProp extends Interpreter {
   override runNode(node: Node): unknown {
-    const value = super.runNode(node)
+    const value = this.#valueOf(node)
     if (holdsTensor(value)) node.meta['tensor_meta'] = extractTensorMetadata(value)
     node.meta['type'] = typeName(value)
     return value
+  }
+
+  #valueOf(node: Node): unknown {
+    try {
+      return super.runNode(node)
+    } catch (error) {
+      // The message names the node and shows the user's line after this.
+      if (error instanceof Error) {
+        const inputs = node.allInputNodes.map((input) => `%${input.name}: ${annotation(input) ?? 'no tensor'}`)
+        setMessage(error, `ShapeProp error for: node=%${node.name} with ${inputs.length === 0 ? 'no inputs' : inputs.join(', ')}\n${error.message}`)
+      }
+      throw error
+    }
   }
 
   /** Runs the graph and returns its output. */

@@ -1,13 +1,25 @@
-// removeDropout, extractSubgraph, UnionFind and optimizeForInference; PyTorch's experimental.optimization, but for its layouts of MKL-DNN.
+// fuse, removeDropout, extractSubgraph, UnionFind, regions with another layout and optimizeForInference; PyTorch's experimental.optimization.
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule } from 'tensorfx/fx'
+import { Graph, operator, symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule, Node } from 'tensorfx/fx'
 import { BatchNorm2d, Conv2d, Dropout, F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
-import { UnionFind, extractSubgraph, matchesModulePattern, optimizeForInference, removeDropout, replaceNodeModule } from 'tensorfx/fx/experimental'
+import {
+  UnionFind,
+  applyLayout,
+  extractSubgraph,
+  fuse,
+  matchesModulePattern,
+  optimizeForInference,
+  removeDropout,
+  replaceNodeModule,
+  useLongRegions,
+} from 'tensorfx/fx/experimental'
+import type { InferenceOptions, Layout, LayoutRegion } from 'tensorfx/fx/experimental'
 import { detInit, detInput } from '../../helpers/deterministic.ts'
-import { describeGolden, expectText, messageOf, nodeOf, resultOf } from './golden.ts'
+import { ResNet } from '../../helpers/models.ts'
+import { describeGolden, expectText, messageOf, names, nodeOf, resultOf } from './golden.ts'
 
 class CNN extends Module {
   conv: Conv2d = new Conv2d(1, 2, 3)
@@ -26,7 +38,121 @@ const trace = (model: Module): GraphModule => symbolicTrace(model) as GraphModul
 const same = (a: Module, b: Module): boolean => torch.allclose(trace(a).call(IMG) as Tensor, trace(b).call(IMG) as Tensor, { atol: 1e-5 })
 const paths = (gm: Module): string[] => Array.from(gm.namedModules(), ([path]) => path)
 
+interface Data {
+  readonly shape: number[]
+  readonly data: number[]
+}
+
+const expectData = (ours: Tensor, { shape, data }: Data): void => {
+  expect(ours.shape).toEqual(shape)
+  const values = Array.from(ours.detach().reshape([-1]).toTypedArray(), Number)
+  for (const [i, value] of data.entries()) expect(values[i]).toBeCloseTo(value, 5)
+}
+
+/** What PyTorch lets compute in MKL-DNN's layout. */
+const mkldnn: Layout = {
+  enter: 'toMkldnn',
+  leave: 'toDense',
+  supports: (node, gm) => {
+    const layer = node.op === 'call_module' ? gm.attribute(node.target) : null
+    return layer instanceof Conv2d || layer instanceof Linear || layer instanceof BatchNorm2d || layer instanceof ReLU || node.target === torch.relu
+  },
+  follows: (node) => node.target === operator.add || node.target === operator.mul,
+}
+
 describeGolden('optimization', {
+  fuse_result: (golden) => {
+    const [text, weight, bias, equal, kept, sameShape] = resultOf<[string, Data, Data, boolean, boolean, boolean]>(golden)
+    const model = cnn()
+    const fused = fuse(model)
+    expectText(fused, text)
+    const conv = fused.attribute('conv') as Conv2d
+    expectData(conv.weight, weight)
+    expectData(conv.bias as Tensor, bias)
+    expect([same(model, fused), paths(fused).includes('bn'), String(model.conv.weight.shape) === String(conv.weight.shape)]).toEqual([
+      equal,
+      kept,
+      sameShape,
+    ])
+  },
+  fuse_skips: (golden) => {
+    const [text, error] = resultOf<[string, { error: string }]>(golden)
+    class A extends Module {
+      c: Conv2d = new Conv2d(1, 1, 1)
+      b: BatchNorm2d = new BatchNorm2d(1)
+      c2: Conv2d = new Conv2d(1, 1, 1)
+      b2: BatchNorm2d = new BatchNorm2d(1, { trackRunningStats: false })
+      override forward(x: Tensor): unknown {
+        const y = this.c.call(x)
+        return [operator.add(this.b.call(y), y), this.b2.call(this.c2.call(x))]
+      }
+    }
+    expectText(fuse(detInit(new A()).eval()), text)
+    expect([error.error, messageOf(() => fuse(detInit(new CNN()))).split(';')[0]]).toEqual([
+      'Fusion only for eval!',
+      'fuse: the model is in training mode, where batch norm uses the statistics of each batch',
+    ])
+  },
+  'fuse_no_trace_and_inplace (difference: fuse-in-place)': (golden) => {
+    // There, the weights of the given module are folded, but its norms stay.
+    expect(golden.result).toEqual([false, false, false, true])
+    const model = cnn()
+    const gm = trace(model)
+    const expected = model.call(IMG)
+    const fused = fuse(gm, { inplace: true })
+    expect([fused === gm, fused.attribute('conv') === model.conv, String(gm.graph).includes('bn')]).toEqual([true, false, false])
+    expect(torch.allclose(gm.call(IMG) as Tensor, expected, { atol: 1e-5 })).toBe(true)
+    expect(torch.equal(model.call(IMG), expected)).toBe(true)
+    expect(messageOf(() => fuse(model, { inplace: true }))).toContain('options.inplace needs a GraphModule')
+  },
+  use_mkl_length: (golden) => {
+    const graph = new Graph()
+    const nodes = ['a', 'b', 'c'].map((name) => graph.placeholder(name))
+    const region = (count: number): LayoutRegion => ({ nodes: nodes.slice(0, count), startNodes: [], endNodes: [] })
+    expect([0, 2, 3].map((count) => useLongRegions(region(count)))).toEqual(golden.result)
+  },
+  'optimize_bad_config (difference: layouts-of-backends)': (golden) => {
+    const [noObject, noHeuristic] = resultOf<{ error: string }[]>(golden)
+    expect([noObject?.error, noHeuristic?.error]).toEqual([
+      'mkldnn_layout_optimize config is not a dict',
+      'Heuristic not found in mkldnn_layout_optimize config',
+    ])
+    const given = (layoutOptimize: unknown): string => messageOf(() => optimizeForInference(cnn(), { layoutOptimize } as { layoutOptimize: Layout }))
+    expect([given(true), given({}), given({ ...mkldnn, heuristic: 3 })]).toEqual([
+      "optimizeForInference: argument 'layout' must be an object with enter, leave and supports, got true.",
+      "optimizeForInference: argument 'layout.enter' must be a function or the name of a method, got undefined.",
+      "optimizeForInference: argument 'layout.heuristic' must be a function, got 3.",
+    ])
+  },
+  layout_regions_always_and_never: (golden) => {
+    const [always, never, regions] = resultOf<[string, string, string[][][]]>(golden)
+    const seen: string[][][] = []
+    const optimized = (answer: boolean): GraphModule => {
+      const heuristic = ({ nodes, startNodes, endNodes }: LayoutRegion): boolean => {
+        seen.push([names(nodes), names(startNodes), names(endNodes)])
+        return answer
+      }
+      return optimizeForInference(cnn(), { layoutOptimize: { ...mkldnn, heuristic } }) as GraphModule
+    }
+    expectText(optimized(true), always)
+    expectText(optimized(false), never)
+    expect(seen).toEqual(regions)
+  },
+  layout_add_joins_regions: (golden) => {
+    class A extends Module {
+      a: Linear = new Linear(4, 4)
+      b: Linear = new Linear(4, 4)
+      override forward(x: Tensor, y: Tensor): unknown {
+        const sum = operator.add(this.a.call(x), this.b.call(y)) as Tensor
+        return operator.add(operator.mul(torch.relu(sum), 2), torch.sin(y))
+      }
+    }
+    let regions = 0
+    const heuristic = (): boolean => ++regions > 0
+    const optimized = optimizeForInference(detInit(new A()).eval(), { layoutOptimize: { ...mkldnn, heuristic } }) as GraphModule
+    expect(String(optimized.graph)).toBe(golden.result)
+    expect(regions).toBe(1)
+  },
   remove_dropout: (golden) => {
     const [before, after, kept, equal] = resultOf<[string, string, boolean, boolean]>(golden)
     const model = cnn()
@@ -88,11 +214,6 @@ describeGolden('optimization', {
 })
 
 describe('optimization', () => {
-  it('MKL-DNN’s layouts are no option (difference: no-mkldnn)', () => {
-    const options = { mkldnnLayoutOptimize: {} } as unknown as Parameters<typeof optimizeForInference>[1]
-    expect(String(optimizeForInference(cnn().eval(), options))).not.toContain('mkldnn')
-  })
-
   it('a chain of joins is found without recursion', () => {
     const n = 100_000
     const u = new UnionFind(n)
@@ -112,5 +233,99 @@ describe('optimization', () => {
   it('subclasses of Dropout are removed too', () => {
     class Mine extends Dropout {}
     expect(String(removeDropout(new Sequential(new ReLU(), new Mine())).graph)).not.toContain('call_module[target=1]')
+  })
+})
+
+/** Channels last, as a backend could want its images; counts the conversions. */
+function channelsLast(): { layout: Layout; conversions: () => number } {
+  let conversions = 0
+  const layout: Layout = {
+    enter: (x: Tensor) => {
+      conversions++
+      return x.permute([0, 2, 3, 1]).contiguous().permute([0, 3, 1, 2])
+    },
+    leave: (x: Tensor) => x.contiguous(),
+    supports: (node, gm) => node.target === torch.relu || (node.op === 'call_module' && gm.attribute(node.target) instanceof Conv2d),
+    follows: (node) => node.target === operator.add,
+    heuristic: () => true,
+  }
+  return { layout, conversions: () => conversions }
+}
+
+describe('optimizeForInference', () => {
+  const close = (model: Module, input: Tensor, options: InferenceOptions): boolean => {
+    const call = (m: Module): Tensor => (symbolicTrace(m) as GraphModule).call(input) as Tensor
+    return torch.allclose(call(optimizeForInference(model, options)), call(model), { rtol: 1e-4, atol: 1e-4 })
+  }
+  const layout = (heuristic: (region: LayoutRegion) => boolean): InferenceOptions => ({ layoutOptimize: { ...channelsLast().layout, heuristic } })
+
+  it('test_optimize_for_inference_cpu: chains of layers, two of them added, with every option (channels last for MKL-DNN)', () => {
+    const chain = (): Module[] => Array.from({ length: 10 }, () => [new Conv2d(3, 3, 1), new BatchNorm2d(3), new ReLU()]).flat()
+    class TwoChains extends Module {
+      model: Sequential = new Sequential(...chain())
+      model2: Sequential = new Sequential(...chain())
+      override forward(x: Tensor): Tensor {
+        return operator.add(this.model.call(x), this.model2.call(x)) as Tensor
+      }
+    }
+    const model = detInit(new TwoChains()).eval()
+    const input = detInput([1, 3, 8, 8], 5)
+    const all: InferenceOptions[] = [{}, { convBnFuse: false }, { removeDropout: false }, layout(useLongRegions), layout(() => true)]
+    for (const options of all) expect(close(model, input, options)).toBe(true)
+    expect(String((optimizeForInference(model) as GraphModule).graph)).not.toMatch(/target=model2?\.1\]/)
+  })
+
+  it('test_optimize_for_inference_cpu_torchvision: a ResNet', () => {
+    const model = detInit(new ResNet()).eval()
+    const input = detInput([1, 3, 16, 16], 6)
+    for (const options of [{}, layout(useLongRegions)]) expect(close(model, input, options)).toBe(true)
+  })
+})
+
+describe('applyLayout', () => {
+  class Residual extends Module {
+    first: Conv2d = new Conv2d(2, 2, 1)
+    second: Conv2d = new Conv2d(2, 2, 1)
+    override forward(x: Tensor): Tensor {
+      const y = torch.relu(this.first.call(x))
+      return torch.sin(operator.add(torch.relu(this.second.call(y)), this.first.call(y)) as Tensor)
+    }
+  }
+  const image = detInput([1, 2, 3, 3], 4)
+
+  it('the result is the same, and one region needs one conversion of its input', () => {
+    const model = detInit(new Residual())
+    const gm = trace(model)
+    const { layout, conversions } = channelsLast()
+    const regions = applyLayout(gm, layout)
+    expect(regions.map(({ nodes }) => names(nodes))).toEqual([['first', 'relu', 'second', 'relu_1', 'first_1', 'add']])
+    expect(torch.allclose(gm.call(image), model.call(image))).toBe(true)
+    expect(conversions()).toBe(1)
+  })
+
+  it('layers of a region are converted; one that is also called elsewhere is kept for those calls', () => {
+    const model = detInit(new Residual())
+    const gm = trace(model)
+    const { layout } = channelsLast()
+    const isFirst = (node: Node): boolean => node.name === 'first' || node.name === 'second' || node.name === 'relu'
+    const converted: Module[] = []
+    const convert = (layer: Module): Module => {
+      converted.push(layer)
+      const copy = new Conv2d(2, 2, 1)
+      copy.loadStateDict(layer.stateDict())
+      return copy
+    }
+    applyLayout(gm, { ...layout, supports: isFirst, convert })
+    expect(converted).toEqual([model.first, model.second])
+    expect([nodeOf(gm, 'first').target, nodeOf(gm, 'first_1').target]).toEqual(['first_1', 'first'])
+    expect([gm.attribute('first') === model.first, gm.attribute('first_1') === model.first]).toEqual([true, false])
+    expect(torch.allclose(gm.call(image), model.call(image))).toBe(true)
+  })
+
+  it('regions that the heuristic refuses leave the graph as it was', () => {
+    const gm = trace(detInit(new Residual()))
+    const before = String(gm.graph)
+    expect(applyLayout(gm, { ...channelsLast().layout, heuristic: () => false })).toEqual([])
+    expect(String(gm.graph)).toBe(before)
   })
 })

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { FakeTensorProp, disableProxyModesTracing, getIsolatedGraphModule, getProxyMode, makeFx } from 'tensorfx/aot'
+import { DecompositionInterpreter, FakeTensorProp, disableProxyModesTracing, getIsolatedGraphModule, getProxyMode, makeFx } from 'tensorfx/aot'
 import type { MakeFxOptions } from 'tensorfx/aot'
-import { operator, symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule, Node } from 'tensorfx/fx'
-import { Linear, ReLU, Sequential } from 'tensorfx/nn'
+import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
+import type { Node } from 'tensorfx/fx'
+import { F, Linear, Module, ReLU, Sequential } from 'tensorfx/nn'
 import { detInit } from '../../helpers/deterministic.ts'
 import { X, Y, chain, describeGolden, messageOf, resultOf } from './golden.ts'
 
@@ -169,6 +169,91 @@ describe('makeFx', () => {
     }
     const gm = makeFx(new Twice())(X)
     expect(calls(gm).map((node) => node.meta['source_fn_stack'])).toEqual([[['lin', nn.Linear]], [['lin@1', nn.Linear]], [['relu', torch.relu]]])
+  })
+})
+
+describe('makeFx of numbers', () => {
+  const f = (scale: number, x: Tensor, more: readonly unknown[]): Tensor => x.mul(scale).add(more[0] as Tensor)
+
+  it('number arguments have placeholders, which the graph does not use: the number is a constant', () => {
+    const gm = makeFx(f)(2, X, [Y, 3])
+    expect(gm.graph.findNodes({ op: 'placeholder' }).map((node) => [node.name, node.users.size])).toEqual([
+      ['scale_1', 0],
+      ['x_1', 1],
+      ['more_1', 1],
+      ['more_2', 0],
+    ])
+    expect(close(gm.call(2, Y, X, 3), f(2, Y, [X]))).toBe(true)
+    // As in PyTorch, the trace holds for the number that it was made with.
+    expect(close(gm.call(5, Y, X, 3), f(2, Y, [X]))).toBe(true)
+  })
+})
+
+describe('DecompositionInterpreter', () => {
+  class Model extends Module {
+    lin: Linear = new Linear(4, 4)
+    override forward(x: Tensor, y: Tensor): unknown {
+      return [F.silu(this.lin.call(x)).add(y), x.size(0)]
+    }
+  }
+  const decomposed = (model: Module, ...inputs: readonly Tensor[]): GraphModule => {
+    const gm = symbolicTrace(model) as GraphModule
+    const graph = new Graph()
+    const table = new Map([[F.silu, (x: Tensor) => x.mul(x.sigmoid())]])
+    const interpreter = new DecompositionInterpreter(gm, graph, table)
+    const result = interpreter.run(...inputs)
+    expect([result].flat().flatMap((value) => (value instanceof torch.Tensor ? [value.isFake] : []))).toEqual([true])
+    graph.lint()
+    return new GraphModule(gm, graph)
+  }
+
+  it('records operators, those of the table in the place of others, and keeps the paths of attributes', () => {
+    const model = detInit(new Model())
+    const gm = decomposed(model, X, Y)
+    expect(ourOps(gm)).toEqual(['linear', 'sigmoid', 'mul', 'add'])
+    expect(gm.graph.findNodes({ op: 'get_attr' }).map((node) => node.target)).toEqual(['lin.weight', 'lin.bias'])
+    const [value, size] = gm.call(Y, X) as [Tensor, number]
+    const [expected] = model.call(Y, X) as [Tensor]
+    expect([close(value, expected), size]).toEqual([true, 2])
+    expect(gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.target)).toEqual(['x', 'y'])
+  })
+
+  it('nodes know the line of the node that they were made for', () => {
+    const gm = symbolicTrace(detInit(new Model())) as GraphModule
+    for (const node of gm.graph.nodes) node.meta['stack_trace'] = `line of ${node.name}`
+    const graph = new Graph()
+    new DecompositionInterpreter(gm, graph).run(X, Y)
+    const calls = [...graph.nodes].filter((node) => node.op === 'call_function')
+    expect(calls.map((node) => node.meta['stack_trace'])).toEqual(['line of lin', 'line of silu', 'line of add'])
+  })
+
+  it('an attribute that is written to, and one that is not used', () => {
+    class Counts extends Module {
+      declare readonly total: Tensor
+      constructor() {
+        super()
+        this.registerBuffer('total', torch.zeros([4]))
+        this.registerBuffer('unused', torch.zeros([4]))
+      }
+      override forward(x: Tensor): Tensor {
+        this.total.add_(x.sum(0))
+        return this.total.mul(2)
+      }
+    }
+    const model = new Counts()
+    const gm = symbolicTrace(model) as GraphModule
+    const graph = new Graph()
+    new DecompositionInterpreter(gm, graph).run(X)
+    expect(model.total.toArray()).toEqual([0, 0, 0, 0])
+    const result = new GraphModule(gm, graph).call(X) as Tensor
+    const sum = X.sum(0)
+    expect([close(result, sum.mul(2)), close(model.total, sum)]).toEqual([true, true])
+  })
+
+  it('inputs that hold tensors are refused, and so is what is no graph', () => {
+    const gm = symbolicTrace((pair: { a: Tensor }) => pair.a.sin()) as GraphModule
+    expect(messageOf(() => new DecompositionInterpreter(gm, new Graph()).run({ a: X }))).toContain("the input 'pair' holds tensors")
+    expect(messageOf(() => new DecompositionInterpreter(gm, {} as Graph))).toContain("argument 'newGraph' must be a Graph")
   })
 })
 

@@ -129,6 +129,7 @@ describeGolden('normalize', {
     const gm = symbolicTrace(new A())
     const call = '(args = (), kwargs = {input: %x})'
     expect(named).toContain(call)
+    // A layer takes its parameters by position.
     expectText(new NormalizeArgs(gm).transform(), named.replace(call, '(args = (%x,), kwargs = {})'))
     expectText(new NormalizeArgs(gm, { onlyKwargs: false }).transform(), positional)
   },
@@ -170,7 +171,12 @@ describeGolden('normalize', {
   'any_python_function (difference: only-schemas-normalize)': (golden) => {
     expect(golden.result).toEqual([[[], { a: 'x', b: '7', c: '4' }]])
     const h = (a: number, b = 3, { c = 4 } = {}): number => a + b + c
-    expect(normalizedCall(h, [7]).args).toBe(2)
+    const graph = new Graph()
+    graph.output(graph.callFunction(h, [graph.placeholder('x')]))
+    const normal = new NormalizeArgs(new GraphModule({}, graph)).transform()
+    const [call] = [...normal.graph.nodes].filter((node) => node.op === 'call_function')
+    expect([call?.args.map(String), call?.kwargs]).toEqual([['x', '3'], { c: 4 }])
+    expect(normal.call(1)).toBe(8)
   },
   'ambiguous_overloads (difference: own-schemas)': (golden) => {
     const [text] = resultOf<[string, string, string]>(golden)

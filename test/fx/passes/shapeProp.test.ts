@@ -1,6 +1,6 @@
 // ShapeProp: what it notes of each value.
 import { describe, expect, it } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { ShapeError, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, Interpreter, Tracer, symbolicTrace } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
@@ -24,6 +24,14 @@ function checkNotes(gm: GraphModule, input: Tensor): Map<string, TensorMetadata>
 }
 
 describe('ShapeProp', () => {
+  it('an error names the node and the shapes of its inputs, and keeps its class (difference: shape-prop-errors)', () => {
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => torch.relu(x).matmul(y))
+    const run = (): unknown => new ShapeProp(gm).propagate(torch.ones([2, 3]), torch.ones([4, 5]))
+    expect(run).toThrow(ShapeError)
+    expect(run).toThrow('ShapeProp error for: node=%matmul with %relu: f32[2, 3], %y: f32[4, 5]\ntorch.matmul: self has 3')
+    expect(run).toThrow('While executing %matmul')
+  })
+
   it('test_example_shape_prop: notes shape, dtype and strides for every kind of node', () => {
     class Model extends nn.Module {
       declare readonly attr: Tensor
