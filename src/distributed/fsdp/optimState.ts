@@ -1,10 +1,10 @@
 // States of optimizers of divided models: between this rank's form, by number and shard, and forms by name that fit any number of ranks.
 import { noGrad } from '../../autograd/index.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
 import { isPlainObject, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { Optimizer, OptimizerState } from '../../optim/index.ts'
+import type { Optimizer, OptimizerState, ParamState } from '../../optim/index.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
 import { getRank } from '../processGroup.ts'
 import { broadcast } from '../inPlace.ts'
@@ -28,7 +28,7 @@ export interface NamedOptimizerState {
 /** An optimizer whatever its options are. */
 export type AnyOptimizer = Pick<Optimizer, 'stateDict'> & {
   readonly paramGroups: readonly { readonly params: readonly Tensor[] }[]
-  readonly state: ReadonlyMap<Tensor, Readonly<Record<string, Tensor | number>>>
+  readonly state: ReadonlyMap<Tensor, Readonly<ParamState>>
 }
 
 /** A parameter of the model, and where the optimizer finds its state. */
@@ -88,6 +88,20 @@ function gatherValue(home: Home, handle: FlatHandle, shard: Tensor): Tensor {
   )
 }
 
+/** A state of tensors and numbers. Throws UnsupportedError for one with lists, which belong to several steps at once. */
+function plainState(state: Readonly<ParamState> | undefined): Readonly<Record<string, Tensor | number>> | undefined {
+  if (state === undefined) return undefined
+  const plain: Record<string, Tensor | number> = {}
+  for (const [key, value] of Object.entries(state)) {
+    if (!(value instanceof Tensor) && typeof value !== 'number')
+      throw new UnsupportedError(
+        `FSDP: the optimizer's state '${key}' is a list, which has no form by parameters' names. Use an optimizer of tensors and numbers.`,
+      )
+    plain[key] = value
+  }
+  return plain
+}
+
 /** What a state has, on the ranks that have one: names, and the dtype of tensors or the number itself. A rank without a part of a parameter has none. */
 function agreeOnKeys(own: Readonly<Record<string, Tensor | number>> | undefined, handle: FlatHandle): readonly (readonly [string, unknown])[] {
   const described =
@@ -99,7 +113,7 @@ function agreeOnKeys(own: Readonly<Record<string, Tensor | number>> | undefined,
 }
 
 function gatherState(home: Home, optimizer: AnyOptimizer, settings: StateDictSettings | null): Record<string, NamedStateValue> | null {
-  const own = optimizer.state.get(home.trained)
+  const own = plainState(optimizer.state.get(home.trained))
   const { handle } = home
   if (handle === null) return own === undefined ? null : { ...own }
   const keys = SimpleProfiler.profile('all_gather_object', () => agreeOnKeys(own, handle))
