@@ -99,11 +99,11 @@ describe('SimpleProfiler', () => {
   test.each(['OFF', 'INFO', 'DETAIL'] as const)(
     '%s: inner scopes end first, the same type twice is an error, and only INFO writes a line',
     (level) => {
-      const theirs = (
-        recorded?.['profiler'] as unknown as Readonly<
-          Record<string, { readonly keys_after: readonly string[]; readonly again: { readonly error: string }; readonly log: string }>
-        >
-      )[level]
+      type Levels = Readonly<
+        Record<string, { readonly keys_after: readonly string[]; readonly again: { readonly error: string }; readonly log: string }>
+      >
+      const profiler = recorded?.['profiler'] as unknown as Levels | undefined
+      const theirs = profiler?.[level]
       setDebugLevel(level.toLowerCase() as Lowercase<typeof level>)
       SimpleProfiler.profile('all', () => SimpleProfiler.profile('inner', () => undefined))
       expect(Object.keys(SimpleProfiler.results)).toEqual(theirs?.keys_after)
