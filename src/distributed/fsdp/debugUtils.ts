@@ -9,7 +9,7 @@ import type { FlatLayout, FlatShardMetadata, ShardParamInfo } from './flatParame
 import type { FlatHandle } from './handle.ts'
 import { WRAPPED, cleanName } from './names.ts'
 import type { ShardingStrategy } from './unitOptions.ts'
-import { unitOrNone } from './unit.ts'
+import { unitAround, unitOrNone } from './unit.ts'
 
 /** One unit of a model, as this rank has it. */
 export interface UnitDescription {
@@ -83,16 +83,6 @@ function* lines(module: Module, path: string, level: number, wrappers: boolean):
   for (const [name, child] of module.namedChildren()) yield* lines(child, joinPath(path, name), level + 1, wrappers)
 }
 
-/** The handle whose parameters a module shows. */
-function handlesByModule(model: Module): Map<Module, FlatHandle> {
-  const handles = new Map<Module, FlatHandle>()
-  for (const module of model.modules()) {
-    const unit = unitOrNone(module)
-    if (unit !== undefined && unit.handle !== null) handles.set(unit.inner, unit.handle)
-  }
-  return handles
-}
-
 /**
  * A tree of the model as text, one line per module, in which ` FULLY SHARDED` marks modules whose parameters are divided; and by `path[Class]` of these the names
  * of their parameters. PyTorch's `_get_sharded_module_tree_with_module_name_to_fqns`, which prints no marks for wrapped models.
@@ -109,11 +99,10 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   checkOptions(where, options, { wrappers: true, bytes: true })
   checkModel(where, model)
   const { wrappers = true, bytes = false } = options
-  const handles = handlesByModule(model)
   const names = new Map<string, readonly string[]>()
   let tree = ''
   for (const { path, module, level } of lines(model, '', 0, wrappers)) {
-    const handle = handles.get(module)
+    const handle = unitAround(module)?.handle ?? undefined
     const title = `${path}[${module.getName()}]`
     tree += `${'    '.repeat(level)}${title}${handle === undefined ? '' : ' FULLY SHARDED'}${handle !== undefined && bytes ? bytesText(handle) : ''}\n`
     if (handle === undefined) continue
