@@ -38,7 +38,7 @@ export async function writeReport(directory, { trained, graphs, compiled, hunt }
   ${tile(`${hunt.steps[0].nodes} → ${hunt.minimal.graph.nodes.length}`, `nodes, minified in ${hunt.queries} queries`)}
 </div>
 <section><h2>a. Training</h2><p>Loss of each batch (left axis) and test accuracy after each epoch (right axis). The whole step runs as one compiled function.</p>${curve(trained.curve)}</section>
-<section><h2>b. The graph before and after fuse()</h2><p>Batch norm is folded into the convolutions: ${graphs.traced.graph.nodes.length} nodes become ${graphs.fused.graph.nodes.length}. <a href="fuse.html">Look around in the difference.</a></p>
+<section><h2>b. The graph before and after fuse()</h2><p>Batch norm is folded into the convolutions: ${graphs.traced.graph.nodes.length} nodes become ${graphs.fused.graph.nodes.length}. <a href="fuse.html">Open the graph with what changed.</a></p>
 <div class="pair"><figure><figcaption>Traced</figcaption><div class="scroll">${picture(graphs.traced, 'traced')}</div></figure><figure><figcaption>Fused</figcaption><div class="scroll">${picture(graphs.fused, 'fused')}</div></figure></div></section>
 <section><h2>c. Kernels of the compiled model</h2><p>Each row is one WebAssembly kernel and the operators fused into it.</p>
 <table><tr><th>kernel</th><th>kind</th><th>operators</th></tr>${compiled.kernels.map((k, i) => `<tr><td>${i}</td><td>${k.kind}</td><td>${escape(k.ops.join(' + '))}</td></tr>`).join('')}</table></section>

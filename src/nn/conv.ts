@@ -8,9 +8,9 @@ import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { valueText } from '../protocol/index.ts'
 import { conv1d, conv2d, pad } from './functional.ts'
-import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
+import { checkChannels, resetByFanIn } from './convParts.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger, perDimension, readOptions } from './options.ts'
+import { perDimension, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 import { py } from './repr.ts'
@@ -69,12 +69,7 @@ abstract class ConvLayer extends Module {
   constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
     super()
     const { stride, padding, dilation, groups, bias, paddingMode, dtype } = readOptions(where, defaults(), given)
-    checkInteger(where, 'inChannels', inChannels)
-    checkInteger(where, 'outChannels', outChannels)
-    checkInteger(where, 'groups', groups)
-    if (inChannels % groups !== 0 || outChannels % groups !== 0) {
-      throw new ArgumentError(`${where}: inChannels and outChannels must be divisible by groups, got ${inChannels}, ${outChannels} and ${groups}.`)
-    }
+    checkChannels(where, inChannels, outChannels, groups)
     this.inChannels = inChannels
     this.outChannels = outChannels
     this.kernelSize = perDimension(where, 'kernelSize', kernelSize, spatial, 1)
@@ -94,11 +89,7 @@ abstract class ConvLayer extends Module {
 
   /** New random values, uniform within 1 / sqrt(fan in). */
   resetParameters(): void {
-    kaimingUniform_(this.weight, { a: Math.sqrt(5) })
-    if (this.bias === null) return
-    const [fanIn] = calculateFanInAndFanOut(this.weight)
-    const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0
-    uniform_(this.bias, -bound, bound)
+    resetByFanIn(this.weight, this.bias)
   }
 
   /** The input with its border, unless that holds zeros, which the convolution itself adds. */

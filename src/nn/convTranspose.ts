@@ -1,5 +1,4 @@
 // Transposed convolutions as layers.
-import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
@@ -7,9 +6,9 @@ import type { Pair } from '../ops/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { convTranspose1d, convTranspose2d } from './functional.ts'
-import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
+import { checkChannels, resetByFanIn } from './convParts.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger, perDimension, readOptions } from './options.ts'
+import { perDimension, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 import { py } from './repr.ts'
@@ -58,11 +57,7 @@ abstract class ConvTransposeLayer extends Module {
       dtype: getDefaultDtype(),
     }
     const { stride, padding, outputPadding, groups, bias, dilation, dtype } = readOptions(where, defaults, given)
-    checkInteger(where, 'inChannels', inChannels)
-    checkInteger(where, 'outChannels', outChannels)
-    checkInteger(where, 'groups', groups)
-    if (inChannels % groups !== 0 || outChannels % groups !== 0)
-      throw new ArgumentError(`${where}: inChannels and outChannels must be divisible by groups, got ${inChannels}, ${outChannels} and ${groups}.`)
+    checkChannels(where, inChannels, outChannels, groups)
     this.inChannels = inChannels
     this.outChannels = outChannels
     this.kernelSize = perDimension(where, 'kernelSize', kernelSize, spatial, 1)
@@ -78,11 +73,7 @@ abstract class ConvTransposeLayer extends Module {
 
   /** New random values, uniform within 1 / sqrt(fan in). */
   resetParameters(): void {
-    kaimingUniform_(this.weight, { a: Math.sqrt(5) })
-    if (this.bias === null) return
-    const [fanIn] = calculateFanInAndFanOut(this.weight)
-    const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0
-    uniform_(this.bias, -bound, bound)
+    resetByFanIn(this.weight, this.bias)
   }
 
   override extraRepr(): string {

@@ -170,17 +170,42 @@ export type PerDimension = number | readonly number[]
 
 const shown = (value: PerDimension): string => (typeof value === 'number' ? String(value) : pyRepr(tuple(...value)))
 
-/** The type of a convolution's result. PyTorch's CalcConv. */
-export class CalcConv extends Constraint {
-  readonly convResult: TVar
+/** A window that moves over the last dimensions of a tensor. */
+abstract class CalcWindow extends Constraint {
   readonly inputVar: TVar
-  readonly cOut: number
   readonly kernel: PerDimension
   readonly padding: PerDimension
   readonly stride: PerDimension
   readonly dilation: PerDimension
   /** The sizes of the input. */
   readonly matchingConstraint: readonly Size[]
+
+  constructor(
+    inputVar: TVar,
+    kernel: PerDimension,
+    padding: PerDimension,
+    stride: PerDimension,
+    dilation: PerDimension,
+    matchingConstraint: readonly Size[],
+  ) {
+    super()
+    this.inputVar = inputVar
+    this.kernel = kernel
+    this.padding = padding
+    this.stride = stride
+    this.dilation = dilation
+    this.matchingConstraint = matchingConstraint
+  }
+
+  protected get optionsText(): string {
+    return [this.kernel, this.padding, this.stride, this.dilation].map(shown).join(', ')
+  }
+}
+
+/** The type of a convolution's result. PyTorch's CalcConv. */
+export class CalcConv extends CalcWindow {
+  readonly convResult: TVar
+  readonly cOut: number
 
   constructor(
     convResult: TVar,
@@ -192,33 +217,19 @@ export class CalcConv extends Constraint {
     dilation: PerDimension,
     matchingConstraint: readonly Size[],
   ) {
-    super()
+    super(inputVar, kernel, padding, stride, dilation, matchingConstraint)
     this.convResult = convResult
-    this.inputVar = inputVar
     this.cOut = cOut
-    this.kernel = kernel
-    this.padding = padding
-    this.stride = stride
-    this.dilation = dilation
-    this.matchingConstraint = matchingConstraint
   }
 
   override toString(): string {
-    const options = [this.kernel, this.padding, this.stride, this.dilation].map(shown).join(', ')
-    return `${String(this.convResult)} = calc-conv(${String(this.inputVar)}, ${this.cOut}, ${options})`
+    return `${String(this.convResult)} = calc-conv(${String(this.inputVar)}, ${this.cOut}, ${this.optionsText})`
   }
 }
 
 /** The type of a max pooling's result. PyTorch's CalcMaxPool. */
-export class CalcMaxPool extends Constraint {
+export class CalcMaxPool extends CalcWindow {
   readonly maxpoolResult: TVar
-  readonly inputVar: TVar
-  readonly kernel: PerDimension
-  readonly padding: PerDimension
-  readonly stride: PerDimension
-  readonly dilation: PerDimension
-  /** The sizes of the input. */
-  readonly matchingConstraint: readonly Size[]
 
   constructor(
     maxpoolResult: TVar,
@@ -229,19 +240,12 @@ export class CalcMaxPool extends Constraint {
     dilation: PerDimension,
     matchingConstraint: readonly Size[],
   ) {
-    super()
+    super(inputVar, kernel, padding, stride, dilation, matchingConstraint)
     this.maxpoolResult = maxpoolResult
-    this.inputVar = inputVar
-    this.kernel = kernel
-    this.padding = padding
-    this.stride = stride
-    this.dilation = dilation
-    this.matchingConstraint = matchingConstraint
   }
 
   override toString(): string {
-    const options = [this.kernel, this.padding, this.stride, this.dilation].map(shown).join(', ')
-    return `${String(this.maxpoolResult)} = calc-maxpool(${String(this.inputVar)},  ${options})`
+    return `${String(this.maxpoolResult)} = calc-maxpool(${String(this.inputVar)},  ${this.optionsText})`
   }
 }
 
