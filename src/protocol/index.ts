@@ -6,7 +6,7 @@ export { TARGET, declareEffects, effectsOf, lookupTarget, nameTarget, namedTarge
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { inspectAs } from './inspect.ts'
 export { attributeName, camelCase, childPath, snakeCase, withName } from './names.ts'
-export { MODULE, isCallable, isFunction, isModule, isObject, described, kindOf, setCopyText } from './kinds.ts'
+export { MODULE, isCallable, isClass, isFunction, isModule, isObject, described, kindOf, setCopyText } from './kinds.ts'
 export type { ModuleLike } from './kinds.ts'
 export { checkDepth, entryOf, isPlainObject, setOwn } from './plainObject.ts'
 export { checkArgument, checkArray, checkCallable, checkIterable, checkString } from './arguments.ts'

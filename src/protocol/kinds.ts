@@ -39,3 +39,6 @@ export const kindOf = (value: unknown): string =>
 /** A value in a message: `number 3`, `an object of class Linear`. */
 export const described = (value: unknown): string =>
   value === null ? 'null' : isObject(value) ? `an object of class ${kindOf(value)}` : `${typeof value} ${String(value)}`
+
+/** Whether a function is a class, which cannot be called. */
+export const isClass = (fn: object): boolean => /^class\b/.test(Function.prototype.toString.call(fn))

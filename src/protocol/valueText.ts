@@ -1,5 +1,5 @@
 // A value in an error message.
-import { classText, isModule } from './kinds.ts'
+import { classText, isClass, isModule } from './kinds.ts'
 import { isTensorLike } from './tensorLike.ts'
 
 const LONGEST = 40
@@ -15,7 +15,7 @@ export function valueText(value: unknown): string {
     case 'bigint':
       return `${value}n`
     case 'function':
-      return /^class\b/.test(Function.prototype.toString.call(value)) ? `the class ${value.name}` : 'a function'
+      return isClass(value) ? `the class ${value.name}` : 'a function'
     case 'object':
       return value === null ? 'null' : objectText(value)
     default:

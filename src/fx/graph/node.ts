@@ -17,9 +17,6 @@ import { UserSet } from './collections.ts'
 /** What a node calls or reads: a function for call_function, otherwise a name or a dotted path. */
 export type Target = TargetFunction | string
 
-/** Whether a function is a class, which cannot be called. */
-export const isClass = (fn: TargetFunction): boolean => /^class\b/.test(Function.prototype.toString.call(fn))
-
 /** What a node's args and kwargs may hold: nodes, constants, and arrays, slices and plain objects of them. */
 export type Argument =
   | Node

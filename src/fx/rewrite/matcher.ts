@@ -50,6 +50,8 @@ interface Failure {
 /** A partial match. A step that leads nowhere is undone. */
 class Attempt {
   readonly map = new Map<Node, Argument>()
+  /** What still has to match. */
+  readonly todo: Pair[] = []
   readonly #used = new Set<Argument>()
   readonly #trail: Node[] = []
   readonly #failure: Failure | null
@@ -176,31 +178,32 @@ export class SubgraphMatcher {
 
   /** Whether the part of the pattern that a node needs matches at `node`. Without recursion: patterns can be as deep as graphs. */
   #matchNodes(pattern: Node, node: Node, attempt: Attempt): boolean {
-    const { mark } = attempt
-    const todo: Pair[] = [[pattern, node, pattern, node]]
+    const { mark, todo } = attempt
+    todo.push([pattern, node, pattern, node])
     for (let pair = todo.pop(); pair !== undefined; pair = todo.pop()) {
-      if (this.#matchValue(pair, attempt, todo)) continue
+      if (this.#matchValue(pair, attempt)) continue
       attempt.undo(mark)
+      todo.length = 0
       return false
     }
     return true
   }
 
-  #matchPair(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
+  #matchPair(pattern: Node, node: Node, attempt: Attempt): boolean {
     if (attempt.map.has(pattern)) {
       const known = attempt.map.get(pattern)
-      return known === node || attempt.fail(() => `'${pattern.name}' of the pattern is both ${formatArg(known)} and %${node.name}`)
+      return known === node || attempt.fail(() => `${quoted(pattern)} is both ${formatArg(known)} and %${node.name}`)
     }
     if (attempt.uses(node)) return attempt.fail(() => `%${node.name} would have to be two nodes of the pattern, '${pattern.name}' one of them`)
     if (!this.#nodesAreEqual(pattern, node))
       return attempt.fail(
-        () => `'${pattern.name}' of the pattern is ${pattern.op} ${nodeTargetText(pattern)}, but %${node.name} is ${node.op} ${nodeTargetText(node)}`,
+        () => `${quoted(pattern)} is ${pattern.op} ${nodeTargetText(pattern)}, but %${node.name} is ${node.op} ${nodeTargetText(node)}`,
       )
     attempt.add(pattern, node)
-    return pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt, todo)
+    return pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt)
   }
 
-  #matchArguments(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
+  #matchArguments(pattern: Node, node: Node, attempt: Attempt): boolean {
     const keys = Object.keys(pattern.kwargs)
     const others = Object.keys(node.kwargs)
     const sameForm = pattern.args.length === node.args.length && keys.length === others.length && keys.every((key, i) => key === others[i])
@@ -208,34 +211,34 @@ export class SubgraphMatcher {
     const left = sameForm ? values(pattern) : normalizedArgs(pattern)
     const right = sameForm ? values(node) : normalizedArgs(node)
     if (left === null || right === null)
-      return attempt.fail(() => `'${pattern.name}' of the pattern has other arguments than %${node.name}: ${argsText(pattern)} and ${argsText(node)}`)
-    return this.#matchLists([left, right, pattern, node], attempt, todo)
+      return attempt.fail(() => `${quoted(pattern)} has other arguments than %${node.name}: ${argsText(pattern)} and ${argsText(node)}`)
+    return this.#matchLists([left, right, pattern, node], attempt)
   }
 
-  #matchLists([left, right, pattern, node]: Pair<readonly Argument[]>, attempt: Attempt, todo: Pair[]): boolean {
+  #matchLists([left, right, pattern, node]: Pair<readonly Argument[]>, attempt: Attempt): boolean {
     if (left.length !== right.length)
       return attempt.fail(() => `a list of '${pattern.name}' has ${left.length} elements, that of %${node.name} has ${right.length}`)
     // The first comes first.
-    for (let i = left.length - 1; i >= 0; i--) todo.push([left[i], right[i], pattern, node])
+    for (let i = left.length - 1; i >= 0; i--) attempt.todo.push([left[i], right[i], pattern, node])
     return true
   }
 
-  #matchValue([left, right, pattern, node]: Pair, attempt: Attempt, todo: Pair[]): boolean {
+  #matchValue([left, right, pattern, node]: Pair, attempt: Attempt): boolean {
     if (left instanceof Node) {
-      if (right instanceof Node) return this.#matchPair(left, right, attempt, todo)
+      if (right instanceof Node) return this.#matchPair(left, right, attempt)
       if (left.op !== 'placeholder')
         return attempt.fail(() => `'${pattern.name}' takes the node '${left.name}', %${node.name} takes ${formatArg(right)}`)
       if (!attempt.map.has(left)) {
         attempt.add(left, right)
         return true
       }
-      return sameLiteral(attempt.map.get(left), right) || attempt.fail(() => `'${left.name}' of the pattern stands for two literals`)
+      return sameLiteral(attempt.map.get(left), right) || attempt.fail(() => `${quoted(left)} stands for two literals`)
     }
-    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists([left, right, pattern, node], attempt, todo)
+    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists([left, right, pattern, node], attempt)
     if (holdsNode(left) && isObject(right) && sameKeys(left, right))
-      return this.#matchLists([Object.values(left), Object.keys(left).map((key): Argument => Reflect.get(right, key)), pattern, node], attempt, todo)
+      return this.#matchLists([Object.values(left), Object.keys(left).map((key): Argument => Reflect.get(right, key)), pattern, node], attempt)
     if (!(right instanceof Node) && (this.#options.ignoreLiterals || sameLiteral(left, right))) return true
-    return attempt.fail(() => `'${pattern.name}' of the pattern has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
+    return attempt.fail(() => `${quoted(pattern)} has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
   }
 
   /** The use, outside the match, of a value that the pattern does not return; null if there is none. */
@@ -246,11 +249,13 @@ export class SubgraphMatcher {
       if (this.#returning.includes(pattern)) continue
       for (const user of node.users)
         if (!inner.has(user) && user !== output)
-          return `%${node.name} is inside the match ('${pattern.name}' of the pattern), but %${user.name} outside of it uses it`
+          return `%${node.name} is inside the match (${quoted(pattern)}), but %${user.name} outside of it uses it`
     }
     return null
   }
 }
+
+const quoted = (node: Node): string => `'${node.name}' of the pattern`
 
 const argsText = (node: Node): string =>
   `(${[...node.args.map((a) => formatArg(a)), ...Object.entries(node.kwargs).map(([k, v]) => `${k}: ${formatArg(v)}`)].join(', ')})`
@@ -264,13 +269,13 @@ const sameKeys = (a: object, b: object): boolean => {
   return Object.getPrototypeOf(a) === Object.getPrototypeOf(b) && keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key))
 }
 
-function sameLiteral(a: Argument, b: Argument): boolean {
-  if (Object.is(a, b)) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a instanceof Node || b instanceof Node) return false
-  if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false
-  const [left, right] = [Object.entries(a), Object.entries(b)]
-  return left.length === right.length && left.every(([key, value]) => key in b && sameLiteral(value, Reflect.get(b, key)))
-}
+const sameLiteral = (a: Argument, b: Argument): boolean =>
+  Object.is(a, b) ||
+  (isObject(a) &&
+    isObject(b) &&
+    !(a instanceof Node || b instanceof Node) &&
+    sameKeys(a, b) &&
+    Object.entries(a).every(([key, value]) => sameLiteral(value, Reflect.get(b, key))))
 
 /** A path from a matched node through other nodes back to a matched one; null if there is none. With such a path the match could not become one operation. */
 function cycleThrough(nodes: readonly Node[]): string | null {

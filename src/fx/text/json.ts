@@ -2,11 +2,11 @@
 // the same and keeps what is known about it.
 import { checkGraph } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { isPlainObject, lookupTarget, targetInfo, isFunction, isObject } from '../../protocol/index.ts'
+import { isClass, isFunction, isObject, isPlainObject, lookupTarget, targetInfo } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Graph } from '../graph/graph.ts'
-import { Node, isClass, isRecord } from '../graph/node.ts'
+import { Node, isRecord } from '../graph/node.ts'
 import type { Argument, Kwargs, Meta, Opcode } from '../graph/node.ts'
 import { Slice, isTuple } from '../graph/pythonValues.ts'
 

@@ -5,22 +5,17 @@ import type { TypeStyle } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 import { nodeSpec } from './annotation.ts'
 
-const NAMES: Readonly<Record<string, string>> = {
-  int: 'number',
-  float: 'number',
-  Number: 'number',
-  bool: 'boolean',
-  str: 'string',
-  None: 'null',
-  NoneType: 'null',
-  Any: 'any',
-  list: 'any[]',
-  List: 'any[]',
-  tuple: 'any[]',
-  Tuple: 'any[]',
-  dict: 'Record<string, any>',
-  Dict: 'Record<string, any>',
-}
+const NAMES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({
+    number: 'int float Number',
+    boolean: 'bool',
+    string: 'str',
+    null: 'None NoneType',
+    any: 'Any',
+    'any[]': 'list List tuple Tuple',
+    'Record<string, any>': 'dict Dict',
+  }).flatMap(([type, names]) => names.split(' ').map((name) => [name, type])),
+)
 
 /** Translates a Python type to TypeScript; any other text stays unchanged. */
 export function typescriptType(text: string): string {

@@ -1,10 +1,9 @@
 // What is patched while a program is traced, and restored afterwards: reads of a module's tensors give traced values, and functions of objects and console.assert
 // are recorded when they get a traced value.
 import type { Module } from '../../module/index.ts'
-import { childPath, findOverride, isFunction, isParameter, isTensorLike, OVERRIDE, STANDS_FOR } from '../../protocol/index.ts'
+import { childPath, findOverride, isClass, isFunction, isParameter, isTensorLike, OVERRIDE, STANDS_FOR } from '../../protocol/index.ts'
 import type { TargetFunction, TensorLike } from '../../protocol/index.ts'
 import { TraceError } from '../graph/errors.ts'
-import { isClass } from '../graph/node.ts'
 import { _assert } from '../values/assertions.ts'
 import { isProxy } from '../values/proxy.ts'
 import { wrap } from '../values/wrap.ts'

@@ -5,6 +5,7 @@ import {
   checkArgument,
   checkOptions,
   childPath,
+  isClass,
   isFunction,
   isModule,
   isObject,
@@ -25,7 +26,7 @@ import { GraphModule, unbound } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
-import { isClass, targetText } from '../graph/node.ts'
+import { targetText } from '../graph/node.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
 import { placeOf } from '../graph/origin.ts'
