@@ -38,7 +38,7 @@ async function balance(expected: number = 0): Promise<number> {
   }
 }
 
-/** Lets each allocation of the work fail. Returns how many there are. What is compiled anew may need an `arena`, in bytes, that was not there before. */
+/** Lets each allocation of the work fail. Returns how many there are. What is compiled, perhaps after a failure, may need an `arena`, in bytes, that was not there before. */
 async function failEach({ run }: Work, arena = 0): Promise<number> {
   const expected = JSON.stringify(run())
   expect(JSON.stringify(run())).toBe(expected)
@@ -46,8 +46,11 @@ async function failEach({ run }: Work, arena = 0): Promise<number> {
   failOne(run, 1)
   run()
   const before = await balance()
-  const count = countAllocations(run)
+  let count = countAllocations(run)
   for (let nth = 1; nth <= count; nth++) {
+    // What a failing call taught compile about the values that are needed may save later calls some allocations.
+    if (nth % 5 === 0) count = countAllocations(run)
+    if (nth > count) break
     failOne(run, nth)
     if (nth % 5 !== 1 && nth !== count) continue
     expect(JSON.stringify(run()), `after allocation ${nth} failed`).toBe(expected)
@@ -163,7 +166,7 @@ describe('after any allocation failed, the heap is balanced and the next call is
   })
 
   test('a compiled training step of a convolutional network', async () => {
-    expect(await failEach(trainingStep(true))).toBeGreaterThan(20)
+    expect(await failEach(trainingStep(true), 2 ** 17)).toBeGreaterThan(20)
   })
 
   test('work on tensors outside the heap, which kernels copy there', async () => {
