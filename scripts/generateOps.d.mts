@@ -7,6 +7,8 @@ export interface DeclaredOperator {
   readonly name: string
   readonly namespace: string
   readonly method: boolean
+  /** Its in-place form: a method only, or a function as well. */
+  readonly inPlace: 'method' | 'function' | null
   /** Whether the result is a list or tuple of tensors. */
   readonly returnsList: boolean
   /** The text of its doc comment. */

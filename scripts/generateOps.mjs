@@ -27,6 +27,7 @@ function operatorsOf(file, text) {
     name: camelCase(name),
     namespace: /^\s*namespace: '([\w.]+)',$/m.exec(rest)?.[1] ?? 'torch',
     method: /^\s*method: true,$/m.test(rest),
+    inPlace: /^\s*inPlace: '(\w+)',$/m.exec(rest)?.[1] ?? null,
     returnsList: returns.startsWith('(') || returns.endsWith('[]'),
     doc: docBefore(text, whole),
   }))
@@ -98,17 +99,71 @@ function write(file, lines) {
   if (before !== text) writeFileSync(file, text)
 }
 
+/** The in-place forms, by the rule of src/ops/inPlaceForms.ts, as operators of the file that is generated for them. */
+const inPlaceForms = (operators) =>
+  operators.flatMap(({ constant, name, namespace, inPlace, file }) =>
+    inPlace === null
+      ? []
+      : [
+          {
+            file: join(ops, 'generated/inPlace.ts'),
+            source: file,
+            functional: constant,
+            constant: `${constant}_`,
+            name: `${name}_`,
+            namespace: inPlace === 'function' ? namespace : 'torch.Tensor',
+            method: namespace === 'torch',
+            returnsList: false,
+          },
+        ],
+  )
+
+/** The text of the file of in-place forms: their constants, and the methods of Tensor. */
+function inPlaceText(forms) {
+  const sources = [...new Set(forms.map((form) => form.source))]
+  return [
+    '// The in-place forms of operators.',
+    "import { inPlaceOf } from '../inPlaceForms.ts'",
+    "import type { InPlaceForm, RestOf } from '../inPlaceForms.ts'",
+    ...sources.map((source) => {
+      const names = forms.filter((form) => form.source === source).map((form) => form.functional)
+      return `import { ${names.join(', ')} } from '${pathTo(source)}'`
+    }),
+    '',
+    ...forms.flatMap(({ functional, constant, namespace, method }) => [
+      `/** {@link ${functional}}, written into \`self\`. */`,
+      `export const ${constant}: InPlaceForm<typeof ${functional}> = /* @__PURE__ */ inPlaceOf(${functional}, '${namespace}', ${method})`,
+    ]),
+    '',
+    "declare module '../../tensor/tensor.ts' {",
+    '  interface Tensor {',
+    ...forms
+      .filter((form) => form.method)
+      .flatMap(({ functional, name }) => [
+        `    /** {@link ${functional}}, written into this tensor. PyTorch's \`Tensor.${name}\`. */`,
+        `    ${name}(...rest: RestOf<typeof ${functional}>): Tensor`,
+      ]),
+    '  }',
+    '}',
+  ]
+}
+
 const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
 
 /** Writes src/ops/generated and the lint rules' list of methods. */
 export function generate() {
-  const operators = findOperators()
+  const declared = findOperators()
+  const forms = inPlaceForms(declared)
+  write(join(ops, 'generated/inPlace.ts'), inPlaceText(forms))
+  const operators = [...declared, ...forms]
   checkUnique(operators, 'constant', (op) => op.constant)
   checkUnique(operators, 'name', (op) => `${op.namespace}.${op.name}`)
   const inNamespace = (namespace) => operators.filter((op) => op.namespace === namespace)
   const generated = (name) => join(ops, 'generated', name)
   write(generated('torch.ts'), ['// The operators of torch.', ...exportsOf(inNamespace('torch'), (op) => op.name)])
   write(generated('functional.ts'), ['// The operators of torch.nn.functional.', ...exportsOf(inNamespace('torch.nn.functional'), (op) => op.name)])
+  write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), (op) => op.name)])
+  write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), (op) => op.name)])
   write(generated('internal.ts'), ['// The operators of torch.ops.tensorfx.', ...exportsOf(inNamespace('torch.ops.tensorfx'), (op) => op.name)])
   write(generated('operators.ts'), ['// All operators, by the names of their constants.', ...exportsOf(operators, (op) => op.constant)])
   write(generated('all.ts'), [

@@ -1,19 +1,10 @@
 // The two halves of a joint graph: the forward, which also returns what the backward needs, and the backward.
 import { UnsupportedError, present } from '../errors/index.ts'
-import { Graph, GraphModule, Node } from '../fx/index.ts'
-import { clone, opOf } from '../ops/index.ts'
-import { backwardClosure } from './partition.ts'
+import { Graph, GraphModule } from '../fx/index.ts'
+import type { Node } from '../fx/index.ts'
+import { clone } from '../ops/index.ts'
+import { backwardClosure, viewRoot } from './partition.ts'
 import type { JointGraph } from './partition.ts'
-
-/** The node at the start of a chain of views. */
-function viewRoot(node: Node): Node {
-  let root = node
-  for (;;) {
-    const [base] = root.args
-    if (root.op !== 'call_function' || opOf(root.target)?.tags.has('view') !== true || !(base instanceof Node)) return root
-    root = base
-  }
-}
 
 /** Nodes of the joint graph and what stands for them in another graph. */
 class Copies {

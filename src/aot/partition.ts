@@ -1,7 +1,8 @@
 // Splitting a joint graph: which values of the forward are saved for the backward, and which the backward recomputes.
 import { checkGraph } from '../protocol/graphChecks.ts'
 import { opOf } from '../ops/index.ts'
-import type { Graph, Node } from '../fx/index.ts'
+import { Node } from '../fx/index.ts'
+import type { Graph } from '../fx/index.ts'
 import { dtypeInfo, isCostly } from '../kernels/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
@@ -29,6 +30,11 @@ export interface JointGraph {
   readonly writeBacks: ReadonlyMap<number, number>
   /** Whether the forward may write them itself; default true. */
   readonly writesInPlace?: boolean
+  /**
+   * Whether the program may write to inputs and outputs before the backward. Then only those that the backward itself reads are saved, as on the tape of an eager run: a write to
+   * another one must not matter. Default false.
+   */
+  readonly mayBeOverwritten?: boolean
   /** Tensors from outside, which are inputs after those that callers give. */
   readonly constants?: readonly Tensor[]
   /** Results that are inputs, or views of inputs, by their position among all results: they are not outputs of the graph, but made of the inputs at each call. */
@@ -81,10 +87,11 @@ export const minCutPartition: Partition = (joint) => {
   }
   const ids = new Map([...nodes].map((node, i) => [node, 2 + 2 * i]))
   const network = new FlowNetwork(2 + 2 * nodes.size)
+  const exposed = joint.mayBeOverwritten === true ? exposedRoots(joint, wanted) : new Set<Node>()
   const [source, sink] = [0, 1]
   for (const [node, into] of ids) {
     const out = into + 1
-    network.addEdge(into, out, costOf(node))
+    network.addEdge(into, out, exposed.has(viewRoot(node)) ? Infinity : costOf(node))
     if (!isCheap(node)) network.addEdge(source, into, Infinity)
     for (const user of node.users.keys()) {
       const to = ids.get(user)
@@ -95,6 +102,23 @@ export const minCutPartition: Partition = (joint) => {
   const reachable = network.minCut(source, sink)
   if (reachable === null) return wanted
   return [...ids].filter(([, into]) => reachable.has(into) && !reachable.has(into + 1)).map(([node]) => node)
+}
+
+/** What lies on memory that the program can write to, unless the backward reads that memory in any case. */
+function exposedRoots({ inputs, outputs }: JointGraph, wanted: readonly Node[]): ReadonlySet<Node> {
+  const exposed = new Set([...inputs, ...outputs].filter((node) => valueSpec(node) !== undefined).map(viewRoot))
+  for (const node of wanted) exposed.delete(viewRoot(node))
+  return exposed
+}
+
+/** The node at the start of a chain of views. */
+export function viewRoot(node: Node): Node {
+  let root = node
+  for (;;) {
+    const [base] = root.args
+    if (root.op !== 'call_function' || opOf(root.target)?.tags.has('view') !== true || !(base instanceof Node)) return root
+    root = base
+  }
 }
 
 /** Bytes of a value. Keeping an input costs nothing, but it counts half, so that the smaller of two sets wins. */

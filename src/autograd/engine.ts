@@ -6,6 +6,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { anomaly, applyChecked } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
 import { GradNode, producerOf } from './node.ts'
@@ -195,7 +196,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
           'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
       )
     }
-    const results = node.apply(grads, needs)
+    const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
     for (let i = 0; i < targets.length; i++) {
       const result = results[i] ?? null
       const target = targets[i] ?? null

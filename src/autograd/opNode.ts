@@ -4,6 +4,7 @@ import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts
 import { UnsupportedError } from '../errors/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
+import { anomaly, notePlace } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
 import type { EdgeList } from './node.ts'
@@ -39,6 +40,7 @@ export class OpNode extends GradNode {
     this.args = args
     this.result = result
     this.versions = versions
+    if (anomaly.enabled) notePlace(this)
   }
 
   get outputs(): readonly Tensor[] {

@@ -33,9 +33,11 @@ export interface CapturedCall {
   readonly choice: BackendChoice
   readonly report: Report
   /** A name for an outside tensor. */
-  readonly nameOf: (tensor: Tensor) => string | null
+  nameOf(tensor: Tensor): string | null
   /** What may hold new tensors when the call is over: the arguments, the module. */
   readonly holders: readonly unknown[]
+  /** Whether later calls of a path still learn which values the program keeps; a pure function (skipReplay) keeps none. */
+  readonly learns: boolean
 }
 
 /** The mode of one call. */
@@ -97,12 +99,12 @@ export class Capture implements DispatchMode {
     const last = others.at(-1)
     if (last !== undefined && !this.#mayBranch(describeDifference(last, op, args))) {
       this.#eager = true
-      const ended = new EndedSegment(this.#segment)
+      const ended = new EndedSegment(this.#segment, false)
       this.ended.push(ended)
       computeAll(ended)
       return null
     }
-    return this.#segment.record(op, args, this.#call.nameOf)
+    return this.#segment.record(op, args, (tensor) => this.#call.nameOf(tensor))
   }
 
   /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
@@ -190,7 +192,7 @@ export class Capture implements DispatchMode {
   /** Breaks the graph before code that compile cannot see and that may write to any tensor. */
   breakForEagerCode(needed: readonly Tensor[], reason: string): void {
     this.breakGraph(needed, reason)
-    for (const ended of this.ended) if (ended.fresh) ended.keepInputs(null)
+    for (const ended of this.ended) if (ended.learns) ended.keepInputs(null)
   }
 
   /** Ends the call: computes what is needed of its last segment. */
@@ -198,16 +200,18 @@ export class Capture implements DispatchMode {
     if (this.#eager) return
     this.#eager = true
     this.#learnHeld()
-    this.#end(this.#segment, { ...demand, leaves: this.#leaves })
+    const { needed, gradients, keepTape, everything } = demand
+    // Not a spread: V8 allocates the copy among old objects, where it would keep alive what this call has computed.
+    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leaves })
     // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
-    for (const ended of this.ended) if (ended.fresh) ended.watchInputs()
+    for (const ended of this.ended) if (ended.learns) ended.watchInputs()
   }
 
   /** Ends the call with its last segment computed operator by operator. */
   abandon(): void {
     if (this.#eager) return
     this.#eager = true
-    const ended = new EndedSegment(this.#segment)
+    const ended = new EndedSegment(this.#segment, false)
     this.ended.push(ended)
     computeAll(ended)
   }
@@ -218,7 +222,7 @@ export class Capture implements DispatchMode {
     for (const { storage } of demand.needed) computeEarlier(segment, storage)
     for (const { grad } of this.#leaves) if (grad !== null) computeEarlier(segment, grad.storage)
     const earlier = this.ended.slice()
-    const ended = new EndedSegment(segment)
+    const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)
     endSegment(ended, demand, earlier, this.#call)
   }

@@ -120,6 +120,7 @@ function jointGraph(
       gradInputs,
       writeBacks: writeBackPositions(writeBacks, inputSlots),
       writesInPlace: mayWriteInPlace,
+      mayBeOverwritten: true,
       ...backward,
     }
     return { joint, nodes }

@@ -11,6 +11,10 @@ import { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt } from './values.ts'
 
+/** For so many calls of a path, values that compile did not compute can be computed whatever is written in between, if that takes copies of no more bytes. */
+const WATCHED_CALLS = 16
+const WATCHED_BYTES = 2 ** 20
+
 export class EndedSegment {
   readonly segment: Segment
   readonly end: Step
@@ -18,15 +22,23 @@ export class EndedSegment {
   compiled: CompiledSegment | null = null
   /** Part of this path was recorded or compiled for the first time: what is needed later is not known yet. */
   fresh: boolean
+  /** Whether inputs that are written to are copied first: which values the program still needs is learned when it reads them, perhaps several calls later. */
+  readonly #isYoung: boolean
   /** Whether its writes are being performed, or were. */
   isOver = false
   /** Inputs as they were, by slot, if they were overwritten since. */
   readonly #kept = new Map<number, Tensor>()
 
-  constructor(segment: Segment) {
+  constructor(segment: Segment, learns: boolean) {
     this.segment = segment
     this.end = segment.cursor
     this.fresh = segment.fresh
+    this.#isYoung = learns && this.end.calls++ < WATCHED_CALLS && bytesOf(segment.bound) <= WATCHED_BYTES
+  }
+
+  /** Whether it is not known yet which values are needed later. */
+  get learns(): boolean {
+    return this.fresh || this.#isYoung
   }
 
   /** Whether old data was kept. */
@@ -104,3 +116,6 @@ export class EndedSegment {
     return value
   }
 }
+
+const bytesOf = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (value instanceof Tensor ? (value.storage?.nbytes ?? 0) : 0), 0)

@@ -28,7 +28,7 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
     const { plan, compiled } = compiledFor(ended, demand, earlier, context)
     ended.compiled = compiled
     release(segment)
-    if (ended.fresh) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
+    if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
     withoutModes(() => segment.writes.forEach((_, storage) => storage.announceWrite()))
     if (compiled !== null) run(segment, compiled, plan, earlier)

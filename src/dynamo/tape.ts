@@ -1,6 +1,6 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { GradNode, FunctionNode, OpNode, gradBetween, isGradEnabled, producerOf } from '../autograd/index.ts'
+import { GradNode, FunctionNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
@@ -8,6 +8,7 @@ import { present } from '../errors/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { AutogradError } from '../autograd/index.ts'
+import { derivativeReads } from './saved.ts'
 import type { Segment } from './segment.ts'
 
 /** The outside tensors of a segment whose gradients a backward of it gives: positions in `slots`, and the tensors. */
@@ -83,6 +84,21 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
   return isKnown ? list : null
 }
 
+/** Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. */
+function checkSaved(node: OpNode): void {
+  const { args, outputs, versions } = node
+  const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
+  const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
+  if (!tensors.some(isStale)) return
+  const reads = derivativeReads(node.op, args, outputs)
+  const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
+  if (stale !== undefined)
+    throw new AutogradError(
+      `backward of ${node.op.qualname}: a tensor of shape [${stale.shape.join(', ')}] that its gradient needs has been modified in place after the call. ` +
+        'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
+    )
+}
+
 /** The tape of one call behind the heads of its compiled graph. It holds the recorded nodes, not their values. */
 export class SegmentTape implements CallTape {
   readonly #segment: Segment
@@ -90,7 +106,7 @@ export class SegmentTape implements CallTape {
   readonly #roots: readonly Tensor[]
   readonly #inputs: readonly Tensor[]
   readonly #entrances: ReadonlyMap<GradNode, number>
-  readonly #nodeOf: (tensor: Tensor) => Node | undefined
+  readonly #slotNode: (slot: number) => Node | undefined
   readonly #freed = new Set<number>()
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
@@ -109,13 +125,16 @@ export class SegmentTape implements CallTape {
     })
     this.#inputs = inputs
     this.#entrances = entrances(segment)
-    this.#nodeOf = (tensor) => {
-      // The tensors may belong to other captures by now, so their own slots do not count.
-      let slot = segment.lazies.lastIndexOf(tensor)
-      if (slot < 0) slot = segment.bound.lastIndexOf(tensor)
-      return slot < 0 ? undefined : slotNode(slot)
-    }
+    this.#slotNode = slotNode
     this.#onEager = onEager
+  }
+
+  #nodeOf(tensor: Tensor): Node | undefined {
+    const { lazies, bound } = this.#segment
+    // The tensors may belong to other captures by now, so their own slots do not count.
+    let slot = lazies.lastIndexOf(tensor)
+    if (slot < 0) slot = bound.lastIndexOf(tensor)
+    return slot < 0 ? undefined : this.#slotNode(slot)
   }
 
   /** Calls `visit` with the recorded nodes behind some of the heads. */
@@ -140,6 +159,7 @@ export class SegmentTape implements CallTape {
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )
+      if (node instanceof OpNode) checkSaved(node)
     })
   }
 
@@ -153,7 +173,7 @@ export class SegmentTape implements CallTape {
   }
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {
-    const mode = new ProxyTensorMode({ graph, resolve: this.#nodeOf })
+    const mode = new ProxyTensorMode({ graph, resolve: (tensor) => this.#nodeOf(tensor) })
     const roots = heads.map((i) => this.#root(i))
     return withoutModes(() => traceBackward(mode, roots, (tangents) => gradBetween(roots, this.#inputs, tangents)))
   }

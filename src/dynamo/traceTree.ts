@@ -74,6 +74,8 @@ export class Step {
   keepsTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
+  /** How many segments have ended here. */
+  calls = 0
   readonly #kept = new Map<boolean, readonly number[]>()
   /** The start of the segment after a graph break here. */
   after: Step | null = null

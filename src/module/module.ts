@@ -3,16 +3,19 @@
 import { ArgumentError } from '../errors/index.ts'
 import {
   attributeName,
-  checkArgument,
+  checkCallable,
   checkOptions,
+  checkString,
+  childPath,
   inspectAs,
-  isCallable,
   isFunction,
   isParameter,
   isPlainObject,
   isTensorLike,
   LEAF_MODULE,
   MODULE,
+  remembered,
+  setOwn,
   STANDS_FOR,
   valueText,
 } from '../protocol/index.ts'
@@ -57,12 +60,7 @@ interface Internals {
 const internals = new WeakMap<Module, Internals>()
 
 function internalsOf(module: Module): Internals {
-  let own = internals.get(module)
-  if (own === undefined) {
-    own = { buffers: new Map(), preHooks: new Set(), hooks: new Set() }
-    internals.set(module, own)
-  }
-  return own
+  return remembered(internals, module, () => ({ buffers: new Map(), preHooks: new Set(), hooks: new Set() }))
 }
 
 /** Runs a module's forward, with its hooks if it has any. */
@@ -156,7 +154,7 @@ export abstract class Module extends CallableObject {
     const isRoot = seen.size === 0
     seen.add(this)
     yield [prefix, this]
-    for (const [name, child] of this.namedChildren()) yield* child.namedModules(prefix === '' ? name : `${prefix}.${name}`, seen)
+    for (const [name, child] of this.namedChildren()) yield* child.namedModules(childPath(prefix, name), seen)
     // Not during a trace, in which reading a property may be recorded.
     if (isRoot && tracing === null) warnOfArrays(seen)
   }
@@ -184,14 +182,7 @@ export abstract class Module extends CallableObject {
 
   /** All parameters with dotted names. A shared parameter is listed once, under its first name. */
   *namedParameters(): Generator<[string, TensorLike]> {
-    const seen = new Set<unknown>()
-    for (const [path, module] of this.namedModules()) {
-      for (const [name, value] of module.ownParameters()) {
-        if (seen.has(value)) continue
-        seen.add(value)
-        yield [path === '' ? name : `${path}.${name}`, value]
-      }
-    }
+    yield* listedOnce(this, (module) => module.ownParameters())
   }
 
   *parameters(): Generator<TensorLike> {
@@ -200,14 +191,7 @@ export abstract class Module extends CallableObject {
 
   /** All buffers with dotted names. A shared buffer is listed once, under its first name. */
   *namedBuffers(): Generator<[string, TensorLike]> {
-    const seen = new Set<unknown>()
-    for (const [path, module] of this.namedModules()) {
-      for (const [name, value] of module.ownBuffers()) {
-        if (seen.has(value)) continue
-        seen.add(value)
-        yield [path === '' ? name : `${path}.${name}`, value]
-      }
-    }
+    yield* listedOnce(this, (module) => module.ownBuffers())
   }
 
   *buffers(): Generator<TensorLike> {
@@ -216,7 +200,7 @@ export abstract class Module extends CallableObject {
 
   /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
-    checkArgument(typeof path === 'string', 'getSubmodule', 'path', 'a string', path)
+    checkString('getSubmodule', 'path', path)
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
@@ -267,7 +251,7 @@ export abstract class Module extends CallableObject {
 
   /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
-    checkArgument(isCallable(fn), 'apply', 'fn', 'a function', fn)
+    checkCallable('apply', 'fn', fn)
     for (const child of this.children()) child.apply(fn)
     fn(this)
     return this
@@ -348,7 +332,7 @@ function placeOf(module: Module, path: string): [Module, string] {
 }
 
 function checkName(where: string, name: string): void {
-  checkArgument(typeof name === 'string', where, 'name', 'a string', name)
+  checkString(where, 'name', name)
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
 }
 
@@ -366,6 +350,20 @@ function peek(module: Module, name: string): unknown {
 function ownEntries(module: Module): [string, unknown][] {
   if (tracing === null) return Object.entries(module)
   return Object.keys(module).map((name) => [name, peek(module, name)])
+}
+
+/** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
+function* listedOnce(
+  root: Module,
+  tensorsOf: (module: Module) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
+): Generator<[string, TensorLike]> {
+  const seen = new Set<unknown>()
+  for (const [path, module] of root.namedModules())
+    for (const [name, value] of tensorsOf(module)) {
+      if (seen.has(value)) continue
+      seen.add(value)
+      yield [childPath(path, name), value]
+    }
 }
 
 function copyInternals(from: Module, to: Module): void {
@@ -394,46 +392,36 @@ export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: Te
   const seen = new Map<unknown, unknown>()
   const copy = (value: unknown): unknown => {
     if (seen.has(value)) return seen.get(value)
-    if (isTensorLike(value)) {
-      const made = copyTensor(value)
+    const remember = <T>(made: T): T => {
       seen.set(value, made)
       return made
     }
-    if (value instanceof Module && isSelfCloning(value)) {
-      const made = value.cloneWith(copy)
-      seen.set(value, made)
-      copyInternals(value, made)
-      return made
-    }
+    if (isTensorLike(value)) return remember(copyTensor(value))
     if (value instanceof Module) {
-      const made = makeModule(value)
-      seen.set(value, made)
-      for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
+      const made = remember(isSelfCloning(value) ? value.cloneWith(copy) : makeModule(value))
+      if (!isSelfCloning(value)) for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
       copyInternals(value, made)
       return made
     }
+    // The copies are filled after they are remembered, because values may contain each other.
     if (Array.isArray(value)) {
-      const made: unknown[] = []
-      seen.set(value, made)
+      const made = remember<unknown[]>([])
       for (const item of value) made.push(copy(item))
       return made
     }
     if (value instanceof Map) {
-      const made = new Map<unknown, unknown>()
-      seen.set(value, made)
+      const made = remember(new Map<unknown, unknown>())
       for (const [key, item] of value) made.set(copy(key), copy(item))
       return made
     }
     if (value instanceof Set) {
-      const made = new Set<unknown>()
-      seen.set(value, made)
+      const made = remember(new Set<unknown>())
       for (const item of value) made.add(copy(item))
       return made
     }
     if (isPlainObject(value)) {
-      const made: Record<string, unknown> = {}
-      seen.set(value, made)
-      for (const [key, item] of Object.entries(value)) made[key] = copy(item)
+      const made = remember<Record<string, unknown>>({})
+      for (const [key, item] of Object.entries(value)) setOwn(made, key, copy(item))
       return made
     }
     return value

@@ -29,6 +29,11 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly namespace?: string
   /** Whether Tensor gets it as a method, under the schema's name in camelCase. */
   readonly method?: boolean
+  /**
+   * Whether the operator has an in-place form (`add_` for `add`), which is generated: as a method of Tensor, or also as a function in the operator's namespace.
+   * `npm run generate` reads it from the source.
+   */
+  readonly inPlace?: 'method' | 'function'
   readonly tags?: readonly OpTag[]
   /** Shapes and dtypes of the results. Derived for pointwise, reduction and in-place operators; otherwise `decompose` can stand in for it. */
   readonly meta?: (...args: ArgumentsOf<S>) => ResultSpec

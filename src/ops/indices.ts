@@ -1,7 +1,8 @@
 // Tensors of indices: checked, and brought into the form that kernels read.
 import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { formatShape } from '../tensor/index.ts'
+import { withoutModes } from '../dispatch/index.ts'
+import { formatShape, tensorFromValues } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { to } from './pointwise/cast.ts'
 import type { OpFunction } from './declaration.ts'
@@ -53,3 +54,6 @@ export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore:
     return clone(indices)
   },
 })
+
+/** Positions that the program's sizes decide, as a constant that tracers and captures hold. */
+export const constantIndices = (positions: readonly number[]): Tensor => withoutModes(() => tensorFromValues(positions, [positions.length], 'int64'))

@@ -1,7 +1,7 @@
 // The operator table: registered operators, by name and by function. The composition root registers ours; programs may register their own.
 import type { OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, isFunction, nameTarget } from '../protocol/index.ts'
+import { checkArgument, isFunction, nameTarget, withName } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { callAs } from './call.ts'
@@ -51,7 +51,7 @@ function methodOf(op: OpDef): TargetFunction {
   function method(this: Tensor, ...args: unknown[]): unknown {
     return call([this, ...args])
   }
-  return Object.defineProperty(method, 'name', { value: op.fn.name })
+  return withName(method, op.fn.name)
 }
 
 function define(target: object, name: string, value: TargetFunction): void {

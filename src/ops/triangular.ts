@@ -28,6 +28,7 @@ function rowsAndColumns(op: string, self: Tensor, diagonal: number): readonly [T
 export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
   schema: 'tril(Tensor self, int diagonal=0) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.tril', self, diagonal)
     return where(ge(rows, columns), self, 0)
@@ -45,6 +46,7 @@ export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
 export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
   schema: 'triu(Tensor self, int diagonal=0) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.triu', self, diagonal)
     return where(le(rows, columns), self, 0)

@@ -1,11 +1,10 @@
 // Adam and AdamW.
 import { withChangingNumbers } from '../dispatch/index.ts'
-import { ArgumentError } from '../errors/index.ts'
-import { valueText } from '../protocol/index.ts'
-import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, neg, sqrt } from '../ops/index.ts'
+import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { Optimizer, stateZeros } from './optimizer.ts'
-import type { BaseOptions, ParamGroup, ParamState, Params } from './optimizer.ts'
+import { Optimizer, descent, stateZeros } from './optimizer.ts'
+import type { BaseOptions, ParamGroup, Params } from './optimizer.ts'
+import type { ParamState } from './stateDict.ts'
 
 /** Options of {@link Adam} and {@link AdamW}. */
 export interface AdamOptions extends BaseOptions {
@@ -19,9 +18,13 @@ export interface AdamOptions extends BaseOptions {
   readonly weightDecay?: number
   /** Use the maximum of all averages of the square so far. */
   readonly amsgrad?: boolean
+  /** Shrink the parameter itself instead of adding the decay to the gradient; default false for Adam, true for AdamW. */
+  readonly decoupledWeightDecay?: boolean
   /** Maximize instead of minimize. */
   readonly maximize?: boolean
 }
+
+type AdamDecay = Required<Pick<AdamOptions, 'weightDecay' | 'decoupledWeightDecay'>>
 
 interface AdamState extends ParamState {
   step: number
@@ -31,33 +34,23 @@ interface AdamState extends ParamState {
   maxExpAvgSq?: Tensor
 }
 
-/** What Adam and AdamW share: they differ in where the weight decay goes. */
+/** What Adam and AdamW share: they differ in where the weight decay goes, by default. */
 abstract class AdamBase extends Optimizer<AdamOptions> {
-  /** Shrink the parameter itself (AdamW) instead of adding to the gradient. */
-  protected abstract readonly decoupled: boolean
-
-  constructor(className: string, weightDecay: number, params: Params<AdamOptions>, options: AdamOptions | undefined) {
-    super(className, params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay, amsgrad: false, maximize: false }, options)
+  constructor(className: string, decay: AdamDecay, params: Params<AdamOptions>, options: AdamOptions | undefined) {
+    super(className, params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, ...decay, amsgrad: false, maximize: false }, options)
   }
 
   protected override checkGroup({ lr, betas, eps, weightDecay }: Required<AdamOptions>): void {
-    this.checkOption('lr', lr, 'at least 0', lr >= 0)
-    this.checkOption('eps', eps, 'at least 0', eps >= 0)
-    this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
-    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
-      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
+    this.checkAtLeast0({ lr, eps, weightDecay })
+    this.checkBetas(betas)
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamOptions>): void {
-    const { lr, betas, eps, weightDecay, amsgrad, maximize } = group
+    const { lr, betas, eps, amsgrad } = group
     const [beta1, beta2] = betas
     const state = this.stateOf<AdamState>(parameter, () => ({ step: 0, expAvg: stateZeros(parameter), expAvgSq: stateZeros(parameter) }))
     const step = ++state.step
-    let direction = maximize ? neg(grad) : grad
-    if (weightDecay !== 0) {
-      if (this.decoupled) withChangingNumbers(() => mul_(parameter, 1 - lr * weightDecay))
-      else direction = add(direction, parameter, { alpha: weightDecay })
-    }
+    const direction = descent(parameter, grad, group)
     const { expAvg, expAvgSq } = state
     lerp_(expAvg, direction, 1 - beta1)
     addcmul_(mul_(expAvgSq, beta2), direction, direction, { value: 1 - beta2 })
@@ -77,18 +70,14 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
 
 /** Adam; weight decay is added to the gradient. PyTorch's `torch.optim.Adam`. */
 export class Adam extends AdamBase {
-  protected override readonly decoupled: boolean = false
-
   constructor(params: Params<AdamOptions>, options?: AdamOptions) {
-    super('Adam', 0, params, options)
+    super('Adam', { weightDecay: 0, decoupledWeightDecay: false }, params, options)
   }
 }
 
 /** Adam with decoupled weight decay. PyTorch's `torch.optim.AdamW`. */
 export class AdamW extends AdamBase {
-  protected override readonly decoupled: boolean = true
-
   constructor(params: Params<AdamOptions>, options?: AdamOptions) {
-    super('AdamW', 0.01, params, options)
+    super('AdamW', { weightDecay: 0.01, decoupledWeightDecay: true }, params, options)
   }
 }

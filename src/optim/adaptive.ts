@@ -1,27 +1,13 @@
 // Optimizers that adapt the step to the size of past gradients: RMSprop, Adagrad, Adadelta, Adamax.
 import { withChangingNumbers } from '../dispatch/index.ts'
-import { ArgumentError } from '../errors/index.ts'
-import { abs, add, add_, addcdiv_, addcmul_, copy_, div, fullLike, lerp_, maximum, mul, mul_, neg, sqrt, square, sub } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { abs, add, add_, addcdiv_, addcmul_, copy_, div, fullLike, lerp_, maximum, mul, mul_, sqrt, square, sub } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { Optimizer, stateZeros } from './optimizer.ts'
-import type { BaseOptions, ParamGroup, ParamState, Params } from './optimizer.ts'
-
-/** Options that all of them have. */
-interface CommonOptions extends BaseOptions {
-  readonly weightDecay?: number
-  /** Maximize instead of minimize. */
-  readonly maximize?: boolean
-}
-
-/** The gradient to go down, with the weight decay. */
-function direction(parameter: Tensor, grad: Tensor, { weightDecay = 0, maximize = false }: CommonOptions): Tensor {
-  const down = maximize ? neg(grad) : grad
-  return weightDecay === 0 ? down : add(down, parameter, { alpha: weightDecay })
-}
+import { Optimizer, descent, stateZeros } from './optimizer.ts'
+import type { DecayOptions, ParamGroup, Params } from './optimizer.ts'
+import type { ParamState } from './stateDict.ts'
 
 /** Options of {@link RMSprop}. */
-export interface RMSpropOptions extends CommonOptions {
+export interface RMSpropOptions extends DecayOptions {
   /** How much of the mean of squares stays at each step; default 0.99. */
   readonly alpha?: number
   readonly eps?: number
@@ -43,12 +29,12 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
   }
 
   protected override checkGroup({ lr, alpha, eps, momentum, weightDecay }: Required<RMSpropOptions>): void {
-    for (const [name, value] of Object.entries({ lr, alpha, eps, momentum, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
+    this.checkAtLeast0({ lr, alpha, eps, momentum, weightDecay })
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<RMSpropOptions>): void {
     const { lr, alpha, eps, momentum, centered } = group
-    const g = direction(parameter, grad, group)
+    const g = descent(parameter, grad, group)
     const { squareAvg, momentumBuffer, gradAvg } = this.stateOf<RMSpropState>(parameter, () => ({
       squareAvg: stateZeros(parameter),
       momentumBuffer: stateZeros(parameter),
@@ -70,7 +56,7 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
 }
 
 /** Options of {@link Adagrad}. */
-export interface AdagradOptions extends CommonOptions {
+export interface AdagradOptions extends DecayOptions {
   /** How the rate shrinks with the number of steps. */
   readonly lrDecay?: number
   /** What the sums of squares start from. */
@@ -85,13 +71,12 @@ export class Adagrad extends Optimizer<AdagradOptions> {
   }
 
   protected override checkGroup({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps }: Required<AdagradOptions>): void {
-    for (const [name, value] of Object.entries({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps }))
-      this.checkOption(name, value, 'at least 0', value >= 0)
+    this.checkAtLeast0({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps })
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdagradOptions>): void {
     const { lr, lrDecay, initialAccumulatorValue, eps } = group
-    const g = direction(parameter, grad, group)
+    const g = descent(parameter, grad, group)
     const state = this.stateOf<ParamState & { step: number; sum: Tensor }>(parameter, () => ({
       step: 0,
       sum: fullLike(parameter, initialAccumulatorValue),
@@ -104,7 +89,7 @@ export class Adagrad extends Optimizer<AdagradOptions> {
 }
 
 /** Options of {@link Adadelta}. */
-export interface AdadeltaOptions extends CommonOptions {
+export interface AdadeltaOptions extends DecayOptions {
   /** How much of the running means stays at each step; default 0.9. */
   readonly rho?: number
   readonly eps?: number
@@ -117,13 +102,13 @@ export class Adadelta extends Optimizer<AdadeltaOptions> {
   }
 
   protected override checkGroup({ lr, rho, eps, weightDecay }: Required<AdadeltaOptions>): void {
-    for (const [name, value] of Object.entries({ lr, eps, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
+    this.checkAtLeast0({ lr, eps, weightDecay })
     this.checkOption('rho', rho, 'between 0 and 1', rho >= 0 && rho <= 1)
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdadeltaOptions>): void {
     const { lr, rho, eps } = group
-    const g = direction(parameter, grad, group)
+    const g = descent(parameter, grad, group)
     const { squareAvg, accDelta } = this.stateOf(parameter, () => ({ squareAvg: stateZeros(parameter), accDelta: stateZeros(parameter) }))
     addcmul_(mul_(squareAvg, rho), g, g, { value: 1 - rho })
     const delta = mul(div(sqrt(add(accDelta, eps)), sqrt(add(squareAvg, eps))), g)
@@ -133,7 +118,7 @@ export class Adadelta extends Optimizer<AdadeltaOptions> {
 }
 
 /** Options of {@link Adamax}. */
-export interface AdamaxOptions extends CommonOptions {
+export interface AdamaxOptions extends DecayOptions {
   /** How much of the means of gradients and of the greatest sizes stays at each step; default [0.9, 0.999]. */
   readonly betas?: readonly [number, number]
   readonly eps?: number
@@ -146,15 +131,14 @@ export class Adamax extends Optimizer<AdamaxOptions> {
   }
 
   protected override checkGroup({ lr, betas, eps, weightDecay }: Required<AdamaxOptions>): void {
-    for (const [name, value] of Object.entries({ lr, eps, weightDecay })) this.checkOption(name, value, 'at least 0', value >= 0)
-    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
-      throw new ArgumentError(`optim.Adamax: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
+    this.checkAtLeast0({ lr, eps, weightDecay })
+    this.checkBetas(betas)
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamaxOptions>): void {
     const { lr, betas, eps } = group
     const [beta1, beta2] = betas
-    const g = direction(parameter, grad, group)
+    const g = descent(parameter, grad, group)
     const state = this.stateOf<ParamState & { step: number; expAvg: Tensor; expInf: Tensor }>(parameter, () => ({
       step: 0,
       expAvg: stateZeros(parameter),

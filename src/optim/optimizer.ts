@@ -1,9 +1,8 @@
 // Optimizer, the base class: parameters in groups with options of their own, state per parameter, and both as a state dict. Steps run without recording.
 import { enableGrad, noGrad } from '../autograd/index.ts'
-import { dispatchState, withoutModes } from '../dispatch/index.ts'
+import { dispatchState, withChangingNumbers, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { clone, copy_, to, zero_, zeros, zerosLike } from '../ops/index.ts'
-import { decode, integer, list, mapOf, object } from '../protocol/decode.ts'
+import { add, mul_, neg, zero_, zeros, zerosLike } from '../ops/index.ts'
 import {
   checkArgument,
   checkOptions,
@@ -17,11 +16,21 @@ import {
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
+import { copyState, readIndices, readStateDict, withTorchNames } from './stateDict.ts'
+import type { OptimizerState, ParamState, TorchOptimizerState } from './stateDict.ts'
 
 /** What every optimizer's options have. */
 export interface BaseOptions {
   /** Learning rate. */
   readonly lr?: number
+}
+
+/** What the options of most optimizers have. */
+export interface DecayOptions extends BaseOptions {
+  /** Pull the parameters towards 0 by this much; added to the gradient, unless it is decoupled. */
+  readonly weightDecay?: number
+  /** Maximize instead of minimize. */
+  readonly maximize?: boolean
 }
 
 /** A group of parameters with the options that differ from the optimizer's. */
@@ -33,23 +42,9 @@ export type Params<O extends BaseOptions> = Iterable<TensorLike> | Iterable<Para
 /** A group as the optimizer keeps it: all options are set, and may be changed between steps. */
 export type ParamGroup<O extends BaseOptions> = { params: Tensor[]; initialLr?: number } & { -readonly [K in keyof O]-?: Exclude<O[K], undefined> }
 
-/** What an optimizer remembers of one parameter: tensors and numbers by name. */
-export type ParamState = Record<string, Tensor | number>
-
-/** Everything that an optimizer needs to continue; parameters are numbered across the groups. PyTorch's format in camelCase. */
-export interface OptimizerState {
-  readonly state: Readonly<Record<number, Readonly<ParamState>>>
-  readonly paramGroups: readonly Readonly<Record<string, unknown>>[]
-}
-
 /** The kind of an option's value, for messages. */
 const typeName = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`
-
-const anything = (value: unknown): unknown => value
-
-/** The outer form of a state dict, which may come from a file. */
-const STATE = object({ state: mapOf(mapOf(anything)), paramGroups: list(mapOf(anything)) })
 
 /** Base class of optimizers; PyTorch's `torch.optim.Optimizer`. Subclasses implement `update`. */
 export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
@@ -91,7 +86,8 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     for (const [key, value] of Object.entries(options)) {
       if (!known.includes(key)) throw unknownOption(this.className, key, known)
       const usual = typeName(Reflect.get(this.defaults, key))
-      if (value !== undefined && typeName(value) !== usual)
+      // What may be given for a default of null is left to checkGroup.
+      if (value !== undefined && usual !== 'null' && typeName(value) !== usual)
         throw new ArgumentError(`${this.className}: option '${key}' must be ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
@@ -103,6 +99,17 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** Throws ArgumentError unless the option is a number for which `holds`. */
   protected checkOption(name: string, value: number, what: string, holds: boolean): void {
     if (!holds) throw new ArgumentError(`${this.className}: option '${name}' must be ${what}, got ${value}.`)
+  }
+
+  /** Throws ArgumentError unless all are numbers of at least 0. */
+  protected checkAtLeast0(options: Readonly<Record<string, number>>): void {
+    for (const [name, value] of Object.entries(options)) this.checkOption(name, value, 'at least 0', value >= 0)
+  }
+
+  /** Throws ArgumentError unless they are two numbers of at least 0 and below 1. */
+  protected checkBetas(betas: readonly unknown[]): void {
+    if (betas.length !== 2 || betas.some((beta) => !(typeof beta === 'number' && beta >= 0 && beta < 1)))
+      throw new ArgumentError(`${this.className}: option 'betas' must be two numbers of at least 0 and below 1, got ${valueText(betas)}.`)
   }
 
   /** Adds parameters, for example of layers that are unfrozen later. Throws ArgumentError for a tensor that is not a leaf or is already in a group. */
@@ -179,35 +186,55 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     return state as S
   }
 
-  /** Options of the groups and state of the parameters. The tensors are the optimizer's own, not copies. */
-  stateDict(): OptimizerState {
+  /** The shape of a tensor of the state, for state dicts. */
+  protected shapeOfState(_name: string, parameter: Tensor): readonly number[] {
+    return parameter.shape
+  }
+
+  /**
+   * Options of the groups and state of the parameters. The tensors are the optimizer's own, not copies. With `names: 'pytorch'`, all names are PyTorch's
+   * (`param_groups`, `exp_avg`).
+   */
+  stateDict(options?: { readonly names?: 'own' }): OptimizerState
+  stateDict(options: { readonly names?: 'own' | 'pytorch' }): OptimizerState | TorchOptimizerState
+  stateDict(options: { readonly names?: 'own' | 'pytorch' } = {}): OptimizerState | TorchOptimizerState {
+    checkOptions(`${this.className}.stateDict`, options, { names: true })
+    const { names = 'own' } = options
+    if (names !== 'own' && names !== 'pytorch')
+      throw new ArgumentError(`${this.className}.stateDict: option 'names' must be 'own' or 'pytorch', got ${valueText(names)}.`)
     let next = 0
     const state: Record<number, ParamState> = {}
-    const paramGroups = this.paramGroups.map(({ params, ...options }) => {
+    const paramGroups = this.paramGroups.map(({ params, ...given }) => {
       const indices = params.map((parameter) => {
         const known = this.state.get(parameter)
         if (known !== undefined) state[next] = { ...known }
         return next++
       })
-      return { ...options, params: indices }
+      return { ...given, params: indices }
     })
-    return { state, paramGroups }
+    return names === 'own' ? { state, paramGroups } : withTorchNames({ state, paramGroups })
   }
 
-  /** Loads a state dict; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
-  loadStateDict(dict: OptimizerState): void {
+  /** Loads a state dict, also one with PyTorch's names; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
+  loadStateDict(dict: OptimizerState | TorchOptimizerState): void {
     const where = `${this.className}.loadStateDict`
-    const { paramGroups: groups, state: states } = decode(where, STATE, dict, 'the state')
+    const { groups, states } = readStateDict(where, dict, Object.keys(this.defaults))
     if (groups.length !== this.paramGroups.length)
       throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()
     for (const [g, { params }] of this.paramGroups.entries()) {
-      const indices = decode(where, list(integer()), groups[g]?.get('params'), `paramGroups[${g}].params`)
+      const indices = readIndices(where, groups[g], g)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
       for (const [i, parameter] of params.entries()) {
         const state = states.get(String(indices[i]))
-        if (state !== undefined) loaded.set(parameter, copyState(where, state, parameter))
+        if (state === undefined) continue
+        const copy = (name: string, value: unknown): ParamState[string] =>
+          copyState(where, name, value, this.shapeOfState(name, parameter), parameter)
+        loaded.set(
+          parameter,
+          noGrad(() => Object.fromEntries([...state].map(([name, value]) => [name, copy(name, value)]))),
+        )
       }
     }
     const options = this.paramGroups.map((group, g) => this.#loadedOptions(where, group, groups[g]))
@@ -235,29 +262,22 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   }
 }
 
+/** The gradient to go down, with the weight decay, which is applied to the parameter at once if it is decoupled. */
+export function descent(
+  parameter: Tensor,
+  grad: Tensor,
+  { lr = 0, weightDecay = 0, decoupledWeightDecay = false, maximize = false }: DecayOptions & { readonly decoupledWeightDecay?: boolean },
+): Tensor {
+  const down = maximize ? neg(grad) : grad
+  if (weightDecay === 0) return down
+  if (!decoupledWeightDecay) return add(down, parameter, { alpha: weightDecay })
+  withChangingNumbers(() => mul_(parameter, 1 - lr * weightDecay))
+  return down
+}
+
 /** Zeros for a parameter's state. They outlive the step, so they are real tensors even while compile captures; fake only for a fake parameter. */
 export function stateZeros(parameter: Tensor): Tensor {
   return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
-}
-
-function copyState(where: string, state: ReadonlyMap<string, unknown>, parameter: Tensor): ParamState {
-  return noGrad(() => {
-    const copy: ParamState = {}
-    for (const [name, value] of state) {
-      if (!(value instanceof Tensor)) {
-        if (typeof value !== 'number') throw new ArgumentError(`${where}: '${name}' must be a Tensor or a number, got ${valueText(value)}.`)
-        copy[name] = value
-        continue
-      }
-      if (value.ndim > 0 && value.shape.join() !== parameter.shape.join()) {
-        throw new ArgumentError(
-          `${where}: '${name}' has shape ${formatShape(value.shape)} but the parameter has shape ${formatShape(parameter.shape)}.`,
-        )
-      }
-      copy[name] = value.dtype === parameter.dtype ? copy_(stateZeros(parameter), value) : clone(to(value, parameter.dtype))
-    }
-    return copy
-  })
 }
 
 /** What was probably meant by something that is no list of parameters. */

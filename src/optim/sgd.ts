@@ -1,9 +1,9 @@
 // Stochastic gradient descent.
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { add, add_, mul_, neg } from '../ops/index.ts'
+import { add, add_, mul_ } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { Optimizer, stateZeros } from './optimizer.ts'
+import { Optimizer, descent, stateZeros } from './optimizer.ts'
 import type { BaseOptions, ParamGroup, Params } from './optimizer.ts'
 
 /** Options of {@link SGD}. */
@@ -26,9 +26,7 @@ export class SGD extends Optimizer<SGDOptions> {
   }
 
   protected override checkGroup({ lr, momentum, dampening, weightDecay, nesterov }: Required<SGDOptions>): void {
-    this.checkOption('lr', lr, 'at least 0', lr >= 0)
-    this.checkOption('momentum', momentum, 'at least 0', momentum >= 0)
-    this.checkOption('weightDecay', weightDecay, 'at least 0', weightDecay >= 0)
+    this.checkAtLeast0({ lr, momentum, weightDecay })
     if (nesterov && (momentum <= 0 || dampening !== 0))
       throw new ArgumentError(
         `optim.SGD: option 'nesterov' needs a momentum above 0 and no dampening, got momentum ${momentum} and dampening ${dampening}.`,
@@ -36,9 +34,8 @@ export class SGD extends Optimizer<SGDOptions> {
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<SGDOptions>): void {
-    const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group
-    let direction = maximize ? neg(grad) : grad
-    if (weightDecay !== 0) direction = add(direction, parameter, { alpha: weightDecay })
+    const { lr, momentum, dampening, nesterov } = group
+    let direction = descent(parameter, grad, group)
     if (momentum !== 0) {
       let first = false
       const { momentumBuffer } = this.stateOf(parameter, () => {

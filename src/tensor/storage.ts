@@ -37,9 +37,9 @@ export class Storage {
     this.#nbytes = nbytes
   }
 
-  /** A new storage of `nbytes` bytes. Its contents are undefined. @internal */
-  static allocate(nbytes: number): Storage {
-    return new Storage(newBlock(nbytes), nbytes)
+  /** A new storage of `nbytes` bytes. Its contents are undefined. A kernel may write `room` bytes, of which those after `nbytes` belong to no tensor. @internal */
+  static allocate(nbytes: number, room = nbytes): Storage {
+    return new Storage(newBlock(room), nbytes)
   }
 
   /** A storage whose data `writer` will compute. @internal */

@@ -139,6 +139,42 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(step.graphs()).toHaveLength(4)
   })
 
+  it('a large value of one call is read several calls later, when its inputs have changed', () => {
+    agree(backend, (c) => {
+      const x = torch.ones([40])
+      let kept = x
+      let calls = 0
+      const f = c(() => {
+        const y = x.mul(2)
+        if (calls++ % 4 === 1) kept = y
+        const out = y.add(1).sum()
+        x.add_(1)
+        return out
+      })
+      times(8, f)
+      const last = kept.clone()
+      return [last, times(8, () => [f(), kept])]
+    })
+  })
+
+  it('a hidden state of a training step is read at the end', () => {
+    agree(backend, (c) => {
+      const w = new nn.Parameter(torch.ones([30]))
+      const optimizer = new optim.SGD([w], { lr: 0.1 })
+      let hidden: Tensor = w
+      const step = c((x: Tensor) => {
+        optimizer.zeroGrad()
+        hidden = w.mul(x).tanh()
+        const loss = hidden.pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+      })
+      times(5, (i) => step(torch.full([30], i)))
+      return hidden.detach()
+    })
+  })
+
   it('values of before an exception', () => {
     agree(backend, (c) => {
       const kept: Tensor[] = []

@@ -1,6 +1,6 @@
 // The tape is state too: what a backward outside of the function does is what the function recorded in this call.
 import { describe, expect, it } from 'vitest'
-import { compile, torch } from 'tensorfx'
+import { compile, noGrad, torch } from 'tensorfx'
 import type { FunctionContext, Tensor } from 'tensorfx'
 import { agree, attempt, times } from './against.ts'
 
@@ -182,6 +182,42 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a write to a value that the backward of another output needs', () => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor, b: Tensor) => [a.exp().sum(), b.pow(2).sum()] as const)
+      return times(3, () => {
+        const [a, b] = [leaf(1, 2), leaf(3, 4)]
+        const [one, two] = f(a, b)
+        noGrad(() => b.add_(1))
+        one.backward()
+        const error = attempt(() => two.backward())
+        return [a.grad, b.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
+  it.each([
+    ['the result of relu, which its gradient needs', (a: Tensor) => torch.relu(a), 'result'],
+    ['the argument of relu, which its gradient does not need', (a: Tensor) => torch.relu(a), 'argument'],
+    ['an argument whose mask its gradient needs', (a: Tensor) => a.maskedFill(a.gt(2), 0.5).mul(3), 'argument'],
+    ['the argument of a difference whose sign its gradient needs', (a: Tensor) => a.sub(a.mul(2)).abs(), 'argument'],
+    ['a result of which a later result was computed', (a: Tensor) => torch.relu(a.add(1).mul(2)), 'result'],
+  ])('a write before the backward to %s', (_what, forward, written) => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor) => {
+        const y = forward(a)
+        return [y, y.mul(2).sum()] as const
+      })
+      return times(3, () => {
+        const a = leaf(1, -2, 3)
+        const [y, loss] = f(a)
+        noGrad(() => (written === 'result' ? y : a).detach().add_(1))
+        const error = attempt(() => loss.backward())
+        return [a.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
   it('a view of an input that is freed by another backward', () => {
     agree(backend, (c) => {
       const f = c((x: Tensor) => {
@@ -272,4 +308,28 @@ it('the backward of one output alone is a graph of its own, compiled once', () =
   })
   for (let i = 0; i < 3; i++) expect(gradOf(w, f()[0])?.toArray()).toEqual([2, 4])
   expect(compiled.map((name) => name.replace(/^__compiled_fn_\d+/, ''))).toEqual(['_forward', '_backward_0'])
+})
+
+it('a tape that is kept has the values that its derivatives read, and no others', () => {
+  class Twice extends torch.autograd.Function {
+    static override forward(_ctx: FunctionContext, x: Tensor): Tensor {
+      return x.mul(2)
+    }
+    static override backward(_ctx: FunctionContext, g: Tensor): Tensor {
+      return g.mul(2)
+    }
+  }
+  const w = leaf(...times(40, (i) => i / 40))
+  const f = compile((x: Tensor) => {
+    // Gradients of sums and of products with numbers read nothing, tanh reads its result.
+    const h = w.add(x).mul(3).sub(1).div(2)
+    return (Twice.apply(h.tanh().neg()) as Tensor).add(1).view(4, 10).sum()
+  })
+  const outputs = (): number | undefined => f.graphs()[0]?.graph.outputNode().allInputNodes.length
+  const x = torch.zeros([40])
+  const gradient = gradOf(w, f(x))?.toArray()
+  const h = w.mul(1.5).sub(0.5).tanh()
+  expect(torch.allclose(torch.tensor(gradient as number[]), h.mul(h).sub(1).mul(3).detach())).toBe(true)
+  // The tanh and the sum.
+  expect(outputs()).toBe(2)
 })

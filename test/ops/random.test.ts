@@ -55,6 +55,13 @@ describe('rand, randn, randint, randperm', () => {
     expect(numbers(randperm(50)).sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, i) => i))
   })
 
+  it('have memory for their elements alone, though kernels draw four numbers at a time', () => {
+    for (const t of [rand([2]), randn([5]), randint(0, 9, [3], { dtype: 'int32' }), torch.randLike(zeros([2]))]) {
+      expect(t.storage?.nbytes).toBe(4 * t.numel)
+      expect(() => torch.asStrided(t, [t.numel + 1], [1])).toThrow(/has \d elements/)
+    }
+  })
+
   it('repeat with the seed, and differ from call to call', () => {
     manualSeed(7)
     const a = numbers(rand([5]))

@@ -4,6 +4,9 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
+import type { OpDef } from 'tensorfx/ops'
+import { findOperators } from '../../scripts/generateOps.mjs'
+import { builtInOps } from './builtInOps.ts'
 import { Plain } from './plain.ts'
 
 const { tensor } = torch
@@ -40,7 +43,36 @@ export async function allValueCases(): Promise<ReadonlyMap<string, readonly Valu
     const { default: cases } = (await import(fileURLToPath(new URL(name, folder)))) as { default: ValueCases }
     for (const [qualname, list] of Object.entries(cases)) found.set(qualname, [...(found.get(qualname) ?? []), ...list])
   }
+  for (const { qualname, functional } of inPlaceForms())
+    found.set(qualname, [...(found.get(qualname) ?? []), ...(found.get(functional) ?? []).flatMap(inPlaceCase)])
   return found
+}
+
+const IN_PLACE = 'inPlace.test.ts compares it with the functional operator'
+
+/** The generated in-place forms, and the operators that they write the results of. */
+export const inPlaceForms = (): readonly { readonly qualname: string; readonly functional: string }[] =>
+  findOperators().flatMap(({ name, namespace, inPlace }) => {
+    const { qualname } = opNamed(`${namespace}.${name}`)
+    return inPlace === null
+      ? []
+      : [{ qualname: `${inPlace === 'function' ? namespace : 'torch.Tensor'}.${qualname.slice(namespace.length + 1)}_`, functional: qualname }]
+  })
+
+/** The operator at a path such as torch.nn.functional.logSoftmax. */
+function opNamed(path: string): OpDef {
+  const found = builtInOps().find((op) => `${op.qualname.slice(0, op.qualname.lastIndexOf('.'))}.${op.fn.name}` === path)
+  if (found === undefined) throw new Error(`no operator ${path}`)
+  return found
+}
+
+/** The case of the in-place form, if the result fits into the first argument: it is cast to the dtype of that. */
+function inPlaceCase(one: ValueCase): readonly ValueCase[] {
+  const [self] = one.args
+  const result = expectedOf(one, one.args)
+  if (!(self instanceof Plain && result instanceof Plain) || self.shape.join() !== result.shape.join()) return []
+  if (self.kind === result.kind) return [{ ...one, noGradient: IN_PLACE }]
+  return result.kind === 'bool' ? [{ ...one, gives: result.as(self.kind), noGradient: IN_PLACE }] : []
 }
 
 /** The dtype of a tensor in a run of its case. */

@@ -1,5 +1,6 @@
 // Unique names for the nodes of a graph and for the variables of generated code. PyTorch's _Namespace, with JavaScript's reserved words added.
-import { checkString } from '../../protocol/index.ts'
+import { checkString, snakeCase, targetInfo } from '../../protocol/index.ts'
+import type { Target } from './node.ts'
 
 /** Words that strict JavaScript does not accept as variable names. */
 const JAVASCRIPT =
@@ -8,19 +9,28 @@ const JAVASCRIPT =
 
 /** Python's keywords and builtins, and the globals of PyTorch's generated code. PyTorch names such nodes sum_1, max_1 and len_1, and so do we. */
 const PYTHON =
-  'False True and as assert async await def del elif except from global is lambda nonlocal not or pass raise torch inf nan NoneType device fx_pytree pytree ' +
-  'Ellipsis NotImplemented __build_class__ __debug__ __doc__ __import__ __loader__ __name__ __package__ __spec__ abs aiter all anext any ascii bin bool breakpoint bytearray ' +
-  'bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod enumerate exec exit filter float format frozenset getattr globals hasattr hash help ' +
-  'hex id input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range repr reversed round set ' +
-  'setattr slice sorted staticmethod str sum tuple type vars zip ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError ' +
-  'BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError EncodingWarning ' +
-  'EnvironmentError Exception ExceptionGroup FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError ' +
-  'IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError NotADirectoryError NotImplementedError OSError ' +
-  'OverflowError PendingDeprecationWarning PermissionError ProcessLookupError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration ' +
-  'StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError ' +
-  'UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError'
+  'False True and as assert async await def del elif except from global is lambda nonlocal not or pass raise torch inf nan NoneType device fx_pytree ' +
+  'pytree Ellipsis NotImplemented __build_class__ __debug__ __doc__ __import__ __loader__ __name__ __package__ __spec__ abs aiter all anext any ascii bin ' +
+  'bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod enumerate exec exit filter float ' +
+  'format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len license list locals map max memoryview min next ' +
+  'object oct open ord pow print property quit range repr reversed round set setattr slice sorted staticmethod str sum tuple type vars zip BaseException ' +
+  'BaseExceptionGroup Exception ExceptionGroup GeneratorExit KeyboardInterrupt StopAsyncIteration StopIteration SystemExit Warning'
 
-const ILLEGAL: ReadonlySet<string> = new Set(`${JAVASCRIPT} ${PYTHON}`.split(' '))
+/** The first part of the names that end in Error. */
+const PYTHON_ERRORS =
+  'Arithmetic Assertion Attribute BlockingIO BrokenPipe Buffer ChildProcess ConnectionAborted Connection ConnectionRefused ConnectionReset EOF ' +
+  'Environment FileExists FileNotFound FloatingPoint IO Import Indentation Index Interrupted IsADirectory Key Lookup Memory ModuleNotFound Name ' +
+  'NotADirectory NotImplemented OS Overflow Permission ProcessLookup Recursion Reference Runtime Syntax System Tab Timeout Type UnboundLocal ' +
+  'UnicodeDecode UnicodeEncode Unicode UnicodeTranslate Value ZeroDivision'
+
+/** The first part of the names that end in Warning. */
+const PYTHON_WARNINGS = 'Bytes Deprecation Encoding Future Import PendingDeprecation Resource Runtime Syntax Unicode User'
+
+const ILLEGAL: ReadonlySet<string> = new Set([
+  ...`${JAVASCRIPT} ${PYTHON}`.split(' '),
+  ...PYTHON_ERRORS.split(' ').map((name) => `${name}Error`),
+  ...PYTHON_WARNINGS.split(' ').map((name) => `${name}Warning`),
+])
 
 const LEGAL = /^[A-Za-z_]\w*$/
 
@@ -88,3 +98,10 @@ function baseEnd(name: string): number {
 }
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** The name that a node gets if it is free: from the function's name, or the path. */
+export function candidateName(target: Target): string {
+  if (typeof target === 'string')
+    return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
+  return snakeCase(targetInfo(target)?.shortName ?? (typeof target?.name === 'string' ? target.name : 'undefined'))
+}

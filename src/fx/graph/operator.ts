@@ -1,6 +1,6 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE, withName } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
@@ -14,8 +14,7 @@ function named(name: string, fn: Operation, isPlain: (...args: readonly unknown[
     const override = isPlain(...args) ? null : findOverride(args)
     return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride, args, {})
   }
-  Object.defineProperty(withOverride, 'name', { value: name })
-  return nameTarget(withOverride, { name: `operator.${name}`, effects })
+  return nameTarget(withName(withOverride, name), { name: `operator.${name}`, effects })
 }
 
 function call(target: unknown, method: string, ...args: readonly unknown[]): unknown {
@@ -32,64 +31,66 @@ function scalar(name: string, value: unknown): Scalar {
   throw new ArgumentError(`operator.${name}: expected tensors or numbers, got ${value === null ? 'null' : typeof value}.`)
 }
 
-type OnScalars = (a: Scalar, b: Scalar) => unknown
+/** A binary operation: the method of tensors, and what it does to scalars. */
+interface Binary {
+  readonly method: string
+  readonly onScalars: (a: Scalar, b: Scalar) => unknown
+}
 
-/** `a.method(b)` if `a` has the method, `reversed` for a number and a tensor, and otherwise the operation on scalars. */
-function binary(
-  name: string,
-  method: string,
-  onScalars: OnScalars,
-  reversed: (a: unknown, b: unknown) => unknown = (a, b) => call(numberLike(a, b), method, b),
-): (a: unknown, b: unknown) => unknown {
+type Operands = (a: unknown, b: unknown) => unknown
+
+/** `a.method(b)` if `a` has the method, `reversed` for a number and a tensor (a method is called with the operands exchanged), and otherwise the operation on scalars. */
+function binary(name: string, { method, onScalars }: Binary, reversed: string | Operands = (a, b) => call(numberLike(a, b), method, b)): Operands {
   return named(name, (a, b) => {
     if (isObject(a) && method in a) return call(a, method, b)
-    if (isObject(b)) return reversed(a, b)
+    if (isObject(b)) return typeof reversed === 'string' ? call(b, reversed, a) : reversed(a, b)
     return onScalars(scalar(name, a), scalar(name, b))
   })
 }
 
 /** The number `a` as a tensor like `b`. */
-const numberLike = (a: unknown, b: unknown): unknown => call(call(call(b, 'isnan'), 'mul', 0), 'add', a)
-
-/** The method called with the operands exchanged. */
-const exchanged =
-  (method: string) =>
-  (a: unknown, b: unknown): unknown =>
-    call(b, method, a)
+const numberLike: Operands = (a, b) => call(call(call(b, 'isnan'), 'mul', 0), 'add', a)
 
 function unary(name: string, method: string, onNumber: (a: number) => unknown): (a: unknown) => unknown {
   return named(name, (a) => (typeof a === 'number' || typeof a === 'boolean' ? onNumber(Number(a)) : call(a, method)))
 }
 
-const onNumbers =
-  (compute: (a: number, b: number) => number): OnScalars =>
-  (a, b) =>
-    compute(Number(a), Number(b))
+const comparison = (method: string, onScalars: Binary['onScalars'], exchanged = method): Operands => binary(method, { method, onScalars }, exchanged)
 
-const add: OnScalars = (a, b) => (typeof a === 'string' && typeof b === 'string' ? a + b : Number(a) + Number(b))
-const subtract = onNumbers((a, b) => a - b)
-const multiply = onNumbers((a, b) => a * b)
-const divide = onNumbers((a, b) => a / b)
-const floorDivide = onNumbers((a, b) => Math.floor(a / b))
-const power = onNumbers((a, b) => a ** b)
-
-/** Python's `%`, whose result has the sign of the divisor. */
-const modulo = onNumbers((a, b) => a - b * Math.floor(a / b))
+const onNumbers = (method: string, compute: (a: number, b: number) => number): Binary => ({
+  method,
+  onScalars: (a, b) => compute(Number(a), Number(b)),
+})
 
 /** A bitwise operation on integers; two booleans give a boolean. */
-const bits =
-  (compute: (a: number, b: number) => number): OnScalars =>
-  (a, b) => {
+const bits = (method: string, compute: (a: number, b: number) => number): Binary => ({
+  method,
+  onScalars: (a, b) => {
     const result = compute(Number(a), Number(b))
     return typeof a === 'boolean' && typeof b === 'boolean' ? result !== 0 : result
-  }
+  },
+})
+
+const add: Binary = { method: 'add', onScalars: (a, b) => (typeof a === 'string' && typeof b === 'string' ? a + b : Number(a) + Number(b)) }
+const subtract = onNumbers('sub', (a, b) => a - b)
+const multiply = onNumbers('mul', (a, b) => a * b)
+const divide = onNumbers('div', (a, b) => a / b)
+const floorDivide = onNumbers('floorDivide', (a, b) => Math.floor(a / b))
+/** Python's `%`, whose result has the sign of the divisor. */
+const modulo = onNumbers('remainder', (a, b) => a - b * Math.floor(a / b))
+const power = onNumbers('pow', (a, b) => a ** b)
+const and = bits('bitwiseAnd', (a, b) => a & b)
+const or = bits('bitwiseOr', (a, b) => a | b)
+const xor = bits('bitwiseXor', (a, b) => a ^ b)
+const shiftLeft = onNumbers('bitwiseLeftShift', (a, b) => a << b)
+const shiftRight = onNumbers('bitwiseRightShift', (a, b) => a >> b)
 
 /**
  * The in-place form, `a += b`. Calls the in-place method of a tensor, or copies the result into it if it has none. A number cannot change, so only the returned
  * value counts.
  */
-function inPlace(name: string, method: string, onScalars: OnScalars): (a: unknown, b: unknown) => unknown {
-  const write = (a: unknown, b: unknown): unknown => {
+function inPlace(name: string, { method, onScalars }: Binary): Operands {
+  const write: Operands = (a, b) => {
     if (!isObject(a)) return onScalars(scalar(name, a), scalar(name, b))
     return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
   }
@@ -112,80 +113,37 @@ export const operator: Readonly<
   readonly getitem: (value: unknown, index: unknown) => unknown
   readonly setitem: (value: unknown, index: unknown, item: unknown) => void
 } = {
-  add: binary('add', 'add', add, exchanged('add')),
-  sub: binary('sub', 'sub', subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
-  mul: binary('mul', 'mul', multiply, exchanged('mul')),
-  truediv: binary('truediv', 'div', divide, (a, b) => call(call(b, 'reciprocal'), 'mul', a)),
-  floordiv: binary('floordiv', 'floorDivide', floorDivide),
-  mod: binary('mod', 'remainder', modulo),
-  pow: binary('pow', 'pow', power),
-  matmul: binary('matmul', 'matmul', notNumbers, notNumbers),
-  and_: binary(
-    'and_',
-    'bitwiseAnd',
-    bits((a, b) => a & b),
-    exchanged('bitwiseAnd'),
-  ),
-  or_: binary(
-    'or_',
-    'bitwiseOr',
-    bits((a, b) => a | b),
-    exchanged('bitwiseOr'),
-  ),
-  xor: binary(
-    'xor',
-    'bitwiseXor',
-    bits((a, b) => a ^ b),
-    exchanged('bitwiseXor'),
-  ),
-  lshift: binary(
-    'lshift',
-    'bitwiseLeftShift',
-    onNumbers((a, b) => a << b),
-  ),
-  rshift: binary(
-    'rshift',
-    'bitwiseRightShift',
-    onNumbers((a, b) => a >> b),
-  ),
-  gt: binary('gt', 'gt', (a, b) => a > b, exchanged('lt')),
-  lt: binary('lt', 'lt', (a, b) => a < b, exchanged('gt')),
-  ge: binary('ge', 'ge', (a, b) => a >= b, exchanged('le')),
-  le: binary('le', 'le', (a, b) => a <= b, exchanged('ge')),
-  eq: binary('eq', 'eq', (a, b) => a === b, exchanged('eq')),
-  ne: binary('ne', 'ne', (a, b) => a !== b, exchanged('ne')),
-  iadd: inPlace('iadd', 'add', add),
-  isub: inPlace('isub', 'sub', subtract),
-  imul: inPlace('imul', 'mul', multiply),
-  itruediv: inPlace('itruediv', 'div', divide),
-  ifloordiv: inPlace('ifloordiv', 'floorDivide', floorDivide),
-  imod: inPlace('imod', 'remainder', modulo),
-  ipow: inPlace('ipow', 'pow', power),
-  iand: inPlace(
-    'iand',
-    'bitwiseAnd',
-    bits((a, b) => a & b),
-  ),
-  ior: inPlace(
-    'ior',
-    'bitwiseOr',
-    bits((a, b) => a | b),
-  ),
-  ixor: inPlace(
-    'ixor',
-    'bitwiseXor',
-    bits((a, b) => a ^ b),
-  ),
-  ilshift: inPlace(
-    'ilshift',
-    'bitwiseLeftShift',
-    onNumbers((a, b) => a << b),
-  ),
-  irshift: inPlace(
-    'irshift',
-    'bitwiseRightShift',
-    onNumbers((a, b) => a >> b),
-  ),
+  add: binary('add', add, 'add'),
+  sub: binary('sub', subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
+  mul: binary('mul', multiply, 'mul'),
+  truediv: binary('truediv', divide, (a, b) => call(call(b, 'reciprocal'), 'mul', a)),
+  floordiv: binary('floordiv', floorDivide),
+  mod: binary('mod', modulo),
+  pow: binary('pow', power),
+  matmul: binary('matmul', { method: 'matmul', onScalars: notNumbers }, notNumbers),
+  and_: binary('and_', and, and.method),
+  or_: binary('or_', or, or.method),
+  xor: binary('xor', xor, xor.method),
+  lshift: binary('lshift', shiftLeft),
+  rshift: binary('rshift', shiftRight),
+  gt: comparison('gt', (a, b) => a > b, 'lt'),
+  lt: comparison('lt', (a, b) => a < b, 'gt'),
+  ge: comparison('ge', (a, b) => a >= b, 'le'),
+  le: comparison('le', (a, b) => a <= b, 'ge'),
+  eq: comparison('eq', (a, b) => a === b),
+  ne: comparison('ne', (a, b) => a !== b),
+  iadd: inPlace('iadd', add),
+  isub: inPlace('isub', subtract),
+  imul: inPlace('imul', multiply),
+  itruediv: inPlace('itruediv', divide),
+  ifloordiv: inPlace('ifloordiv', floorDivide),
+  imod: inPlace('imod', modulo),
+  ipow: inPlace('ipow', power),
+  iand: inPlace('iand', and),
+  ior: inPlace('ior', or),
+  ixor: inPlace('ixor', xor),
+  ilshift: inPlace('ilshift', shiftLeft),
+  irshift: inPlace('irshift', shiftRight),
   neg: unary('neg', 'neg', (a) => -a),
   pos: named('pos', (a) => a),
   abs: unary('abs', 'abs', Math.abs),
@@ -245,6 +203,6 @@ function readAttribute(value: unknown, name: string): unknown {
 }
 
 /** Python's builtin getattr. Reading an attribute of a traced value records a call of it. */
-export const getattr: (value: unknown, name: string) => unknown = nameTarget(Object.defineProperty(readAttribute, 'name', { value: 'getattr' }), {
+export const getattr: (value: unknown, name: string) => unknown = nameTarget(withName(readAttribute, 'getattr'), {
   name: 'builtins.getattr',
 })

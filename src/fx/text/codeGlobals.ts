@@ -1,5 +1,5 @@
 // The globals of generated code: functions by their qualified names, and constants that have no literal.
-import { camelCase, isIdentifier, isParameter, isTensorLike, isFunction, isObject } from '../../protocol/index.ts'
+import { camelCase, isFunction, isIdentifier, isObject, isParameter, isTensorLike, remembered } from '../../protocol/index.ts'
 import type { TargetFunction, TargetInfo } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Namespace } from '../graph/namespace.ts'
@@ -36,12 +36,7 @@ export class Globals {
 
   /** How the code refers to a function: `torch.nn.functional.relu`, or a global of its own. Throws GraphError for a function without a name. */
   callee(fn: TargetFunction, info: TargetInfo | undefined): string {
-    let text = this.#texts.get(fn)
-    if (text === undefined) {
-      text = (info === undefined ? null : this.#path(fn, info.name)) ?? this.#named(fn, info)
-      this.#texts.set(fn, text)
-    }
-    return text
+    return remembered(this.#texts, fn, () => (info === undefined ? null : this.#path(fn, info.name)) ?? this.#named(fn, info))
   }
 
   #named(fn: TargetFunction, info: TargetInfo | undefined): string {
@@ -57,7 +52,7 @@ export class Globals {
     if (rest.length === 0 || first === 'user' || !isIdentifier(first) || !rest.every(isIdentifier)) return null
     const between = rest.slice(0, -1)
     const last = camelCase(rest.at(-1) ?? '')
-    const root = this.#root(first)
+    const root = remembered(this.#roots, first, (name) => this.#namespace.create(name))
     let holder = this.#step(this.values.get(root), (made) => void this.values.set(root, made))
     for (const part of between) {
       const outer = holder
@@ -80,24 +75,9 @@ export class Globals {
     return isHolder(value) ? value : null
   }
 
-  /** The variable that holds a library: `torch`, or another name if that is taken. */
-  #root(candidate: string): string {
-    let name = this.#roots.get(candidate)
-    if (name === undefined) {
-      name = this.#namespace.create(candidate)
-      this.#roots.set(candidate, name)
-    }
-    return name
-  }
-
   /** How the code refers to a value that has no literal: a global of its own. */
   constant(value: unknown): string {
-    let name = this.#texts.get(value)
-    if (name === undefined) {
-      name = this.#add(constantName(value), value)
-      this.#texts.set(value, name)
-    }
-    return name
+    return remembered(this.#texts, value, () => this.#add(constantName(value), value))
   }
 
   #add(candidate: string, value: unknown): string {

@@ -1,5 +1,15 @@
 // Writes a graph as readable JavaScript. The functions that the code calls are bound to names once, so that running it looks nothing up.
-import { blockComment, isFunction, isIdentifier, lineComment, memberAccess, propertyKey, scalarLiteral, targetInfo } from '../../protocol/index.ts'
+import {
+  blockComment,
+  isFunction,
+  isIdentifier,
+  lineComment,
+  memberAccess,
+  propertyKey,
+  remembered,
+  scalarLiteral,
+  targetInfo,
+} from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
 import { Globals } from './codeGlobals.ts'
@@ -25,11 +35,6 @@ export interface CodeStyle {
   reservedNames(): readonly string[]
 }
 
-/** Writes the code of `graph` in the style of `codegen`. Throws GraphError for a call of a function that has no name. */
-export function writeCode(codegen: CodeStyle, graph: NodeGraph, options: WriteOptions): GeneratedCode {
-  return new Writer(codegen, graph, options).write()
-}
-
 /** Whether to release the value after its last use. The module holds its attributes anyway, and a shape or number is small. */
 const holdsMemory = (node: Node): boolean => node.op !== 'get_attr' && node.target !== getattr
 
@@ -44,220 +49,208 @@ function parameterType(node: Node): string | null {
   return type !== null && node.args.length > 0 && node.args[0] === null ? `${type} | null` : type
 }
 
-class Writer {
-  readonly #codegen: CodeStyle
-  readonly #options: WriteOptions
-  readonly #globals: Globals
+/** Writes the code of `graph` in the style of `codegen`. Throws GraphError for a call of a function that has no name. */
+export function writeCode(codegen: CodeStyle, graph: NodeGraph, given: WriteOptions): GeneratedCode {
+  const options = withEnvironment(given)
   /** The nodes in order. The lists below have an entry for each. */
-  readonly #order: readonly Node[]
-  readonly #names: string[] = []
+  const order: readonly Node[] = graph.numberNodes()
+  const names: string[] = []
   /** Position of the last user; 0 if there is none, and for values that are not released. */
-  readonly #lastUse: Uint32Array
-  readonly #namespace = new Namespace()
-  readonly #parameters: string[] = []
-  readonly #body = new TextBuilder()
-  /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to #body. */
-  readonly #lines: string[] | null
+  const lastUse = new Uint32Array(order.length)
+  const namespace = new Namespace()
+  const globals = new Globals(namespace)
+  const parameters: string[] = []
+  const body = new TextBuilder()
+  /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to the body. */
+  const lines: string[] | null = codegen.bodyTransformer === null ? null : []
   /** The node of each line of the body. */
-  readonly #nodes: (Node | null)[] = []
-  #lastPlace: string | null = null
-  #lastModule: string | null = null
+  const lineNodes: (Node | null)[] = []
+  let lastPlace: string | null = null
+  let lastModule: string | null = null
 
-  constructor(codegen: CodeStyle, graph: NodeGraph, options: WriteOptions) {
-    this.#codegen = codegen
-    this.#options = withEnvironment(options)
-    this.#order = graph.numberNodes()
-    this.#lastUse = new Uint32Array(this.#order.length)
-    this.#lines = codegen.bodyTransformer === null ? null : []
-    this.#globals = new Globals(this.#namespace)
-  }
+  for (const [name, value] of codegen.additionalGlobals()) globals.reserve(name, value)
+  for (const name of codegen.reservedNames()) namespace.reserve(name)
+  for (const node of order) names.push(namespace.create(node.name))
+  findLastUses()
+  for (const node of order) addNode(node)
+  return assemble()
 
-  write(): GeneratedCode {
-    for (const [name, value] of this.#codegen.additionalGlobals()) this.#globals.reserve(name, value)
-    for (const name of this.#codegen.reservedNames()) this.#namespace.reserve(name)
-    for (const node of this.#order) this.#names.push(this.#namespace.create(node.name))
-    this.#findLastUses()
-    for (const node of this.#order) this.#emit(node)
-    return this.#assemble()
-  }
-
-  #assemble(): GeneratedCode {
-    const { bodyTransformer } = this.#codegen
-    if (this.#lines !== null && bodyTransformer !== null) this.#transform(bodyTransformer, this.#lines)
-    const head = this.#codegen.functionHead(this.#parameters, this.#headTypes())
+  function assemble(): GeneratedCode {
+    const { bodyTransformer } = codegen
+    if (lines !== null && bodyTransformer !== null) addTransformed(bodyTransformer, lines)
+    const head = codegen.functionHead(parameters, headTypes())
     const nodes: (Node | null)[] = head.split('\n').map(() => null)
-    for (const node of this.#nodes) nodes.push(node)
+    for (const node of lineNodes) nodes.push(node)
     nodes.push(null)
-    return new WrittenCode([head, ...(this.#nodes.length === 0 ? [] : [String(this.#body)]), '}'].join('\n'), this.#globals.values, nodes)
+    return new WrittenCode([head, ...(lineNodes.length === 0 ? [] : [String(body)]), '}'].join('\n'), globals.values, nodes)
   }
 
   /** The types for the head, if the options ask for types. */
-  #headTypes(): HeadTypes | null {
-    const style = this.#options.types
+  function headTypes(): HeadTypes | null {
+    const style = options.types
     if (style === undefined) return null
-    const output = this.#order.at(-1)
-    const parameters = this.#order.filter((node) => node.op === 'placeholder').map(parameterType)
-    const usesThis = this.#order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
-    return { style, parameters, returns: output?.op === 'output' ? valueType(output) : null, usesThis }
+    const output = order.at(-1)
+    const types = order.filter((node) => node.op === 'placeholder').map(parameterType)
+    const usesThis = order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
+    return { style, parameters: types, returns: output?.op === 'output' ? valueType(output) : null, usesThis }
   }
 
   /** Writes the body as the transformer changes it. */
-  #transform(transformer: BodyTransformer, lines: readonly string[]): void {
-    const places = new LinePlaces(lines, this.#nodes.splice(0))
-    const transformed = transformer(lines)
+  function addTransformed(transformer: BodyTransformer, original: readonly string[]): void {
+    const places = new LinePlaces(original, lineNodes.splice(0))
+    const transformed = transformer(original)
     if (!Array.isArray(transformed) || transformed.some((line) => typeof line !== 'string'))
       throw new GraphError('onGenerateCode: the transformer must return the lines of the body as an array of strings.')
     for (const line of transformed) {
       const node = places.nodeOf(line)
-      for (const part of line.split('\n')) if (part !== '' || line === '') this.#write(part, node)
+      for (const part of line.split('\n')) if (part !== '' || line === '') addLine(part, node)
     }
   }
 
   /** Finds where each value is used last, to release it there. The values that the output returns are not released. */
-  #findLastUses(): void {
-    for (const user of this.#order)
+  function findLastUses(): void {
+    for (const user of order)
       for (const input of user.allInputNodes)
-        if (this.#owns(input) && holdsMemory(input)) this.#lastUse[input.position] = user.op === 'output' ? 0 : user.position
+        if (owns(input) && holdsMemory(input)) lastUse[input.position] = user.op === 'output' ? 0 : user.position
   }
 
   /** Whether a node belongs to this graph; a graph that lint rejects can still be printed. */
-  #owns(node: Node): boolean {
-    return this.#order[node.position] === node
+  function owns(node: Node): boolean {
+    return order[node.position] === node
   }
 
   /** Adds a statement, which may have several lines. */
-  #push(text: string, node: Node | null): void {
-    if (this.#lines !== null) {
-      this.#lines.push(text)
-      this.#nodes.push(node)
-    } else if (node !== null && node.op !== 'output') this.#write(text, node)
-    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) this.#write(line, node)
+  function addStatement(text: string, node: Node | null): void {
+    if (lines !== null) {
+      lines.push(text)
+      lineNodes.push(node)
+    } else if (node !== null && node.op !== 'output') addLine(text, node)
+    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) addLine(line, node)
   }
 
-  #write(line: string, node: Node | null): void {
-    this.#body.add(`  ${line}`)
-    this.#nodes.push(node)
+  function addLine(line: string, node: Node | null): void {
+    body.add(`  ${line}`)
+    lineNodes.push(node)
   }
 
-  #emit(node: Node): void {
-    if (node.op === 'placeholder') return this.#parameter(node)
-    if (node.op === 'output') return this.#push(this.#codegen.returnStatement(this.#value(node.args[0])), node)
-    if (this.#options.verbose === true) this.#comment(node)
-    let line = this.#expression(node)
-    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#name(node)}${this.#annotation(node)} = ${line}`
+  function addNode(node: Node): void {
+    if (node.op === 'placeholder') return writeParameter(node)
+    if (node.op === 'output') return addStatement(codegen.returnStatement(valueText(node.args[0])), node)
+    if (options.verbose === true) writeComments(node)
+    let line = expressionText(node)
+    if (node.users.size > 0) line = `${lastUse[node.position] === 0 ? 'const' : 'let'} ${nameOf(node)}${typeNote(node)} = ${line}`
     let released = false
     for (const input of node.allInputNodes) {
-      if (this.#lastUse[input.position] !== node.position || !this.#owns(input)) continue
-      line += `${released ? ' =' : ';'} ${this.#name(input)}`
+      if (lastUse[input.position] !== node.position || !owns(input)) continue
+      line += `${released ? ' =' : ';'} ${nameOf(input)}`
       released = true
     }
-    if (released) line += this.#options.types === 'typescript' ? ' = null!' : ' = null'
-    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    this.#push(known === null ? line : `${line}  ${this.#colored(`// ${lineComment(known)}`, GREEN)}`, node)
+    if (released) line += options.types === 'typescript' ? ' = null!' : ' = null'
+    const known = options.verbose === true ? annotation(node, options) : null
+    addStatement(known === null ? line : `${line}  ${colored(`// ${lineComment(known)}`, GREEN)}`, node)
   }
 
   /** `: Tensor`, if the type is known and the options ask for it. */
-  #annotation(node: Node): string {
-    const type = this.#options.types === 'typescript' ? valueType(node) : null
+  function typeNote(node: Node): string {
+    const type = options.types === 'typescript' ? valueType(node) : null
     return type === null ? '' : `: ${type}`
   }
 
-  #colored(comment: string, colour: string): string {
-    return this.#options.colored === true ? `${colour}${comment}${PLAIN}` : comment
+  function colored(comment: string, colour: string): string {
+    return options.colored === true ? `${colour}${comment}${PLAIN}` : comment
   }
 
-  #name(node: Node): string {
-    return (this.#owns(node) ? this.#names[node.position] : undefined) ?? node.name
+  function nameOf(node: Node): string {
+    return (owns(node) ? names[node.position] : undefined) ?? node.name
   }
 
   /** Adds comments with the module and the user's line, if they differ from those of the previous node. */
-  #comment(node: Node): void {
-    if (this.#options.includeModule === true) this.#moduleComment(node)
+  function writeComments(node: Node): void {
+    if (options.includeModule === true) addModule(node)
     const frame = originOf(node)
     if (frame === null) {
-      if (this.#lastPlace !== '') this.#pushComment('No stacktrace found for following nodes')
-      this.#lastPlace = ''
+      if (lastPlace !== '') addComment('No stacktrace found for following nodes')
+      lastPlace = ''
       return
     }
     const place = `${frame.file}:${frame.line}:${frame.fn}`
-    if (place === this.#lastPlace) return
-    this.#lastPlace = place
+    if (place === lastPlace) return
+    lastPlace = place
     const code = originCode(node)
-    this.#pushComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
+    addComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
   }
 
-  #moduleComment(node: Node): void {
+  function addModule(node: Node): void {
     const module = moduleText(node)
-    if (module === this.#lastModule) return
-    this.#lastModule = module
-    if (module !== null) this.#pushComment(`Module: ${module}`)
+    if (module === lastModule) return
+    lastModule = module
+    if (module !== null) addComment(`Module: ${module}`)
   }
 
-  #pushComment(text: string): void {
-    this.#push(this.#colored(`// ${lineComment(text)}`, DIM), null)
+  function addComment(text: string): void {
+    addStatement(colored(`// ${lineComment(text)}`, DIM), null)
   }
 
-  #parameter(node: PlaceholderNode): void {
+  function writeParameter(node: PlaceholderNode): void {
     const { target } = node
-    const name = this.#name(node)
-    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
-    const comment = known === null ? '' : ` ${this.#colored(`/* ${blockComment(known)} */`, GREEN)}`
+    const name = nameOf(node)
+    const known = options.verbose === true ? annotation(node, options) : null
+    const comment = known === null ? '' : ` ${colored(`/* ${blockComment(known)} */`, GREEN)}`
     const rest = target.startsWith('*') && !target.startsWith('**')
-    const fallback = rest || node.args.length === 0 ? '' : ` = ${this.#value(node.args[0])}`
-    this.#parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
+    const fallback = rest || node.args.length === 0 ? '' : ` = ${valueText(node.args[0])}`
+    parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
   }
 
-  #expression(node: Exclude<Node, PlaceholderNode | OutputNode>): string {
+  function expressionText(node: Exclude<Node, PlaceholderNode | OutputNode>): string {
     const { args, kwargs } = node
     switch (node.op) {
       case 'get_attr':
-        return this.#path(node.target)
+        return pathText(node.target)
       case 'call_module':
-        return `${this.#path(node.target)}.call(${this.#arguments(args, 0, kwargs)})`
+        return `${pathText(node.target)}.call(${argumentsText(args, 0, kwargs)})`
       case 'call_method':
         // `__call__` is a call of a traced value itself.
-        return `${this.#operand(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target)}(${this.#arguments(args, 1, kwargs)})`
+        return `${operandText(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target)}(${argumentsText(args, 1, kwargs)})`
       case 'call_function':
-        return this.#functionCall(node.target, args, kwargs)
+        return callText(node.target, args, kwargs)
     }
   }
 
-  #functionCall(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
+  function callText(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
     const name = args[1]
-    if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${this.#operand(args[0])}.${name}`
-    return `${this.#globals.callee(fn, targetInfo(fn))}(${this.#arguments(args, 0, kwargs)})`
+    if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${operandText(args[0])}.${name}`
+    return `${globals.callee(fn, targetInfo(fn))}(${argumentsText(args, 0, kwargs)})`
   }
 
-  #path(path: string): string {
+  function pathText(path: string): string {
     return path.includes('.') ? `this${path.split('.').map(memberAccess).join('')}` : `this${memberAccess(path)}`
   }
 
   /** A value as the object of a member access. */
-  #operand(value: Argument): string {
-    return value instanceof Node ? this.#name(value) : `(${this.#value(value)})`
+  function operandText(value: Argument): string {
+    return value instanceof Node ? nameOf(value) : `(${valueText(value)})`
   }
 
-  #arguments(args: readonly Argument[], from: number, kwargs: Kwargs): string {
+  function argumentsText(args: readonly Argument[], from: number, kwargs: Kwargs): string {
     let text = ''
-    for (let i = from; i < args.length; i++) text += i === from ? this.#value(args[i]) : `, ${this.#value(args[i])}`
-    const options = this.#object(kwargs)
+    for (let i = from; i < args.length; i++) text += i === from ? valueText(args[i]) : `, ${valueText(args[i])}`
+    const options = objectText(kwargs)
     return options === '{}' ? text : text === '' ? options : `${text}, ${options}`
   }
 
-  #object(value: Kwargs): string {
+  function objectText(value: Kwargs): string {
     const keys = Object.keys(value)
-    return keys.length === 0 ? '{}' : `{ ${keys.map((k) => `${propertyKey(k)}: ${this.#value(value[k])}`).join(', ')} }`
+    return keys.length === 0 ? '{}' : `{ ${keys.map((k) => `${propertyKey(k)}: ${valueText(value[k])}`).join(', ')} }`
   }
 
-  #value(value: Argument): string {
-    if (value instanceof Node) return this.#name(value)
+  function valueText(value: Argument): string {
+    if (value instanceof Node) return nameOf(value)
     const scalar = scalarLiteral(value)
     if (scalar !== null) return scalar
-    if (isFunction(value)) return this.#globals.callee(value, targetInfo(value))
-    if (Array.isArray(value)) return `[${value.map((v) => this.#value(v)).join(', ')}]`
-    if (value instanceof Slice)
-      return `new ${this.#globals.constant(Slice)}(${[value.start, value.stop, value.step].map((v) => this.#value(v)).join(', ')})`
-    return isRecord(value) ? this.#object(value) : this.#globals.constant(value)
+    if (isFunction(value)) return globals.callee(value, targetInfo(value))
+    if (Array.isArray(value)) return `[${value.map((v) => valueText(v)).join(', ')}]`
+    if (value instanceof Slice) return `new ${globals.constant(Slice)}(${[value.start, value.stop, value.step].map((v) => valueText(v)).join(', ')})`
+    return isRecord(value) ? objectText(value) : globals.constant(value)
   }
 }
 
@@ -267,10 +260,7 @@ class LinePlaces {
 
   constructor(body: readonly string[], nodes: readonly (Node | null)[]) {
     for (const [i, line] of [...body.entries()].reverse()) {
-      const node = nodes[i] ?? null
-      const list = this.#places.get(line)
-      if (list === undefined) this.#places.set(line, [node])
-      else list.push(node)
+      remembered(this.#places, line, () => []).push(nodes[i] ?? null)
     }
   }
 

@@ -1,6 +1,6 @@
 // What a function's body does with some of its inputs, read from its tokens: which elements of a rest parameter it reads, and whether it uses `arguments`.
 import { numberOf } from './parameterList.ts'
-import { isMember } from './tokens.ts'
+import { isClosing, isMember } from './tokens.ts'
 import type { Enclosure, Token } from './tokens.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { Enclosure, Token } from './tokens.ts'
  * `operator.getitem(rest, 2)`. Assignments are ignored, because generated code releases an input with `rest = null`.
  */
 export function elementsRead(name: string, tokens: Iterable<Token>): number | null {
-  const body = new Body(tokens)
+  const body = readBody(tokens)
   let count = 0
   for (let i = 0; i < body.tokens.length; i++) {
     if (!body.isVariable(i, name) || body.isAssigned(i)) continue
@@ -21,7 +21,7 @@ export function elementsRead(name: string, tokens: Iterable<Token>): number | nu
 
 /** Whether the body uses `arguments`. Inner functions have their own, except arrow functions. */
 export function readsArguments(tokens: Iterable<Token>): boolean {
-  const body = new Body(tokens)
+  const body = readBody(tokens)
   for (let i = 0; i < body.tokens.length; i++) {
     const end = body.endOfFunction(i)
     if (end !== null) i = end
@@ -35,93 +35,99 @@ const DECLARATIONS: ReadonlySet<string> = new Set(['let', 'const', 'var'])
 /** Keywords with a head in parentheses and a block, which are not functions. */
 const HEADS: ReadonlySet<string> = new Set(['if', 'for', 'while', 'switch', 'with', 'catch'])
 
-class Body {
+/** The tokens of a body, and questions about them. */
+interface Body {
   readonly tokens: readonly Token[]
+  isVariable(i: number, name: string): boolean
+  isAssigned(i: number): boolean
+  indexAt(i: number): number | null
+  endOfFunction(i: number): number | null
+}
+
+function readBody(source: Iterable<Token>): Body {
+  const tokens = [...source]
   /** For each token, the index of the innermost open bracket around it; -1 if there is none. */
-  readonly #around: number[] = []
+  const around: number[] = []
   /** From opening to closing bracket. */
-  readonly #closing = new Map<number, number>()
-
-  constructor(tokens: Iterable<Token>) {
-    this.tokens = [...tokens]
-    const open: number[] = []
-    for (const [i, token] of this.tokens.entries()) {
-      if (token.type === 'punctuator' && (token.text === ')' || token.text === ']' || token.text === '}')) this.#closing.set(open.pop() ?? -1, i)
-      this.#around.push(open.at(-1) ?? -1)
-      if (token.opens !== null) open.push(i)
-    }
+  const closing = new Map<number, number>()
+  const open: number[] = []
+  for (const [i, token] of tokens.entries()) {
+    if (isClosing(token)) closing.set(open.pop() ?? -1, i)
+    around.push(open.at(-1) ?? -1)
+    if (token.opens !== null) open.push(i)
   }
+  return { tokens, isVariable, isAssigned, indexAt, endOfFunction }
 
-  #text(i: number): string {
-    return this.tokens[i]?.text ?? ''
+  function text(i: number): string {
+    return tokens[i]?.text ?? ''
   }
 
   /** What encloses a token. */
-  #enclosure(i: number): Enclosure {
-    return this.tokens[this.#around[i] ?? -1]?.opens ?? 'block'
+  function enclosure(i: number): Enclosure {
+    return tokens[around[i] ?? -1]?.opens ?? 'block'
   }
 
   /** Whether the token is the variable `name`, and not a property or a key of an object. */
-  isVariable(i: number, name: string): boolean {
-    const token = this.tokens[i]
-    return token?.type === 'name' && token.text === name && !isMember(this.tokens[i - 1]) && !this.#isKey(i)
+  function isVariable(i: number, name: string): boolean {
+    const token = tokens[i]
+    return token?.type === 'name' && token.text === name && !isMember(tokens[i - 1]) && !isKey(i)
   }
 
   /** Whether a name is the key of a property or method in an object, or a modifier of a method. A shorthand property is a variable. */
-  #isKey(i: number): boolean {
-    if (this.#enclosure(i) !== 'object') return false
-    const isFirst = (k: number): boolean => k === (this.#around[i] ?? -1) + 1 || this.#text(k - 1) === ','
-    if (isFirst(i)) return ![',', '}', '='].includes(this.#text(i + 1))
+  function isKey(i: number): boolean {
+    if (enclosure(i) !== 'object') return false
+    const isFirst = (k: number): boolean => k === (around[i] ?? -1) + 1 || text(k - 1) === ','
+    if (isFirst(i)) return ![',', '}', '='].includes(text(i + 1))
     // `get key() {`, `async *key() {`
     let start = i
-    if (this.#text(start - 1) === '*') start--
-    if (['get', 'set', 'async'].includes(this.#text(start - 1))) start--
-    return start < i && isFirst(start) && this.#text(i + 1) === '('
+    if (text(start - 1) === '*') start--
+    if (['get', 'set', 'async'].includes(text(start - 1))) start--
+    return start < i && isFirst(start) && text(i + 1) === '('
   }
 
   /** Whether the variable is the target of an assignment. Declarations and defaults of patterns are not assignments. */
-  isAssigned(i: number): boolean {
-    if (!ASSIGNMENTS.has(this.#text(i + 1)) || DECLARATIONS.has(this.#text(i - 1))) return false
-    const around = this.#around[i] ?? -1
-    const enclosure = this.#enclosure(i)
-    if (enclosure === 'block') return this.#text(i - 1) !== ',' || !this.#isDeclared(i)
-    return enclosure === 'template' || (this.#text(around) === '(' && !this.#isParameterList(around))
+  function isAssigned(i: number): boolean {
+    if (!ASSIGNMENTS.has(text(i + 1)) || DECLARATIONS.has(text(i - 1))) return false
+    const outer = around[i] ?? -1
+    const kind = enclosure(i)
+    if (kind === 'block') return text(i - 1) !== ',' || !isDeclared(i)
+    return kind === 'template' || (text(outer) === '(' && !isParameterList(outer))
   }
 
   /** Whether the statement up to this token is a declaration. */
-  #isDeclared(i: number): boolean {
-    const around = this.#around[i]
-    for (let k = i - 1; k >= 0 && this.#text(k) !== ';'; k--) if (this.#around[k] === around && DECLARATIONS.has(this.#text(k))) return true
+  function isDeclared(i: number): boolean {
+    const outer = around[i]
+    for (let k = i - 1; k >= 0 && text(k) !== ';'; k--) if (around[k] === outer && DECLARATIONS.has(text(k))) return true
     return false
   }
 
-  #isParameterList(open: number): boolean {
-    const after = this.#text((this.#closing.get(open) ?? -1) + 1)
-    return after === '=>' || (after === '{' && !HEADS.has(this.#text(open - 1)))
+  function isParameterList(open: number): boolean {
+    const after = text((closing.get(open) ?? -1) + 1)
+    return after === '=>' || (after === '{' && !HEADS.has(text(open - 1)))
   }
 
   /** The index that is read at this variable: `rest[2]`, or `operator.getitem(rest, 2)`. Null for any other use. */
-  indexAt(i: number): number | null {
-    const bracket = this.#text(i + 1) === '?.' ? i + 2 : i + 1
-    if (this.#text(bracket) === '[') return this.#text(bracket + 2) === ']' ? this.#wholeNumber(bracket + 1) : null
-    const isGetitem = this.#text(i - 1) === '(' && this.#text(i - 2) === 'getitem' && isMember(this.tokens[i - 3]) && this.#text(i - 4) === 'operator'
-    if (!isGetitem || isMember(this.tokens[i - 5]) || this.#text(i + 1) !== ',') return null
-    return this.#text(i + 3) === ')' || this.#text(i + 3) === ',' ? this.#wholeNumber(i + 2) : null
+  function indexAt(i: number): number | null {
+    const bracket = text(i + 1) === '?.' ? i + 2 : i + 1
+    if (text(bracket) === '[') return text(bracket + 2) === ']' ? wholeNumber(bracket + 1) : null
+    const isGetitem = text(i - 1) === '(' && text(i - 2) === 'getitem' && isMember(tokens[i - 3]) && text(i - 4) === 'operator'
+    if (!isGetitem || isMember(tokens[i - 5]) || text(i + 1) !== ',') return null
+    return text(i + 3) === ')' || text(i + 3) === ',' ? wholeNumber(i + 2) : null
   }
 
-  #wholeNumber(i: number): number | null {
-    const token = this.tokens[i]
+  function wholeNumber(i: number): number | null {
+    const token = tokens[i]
     const value = token?.type === 'number' ? numberOf(token.text) : null
     return typeof value === 'number' && Number.isInteger(value) ? value : null
   }
 
   /** The last token of the function or method whose parameter list starts at this token, or whose keyword it is; null for other tokens. */
-  endOfFunction(i: number): number | null {
-    let open = i
-    if (this.isVariable(i, 'function')) {
-      while (open < this.tokens.length && this.#text(open) !== '(') open++
-    } else if (this.#text(i) !== '(' || !this.#isParameterList(i)) return null
-    const brace = (this.#closing.get(open) ?? -1) + 1
-    return this.#text(brace) === '{' ? (this.#closing.get(brace) ?? null) : null
+  function endOfFunction(i: number): number | null {
+    let start = i
+    if (isVariable(i, 'function')) {
+      while (start < tokens.length && text(start) !== '(') start++
+    } else if (text(i) !== '(' || !isParameterList(i)) return null
+    const brace = (closing.get(start) ?? -1) + 1
+    return text(brace) === '{' ? (closing.get(brace) ?? null) : null
   }
 }

@@ -1,5 +1,5 @@
 // Reads the parameter list of a function from its source: names, patterns, and the defaults that are literals.
-import { decodeEscapes, tokenize } from './tokens.ts'
+import { decodeEscapes, isClosing, tokenize } from './tokens.ts'
 import type { Token } from './tokens.ts'
 
 /** What a parameter, or a part of a pattern, assigns to. */
@@ -36,243 +36,200 @@ export interface FunctionSource {
 }
 
 /** Reads the source of a function; null if it is hidden (native, bound), or not that of a function. */
-export function parseFunction(source: string): FunctionSource | null {
+export const parseFunction = (source: string): FunctionSource | null => ifMatching(() => readFunction(source))
+
+/** The source is not that of a function, or the expression not one of literals. */
+class Mismatch extends Error {}
+
+/** What `read` returns; null for a Mismatch. */
+function ifMatching<T>(read: () => T): T | null {
   try {
-    return new Reader(source).read()
+    return read()
   } catch (error) {
     if (error instanceof Mismatch) return null
     throw error
   }
 }
 
-/** The source is not that of a function. */
-class Mismatch extends Error {}
+function demand(condition: boolean): asserts condition {
+  if (!condition) throw new Mismatch()
+}
 
 const is = (token: Token | undefined, punctuator: string): boolean => token?.type === 'punctuator' && token.text === punctuator
 const isName = (token: Token | undefined, name: string): boolean => token?.type === 'name' && token.text === name
 
-class Reader {
-  readonly #tokens: Generator<Token>
-  readonly #ahead: Token[] = []
+/** Tokens that are read one by one, with a look ahead. */
+interface Cursor {
+  peek(offset?: number): Token | undefined
+  next(): Token
+  take(punctuator: string): void
+  /** Takes the token if it is this punctuator, and says whether it was. */
+  skipIf(punctuator: string): boolean
+  /** The elements of a list up to its closing bracket, with commas between them. */
+  list<T>(close: string, element: () => T): T[]
+  rest(): Iterable<Token>
+}
 
-  constructor(source: string) {
-    this.#tokens = tokenize(source)
-  }
-
-  read(): FunctionSource {
-    const parameters = this.#parameters()
-    const isArrow = is(this.#peek(), '=>')
-    this.#take(isArrow ? '=>' : '{')
-    if (isName(this.#peek(1), 'native') && isName(this.#peek(2), 'code')) throw new Mismatch()
-    return { parameters, isArrow, body: this.#rest() }
-  }
-
-  #parameters(): readonly Binding[] {
-    // An arrow function with a single name: `x => …`, `async x => …`.
-    if (isName(this.#peek(), 'async') && is(this.#peek(2), '=>')) this.#next()
-    if (is(this.#peek(1), '=>')) return [plain(this.#pattern())]
-    if (isName(this.#peek(), 'class') && !is(this.#peek(1), '(')) throw new Mismatch()
-    // Modifiers, and the name of a function or the key of a method.
-    while (!is(this.#peek(), '(')) {
-      const token = this.#next()
-      if (is(token, '[')) this.#skip([']'])
-      else if (token.type === 'private' || (token.type === 'punctuator' && token.text !== '*' && token.text !== ']')) throw new Mismatch()
+function cursorOver(tokens: Iterator<Token, unknown>): Cursor {
+  const ahead: Token[] = []
+  const peek = (offset = 0): Token | undefined => {
+    while (ahead.length <= offset) {
+      const { value, done } = tokens.next()
+      if (done === true) return undefined
+      ahead.push(value)
     }
-    this.#take('(')
-    return this.#bindings(')').filter((binding) => binding !== null)
+    return ahead[offset]
+  }
+  const next = (): Token => {
+    const token = peek()
+    demand(token !== undefined)
+    ahead.shift()
+    return token
+  }
+  const skipIf = (punctuator: string): boolean => {
+    const found = is(peek(), punctuator)
+    if (found) next()
+    return found
+  }
+  const take = (punctuator: string): void => demand(skipIf(punctuator))
+  const list = <T>(close: string, element: () => T): T[] => {
+    const elements: T[] = []
+    while (!skipIf(close)) {
+      elements.push(element())
+      if (!is(peek(), close)) take(',')
+    }
+    return elements
+  }
+  function* rest(): Generator<Token> {
+    for (let token = peek(); token !== undefined; token = peek()) yield next()
+  }
+  return { peek, next, take, skipIf, list, rest }
+}
+
+function readFunction(source: string): FunctionSource {
+  const { peek, next, take, skipIf, list, rest } = cursorOver(tokenize(source))
+  const read = parameters()
+  const isArrow = is(peek(), '=>')
+  take(isArrow ? '=>' : '{')
+  demand(!(isName(peek(1), 'native') && isName(peek(2), 'code')))
+  return { parameters: read, isArrow, body: rest() }
+
+  function parameters(): readonly Binding[] {
+    // An arrow function with a single name: `x => …`, `async x => …`.
+    if (isName(peek(), 'async') && is(peek(2), '=>')) next()
+    if (is(peek(1), '=>')) return [{ pattern: pattern(), isRest: false, hasDefault: false, default: [] }]
+    demand(!isName(peek(), 'class') || is(peek(1), '('))
+    // Modifiers, and the name of a function or the key of a method.
+    while (!skipIf('(')) {
+      const token = next()
+      if (is(token, '[')) skip([']'])
+      else demand(token.type !== 'private' && (token.type !== 'punctuator' || token.text === '*' || token.text === ']'))
+    }
+    return bindings(')').filter((one) => one !== null)
   }
 
   /** The elements of a list up to its closing bracket; null for a hole. */
-  #bindings(close: string): (Binding | null)[] {
-    const bindings: (Binding | null)[] = []
-    while (!is(this.#peek(), close)) {
-      const isHole = is(this.#peek(), ',')
-      bindings.push(isHole ? null : this.#binding())
-      if (!is(this.#peek(), close)) this.#take(',')
-    }
-    this.#take(close)
-    return bindings
+  function bindings(close: string): (Binding | null)[] {
+    return list(close, () => (is(peek(), ',') ? null : binding()))
   }
 
-  #binding(): Binding {
-    const isRest = this.#skipIf('...')
-    const pattern = this.#pattern()
-    return { pattern, isRest, ...this.#default() }
+  function binding(): Binding {
+    const isRest = skipIf('...')
+    return { pattern: pattern(), isRest, ...fallback() }
   }
 
-  #default(): { readonly hasDefault: boolean; readonly default: Constant } {
-    return this.#skipIf('=') ? { hasDefault: true, default: constantOf(this.#skip([',', ')', ']', '}'])) } : { hasDefault: false, default: [] }
+  function fallback(): { readonly hasDefault: boolean; readonly default: Constant } {
+    return skipIf('=') ? { hasDefault: true, default: constantOf(skip([',', ')', ']', '}'])) } : { hasDefault: false, default: [] }
   }
 
-  #pattern(): Pattern {
-    const token = this.#next()
+  function pattern(): Pattern {
+    const token = next()
     if (token.type === 'name') return { kind: 'name', name: token.text }
-    if (is(token, '[')) return { kind: 'list', elements: this.#bindings(']') }
-    if (!is(token, '{')) throw new Mismatch()
-    const properties: PropertyBinding[] = []
-    while (!is(this.#peek(), '}')) {
-      properties.push(this.#property())
-      if (!is(this.#peek(), '}')) this.#take(',')
-    }
-    this.#take('}')
-    return { kind: 'record', properties }
+    if (is(token, '[')) return { kind: 'list', elements: bindings(']') }
+    demand(is(token, '{'))
+    return { kind: 'record', properties: list('}', property) }
   }
 
-  #property(): PropertyBinding {
-    if (is(this.#peek(), '...')) return { key: null, ...this.#binding() }
-    const token = this.#next()
+  function property(): PropertyBinding {
+    if (is(peek(), '...')) return { key: null, ...binding() }
+    const token = next()
     if (is(token, '[')) {
-      this.#skip([']'])
-      this.#take(']')
+      skip([']'])
+      take(']')
     }
     const key = token.type === 'name' ? token.text : null
-    if (this.#skipIf(':')) return { key, ...this.#binding() }
-    if (key === null) throw new Mismatch()
-    return { key, pattern: { kind: 'name', name: key }, isRest: false, ...this.#default() }
+    if (skipIf(':')) return { key, ...binding() }
+    demand(key !== null)
+    return { key, pattern: { kind: 'name', name: key }, isRest: false, ...fallback() }
   }
 
   /** Takes tokens up to one of these punctuators outside all brackets, and returns them. */
-  #skip(ends: readonly string[]): Token[] {
+  function skip(ends: readonly string[]): Token[] {
     const skipped: Token[] = []
     let depth = 0
-    for (let token = this.#peek(); token !== undefined; token = this.#peek()) {
-      const isClosing = token.type === 'punctuator' && (token.text === ')' || token.text === ']' || token.text === '}')
+    for (let token = peek(); token !== undefined; token = peek()) {
       if (depth === 0 && token.type === 'punctuator' && ends.includes(token.text)) return skipped
       if (token.opens !== null) depth++
-      else if (isClosing) depth--
-      skipped.push(this.#next())
+      else if (isClosing(token)) depth--
+      skipped.push(next())
     }
     throw new Mismatch()
   }
-
-  #peek(offset = 0): Token | undefined {
-    while (this.#ahead.length <= offset) {
-      const { value, done } = this.#tokens.next()
-      if (done === true) return undefined
-      this.#ahead.push(value)
-    }
-    return this.#ahead[offset]
-  }
-
-  #next(): Token {
-    const token = this.#peek()
-    if (token === undefined) throw new Mismatch()
-    this.#ahead.shift()
-    return token
-  }
-
-  #take(punctuator: string): void {
-    if (!is(this.#next(), punctuator)) throw new Mismatch()
-  }
-
-  #skipIf(punctuator: string): boolean {
-    const found = is(this.#peek(), punctuator)
-    if (found) this.#next()
-    return found
-  }
-
-  *#rest(): Generator<Token> {
-    yield* this.#ahead
-    yield* this.#tokens
-  }
 }
-
-const plain = (pattern: Pattern): Binding => ({ pattern, isRest: false, hasDefault: false, default: [] })
 
 /** The value of an expression of literals, arrays and objects; `[]` for any other expression. */
-function constantOf(tokens: readonly Token[]): Constant {
-  const literals = new Literals(tokens)
-  try {
-    const value = literals.value()
-    return literals.isAtEnd ? [value] : []
-  } catch (error) {
-    if (error instanceof Mismatch) return []
-    throw error
-  }
-}
+const constantOf = (tokens: readonly Token[]): Constant => ifMatching(() => readLiterals(tokens)) ?? []
 
-/** Reads literals. Throws Mismatch for any other expression. */
-class Literals {
-  readonly #tokens: readonly Token[]
-  #at = 0
+function readLiterals(tokens: readonly Token[]): Constant {
+  const { peek, next, take, skipIf, list } = cursorOver(tokens.values())
+  const read = value()
+  return peek() === undefined ? [read] : []
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at === this.#tokens.length
-  }
-
-  value(): unknown {
-    const token = this.#tokens[this.#at++]
-    if (token === undefined) throw new Mismatch()
-    switch (token.type) {
+  function value(): unknown {
+    const { type, text } = next()
+    switch (type) {
       case 'number':
-        return numberOf(token.text)
+        return numberOf(text)
       case 'string':
-        return decodeEscapes(token.text.slice(1, -1))
+        return decodeEscapes(text.slice(1, -1))
       case 'template':
-        if (!/^`[^]*`$/.test(token.text)) throw new Mismatch()
-        return decodeEscapes(token.text.slice(1, -1).replace(/\r\n?/g, '\n'))
+        demand(/^`[^]*`$/.test(text))
+        return decodeEscapes(text.slice(1, -1).replace(/\r\n?/g, '\n'))
       case 'name':
-        return named(token.text, NAMED)
+        return named(text, NAMED)
       case 'punctuator':
-        return this.#compound(token.text)
+        return compound(text)
       default:
         throw new Mismatch()
     }
   }
 
-  #compound(text: string): unknown {
+  function compound(text: string): unknown {
     switch (text) {
       case '-': {
-        const value = this.value()
-        return typeof value === 'bigint' ? -value : -Number(value)
+        const number = value()
+        return typeof number === 'bigint' ? -number : -Number(number)
       }
       case '!':
-        return !this.value()
-      case '(':
-        return this.#parenthesized()
+        return !value()
+      case '(': {
+        const inner = value()
+        take(')')
+        return inner
+      }
       case '[':
-        return this.#array()
+        return list(']', value)
       case '{':
-        return this.#object()
+        return Object.fromEntries(list('}', entry))
       default:
         throw new Mismatch()
     }
   }
 
-  #parenthesized(): unknown {
-    const value = this.value()
-    if (!this.#skipIf(')')) throw new Mismatch()
-    return value
-  }
-
-  #array(): unknown[] {
-    const items: unknown[] = []
-    while (!this.#skipIf(']')) {
-      items.push(this.value())
-      if (!is(this.#tokens[this.#at], ']') && !this.#skipIf(',')) throw new Mismatch()
-    }
-    return items
-  }
-
-  #object(): Record<string, unknown> {
-    const made: Record<string, unknown> = {}
-    while (!this.#skipIf('}')) {
-      const key = this.#tokens[this.#at++]
-      if (key?.type !== 'name') throw new Mismatch()
-      made[key.text] = this.#skipIf(':') ? this.value() : named(key.text, GLOBALS)
-      if (!is(this.#tokens[this.#at], '}') && !this.#skipIf(',')) throw new Mismatch()
-    }
-    return made
-  }
-
-  #skipIf(punctuator: string): boolean {
-    const found = is(this.#tokens[this.#at], punctuator)
-    if (found) this.#at++
-    return found
+  function entry(): [key: string, value: unknown] {
+    const { type, text } = next()
+    demand(type === 'name')
+    return [text, skipIf(':') ? value() : named(text, GLOBALS)]
   }
 }
 
@@ -284,7 +241,7 @@ const GLOBALS: ReadonlyMap<string, unknown> = new Map([
 const NAMED: ReadonlyMap<string, unknown> = new Map<string, unknown>([...GLOBALS, ['null', null], ['true', true], ['false', false]])
 
 function named(name: string, values: ReadonlyMap<string, unknown>): unknown {
-  if (!values.has(name)) throw new Mismatch()
+  demand(values.has(name))
   return values.get(name)
 }
 

@@ -132,6 +132,9 @@ export function* tokenize(source: string): Generator<Token> {
 
 const newFrame = (kind: Enclosure, keyword = ''): Frame => ({ kind, keyword, ternaries: 0 })
 
+/** Whether a token closes what a token with `opens` opened. */
+export const isClosing = ({ type, text }: Token): boolean => type === 'punctuator' && (text === ')' || text === ']' || text === '}')
+
 /** Whether a token makes the next one the name of a member. */
 export const isMember = (token: Token | null | undefined): boolean => token?.text === '.' || token?.text === '?.'
 

@@ -8,24 +8,29 @@ import { copyInto } from './copy.ts'
 import { launchPointwise } from './pointwise.ts'
 import { canCast } from './promotion.ts'
 
-/** The layout of `args[0]`, after checking that the functional operator's result fits into it. Throws ShapeError, DTypeError or ArgumentError if it does not. */
-export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly Arg[]): TensorSpec {
-  const self = tensorAt(args, 0)
-  const spec = functional.meta(...args)
-  if (!('shape' in spec)) throw new InternalError(`${functional.qualname} returns several tensors and cannot have an in-place form`)
-  if (!sameShape(spec.shape, self.shape)) {
+/** Throws ShapeError, DTypeError or ArgumentError if a result of that shape and dtype does not fit into `self`. */
+export function checkFits(qualname: string, result: Pick<TensorSpec, 'shape' | 'dtype'>, self: Tensor): void {
+  if (!sameShape(result.shape, self.shape)) {
     throw new ShapeError(
-      `${qualname}: the result has shape ${formatShape(spec.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`,
+      `${qualname}: the result has shape ${formatShape(result.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`,
     )
   }
-  if (!canCast(spec.dtype, self.dtype)) {
+  if (!canCast(result.dtype, self.dtype)) {
     throw new DTypeError(
-      `${qualname}: the result has dtype ${spec.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
+      `${qualname}: the result has dtype ${result.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
   if (self.numel > 0 && self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
     throw new ArgumentError(`${qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
   }
+}
+
+/** The layout of `args[0]`, after checking that the functional operator's result fits into it. Throws ShapeError, DTypeError or ArgumentError if it does not. */
+export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly Arg[]): TensorSpec {
+  const self = tensorAt(args, 0)
+  const spec = functional.meta(...args)
+  if (!('shape' in spec)) throw new InternalError(`${functional.qualname} returns several tensors and cannot have an in-place form`)
+  checkFits(qualname, spec, self)
   return { shape: self.shape, dtype: self.dtype, strides: self.strides, offset: self.offset }
 }
 

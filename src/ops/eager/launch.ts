@@ -1,7 +1,7 @@
 // Launches a compiled kernel on tensors: their byte addresses become the kernel's arguments.
 import { ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
-import { Storage, Tensor } from '../../tensor/index.ts'
+import { Storage, Tensor, numelOf } from '../../tensor/index.ts'
 
 /** The offset of a tensor's first element from the start of its storage, in bytes. */
 const byteOffset = (tensor: Tensor): number => tensor.offset * dtypeInfo[tensor.dtype].size
@@ -56,9 +56,10 @@ export function kernelCache<K extends readonly (string | number | boolean)[]>(bu
   }
 }
 
-/** New memory of `elements` elements for a tensor of `shape`, which may need fewer: kernels may write past its end. */
+/** New memory for a tensor of `shape`, with room for `elements` elements: kernels may write past its end. */
 export function emptyPadded(shape: readonly number[], dtype: Tensor['dtype'], elements: number): Tensor {
-  return new Tensor(shape, dtype, Storage.allocate(elements * dtypeInfo[dtype].size))
+  const { size } = dtypeInfo[dtype]
+  return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * size, elements * size))
 }
 
 const scratch = new ScratchMemory('packed operands')

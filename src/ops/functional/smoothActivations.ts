@@ -31,6 +31,7 @@ const SELU_SCALE = 1.0507009873554805
 export const functionalSelu: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'selu(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   decompose: (self) => mul(elu(self, SELU_ALPHA), SELU_SCALE),
 })
 
@@ -45,6 +46,7 @@ export const functionalSelu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const functionalCelu: OpFunction<(self: Tensor, alpha?: number | { readonly alpha?: number }) => Tensor> = defineOp({
   schema: 'celu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   decompose: (self, alpha) => {
     if (alpha === 0) throw new ArgumentError('torch.nn.functional.celu: alpha must not be 0.')
     return mul(elu(div(self, alpha)), alpha)
@@ -145,6 +147,7 @@ export const rrelu: OpFunction<
 > = defineOp({
   schema: 'rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   tags: ['random'],
   decompose: (self, lower, upper, training) =>
     training ? where(gt(self, 0), self, mul(self, add(mul(randLike(self), upper - lower), lower))) : leakyRelu(self, (lower + upper) / 2),
@@ -177,6 +180,7 @@ export const normalize: OpFunction<
  */
 export const selu: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'selu(Tensor self) -> Tensor',
+  inPlace: 'function',
   decompose: (self) => functionalSelu(self),
 })
 
@@ -190,5 +194,6 @@ export const selu: OpFunction<(self: Tensor) => Tensor> = defineOp({
  */
 export const celu: OpFunction<(self: Tensor, alpha?: number | { readonly alpha?: number }) => Tensor> = defineOp({
   schema: 'celu(Tensor self, float alpha=1.0) -> Tensor',
+  inPlace: 'function',
   decompose: (self, alpha) => functionalCelu(self, alpha),
 })

@@ -215,6 +215,7 @@ const scaled = (t: Tensor, factor: number): Tensor => (factor === 1 ? t : mul(t,
 export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   meta: (_self, mat1, mat2) => mmMeta(mat1, mat2),
   decompose: (self, mat1, mat2, beta, alpha) => add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
 })
@@ -231,6 +232,7 @@ export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, option
 export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, options?: AddmmOptions) => Tensor> = defineOp({
   schema: 'baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   meta: (_self, batch1, batch2) => bmmMeta(batch1, batch2),
   decompose: (self, batch1, batch2, beta, alpha) => add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
 })

@@ -150,6 +150,7 @@ export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Tensor> = defineOp({
   schema: 'leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   recordAs: 'keywords',
   pointwise: {
     promotion: 'promote',
@@ -171,6 +172,7 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
 export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineOp({
   schema: 'elu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   recordAs: 'keywords',
   pointwise: {
     promotion: 'promote',

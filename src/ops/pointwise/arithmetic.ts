@@ -20,6 +20,7 @@ import { where } from './select.ts'
 export const add: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
   schema: 'add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', compute: (a, b, alpha) => call('add', a, call('mul', b, alpha)) },
   derivative: ([g], { args: [, , alpha] }) => [g, scaled(g, alpha), null],
 })
@@ -36,6 +37,7 @@ export const add: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
 export const sub: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
   schema: 'sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b, alpha) => call('sub', a, call('mul', b, alpha)) },
   derivative: ([g], { args: [, , alpha] }) => [g, mul(g, -alpha), null],
 })
@@ -53,6 +55,7 @@ const scaled = (g: Tensor, factor: number): Tensor => (factor === 1 ? g : mul(g,
 export const mul: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'mul.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', compute: (a, b) => call('mul', a, b) },
   derivative: ([g], { args: [a, b], needs }) => [needs[0] ? mul(g, b) : null, needs[1] ? mul(g, a) : null],
 })
@@ -71,6 +74,7 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
   defineOp({
     schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
     method: true,
+    inPlace: 'method',
     pointwise: {
       promotion: 'quotient',
       compute: (a, b, mode) => {
@@ -96,6 +100,7 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
 export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'remainder.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b) => call('remainder', a, b) },
   derivative: ([g], { args: [a, b], needs }) => [g, needs[1] ? neg(mul(g, div(a, b, { roundingMode: 'floor' }))) : null],
 })
@@ -126,6 +131,7 @@ function truncatedRemainder(a: Expr, b: Expr): Expr {
 export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'fmod.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'promote',
     dtypes: 'numeric',
@@ -146,6 +152,7 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
 export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'floor_divide(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'promote',
     dtypes: 'numeric',
@@ -168,6 +175,7 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
 export const pow: OpFunction<(self: Tensor | number, exponent: Tensor | number) => Tensor> = defineOp({
   schema: 'pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor',
   method: true,
+  inPlace: 'method',
   tags: ['numberFirst'],
   pointwise: {
     promotion: 'promote',
@@ -207,6 +215,7 @@ const logOf = (base: Tensor | number): Tensor | number =>
 export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'neg(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a) => call('neg', a) },
   derivative: ([g]) => [neg(g)],
 })
@@ -222,6 +231,7 @@ export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const abs: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'abs(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a) => call('abs', a) },
   derivative: ([g], { args: [a] }) => [mul(g, sign(a))],
 })
@@ -237,6 +247,7 @@ export const abs: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const sign: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sign(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', compute: (a) => call('sign', a) },
   derivative: ([g]) => [mul(g, 0)],
 })

@@ -28,6 +28,7 @@ const bitwise = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtypes
 export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: bitwise('bitAnd'),
 })
 
@@ -43,6 +44,7 @@ export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Te
 export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: bitwise('bitOr'),
 })
 
@@ -58,6 +60,7 @@ export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Ten
 export const bitwiseXor: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: bitwise('bitXor'),
 })
 
@@ -72,6 +75,7 @@ export const bitwiseXor: OpFunction<(self: Tensor, other: Tensor | number) => Te
 export const bitwiseNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'bitwise_not(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'first',
     dtypes: 'integral',
@@ -91,6 +95,7 @@ export const bitwiseNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const bitwiseLeftShift: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'promote',
     dtypes: 'integer',
@@ -110,6 +115,7 @@ export const bitwiseLeftShift: OpFunction<(self: Tensor, other: Tensor | number)
 export const bitwiseRightShift: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'promote',
     dtypes: 'integer',

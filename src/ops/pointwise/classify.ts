@@ -128,6 +128,7 @@ export const signbit: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const logicalXor: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'logical_xor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'logical', compute: (a, b) => call('ne', a, b) },
 })
 
@@ -142,6 +143,7 @@ export const logicalXor: OpFunction<(self: Tensor, other: Tensor | number) => Te
 export const copysign: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'copysign(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'float',
     compute: (a, b) => {
@@ -163,6 +165,7 @@ export const copysign: OpFunction<(self: Tensor, other: Tensor | number) => Tens
 export const heaviside: OpFunction<(self: Tensor, values: Tensor) => Tensor> = defineOp({
   schema: 'heaviside(Tensor self, Tensor values) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: {
     promotion: 'promote',
     compute: (x, v) => {
@@ -220,6 +223,7 @@ export const nanToNum: OpFunction<(self: Tensor, nan?: number | null | NanToNumO
   defineOp({
     schema: 'nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor',
     method: true,
+    inPlace: 'function',
     decompose: (self, nan, posinf, neginf) => {
       if (!dtypeInfo[self.dtype].floating) return self
       const greatest = Number(finfo(self.dtype).max)

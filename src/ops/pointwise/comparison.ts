@@ -15,6 +15,7 @@ import { defineOp } from '../defineOp.ts'
 export const eq: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'eq.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('eq', a, b) },
 })
 
@@ -29,6 +30,7 @@ export const eq: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const ne: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'ne.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('ne', a, b) },
 })
 
@@ -43,6 +45,7 @@ export const ne: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const lt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'lt.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('lt', a, b) },
 })
 
@@ -57,6 +60,7 @@ export const lt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const le: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'le.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('le', a, b) },
 })
 
@@ -71,6 +75,7 @@ export const le: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const gt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'gt.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('gt', a, b) },
 })
 
@@ -85,6 +90,7 @@ export const gt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const ge: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'ge.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'compare', compute: (a, b) => call('ge', a, b) },
 })
 
@@ -99,6 +105,7 @@ export const ge: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
 export const logicalAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'logical_and(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'logical', compute: (a, b) => call('and', a, b) },
 })
 
@@ -113,6 +120,7 @@ export const logicalAnd: OpFunction<(self: Tensor, other: Tensor | number) => Te
 export const logicalOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'logical_or(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'logical', compute: (a, b) => call('or', a, b) },
 })
 
@@ -127,6 +135,7 @@ export const logicalOr: OpFunction<(self: Tensor, other: Tensor | number) => Ten
 export const logicalNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'logical_not(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'logical', compute: (a) => call('not', a) },
 })
 

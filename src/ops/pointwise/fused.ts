@@ -17,6 +17,7 @@ import { div, mul, neg, sub } from './arithmetic.ts'
 export const lerp: OpFunction<(self: Tensor, end: Tensor, weight: Tensor | number) => Tensor> = defineOp({
   schema: 'lerp(Tensor self, Tensor end, Tensor weight) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'floating', compute: (a, b, w) => call('add', a, call('mul', w, call('sub', b, a))) },
   derivative: ([g], { args: [a, b, weight], needs }) => [
     sub(g, mul(g, weight)),
@@ -37,6 +38,7 @@ export const lerp: OpFunction<(self: Tensor, end: Tensor, weight: Tensor | numbe
 export const addcmul: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> = defineOp({
   schema: 'addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (s, a, b, v) => call('add', s, call('mul', v, call('mul', a, b))) },
   derivative: ([g], { args: [, a, b, value], needs }) => {
     const grad = mul(g, value)
@@ -56,6 +58,7 @@ export const addcmul: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor
 export const addcdiv: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }) => Tensor> = defineOp({
   schema: 'addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'floating', compute: (s, a, b, v) => call('add', s, call('mul', v, call('div', a, b))) },
   derivative: ([g], { args: [, a, b, value], needs }) => {
     const grad = mul(g, value)

@@ -27,6 +27,7 @@ export const hardtanh: OpFunction<
 > = defineOp({
   schema: 'hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   recordAs: 'keywords',
   pointwise: {
     promotion: 'promote',
@@ -139,6 +140,7 @@ export const softshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = 
 export const threshold: OpFunction<(self: Tensor, threshold: number, value: number) => Tensor> = defineOp({
   schema: 'threshold(Tensor self, float threshold, float value) -> Tensor',
   namespace: 'torch.nn.functional',
+  inPlace: 'function',
   pointwise: { promotion: 'promote', compute: (x, t, v) => call('where', call('le', x, t), v, x) },
   derivative: ([g], { args: [x, threshold] }) => [where(le(x, threshold), 0, g), null, null],
 })

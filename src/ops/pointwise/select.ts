@@ -30,6 +30,7 @@ export const where: OpFunction<(condition: Tensor, self: Tensor | number, other:
 export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number) => Tensor> = defineOp({
   schema: 'masked_fill(Tensor self, Tensor mask, Scalar value) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, mask, value) => where(mask, value, self),
 })
 
@@ -50,6 +51,7 @@ export interface ClampOptions {
 export const clamp: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
   schema: 'clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: {
     promotion: 'promote',
     baked: ['min', 'max'],

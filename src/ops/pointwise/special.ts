@@ -32,6 +32,7 @@ function stable2(a: Expr, b: Expr): Expr {
 export const exp2: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'exp2(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('pow', number(x, 2), x) },
   derivative: ([g], { outputs: [out] }) => [mul(g, mul(out, Math.LN2))],
 })
@@ -47,6 +48,7 @@ export const exp2: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const log2: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'log2(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('log2', x) },
   derivative: ([g], { args: [x] }) => [div(g, mul(x, Math.LN2))],
 })
@@ -62,6 +64,7 @@ export const log2: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const log10: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'log10(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('log10', x) },
   derivative: ([g], { args: [x] }) => [div(g, mul(x, Math.LN10))],
 })
@@ -77,6 +80,7 @@ export const log10: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const erfc: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'erfc(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('erfc', x) },
   derivative: ([g], { args: [x] }) => [mul(g, mul(exp(neg(square(x))), -2 / Math.sqrt(Math.PI)))],
 })
@@ -92,6 +96,7 @@ export const erfc: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const erfinv: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'erfinv(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (x) => call('erfinv', x) },
   derivative: ([g], { outputs: [out] }) => [mul(g, mul(exp(square(out)), Math.sqrt(Math.PI) / 2))],
 })
@@ -107,6 +112,7 @@ export const erfinv: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const lgamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'lgamma(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (x) => call('lgamma', x) },
   derivative: ([g], { args: [x] }) => [mul(g, digamma(x))],
 })
@@ -122,6 +128,7 @@ export const lgamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const digamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'digamma(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (x) => call('digamma', x) },
   derivative: ([g], { args: [x] }) => [mul(g, polygamma(1, x))],
 })
@@ -158,6 +165,7 @@ export const polygamma: OpFunction<(n: number, self: Tensor) => Tensor> = define
 export const sinc: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sinc(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: {
     promotion: 'float',
     compute: (x) => {
@@ -201,6 +209,7 @@ export const logaddexp2: OpFunction<(self: Tensor, other: Tensor) => Tensor> = d
 export const hypot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
   schema: 'hypot(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (a, b) => call('hypot', a, b) },
   derivative: ([g], { args: [a, b], outputs: [out] }) => [mul(g, div(a, out)), mul(g, mul(reciprocal(out), b))],
 })
@@ -218,6 +227,7 @@ export const hypot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
 export const xlogy: OpFunction<(self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
   schema: 'xlogy(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'function',
   tags: ['numberFirst'],
   pointwise: {
     promotion: 'float',
@@ -243,6 +253,7 @@ export const xlogy: OpFunction<(self: Tensor | number, other: Tensor | number) =
 export const logit: OpFunction<(self: Tensor, eps?: number | null | { readonly eps?: number | null }) => Tensor> = defineOp({
   schema: 'logit(Tensor self, float? eps=None) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: {
     promotion: 'float',
     baked: ['eps'],

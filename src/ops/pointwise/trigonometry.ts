@@ -20,6 +20,7 @@ const oneMinusSquare = (x: Tensor): Tensor => mul(sub(neg(x), -1), add(x, 1))
 export const tan: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'tan(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('tan', x) },
   derivative: ([g], { outputs: [out] }) => [mul(g, add(square(out), 1))],
 })
@@ -35,6 +36,7 @@ export const tan: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const asin: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'asin(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('asin', x) },
   derivative: ([g], { args: [x] }) => [mul(g, rsqrt(oneMinusSquare(x)))],
 })
@@ -50,6 +52,7 @@ export const asin: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const acos: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'acos(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('acos', x) },
   derivative: ([g], { args: [x] }) => [mul(g, neg(rsqrt(oneMinusSquare(x))))],
 })
@@ -65,6 +68,7 @@ export const acos: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const atan: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'atan(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('atan', x) },
   derivative: ([g], { args: [x] }) => [div(g, add(square(x), 1))],
 })
@@ -80,6 +84,7 @@ export const atan: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const sinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sinh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('sinh', x) },
   derivative: ([g], { args: [x] }) => [mul(g, cosh(x))],
 })
@@ -95,6 +100,7 @@ export const sinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const cosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'cosh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('cosh', x) },
   derivative: ([g], { args: [x] }) => [mul(g, sinh(x))],
 })
@@ -110,6 +116,7 @@ export const cosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const asinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'asinh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('asinh', x) },
   derivative: ([g], { args: [x] }) => [mul(g, rsqrt(add(square(x), 1)))],
 })
@@ -125,6 +132,7 @@ export const asinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const acosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'acosh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('acosh', x) },
   derivative: ([g], { args: [x] }) => [mul(g, rsqrt(mul(sub(x, 1), add(x, 1))))],
 })
@@ -140,6 +148,7 @@ export const acosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const atanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'atanh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'float', compute: (x) => call('atanh', x) },
   derivative: ([g], { args: [x] }) => [mul(g, reciprocal(oneMinusSquare(x)))],
 })
@@ -155,6 +164,7 @@ export const atanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const atan2: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
   schema: 'atan2(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (y, x) => call('atan2', y, x) },
   derivative: ([g], { args: [y, x], needs }) => {
     const length = add(square(y), typeof x === 'number' ? x * x : square(x))

@@ -30,6 +30,7 @@ const rounding = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtype
 export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'exp(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('exp'),
   derivative: ([g], { outputs: [out] }) => [mul(g, out)],
 })
@@ -45,6 +46,7 @@ export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'expm1(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('expm1'),
   derivative: ([g], { outputs: [out] }) => [mul(g, add(out, 1))],
 })
@@ -60,6 +62,7 @@ export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'log(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('log'),
   derivative: ([g], { args: [x] }) => [mul(g, reciprocal(x))],
 })
@@ -75,6 +78,7 @@ export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'log1p(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('log1p'),
   derivative: ([g], { args: [x] }) => [mul(g, reciprocal(add(x, 1)))],
 })
@@ -90,6 +94,7 @@ export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sqrt(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('sqrt'),
   derivative: ([g], { outputs: [out] }) => [mul(g, reciprocal(mul(out, 2)))],
 })
@@ -105,6 +110,7 @@ export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'rsqrt(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('rsqrt'),
   derivative: ([g], { outputs: [out] }) => [mul(g, mul(mul(mul(out, out), out), -0.5))],
 })
@@ -120,6 +126,7 @@ export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'reciprocal(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('reciprocal'),
   derivative: ([g], { outputs: [out] }) => [mul(g, neg(mul(out, out)))],
 })
@@ -135,6 +142,7 @@ export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sin(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('sin'),
   derivative: ([g], { args: [x] }) => [mul(g, cos(x))],
 })
@@ -150,6 +158,7 @@ export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'cos(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('cos'),
   derivative: ([g], { args: [x] }) => [mul(g, neg(sin(x)))],
 })
@@ -165,6 +174,7 @@ export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'tanh(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('tanh'),
   derivative: ([g], { outputs: [out] }) => [mul(g, sub(neg(mul(out, out)), -1))],
 })
@@ -180,6 +190,7 @@ export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sigmoid(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('sigmoid'),
   derivative: ([g], { outputs: [out] }) => [mul(g, mul(out, add(neg(out), 1)))],
 })
@@ -195,6 +206,7 @@ export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'erf(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: unary('erf'),
   derivative: ([g], { args: [x] }) => [mul(g, mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI)))],
 })
@@ -210,6 +222,7 @@ export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'floor(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: rounding('floor'),
   derivative: ([g]) => [mul(g, 0)],
 })
@@ -225,6 +238,7 @@ export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'ceil(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: rounding('ceil'),
   derivative: ([g]) => [mul(g, 0)],
 })
@@ -240,6 +254,7 @@ export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const round: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'round(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: rounding('round'),
   derivative: ([g]) => [mul(g, 0)],
 })
@@ -255,6 +270,7 @@ export const round: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'trunc(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: rounding('trunc'),
   derivative: ([g]) => [mul(g, 0)],
 })
@@ -270,6 +286,7 @@ export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'square(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   pointwise: { promotion: 'promote', compute: (a) => call('mul', a, a) },
   derivative: ([g], { args: [x] }) => [mul(mul(g, x), 2)],
 })

@@ -20,6 +20,7 @@ import { trunc } from './unary.ts'
 export const sgn: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'sgn(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self) => sign(self),
 })
 
@@ -48,6 +49,7 @@ export const positive: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const fix: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'fix(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self) => trunc(self),
 })
 
@@ -62,6 +64,7 @@ export const fix: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const frac: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'frac(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self) => sub(self, trunc(self)),
 })
 
@@ -76,6 +79,7 @@ export const frac: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const deg2rad: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'deg2rad(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self) => mul(self, Math.PI / 180),
 })
 
@@ -90,6 +94,7 @@ export const deg2rad: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'rad2deg(Tensor self) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self) => mul(self, 180 / Math.PI),
 })
 
@@ -104,6 +109,7 @@ export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const trueDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'true_divide(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'method',
   pointwise: { promotion: 'float', compute: (a, b) => call('div', a, b) },
   derivative: ([g], { args: [a, b], needs }) => [
     needs[0] ? div(g, b) : null,
@@ -136,6 +142,7 @@ export const rsub: OpFunction<(self: Tensor, other: Tensor | number, options?: {
 export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
   schema: 'ldexp(Tensor self, Tensor other) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self, other) => mul(self, pow(2, to(other, self.dtype === 'float64' ? 'float64' : 'float32'))),
 })
 
@@ -150,6 +157,7 @@ export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
 export const clampMin: OpFunction<(self: Tensor, min: number) => Tensor> = defineOp({
   schema: 'clamp_min(Tensor self, Scalar min) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self, min) => clamp(self, min),
 })
 
@@ -164,6 +172,7 @@ export const clampMin: OpFunction<(self: Tensor, min: number) => Tensor> = defin
 export const clampMax: OpFunction<(self: Tensor, max: number) => Tensor> = defineOp({
   schema: 'clamp_max(Tensor self, Scalar max) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self, max) => clamp(self, null, max),
 })
 
@@ -178,6 +187,7 @@ export const clampMax: OpFunction<(self: Tensor, max: number) => Tensor> = defin
 export const clip: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
   schema: 'clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self, min, max) => clamp(self, min, max),
 })
 

@@ -55,6 +55,7 @@ const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
 export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'cumsum(Tensor self, int dim) -> Tensor',
   method: true,
+  inPlace: 'method',
   meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
     return { shape: self.shape, dtype: summedType(self.dtype) }

@@ -142,6 +142,7 @@ export const indexPut: OpFunction<
 > = defineOp({
   schema: 'index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor',
   method: true,
+  inPlace: 'function',
   decompose: (self, indices, values, accumulate) => {
     const plan = planOf('torch.index_put', self, indices)
     if (plan === null) return accumulate ? add(self, values) : expand(values, self.shape)

@@ -112,6 +112,7 @@ export const widened = (grad: Tensor, src: Tensor): Tensor =>
 export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, src: Tensor) => Tensor> = defineOp({
   schema: 'scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor',
   method: true,
+  inPlace: 'method',
   halvesInFloat32: true,
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src)

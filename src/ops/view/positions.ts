@@ -53,6 +53,7 @@ export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, sou
   defineOp({
     schema: 'index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor',
     method: true,
+    inPlace: 'method',
     decompose: (self, dim, index, source, alpha) => {
       const { at, full } = sliceIndex('torch.index_add', self, dim, index)
       return scatterAdd(self, at, full, alpha === 1 ? source : mul(source, alpha))
@@ -71,6 +72,7 @@ export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, sou
 export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, source: Tensor) => Tensor> = defineOp({
   schema: 'index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, dim, index, source) => {
     const { at, full } = sliceIndex('torch.index_copy', self, dim, index)
     return scatterValues(self, at, full, source, 'set')
@@ -89,6 +91,7 @@ export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, so
 export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number) => Tensor> = defineOp({
   schema: 'index_fill(Tensor self, int dim, Tensor index, Scalar value) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, dim, index, value) => {
     const { at, full } = sliceIndex('torch.index_fill', self, dim, index)
     return scatterValues(self, at, full, fullLike(full, Number(value), { dtype: self.dtype }), 'set')
@@ -116,6 +119,7 @@ export const indexReduce: OpFunction<
 > = defineOp({
   schema: 'index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, dim, index, source, reduce, includeSelf) => {
     const { at, full } = sliceIndex('torch.index_reduce', self, dim, index)
     if (reduce !== 'prod' && reduce !== 'mean' && reduce !== 'amax' && reduce !== 'amin')
@@ -150,6 +154,7 @@ export const put: OpFunction<(self: Tensor, index: Tensor, source: Tensor, accum
   defineOp({
     schema: 'put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor',
     method: true,
+    inPlace: 'method',
     decompose: (self, index, source, accumulate) => {
       const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
       return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.shape)
@@ -248,6 +253,7 @@ export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = 
 export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tensor) => Tensor> = defineOp({
   schema: 'masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, mask, source) => {
     const shape = broadcastShapes('torch.masked_scatter', self.shape, mask.shape)
     const positions = flatPositions(expand(mask, shape))

@@ -105,6 +105,7 @@ export const scatter: OpFunction<
 > = defineOp({
   schema: 'scatter(Tensor self, int dim, Tensor index, any src, *, str? reduce=None) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, dim, index, src, reduce) => {
     const values = valuesOf('torch.scatter', self, index, src)
     if (reduce === 'add') return scatterAdd(self, dim, index, values)
@@ -143,6 +144,7 @@ export const scatterReduce: OpFunction<
 > = defineOp({
   schema: 'scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor',
   method: true,
+  inPlace: 'method',
   decompose: (self, dim, index, src, reduce, includeSelf) => {
     if (!isReduction(reduce))
       throw new ArgumentError(`torch.scatter_reduce: reduce must be one of ${Object.keys(START).join(', ')}, got ${valueText(reduce)}.`)

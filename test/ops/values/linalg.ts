@@ -72,6 +72,7 @@ export default {
     { args: [sample([0, 3], 1), sample([4, 3], 2)], gives: build([0, 4], () => 0) },
   ],
   'torch.addmm': [
+    { args: [sample([2, 4], 6), a, b], gives: (c: Plain, p: Plain, r: Plain) => mm(p, r).map((value, i) => value + (c.data[i] ?? NaN)) },
     { args: [sample([4], 6), a, b], gives: (c: Plain, p: Plain, r: Plain) => mm(p, r).map((value, i) => value + c.at(i % 4)) },
     {
       args: [sample([2, 1], 6), a, b, { beta: 0.5, alpha: 2 }],
@@ -79,6 +80,10 @@ export default {
     },
   ],
   'torch.baddbmm': [
+    {
+      args: [sample([3, 2, 4], 6), sample([3, 2, 3], 1), sample([3, 3, 4], 2)],
+      gives: (c: Plain, p: Plain, r: Plain) => bmm(p, r).map((value, i) => (c.data[i] ?? NaN) + value),
+    },
     {
       args: [sample([2, 4], 6), sample([3, 2, 3], 1), sample([3, 3, 4], 2), { beta: 2, alpha: -1 }],
       gives: (c: Plain, p: Plain, r: Plain) => bmm(p, r).map((value, i) => 2 * (c.data[i % 8] ?? NaN) - value),

@@ -217,7 +217,22 @@ class Search {
     const { from, possible } = fewest
     // One of them is about to be true, and then the formula is.
     this.#replaceOpen(this.#open.filter((formula) => formula !== from))
-    return possible
+    return this.#weakest(possible)
+  }
+
+  /**
+   * The alternatives without those from which another one follows: "the batch is 1 and so is the result's" adds nothing to "both batches are equal". Each addition of
+   * a residual network would otherwise multiply the paths by three.
+   */
+  #weakest(alternatives: readonly Formula[]): readonly Formula[] {
+    let weakest = alternatives
+    for (const one of alternatives) {
+      const { mark } = this.#state
+      if (!this.#assert(one) || weakest.some((other) => other !== one && this.#state.known(other) === 'true'))
+        weakest = weakest.filter((other) => other !== one)
+      this.#state.undoTo(mark)
+    }
+    return weakest
   }
 
   /** The values of an integer in a comparison that is not decided. */

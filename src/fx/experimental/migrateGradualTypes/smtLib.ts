@@ -4,8 +4,11 @@ import { Model, namesIn } from './model.ts'
 import { D, number, tensor, z3Dyn } from './z3Types.ts'
 import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
 
-/** Runs a script in SMT-LIB and gives what it prints. */
-export type SmtSolver = (script: string) => Promise<string>
+/** What a solver says of assertions, and the values that it found, as definitions in SMT-LIB. */
+export type SmtAnswer = { readonly status: 'sat'; readonly definitions: string } | { readonly status: 'unsat' | 'unknown' }
+
+/** Decides declarations and assertions in SMT-LIB. */
+export type SmtSolver = (assertions: string) => Promise<SmtAnswer>
 
 type Name = number | string
 
@@ -57,8 +60,8 @@ function formulaScript(f: Formula): string {
 const DATATYPES = `(declare-datatypes ((Dim 0)) (((dim (flag Int) (value Int)))))
 (declare-datatypes ((TensorType 0)) (((Dyn) ${[1, 2, 3, 4].map((rank) => `(tensor${rank} ${Array.from({ length: rank }, (_, i) => `(d${rank}${i} Dim)`).join(' ')})`).join(' ')})))`
 
-/** The script that decides a formula and, if it can be true, prints the values of all variables. */
-export function toSmtLib(formula: Formula): string {
+/** The declarations and assertions of a formula. */
+function assertions(formula: Formula): string {
   const { ints, tensors, bools } = namesIn(formula)
   const declared = [
     ...[...ints].map((name) => `(declare-const ${quoted('int', name)} Int)`),
@@ -66,15 +69,11 @@ export function toSmtLib(formula: Formula): string {
     ...[...bools].map((name) => `(declare-const ${quoted('bool', name)} Bool)`),
   ]
   const parts = formula.op === 'and' ? formula.args : [formula]
-  return [DATATYPES, ...declared, ...parts.map((part) => `(assert ${formulaScript(part)})`), '(check-sat)'].join('\n')
+  return [DATATYPES, ...declared, ...parts.map((part) => `(assert ${formulaScript(part)})`)].join('\n')
 }
 
-/** The script that prints the values of variables, after a `sat`. */
-function valuesScript(formula: Formula): string | null {
-  const { ints, tensors } = namesIn(formula)
-  const names = [...[...ints].map((name) => quoted('int', name)), ...[...tensors].map((name) => quoted('tensor', name))]
-  return names.length === 0 ? null : `(get-value (${names.join(' ')}))`
-}
+/** The script that decides a formula. */
+export const toSmtLib = (formula: Formula): string => `${assertions(formula)}\n(check-sat)`
 
 type Expression = string | readonly Expression[]
 
@@ -108,11 +107,12 @@ function readTensor(value: Expression | undefined): TensorTermZ3 {
   )
 }
 
+/** Reads `(define-fun |int 3| () Int 5)` and `(define-fun |tensor 1| () TensorType (tensor1 (dim 1 5)))`, one after the other. */
 function readModel(text: string): Model {
   const [ints, tensors] = [new Map<Name, number>(), new Map<Name, TensorTermZ3>()]
-  const pairs = parse(text)
-  for (const pair of typeof pairs === 'string' ? [] : pairs) {
-    const [name, value] = typeof pair === 'string' ? [] : pair
+  const definitions = parse(`(${text})`)
+  for (const definition of typeof definitions === 'string' ? [] : definitions) {
+    const [, name, , , value] = typeof definition === 'string' ? [] : definition
     const match = typeof name === 'string' ? /^\|(int|tensor) (.*)\|$/.exec(name) : null
     const own = match?.[2] ?? ''
     const key: Name = /^\d+$/.test(own) ? Number(own) : own
@@ -123,12 +123,7 @@ function readModel(text: string): Model {
 }
 
 /** Decides a formula with a solver that reads SMT-LIB. */
-export async function runZ3(run: SmtSolver, formula: Formula): Promise<{ status: 'sat' | 'unsat' | 'unknown'; model: Model | null }> {
-  const values = valuesScript(formula)
-  // One script, because others may run in between. After 'unsat' there are no values, and the second part prints an error.
-  const printed = await run(values === null ? toSmtLib(formula) : `${toSmtLib(formula)}\n${values}`)
-  const [, answer = '', rest = ''] = /^\s*(\S+)([^]*)$/.exec(printed) ?? []
-  if (answer === 'unsat' || answer === 'unknown') return { status: answer, model: null }
-  if (answer !== 'sat') throw new InternalError(`solve: the solver answered ${printed.slice(0, 200)}`)
-  return { status: 'sat', model: readModel(rest) }
+export async function runZ3(solver: SmtSolver, formula: Formula): Promise<{ status: 'sat' | 'unsat' | 'unknown'; model: Model | null }> {
+  const answer = await solver(assertions(formula))
+  return { status: answer.status, model: answer.status === 'sat' ? readModel(answer.definitions) : null }
 }

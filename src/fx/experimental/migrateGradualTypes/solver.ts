@@ -1,10 +1,10 @@
 // Decides formulas: with Z3, if the optional package z3-solver is installed, and otherwise with a search of our own.
-import { ArgumentError, UnsupportedError } from '../../../errors/index.ts'
+import { ArgumentError, InternalError, UnsupportedError } from '../../../errors/index.ts'
 import { checkOptions, isFunction, valueText } from '../../../protocol/index.ts'
 import { search } from './integerSearch.ts'
 import type { Model } from './model.ts'
 import { runZ3 } from './smtLib.ts'
-import type { SmtSolver } from './smtLib.ts'
+import type { SmtAnswer, SmtSolver } from './smtLib.ts'
 import { And } from './z3Types.ts'
 import type { Formula } from './z3Types.ts'
 
@@ -32,24 +32,33 @@ let loaded: Promise<SmtSolver> | null = null
 /** Loads Z3 once. Its threads do not keep the process alive. */
 async function load(): Promise<SmtSolver> {
   try {
-    const { init } = await import('z3-solver')
+    const { init, Z3_ast_print_mode: printModes, Z3_lbool: answers } = await import('z3-solver')
     const { Z3, em } = await init()
     releaseThreads(em)
-    // A context of its own for each script: the answer to a question does not depend on those before it.
-    const run = async (text: string): Promise<string> => {
+    // A context of its own for each formula: the answer to a question does not depend on those before it.
+    const run = async (assertions: string): Promise<SmtAnswer> => {
       const config = Z3.mk_config()
       const context = Z3.mk_context(config)
       Z3.del_config(config)
       try {
-        return await Z3.eval_smtlib2_string(context, text)
+        // Not eval_smtlib2_string: its thread reads the script from memory of the caller, which is overwritten now and then before it was read.
+        const solver = Z3.mk_solver(context)
+        Z3.solver_inc_ref(context, solver)
+        Z3.solver_from_string(context, solver, assertions)
+        const error = Z3.get_error_code(context)
+        if (error !== 0) throw new InternalError(`solve: Z3 rejected the assertions: ${Z3.get_error_msg(context, error)}`)
+        const answer = await Z3.solver_check(context, solver)
+        if (answer !== answers.Z3_L_TRUE) return { status: answer === answers.Z3_L_FALSE ? 'unsat' : 'unknown' }
+        Z3.set_ast_print_mode(context, printModes.Z3_PRINT_SMTLIB2_COMPLIANT)
+        return { status: 'sat', definitions: Z3.model_to_string(context, Z3.solver_get_model(context, solver)) }
       } finally {
         Z3.del_context(context)
       }
     }
     let last: Promise<unknown> = Promise.resolve()
-    // Z3 runs one script at a time.
-    return (text) => {
-      const answer = last.then(() => run(text))
+    // Z3 answers one question at a time.
+    return (assertions) => {
+      const answer = last.then(() => run(assertions))
       last = answer.catch(() => null)
       return answer
     }
