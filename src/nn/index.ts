@@ -69,6 +69,32 @@ export { GroupNorm, LayerNorm, RMSNorm } from './norm.ts'
 export type { GroupNormLayerOptions, LayerNormLayerOptions, RMSNormLayerOptions } from './norm.ts'
 export { AdaptiveAvgPool2d, AvgPool2d, MaxPool2d } from './pool.ts'
 export type { AvgPool2dOptions, MaxPool2dOptions } from './pool.ts'
+export {
+  AdaptiveAvgPool1d,
+  AdaptiveAvgPool3d,
+  AdaptiveMaxPool1d,
+  AdaptiveMaxPool2d,
+  AdaptiveMaxPool3d,
+  AvgPool1d,
+  AvgPool3d,
+  LPPool1d,
+  LPPool2d,
+  LPPool3d,
+  MaxPool1d,
+  MaxPool3d,
+  MaxUnpool1d,
+  MaxUnpool2d,
+  MaxUnpool3d,
+} from './morePools.ts'
+export type {
+  AdaptiveSizes,
+  AvgPool3dOptions,
+  AvgPoolLayerOptions,
+  LPPoolOptions,
+  MaxPoolOptions,
+  MaxUnpoolOptions,
+  WindowSizes,
+} from './morePools.ts'
 export { GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCell } from './recurrent.ts'
 export type { CellOptions, LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent.ts'
 export { Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer } from './transformer.ts'
