@@ -7,7 +7,7 @@ import type { DType } from '../kernels/index.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import type { RemovableHandle } from '../module/index.ts'
 import { to } from '../ops/index.ts'
-import { checkCallable, valueText } from '../protocol/index.ts'
+import { checkCallable, isCallable, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -65,7 +65,7 @@ class Watch extends Function {
 
   static override backward(ctx: FunctionContext, ...grads: readonly Tensor[]): readonly (Tensor | null)[] {
     const { seen } = ctx
-    const replaced: unknown = typeof seen === 'function' ? Reflect.apply(seen, undefined, [grads]) : grads
+    const replaced: unknown = isCallable(seen) ? Reflect.apply(seen, undefined, [grads]) : grads
     return [null, ...(Array.isArray(replaced) ? replaced : grads)]
   }
 }
