@@ -1,14 +1,14 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { attachGradNode, AutogradError, enableGrad, grad, isGradEnabled, noGrad } from '../autograd/index.ts'
+import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
-import { Graph, GraphModule, Interpreter, Node } from '../fx/index.ts'
+import { GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
-import { clone, zeros } from '../ops/index.ts'
-import { Tensor, asTensor, asTensors, sameShape } from '../tensor/index.ts'
-import type { Storage } from '../tensor/index.ts'
+import { Tensor, asTensors } from '../tensor/index.ts'
+import { attachBackward } from './callTape.ts'
+import type { BackwardCode, BackwardPart } from './callTape.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { drawNumbers, withoutDrawing } from './draws.ts'
 import { backwardModule, forwardModule } from './halves.ts'
@@ -24,40 +24,6 @@ export interface JointOptions {
   readonly bwCompiler?: CompileGraph
   /** Chooses what is saved; default {@link minCutPartition}. */
   readonly partition?: Partition
-}
-
-/**
- * The tape of one call, behind the heads of its compiled graph: what is asked when a backward starts from some of the heads only, or is itself recorded.
- * `heads` are positions among the heads.
- */
-export interface CallTape {
-  /** Throws AutogradError if a backward has freed what these heads need. */
-  check(heads: readonly number[]): void
-  /** Notes that the backward of these heads has freed what it used. Returns whether nothing is left. */
-  release(heads: readonly number[]): boolean
-  /** Frees the recorded nodes behind these heads, which other tensors may lead to as well. */
-  free(heads: readonly number[]): void
-  /** Traces the backward of these heads into `graph`, the joint graph. */
-  trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'>
-  /** The gradients of the inputs, operator by operator; recorded if gradients are enabled. */
-  differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[]
-}
-
-const attached = new WeakMap<object, CallState>()
-
-interface CallState {
-  tape: CallTape | null
-  /** Versions of the values that were kept for the backward, which must not be written to before it. */
-  versions: readonly number[]
-  readonly versionsNow: () => readonly number[]
-}
-
-/** Tells the node of a compiled graph's outputs about the tape of its call, when the outputs have become the program's tensors. */
-export function giveTape(gradFn: object, tape: CallTape): void {
-  const state = attached.get(gradFn)
-  if (state === undefined) return
-  state.tape = tape
-  state.versions = state.versionsNow()
 }
 
 /** A compiled pair of graphs. */
@@ -96,25 +62,28 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
   let backward: CompiledCode | null = null
   const compile = options.bwCompiler ?? options.fwCompiler
-  const compileBackward = (args: readonly unknown[]): CompiledCode => (backward ??= compile(backwardGraph, args))
-  const dependsOn = dependence(joint)
   const parts = new Map<string, BackwardPart>()
-  const compilePart: CompilePart = (heads, tape, args) => {
-    const key = heads.join('_')
-    let part = parts.get(key)
-    if (part === undefined) {
-      const gm = backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`)
-      part = { code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
-      parts.set(key, part)
-    }
-    return part
+  const code: BackwardCode = {
+    joint,
+    whole: (args) => (backward ??= compile(backwardGraph, args)),
+    part: (heads, tape, args) => {
+      const key = heads.join('_')
+      let part = parts.get(key)
+      if (part === undefined) {
+        const gm = backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`)
+        part = { code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
+        parts.set(key, part)
+      }
+      return part
+    },
+    dependsOn: dependence(joint),
   }
   const run = (...given: readonly unknown[]): readonly unknown[] => {
     const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
     // The history comes from the backward graph.
     const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
-    attach(joint, values, outputs, results.slice(joint.outputs.length), compileBackward, compilePart, dependsOn)
+    attachBackward(code, values, outputs, results.slice(joint.outputs.length))
     return outputs
   }
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
@@ -142,113 +111,6 @@ function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: 
       return tangent !== undefined && inputs.has(tangent)
     })
   }
-}
-
-/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
-interface BackwardPart {
-  readonly code: CompiledCode
-  readonly needs: readonly boolean[]
-}
-type CompilePart = (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => BackwardPart
-
-/** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
-function attach(
-  joint: JointGraph,
-  inputs: readonly unknown[],
-  outputs: unknown[],
-  kept: readonly unknown[],
-  compileBackward: (args: readonly unknown[]) => CompiledCode,
-  compilePart: CompilePart,
-  dependsOn: (gradient: number, heads: readonly number[]) => boolean,
-): void {
-  // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
-  const heads = joint.heads.map((position) => {
-    const { shape, dtype, storage, strides, offset } = asTensor(outputs[position], 'a differentiable output')
-    const head = new Tensor(shape, dtype, storage, strides, offset)
-    outputs[position] = head
-    return head
-  })
-  // Not the heads themselves: the tape would keep their memory alive.
-  const emptyTangents = heads.map(
-    ({ shape, dtype }) =>
-      (): Tensor =>
-        zeros(shape, { dtype }),
-  )
-  const versionsNow = (): readonly number[] => kept.map((value) => (value instanceof Tensor ? value.realize().version : 0))
-  const state: CallState = { tape: null, versions: versionsNow(), versionsNow }
-  // The heads that the latest backward started from.
-  let started: readonly number[] = []
-  const node = attachGradNode(
-    heads,
-    joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad')),
-    (grads) => {
-      if (joint.failure) throw joint.failure
-      const { tape } = state
-      started = heads.flatMap((_, i) => (grads[i] === null || grads[i] === undefined ? [] : [i]))
-      tape?.check(started)
-      const givenGrads = started.flatMap((i) => grads[i] ?? [])
-      if (isGradEnabled()) {
-        if (tape !== null) return tape.differentiate(started, givenGrads)
-        throw new UnsupportedError(
-          'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
-        )
-      }
-      const checkVersions = (needs: (i: number) => boolean): void =>
-        kept.forEach((value, i) => {
-          if (!(value instanceof Tensor) || value.storage?.version === state.versions[i] || !needs(i)) return
-          throw new AutogradError(
-            `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
-          )
-        })
-      const whole = (given: Tensor): Tensor => (given.contiguousLayout ? given : clone(given))
-      if (tape !== null && started.length < heads.length) {
-        const tangents = givenGrads.map(whole)
-        const args = [...kept, ...tangents]
-        const { code, needs } = compilePart(started, tape, args)
-        checkVersions((i) => needs[i] === true)
-        return withOwnMemory(code(...args).map(asGradient), kept, tangents)
-      }
-      checkVersions(() => true)
-      const tangents = emptyTangents.map((empty, i) => {
-        const given = grads[i]
-        return given === null || given === undefined ? empty() : whole(given)
-      })
-      const args = [...kept, ...tangents]
-      const gradients = compileBackward(args)(...args).map((value, i) => (dependsOn(i, started) ? asGradient(value) : null))
-      return withOwnMemory(gradients, kept, tangents)
-    },
-    {
-      name: 'CompiledFunctionBackward',
-      release: () => {
-        const { tape } = state
-        if (tape === null) return { isLast: true, afterwards: null }
-        const isLast = tape.release(started)
-        if (isLast) state.tape = null
-        const heads = started
-        return { isLast, afterwards: () => tape.free(heads) }
-      },
-    },
-  )
-  if (node !== null) attached.set(node, state)
-}
-
-const asGradient = (value: unknown): Tensor | null => (value === null ? null : asTensor(value, 'a gradient'))
-
-/** A gradient that is an incoming gradient becomes that very tensor, which the engine can share; any other gradient gets memory of its own. */
-function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown[], tangents: readonly Tensor[]): readonly (Tensor | null)[] {
-  const taken = new Set<Storage | null>()
-  for (const value of kept) if (value instanceof Tensor) taken.add(value.storage)
-  for (const tangent of tangents) taken.add(tangent.storage)
-  return grads.map((g) => {
-    if (g === null) return null
-    const tangent = tangents.find(
-      (t) => t.storage === g.storage && t.offset === g.offset && sameShape(t.shape, g.shape) && sameShape(t.strides, g.strides),
-    )
-    if (tangent !== undefined) return tangent
-    const own = taken.has(g.storage) ? clone(g) : g
-    taken.add(own.storage)
-    return own
-  })
 }
 
 /**

@@ -75,24 +75,37 @@ function inPlaceVariant(node: Node): TargetFunction | null {
 
 /** Which values share memory, from a run on fake tensors. */
 class Memory {
-  readonly #gm: GraphModule
   readonly #values: Map<Node, unknown>
   /** The memories of each value, by the tensor that they were made for. */
   readonly #memories = new Map<Node, ReadonlySet<Tensor>>()
+  /** The values of each memory. */
+  readonly #aliases = new Map<Tensor, Set<Node>>()
+  /** What reads the values of each memory, but for nodes that come before the last one that was asked about: nodes are asked about in order. */
+  readonly #readers = new Map<Tensor, Set<Node>>()
   /** Memories of inputs and attributes. */
   readonly #outside = new Set<Tensor>()
 
   constructor(gm: GraphModule, sampleArgs: readonly unknown[]) {
-    this.#gm = gm
     const run = new FakeTensorProp(gm)
     run.propagateAll(...sampleArgs)
     this.#values = new Map(run.env)
     for (const node of gm.graph.nodes) {
       const memories = new Set(tensorsOf(this.#values.get(node)).map((t) => t.viewBase ?? t))
       this.#memories.set(node, memories)
+      for (const memory of memories) this.#add(memory, [node], node.users)
       if (node.op === 'placeholder' || node.op === 'get_attr') for (const memory of memories) this.#outside.add(memory)
     }
     gm.graph.numberNodes()
+  }
+
+  #add(memory: Tensor, aliases: Iterable<Node>, readers: Iterable<Node>): void {
+    const setOf = (table: Map<Tensor, Set<Node>>): Set<Node> => {
+      let set = table.get(memory)
+      if (set === undefined) table.set(memory, (set = new Set()))
+      return set
+    }
+    for (const alias of aliases) setOf(this.#aliases).add(alias)
+    for (const reader of readers) setOf(this.#readers).add(reader)
   }
 
   /** Whether `node` may write its result into `self`. */
@@ -169,13 +182,16 @@ class Memory {
     const [kept] = this.#memories.get(self) ?? []
     if (gone === undefined || kept === undefined) return
     const value = this.#values.get(self)
-    for (const alias of this.#gm.graph.nodes) {
-      const memories = this.#memories.get(alias)
-      if (memories?.has(gone) !== true) continue
+    const aliases = this.#aliases.get(gone) ?? []
+    for (const alias of aliases) {
+      const memories = this.#memories.get(alias) ?? []
       const seen = this.#seenThrough(alias, node, value)
       if (seen instanceof Tensor) this.#values.set(alias, seen)
       this.#memories.set(alias, new Set([...memories].map((memory) => (memory === gone ? kept : memory))))
     }
+    this.#add(kept, aliases, this.#readers.get(gone) ?? [])
+    this.#aliases.delete(gone)
+    this.#readers.delete(gone)
   }
 
   #shares(value: unknown, memory: Tensor): boolean {
@@ -184,9 +200,10 @@ class Memory {
 
   /** Whether the memory is read after the node, but by nodes that `harmless` accepts. Making a view reads nothing, but uses of the view do. */
   #usedAfter(memory: Tensor, node: Node, harmless: (user: Node) => boolean): boolean {
-    for (const alias of this.#gm.graph.nodes) {
-      if (!this.#shares(alias, memory)) continue
-      for (const user of alias.users) if (user.position > node.position && !this.#isView(user, memory) && !harmless(user)) return true
+    const readers = this.#readers.get(memory) ?? new Set()
+    for (const reader of readers) {
+      if (reader.position <= node.position) readers.delete(reader)
+      else if (!this.#isView(reader, memory) && !harmless(reader)) return true
     }
     return false
   }

@@ -18,8 +18,9 @@ export class FunctionNode extends GradNode {
   readonly name: string
   released = false
   #backward: BackwardFn | null
-  readonly #inputs: readonly { readonly shape: readonly number[]; readonly dtype: string }[]
-  readonly #options: AttachOptions
+  /** Only the shapes, as holding the inputs would keep their memory alive. */
+  readonly #shapes: readonly (readonly number[])[]
+  readonly options: AttachOptions
   /** What the backward is the same for, in all calls; null if only running it tells what it does. compile traces the former. */
   readonly identity: object | null
 
@@ -28,9 +29,8 @@ export class FunctionNode extends GradNode {
     this.name = options.name ?? 'CompiledFunctionBackward'
     this.identity = options.identity ?? null
     this.#backward = backward
-    // Only shapes and dtypes, as holding the inputs would keep their memory alive.
-    this.#inputs = inputs.map(({ shape, dtype }) => ({ shape, dtype }))
-    this.#options = options
+    this.#shapes = inputs.map(({ shape }) => shape)
+    this.options = options
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
@@ -38,12 +38,12 @@ export class FunctionNode extends GradNode {
     if (backward === null)
       throw new AutogradError(`${this.name}: its saved tensors were freed by an earlier backward; pass { retainGraph: true } to that one.`)
     const results = backward(grads, needs)
-    if (!Array.isArray(results) || results.length !== this.#inputs.length) {
+    if (!Array.isArray(results) || results.length !== this.#shapes.length) {
       throw new ArgumentError(
-        `${this.name}: its backward must return ${this.#inputs.length} gradients (null where there is none), one per tensor input, got ${Array.isArray(results) ? String(results.length) : typeof results}.`,
+        `${this.name}: its backward must return ${this.#shapes.length} gradients (null where there is none), one per tensor input, got ${Array.isArray(results) ? String(results.length) : typeof results}.`,
       )
     }
-    return this.#inputs.map(({ shape }, i) => {
+    return this.#shapes.map((shape, i) => {
       const result = results[i] ?? null
       if (result !== null && !sameShape(result.shape, shape)) {
         throw new ShapeError(
@@ -55,9 +55,9 @@ export class FunctionNode extends GradNode {
   }
 
   release(): (() => void) | null {
-    const { isLast, afterwards } = this.#options.release?.() ?? { isLast: true, afterwards: null }
+    const { isLast, afterwards } = this.options.release?.() ?? { isLast: true, afterwards: null }
     if (isLast) {
-      this.#options.onRelease?.()
+      this.options.onRelease?.()
       this.#backward = null
       this.released = true
     }

@@ -2,7 +2,7 @@
 import { FakeTensorMode, dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { OVERRIDE, findOverride, isTensorLike, nameTarget } from '../protocol/index.ts'
+import { findOverride, isTensorLike, nameTarget, OVERRIDE, withName } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -25,7 +25,7 @@ export function higherOrder<A extends readonly unknown[]>(name: string, run: (..
     // A traced call returns a Proxy, which stands for the list.
     return override === null ? run(...args) : (override[OVERRIDE]('function', op, args, {}) as readonly unknown[])
   }
-  Object.defineProperty(op, 'name', { value: name })
+  withName(op, name)
   return nameTarget(op, { name: `torch.ops.higher_order.${name}` })
 }
 

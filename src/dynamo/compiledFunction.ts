@@ -8,10 +8,10 @@ import { treeFlatten, treeLeaves } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { Capture } from './capture.ts'
-import type { Tree } from './capture.ts'
+import type { CapturedCall, Tree } from './capture.ts'
 import type { BackendChoice, GraphRecord } from './compileSegment.ts'
 import { config } from './config.ts'
-import type { CompileEvent } from './events.ts'
+import type { CompileEvent, Report } from './events.ts'
 import type { BreakReason } from './explain.ts'
 import { placeholderNames } from './placeholderNames.ts'
 import { Shortcut } from './shortcut.ts'
@@ -40,6 +40,7 @@ export class CompiledFunction {
   readonly reasons: string[] = []
   readonly breaks: BreakReason[] = []
   readonly #warned = new Set<string>()
+  readonly #report: Report = (event) => this.#onEvent(event)
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
@@ -75,16 +76,7 @@ export class CompiledFunction {
   }
 
   #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[]): unknown {
-    let names: Map<Tensor, string> | null = null
-    const capture = new Capture({
-      tree,
-      fullgraph: this.#options.fullgraph,
-      choice: this.#options,
-      report: (event) => this.#onEvent(event),
-      nameOf: (tensor) => (names ??= placeholderNames(this.#target, args)).get(tensor) ?? null,
-      holders: [this.#target, self, ...args],
-      learns: !this.#options.skipReplay,
-    })
+    const capture = new Capture(new Call(tree, this.#options, this.#report, this.#target, self, args))
     const hooks = hookState.inner
     let result: unknown
     try {
@@ -173,6 +165,46 @@ export class CompiledFunction {
     if (this.#warned.has(kind)) return
     this.#warned.add(kind)
     console.warn(`compile: ${message}`)
+  }
+}
+
+/** A class, not an object literal: V8 allocates the functions of a literal among old objects, and they would keep alive what their call has computed. */
+class Call implements CapturedCall {
+  readonly tree: FunctionTree
+  readonly fullgraph: boolean
+  readonly choice: BackendChoice
+  readonly report: Report
+  readonly learns: boolean
+  readonly #target: Callable | Module
+  readonly #self: unknown
+  readonly #args: readonly unknown[]
+  #names: ReadonlyMap<Tensor, string> | null = null
+
+  constructor(
+    tree: FunctionTree,
+    options: CompiledFunctionOptions,
+    report: Report,
+    target: Callable | Module,
+    self: unknown,
+    args: readonly unknown[],
+  ) {
+    this.tree = tree
+    this.fullgraph = options.fullgraph
+    this.choice = options
+    this.report = report
+    this.learns = !options.skipReplay
+    this.#target = target
+    this.#self = self
+    this.#args = args
+  }
+
+  get holders(): readonly unknown[] {
+    return [this.#target, this.#self, ...this.#args]
+  }
+
+  nameOf(tensor: Tensor): string | null {
+    this.#names ??= placeholderNames(this.#target, this.#args)
+    return this.#names.get(tensor) ?? null
   }
 }
 

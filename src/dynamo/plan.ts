@@ -17,7 +17,7 @@ export interface Demand {
   /** The tape is kept (it continues after this segment, or has hooks): every value that it saved is computed. */
   readonly keepTape: boolean
   /** Every value is computed: the program goes on outside of capture. */
-  readonly everything?: boolean
+  readonly everything?: boolean | undefined
   /** Leaves whose gradients may have been computed. */
   readonly leaves: Iterable<Tensor>
 }
@@ -31,7 +31,7 @@ export interface Plan {
   /** The slots from which a backward outside of the function may start. */
   readonly heads: readonly number[]
   /** The tape behind the heads, see {@link tapeOf}. */
-  readonly tape: readonly unknown[]
+  tape: readonly unknown[]
   /** Views of heads, which get a history that leads to the compiled backward. */
   readonly headViews: readonly Tensor[]
 }
@@ -43,55 +43,97 @@ export function planOf(segment: Segment, demand: Demand, keepsTape: boolean): Pl
     segment,
     plan.heads.map((slot) => segment.lazyAt(slot)),
   )
-  return tape === null ? collect(segment, demand, false) : { ...plan, tape }
+  if (tape === null) return collect(segment, demand, false)
+  plan.tape = tape
+  return plan
+}
+
+/** The slots that a segment is to return, each once. */
+class Wanted {
+  readonly #segment: Segment
+  readonly outputs: number[] = []
+
+  constructor(segment: Segment) {
+    this.#segment = segment
+    epoch++
+  }
+
+  /** Wants the value that a storage of the segment waits for. */
+  storage(storage: Storage | null | undefined): void {
+    if (storage?.writer === this.#segment) this.add(storage.captureSlot)
+  }
+
+  slot(slot: number): void {
+    this.storage(this.#segment.lazies[slot]?.storage)
+  }
+
+  add(slot: number): void {
+    if (wantedIn[slot] === epoch) return
+    if (slot >= wantedIn.length) grow(slot)
+    wantedIn[slot] = epoch
+    this.outputs.push(slot)
+  }
+}
+
+// For each slot the latest collection that wanted it: a set that need not be made anew at every call.
+let wantedIn = new Float64Array(64)
+let epoch = 0
+
+function grow(slot: number): void {
+  const larger = new Float64Array(2 * slot)
+  larger.set(wantedIn)
+  wantedIn = larger
 }
 
 function collect(segment: Segment, demand: Demand, compilesBackward: boolean): Plan {
   const { cursor, lazies, writes } = segment
-  const writeBacks = new Map<number, number>()
-  const outputs: number[] = []
-  const known = new Set<number>()
+  const wanted = new Wanted(segment)
+  const { outputs } = wanted
+  let writeBacks = NO_WRITES
   let writesHistory = false
-  for (const { tensor, slot, input } of writes.values()) {
-    writeBacks.set(outputs.length, input)
-    outputs.push(slot)
-    known.add(slot)
-    // The backward to compile would start at the old value of an input, whose place on the tape the new one has taken.
-    writesHistory ||= tensor.requiresGrad && tensor.gradFn !== null
+  if (writes.size > 0) {
+    writeBacks = new Map()
+    for (const { tensor, slot, input } of writes.values()) {
+      writeBacks.set(outputs.length, input)
+      wanted.add(slot)
+      // The backward to compile would start at the old value of an input, whose place on the tape the new one has taken.
+      writesHistory ||= tensor.requiresGrad && tensor.gradFn !== null
+    }
   }
-  const wantStorage = (storage: Storage | null | undefined): void => {
-    if (storage?.writer !== segment || known.has(storage.captureSlot)) return
-    known.add(storage.captureSlot)
-    outputs.push(storage.captureSlot)
-  }
-  const wantSlot = (slot: number): void => wantStorage(lazies[slot]?.storage)
-  const heads = new Set<number>()
+  const heads: number[] = []
   const withGradients = compilesBackward && !writesHistory
   for (const tensor of demand.needed) {
-    wantStorage(tensor.storage)
+    wanted.storage(tensor.storage)
     if (!withGradients || !startsBackward(segment, tensor)) continue
     const { storage } = tensor
     if (storage === null || !storage.isDeferred) continue
     // A view is taken of its base anew, so that its history leads to that of the base.
     const base = segment.lazyAt(storage.captureSlot)
     if (base !== tensor && !startsBackward(segment, base)) return collect(segment, demand, false)
-    heads.add(storage.captureSlot)
+    if (!heads.includes(storage.captureSlot)) heads.push(storage.captureSlot)
   }
-  const headViews: Tensor[] = []
-  if (heads.size > 0) {
-    for (const slot of segment.views.keys()) {
-      const view = segment.lazyAt(slot)
-      if (view.requiresGrad && view.storage !== null && heads.has(view.storage.captureSlot) && startsBackward(segment, view)) headViews.push(view)
-    }
+  for (const storage of demand.storages ?? []) wanted.storage(storage)
+  for (const slot of cursor.kept(writes.size > 0)) wanted.slot(slot)
+  for (const [slot] of segment.writeLog) wanted.slot(slot)
+  for (const slot of cursor.learned) wanted.slot(slot)
+  for (const leaf of demand.leaves) wanted.storage(leaf.grad?.storage)
+  if (demand.everything === true) for (const lazy of lazies) wanted.storage(lazy?.storage)
+  if (demand.keepTape || (demand.gradients && !withGradients)) wantTape(segment, wanted)
+  return { outputs, writeBacks, heads, tape: NO_TAPE, headViews: heads.length === 0 ? NO_VIEWS : viewsOf(segment, heads) }
+}
+
+const NO_WRITES = new Map<number, number>()
+const NO_TAPE: readonly unknown[] = []
+const NO_VIEWS: readonly Tensor[] = []
+
+/** The views of heads from which a backward may start. */
+function viewsOf(segment: Segment, heads: readonly number[]): readonly Tensor[] {
+  const views: Tensor[] = []
+  for (const slot of segment.views.keys()) {
+    const view = segment.lazyAt(slot)
+    if (view.requiresGrad && view.storage !== null && heads.includes(view.storage.captureSlot) && startsBackward(segment, view)) views.push(view)
   }
-  for (const storage of demand.storages ?? []) wantStorage(storage)
-  for (const slot of cursor.kept(writes.size > 0)) wantSlot(slot)
-  for (const [slot] of segment.writeLog) wantSlot(slot)
-  for (const slot of cursor.learned) wantSlot(slot)
-  for (const leaf of demand.leaves) wantStorage(leaf.grad?.storage)
-  if (demand.everything === true) for (const lazy of lazies) wantStorage(lazy?.storage)
-  if (demand.keepTape || (demand.gradients && !withGradients)) wantTape(segment, wantSlot)
-  return { outputs, writeBacks, heads: [...heads], tape: [], headViews }
+  return views
 }
 
 function startsBackward(segment: Segment, tensor: Tensor): boolean {
@@ -100,6 +142,6 @@ function startsBackward(segment: Segment, tensor: Tensor): boolean {
 }
 
 /** What the nodes of the tape have saved: the values that the derivatives of the recorded calls read. */
-function wantTape(segment: Segment, want: (slot: number) => void): void {
-  for (const step of segment.cursor.path()) if (step.recording) for (const slot of savedSlots(segment, step)) want(slot)
+function wantTape(segment: Segment, wanted: Wanted): void {
+  for (const step of segment.cursor.path()) if (step.recording) for (const slot of savedSlots(segment, step)) wanted.slot(slot)
 }

@@ -1,5 +1,5 @@
 // Copies of module trees.
-import { isFunction, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import { isFunction, isModule, isPlainObject, isTensorLike, setOwn } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { setAttribute } from './attributes.ts'
 import { makeCallable } from './callable.ts'
@@ -23,46 +23,36 @@ export function cloneModule<M extends object>(module: M, copyTensor: (tensor: Te
   const seen = new Map<unknown, unknown>()
   const copy = (value: unknown): unknown => {
     if (seen.has(value)) return seen.get(value)
-    if (isTensorLike(value)) {
-      const made = copyTensor(value)
+    const remember = <T>(made: T): T => {
       seen.set(value, made)
       return made
     }
-    if (isModule(value) && isSelfCloning(value)) {
-      const made = value.cloneWith(copy)
-      seen.set(value, made)
-      copyInternals(value, made)
-      return made
-    }
+    if (isTensorLike(value)) return remember(copyTensor(value))
     if (isModule(value)) {
-      const made = makeModule(value)
-      seen.set(value, made)
-      for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
+      const made = remember(isSelfCloning(value) ? value.cloneWith(copy) : makeModule(value))
+      if (!isSelfCloning(value)) for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
       copyInternals(value, made)
       return made
     }
+    // The copies are filled after they are remembered, because values may contain each other.
     if (Array.isArray(value)) {
-      const made: unknown[] = []
-      seen.set(value, made)
+      const made = remember<unknown[]>([])
       for (const item of value) made.push(copy(item))
       return made
     }
     if (value instanceof Map) {
-      const made = new Map<unknown, unknown>()
-      seen.set(value, made)
+      const made = remember(new Map<unknown, unknown>())
       for (const [key, item] of value) made.set(copy(key), copy(item))
       return made
     }
     if (value instanceof Set) {
-      const made = new Set<unknown>()
-      seen.set(value, made)
+      const made = remember(new Set<unknown>())
       for (const item of value) made.add(copy(item))
       return made
     }
     if (isPlainObject(value)) {
-      const made: Record<string, unknown> = {}
-      seen.set(value, made)
-      for (const [key, item] of Object.entries(value)) made[key] = copy(item)
+      const made = remember<Record<string, unknown>>({})
+      for (const [key, item] of Object.entries(value)) setOwn(made, key, copy(item))
       return made
     }
     return value

@@ -1,6 +1,6 @@
 // functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkOptions, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import { checkArgument, checkOptions, childPath, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 
@@ -64,7 +64,7 @@ function placesOf(module: Module): Map<string, Place> {
   const places = new Map<string, Place>()
   for (const [path, owner] of module.namedModules()) {
     const own = [...owner.ownParameters(), ...owner.ownBuffers()]
-    for (const [key, tensor] of own) places.set(path === '' ? key : `${path}.${key}`, { owner, key, tensor })
+    for (const [key, tensor] of own) places.set(childPath(path, key), { owner, key, tensor })
   }
   return places
 }

@@ -1,4 +1,5 @@
 // What a module has besides its properties: which of them are buffers, and hooks.
+import { remembered } from '../protocol/index.ts'
 
 /** Any hook; the methods that register hooks know their types. */
 export type Hook = (...args: never[]) => unknown
@@ -19,14 +20,7 @@ export interface RemovableHandle {
 
 const internals = new WeakMap<object, Internals>()
 
-function internalsOf(module: object): Internals {
-  let own = internals.get(module)
-  if (own === undefined) {
-    own = { buffers: new Map(), hooks: new Map() }
-    internals.set(module, own)
-  }
-  return own
-}
+const internalsOf = (module: object): Internals => remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map() }))
 
 /** The buffers of a module, to add one. */
 export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers
@@ -42,9 +36,8 @@ export function hooksOf(module: object, kind: HookKind): ReadonlySet<Hook> | und
 
 /** Adds a hook. */
 export function addHook(module: object, kind: HookKind, hook: Hook): RemovableHandle {
-  const { hooks } = internalsOf(module)
-  const own = hooks.get(kind) ?? new Set()
-  hooks.set(kind, own.add(hook))
+  const own = remembered(internalsOf(module).hooks, kind, () => new Set<Hook>())
+  own.add(hook)
   return { remove: () => void own.delete(hook) }
 }
 

@@ -3,10 +3,11 @@
 import { ArgumentError } from '../errors/index.ts'
 import {
   attributeName,
-  checkArgument,
+  checkCallable,
   checkOptions,
+  checkString,
+  childPath,
   inspectAs,
-  isCallable,
   isParameter,
   isTensorLike,
   LEAF_MODULE,
@@ -21,7 +22,7 @@ import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
 import { addHook, buffersOf, hooksOf, knownBuffers } from './internals.ts'
 import type { RemovableHandle } from './internals.ts'
-import { hookedState, loadState } from './stateDict.ts'
+import { hookedState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
 
@@ -146,7 +147,7 @@ export abstract class Module extends CallableObject {
     const isRoot = seen.size === 0
     seen.add(this)
     yield [prefix, this]
-    for (const [name, child] of this.namedChildren()) yield* child.namedModules(prefix === '' ? name : `${prefix}.${name}`, seen)
+    for (const [name, child] of this.namedChildren()) yield* child.namedModules(childPath(prefix, name), seen)
     // Not during a trace, in which reading a property may be recorded.
     if (isRoot && tracing === null) warnOfArrays(seen)
   }
@@ -174,14 +175,7 @@ export abstract class Module extends CallableObject {
 
   /** All parameters with dotted names. A shared parameter is listed once, under its first name. */
   *namedParameters(): Generator<[string, TensorLike]> {
-    const seen = new Set<unknown>()
-    for (const [path, module] of this.namedModules()) {
-      for (const [name, value] of module.ownParameters()) {
-        if (seen.has(value)) continue
-        seen.add(value)
-        yield [path === '' ? name : `${path}.${name}`, value]
-      }
-    }
+    yield* listedOnce(this, (module) => module.ownParameters())
   }
 
   *parameters(): Generator<TensorLike> {
@@ -190,14 +184,7 @@ export abstract class Module extends CallableObject {
 
   /** All buffers with dotted names. A shared buffer is listed once, under its first name. */
   *namedBuffers(): Generator<[string, TensorLike]> {
-    const seen = new Set<unknown>()
-    for (const [path, module] of this.namedModules()) {
-      for (const [name, value] of module.ownBuffers()) {
-        if (seen.has(value)) continue
-        seen.add(value)
-        yield [path === '' ? name : `${path}.${name}`, value]
-      }
-    }
+    yield* listedOnce(this, (module) => module.ownBuffers())
   }
 
   *buffers(): Generator<TensorLike> {
@@ -206,7 +193,7 @@ export abstract class Module extends CallableObject {
 
   /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
-    checkArgument(typeof path === 'string', 'getSubmodule', 'path', 'a string', path)
+    checkString('getSubmodule', 'path', path)
     if (path === '') return this
     let module: Module = this
     for (const part of path.split('.')) {
@@ -257,7 +244,7 @@ export abstract class Module extends CallableObject {
 
   /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
-    checkArgument(isCallable(fn), 'apply', 'fn', 'a function', fn)
+    checkCallable('apply', 'fn', fn)
     for (const child of this.children()) child.apply(fn)
     fn(this)
     return this
@@ -338,7 +325,7 @@ function placeOf(module: Module, path: string): [Module, string] {
 }
 
 function checkName(where: string, name: string): void {
-  checkArgument(typeof name === 'string', where, 'name', 'a string', name)
+  checkString(where, 'name', name)
   if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
 }
 

@@ -13,7 +13,7 @@
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { camelCase, checkArgument, inspectAs, isPlainObject, parseSchema } from '../protocol/index.ts'
+import { camelCase, checkArgument, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -79,7 +79,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
           const result = call(args)
           return Array.isArray(result) ? undefined : result
         }
-  Object.defineProperty(fn, 'name', { value: camelCase(schema.name) })
+  withName(fn, camelCase(schema.name))
   inspectAs(fn, () => `[${qualname}: ${schema.text}]`)
   const facts: OpFacts = {
     id: nextId++,

@@ -19,8 +19,8 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, Expr, Stmt } from '../kernels/index.ts'
-import { numelOf, philox, tensorFromValues } from '../tensor/index.ts'
-import type { RandomDraw, Tensor, TensorSpec } from '../tensor/index.ts'
+import { Tensor, numelOf, philox, windowOf } from '../tensor/index.ts'
+import type { RandomDraw, TensorSpec } from '../tensor/index.ts'
 import { arange } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -244,7 +244,10 @@ export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: n
   meta: (n) => ({ shape: [n], dtype: 'int32' }),
   kernel: (n, seedLo, seedHi, offsetLo, offsetHi) => {
     const draw: RandomDraw = { seedLo, seedHi, offsetLo, offsetHi }
-    const order = Int32Array.from({ length: n }, (_, i) => i)
+    const out = Tensor.empty([n], 'int32')
+    const { data, base } = windowOf(out)
+    const order = data.subarray(base, base + n)
+    for (let i = 0; i < n; i++) order[i] = i
     // Fisher and Yates.
     for (let i = n - 1; i > 0; i--) {
       const [word = 0] = philox(draw, i)
@@ -253,6 +256,6 @@ export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: n
       order[i] = b
       order[j] = a
     }
-    return tensorFromValues(order, [n], 'int32')
+    return out
   },
 })

@@ -1,6 +1,7 @@
 // Reading shapes.
-import { InternalError, ShapeError } from '../errors/index.ts'
-import { formatShape, numelOf, wrapDim } from '../tensor/index.ts'
+import { ArgumentError, DTypeError, InternalError, ShapeError } from '../errors/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { formatShape, numelOf, sameShape, wrapDim } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 /** The size of one dimension; -1 is the last. Throws InternalError if there is no such dimension: callers check user input first. */
@@ -42,9 +43,33 @@ export function quadrupleOf(list: readonly number[]): readonly [number, number, 
   return [a, b, c, d]
 }
 
+/** More results than that take all memory of JavaScript, which ends the process. */
+const MOST_PARTS = 2 ** 20
+
+/** `count`, the number of tensors that an operator returns. Throws ArgumentError if they are too many to make. */
+export function partCount(op: string, count: number): number {
+  if (count > MOST_PARTS) throw new ArgumentError(`${op}: the result would be ${count} tensors; at most ${MOST_PARTS} are possible.`)
+  return count
+}
+
 /** A shape seen as [outer, size, inner] around dimension `dim`; [1, 1, 1] for a tensor without dimensions. */
 export const linesOf = (shape: readonly number[], dim: number): readonly [outer: number, size: number, inner: number] => [
   numelOf(shape.slice(0, dim)),
   shape[dim] ?? 1,
   numelOf(shape.slice(dim + 1)),
 ]
+
+/** The dtype that kernels compute in. */
+const computed = (dtype: DType): DType => (dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype)
+
+/**
+ * Throws ShapeError or DTypeError, naming `op` and the argument, unless the tensor has that shape and is computed in that dtype; null passes. Kernels take addresses,
+ * so this must be known of each operand, also where only the library itself calls the operator: a graph from a file may call it too.
+ */
+export function checkOperand(op: string, argument: string, tensor: Tensor | null, shape: readonly number[], dtype: DType): void {
+  if (tensor === null) return
+  if (!sameShape(tensor.shape, shape))
+    throw new ShapeError(`${op}: argument '${argument}' must have the shape ${formatShape(shape)}, got ${formatShape(tensor.shape)}.`)
+  if (computed(tensor.dtype) !== computed(dtype))
+    throw new DTypeError(`${op}: argument '${argument}' must be ${dtype}, got ${tensor.dtype}. Convert it: ${argument}.to('${dtype}').`)
+}

@@ -2,12 +2,11 @@
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { valueText } from '../protocol/index.ts'
-import { broadcastShapes, formatShape, tensorFromValues } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { Tensor, broadcastShapes, formatShape, windowOf } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { cat, constantPadNd, stack } from './join.ts'
-import { dimAndSize, sizeAt } from './shapes.ts'
+import { dimAndSize, partCount, sizeAt } from './shapes.ts'
 import { indexSelect } from './view/indexing.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
 import { slice } from './view/slicing.ts'
@@ -33,7 +32,7 @@ function partsOf(op: string, self: Tensor, given: unknown, dim: number): readonl
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
     throw new ArgumentError(`${op}: indices_or_sections must be a positive number of parts or a list of positions, got ${valueText(given)}.`)
   const [least, larger] = [Math.floor(size / given), size % given]
-  return Array.from({ length: given }, (_, i) => {
+  return Array.from({ length: partCount(op, given) }, (_, i) => {
     const start = i * least + Math.min(i, larger)
     return slice(self, at, start, start + least + (i < larger ? 1 : 0))
   })
@@ -273,12 +272,20 @@ export const cartesianProd: OpFunction<(tensors: readonly Tensor[]) => Tensor> =
   },
 })
 
+/** How many choices of `r` among `n` there are; a number beyond 2^53 if they are too many to count. */
+function choices(n: number, r: number): number {
+  if (r > n) return r === 0 ? 1 : 0
+  let count = 1
+  for (let k = 1; k <= Math.min(r, n - r) && count < 2 ** 53; k++) count = (count * (n - k + 1)) / k
+  return count
+}
+
 /**
  * All choices of `r` elements of a vector, in order, as rows; with `withReplacement`, an element may be chosen again. PyTorch's `torch.combinations`.
  *
  * Shape: [n, r].
  *
- * @throws ShapeError unless `self` is a vector.
+ * @throws ShapeError unless `self` is a vector, ArgumentError if `r` is negative.
  * @example torch.combinations(torch.tensor([1, 2, 3])).toArray() // [[1, 2], [1, 3], [2, 3]]
  */
 export const combinations: OpFunction<
@@ -287,14 +294,25 @@ export const combinations: OpFunction<
   schema: 'combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor',
   decompose: (self, r, withReplacement) => {
     if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.shape)}.`)
-    let rows: readonly (readonly number[])[] = [[]]
-    for (let k = 0; k < r; k++)
-      rows = rows.flatMap((row) => {
-        const first = row.length === 0 ? 0 : (row.at(-1) ?? 0) + (withReplacement ? 0 : 1)
-        return Array.from({ length: Math.max(0, self.numel - first) }, (_, i) => [...row, first + i])
-      })
-    const positions = withoutModes(() => tensorFromValues(rows.flat(), [rows.length * r], 'int64'))
-    return reshape(indexSelect(self, 0, positions), [rows.length, r])
+    if (r < 0) throw new ArgumentError(`torch.combinations: r must be at least 0, got ${r}.`)
+    const n = self.numel
+    const rows = choices(withReplacement ? n + r - 1 : n, r)
+    // An int32 tensor says whether there is memory for so many.
+    const positions = withoutModes(() => {
+      const out = Tensor.empty([rows * r], 'int32')
+      const { data, base } = windowOf(out)
+      const row = Array.from({ length: rows === 0 ? 0 : r }, (_, i) => (withReplacement ? 0 : i))
+      for (let at = 0; at < rows * r; at += r) {
+        for (let i = 0; i < r; i++) data[base + at + i] = row[i] ?? 0
+        // The last position that can move on, and those after it right behind.
+        let i = r - 1
+        while (i > 0 && row[i] === (withReplacement ? n - 1 : n - r + i)) i--
+        const start = (row[i] ?? 0) + 1
+        for (let k = i; k < r; k++) row[k] = withReplacement ? start : start + k - i
+      }
+      return out
+    })
+    return reshape(indexSelect(self, 0, positions), [rows, r])
   },
 })
 

@@ -1,7 +1,7 @@
 // The operator table: registered operators, by name and by function. The composition root registers ours; programs may register their own.
 import type { OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, isFunction, nameTarget } from '../protocol/index.ts'
+import { checkArgument, isFunction, nameTarget, withName } from '../protocol/index.ts'
 import type { Effects, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { callAs } from './call.ts'
@@ -49,9 +49,11 @@ export function registerOp<F extends OpFunction>(fn: F): F {
 function methodOf(op: OpDef): TargetFunction {
   const call = callAs(op, 'method')
   function method(this: Tensor, ...args: unknown[]): unknown {
-    return call([this, ...args])
+    // A spread would make room for many more.
+    if (args.length === 1) return call([this, args[0]])
+    return args.length === 0 ? call([this]) : call([this, ...args])
   }
-  return Object.defineProperty(method, 'name', { value: op.fn.name })
+  return withName(method, op.fn.name)
 }
 
 function define(target: object, name: string, value: TargetFunction): void {

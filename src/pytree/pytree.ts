@@ -15,6 +15,9 @@ export type TreeSpec =
 
 const LEAF: TreeSpec = { kind: 'leaf' }
 
+const checkSpec = (where: string, spec: unknown, name = 'spec'): void =>
+  checkArgument(isObject(spec) && 'kind' in spec, where, name, 'a TreeSpec', spec)
+
 function visit(value: unknown, leaves: unknown[], depth: number): TreeSpec {
   if (isObject(value)) {
     checkDepth(depth)
@@ -48,14 +51,14 @@ export const treeStructure = (value: unknown): TreeSpec => treeFlatten(value).sp
 
 /** The number of leaves of a structure. */
 export function countLeaves(spec: TreeSpec): number {
-  checkArgument(isObject(spec) && 'kind' in spec, 'countLeaves', 'spec', 'a TreeSpec', spec)
+  checkSpec('countLeaves', spec)
   return spec.kind === 'leaf' ? 1 : spec.children.reduce((sum, child) => sum + countLeaves(child), 0)
 }
 
 /** The nested value with these leaves. Throws ArgumentError if their number is wrong. PyTorch's tree_unflatten. */
 export function treeUnflatten(leaves: readonly unknown[], spec: TreeSpec): unknown {
   checkArray('treeUnflatten', 'leaves', leaves)
-  checkArgument(isObject(spec) && 'kind' in spec, 'treeUnflatten', 'spec', 'a TreeSpec', spec)
+  checkSpec('treeUnflatten', spec)
   const expected = countLeaves(spec)
   if (leaves.length !== expected) {
     throw new ArgumentError(
@@ -83,7 +86,7 @@ export function treeFlattenSpec(
   spec: TreeSpec,
   childrenOf: (value: unknown, spec: TreeSpec) => readonly unknown[] | null = () => null,
 ): unknown[] {
-  checkArgument(isObject(spec) && 'kind' in spec, 'treeFlattenSpec', 'spec', 'a TreeSpec', spec)
+  checkSpec('treeFlattenSpec', spec)
   const leaves: unknown[] = []
   const collect = (v: unknown, s: TreeSpec): void => {
     if (s.kind === 'leaf') {
@@ -130,8 +133,8 @@ export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown
 
 /** Whether two structures are equal. */
 export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
-  checkArgument(isObject(a) && 'kind' in a, 'treeEqual', 'a', 'a TreeSpec', a)
-  checkArgument(isObject(b) && 'kind' in b, 'treeEqual', 'b', 'a TreeSpec', b)
+  checkSpec('treeEqual', a, 'a')
+  checkSpec('treeEqual', b, 'b')
   if (a === b) return true
   if (a.kind === 'leaf' || b.kind === 'leaf') return a.kind === b.kind
   if (a.kind !== b.kind || a.children.length !== b.children.length) return false
@@ -143,7 +146,7 @@ export function treeEqual(a: TreeSpec, b: TreeSpec): boolean {
 
 /** A structure as text, with leaves as stars: `[*, { a: *, b: [*] }]`. */
 export function treeSpecToString(spec: TreeSpec): string {
-  checkArgument(isObject(spec) && 'kind' in spec, 'treeSpecToString', 'spec', 'a TreeSpec', spec)
+  checkSpec('treeSpecToString', spec)
   if (spec.kind === 'leaf') return '*'
   const children = spec.children.map(treeSpecToString)
   if (spec.kind === 'array') return `[${children.join(', ')}]`

@@ -68,7 +68,9 @@ function groupsOf(gm: GraphModule, matmul: TargetFunction): CallFunctionNode[][]
     const [left, right] = node.args
     if (!(left instanceof Node) || !(right instanceof Node) || node.args.length !== 2 || !mayBeMatrix(left)) continue
     const key = right.op === 'get_attr' ? right.target : right
-    groups.set(key, [...(groups.get(key) ?? []), node])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [node])
+    else group.push(node)
   }
   return [...groups.values()]
 }

@@ -239,8 +239,7 @@ class BaseNode {
 
   /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph. */
   prepend(this: Node, node: Node): void {
-    checkNode('Node.prepend', node)
-    if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
+    this.#checkMove('Node.prepend', node)
     if (node === this) {
       console.warn(`Trying to prepend a node to itself. This behavior has no effect on the graph (node '${this.#name}').`)
       return
@@ -250,11 +249,15 @@ class BaseNode {
 
   /** Moves `node` directly after this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   append(node: Node): void {
-    checkNode('Node.append', node)
-    if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
+    this.#checkMove('Node.append', node)
     if (node === this) return
     if (this.erased) throw new GraphError(`Attempting to move node '${node.name}' to '${this.#name}', which was erased.`)
     this.graph.moveBefore(node, this.next === node ? node.next : this.next)
+  }
+
+  #checkMove(where: string, node: Node): void {
+    checkNode(where, node)
+    if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
   }
 
   /** Whether this node comes before `other` in the graph. Constant time. */

@@ -1,6 +1,6 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE, withName } from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
@@ -14,8 +14,7 @@ function named(name: string, fn: Operation, isPlain: (...args: readonly unknown[
     const override = isPlain(...args) ? null : findOverride(args)
     return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride, args, {})
   }
-  Object.defineProperty(withOverride, 'name', { value: name })
-  return nameTarget(withOverride, { name: `operator.${name}`, effects })
+  return nameTarget(withName(withOverride, name), { name: `operator.${name}`, effects })
 }
 
 function call(target: unknown, method: string, ...args: readonly unknown[]): unknown {
@@ -204,6 +203,6 @@ function readAttribute(value: unknown, name: string): unknown {
 }
 
 /** Python's builtin getattr. Reading an attribute of a traced value records a call of it. */
-export const getattr: (value: unknown, name: string) => unknown = nameTarget(Object.defineProperty(readAttribute, 'name', { value: 'getattr' }), {
+export const getattr: (value: unknown, name: string) => unknown = nameTarget(withName(readAttribute, 'getattr'), {
   name: 'builtins.getattr',
 })

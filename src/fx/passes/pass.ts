@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, isFunction, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, isFunction, isObject, withName } from '../../protocol/index.ts'
 import { isClass } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -111,7 +111,7 @@ export function passResultWrapper(fn: PassFunction): (gm: GraphModule) => PassRe
     const result = outcome(gm, fn(gm))
     return typeof result === 'boolean' ? new PassResult(gm, result) : new PassResult(result.value, result.changed)
   }
-  return Object.defineProperty(wrapped, 'name', { value: fn.name })
+  return withName(wrapped, fn.name)
 }
 
 /** Generates the code again after a pass that changed the graph. */

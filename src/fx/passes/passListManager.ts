@@ -1,6 +1,6 @@
 // PassListManager: runs a list of functions one after the other, in an order that satisfies constraints. PyTorch's torch.fx.passes.pass_manager, which is older than
 // torch.fx.passes.infra.pass_manager (passManager.ts here): a pass is any function, and nothing is repeated or linted.
-import { checkArgument, checkCallable, checkArray, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, isObject, withName } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { checkOrder } from './passManager.ts'
 
@@ -16,7 +16,7 @@ const wrapped = new WeakMap<object, object>()
 /** Gives a wrapper the name of what it wraps, and notes what that is. */
 function wrapping<W extends object>(wrapper: W, base: { readonly name: string }): W {
   wrapped.set(wrapper, base)
-  return Object.defineProperty(wrapper, 'name', { value: base.name })
+  return withName(wrapper, base.name)
 }
 
 /** The function inside all wrappers. */

@@ -1,6 +1,6 @@
 // SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
 import { checkGraph } from '../../protocol/graphChecks.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkOptions, isObject } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -40,11 +40,23 @@ export interface MatcherOptions {
   readonly ignoreLiterals?: boolean
 }
 
+/** Why the attempt that got furthest failed. */
+interface Failure {
+  /** How many nodes it had matched. */
+  depth: number
+  why: string
+}
+
 /** A partial match. A step that leads nowhere is undone. */
 class Attempt {
   readonly map = new Map<Node, Argument>()
   readonly #used = new Set<Argument>()
   readonly #trail: Node[] = []
+  readonly #failure: Failure | null
+
+  constructor(failure: Failure | null = null) {
+    this.#failure = failure
+  }
 
   uses(node: Node): boolean {
     return this.#used.has(node)
@@ -60,6 +72,12 @@ class Attempt {
     return this.#trail.length
   }
 
+  /** Notes why a step is impossible, if someone wants to know. Returns false. */
+  fail(why: () => string): false {
+    if (this.#failure !== null && this.mark > this.#failure.depth) Object.assign(this.#failure, { depth: this.mark, why: why() })
+    return false
+  }
+
   undo(mark: number): void {
     for (const pattern of this.#trail.splice(mark)) {
       this.#used.delete(this.map.get(pattern))
@@ -68,11 +86,8 @@ class Attempt {
   }
 }
 
-/** Why the attempt that got furthest failed. */
-interface Failure {
-  depth: number
-  why: string
-}
+/** A value of the pattern and one of the graph, and the nodes whose arguments they are. */
+type Pair<T = Argument> = readonly [left: T, right: T, pattern: Node, node: Node]
 
 /**
  * Finds the occurrences of a pattern. A placeholder of the pattern matches anything; if it matches a literal, it must be the same literal everywhere. The search
@@ -84,7 +99,6 @@ export class SubgraphMatcher {
   readonly #anchors: readonly Node[]
   readonly #returning: readonly Node[]
   readonly #placeholders: readonly Node[]
-  #failure: Failure | null = null
 
   /** Throws GraphError for an empty pattern, and for a pattern with dead code. */
   constructor(pattern: Graph, options: MatcherOptions = {}) {
@@ -130,23 +144,18 @@ export class SubgraphMatcher {
    * with the match. Null if the pattern matches there.
    */
   explain(node: Node): string | null {
-    this.#failure = { depth: -1, why: '' }
-    try {
-      let why: string | null = null
-      for (const anchor of this.#anchors) {
-        const attempt = new Attempt()
-        if (!this.#matchNodes(anchor, node, attempt)) continue
-        const match = this.match(node.graph).find((m) => m.nodesMap.get(anchor) === node)
-        if (match !== undefined) return null
-        why =
-          this.#leak(attempt.map) ??
-          cycleThrough(innerNodes(attempt.map)) ??
-          'another match uses some of its nodes, or another returned value of the pattern was not found'
-      }
-      return why ?? this.#failure.why
-    } finally {
-      this.#failure = null
+    const failure: Failure = { depth: -1, why: '' }
+    let why: string | null = null
+    for (const anchor of this.#anchors) {
+      const attempt = new Attempt(failure)
+      if (!this.#matchNodes(anchor, node, attempt)) continue
+      if (this.match(node.graph).some((match) => match.nodesMap.get(anchor) === node)) return null
+      why =
+        this.#leak(attempt.map) ??
+        cycleThrough(innerNodes(attempt.map)) ??
+        'another match uses some of its nodes, or another returned value of the pattern was not found'
     }
+    return why ?? failure.why
   }
 
   #result(anchors: InternalMatch['anchors'], { map }: Attempt): InternalMatch {
@@ -158,11 +167,6 @@ export class SubgraphMatcher {
     }
   }
 
-  #fail(attempt: Attempt, why: () => string): false {
-    if (this.#failure !== null && attempt.mark > this.#failure.depth) this.#failure = { depth: attempt.mark, why: why() }
-    return false
-  }
-
   #nodesAreEqual(pattern: Node, node: Node): boolean {
     if (pattern.op === 'placeholder' && !this.#options.matchPlaceholder) return true
     if (!sameKind(pattern, node)) return false
@@ -170,25 +174,33 @@ export class SubgraphMatcher {
     return operationOf(pattern) === operationOf(node)
   }
 
+  /** Whether the part of the pattern that a node needs matches at `node`. Without recursion: patterns can be as deep as graphs. */
   #matchNodes(pattern: Node, node: Node, attempt: Attempt): boolean {
-    if (attempt.map.has(pattern)) {
-      const known = attempt.map.get(pattern)
-      return known === node || this.#fail(attempt, () => `'${pattern.name}' of the pattern is both ${formatArg(known)} and %${node.name}`)
+    const { mark } = attempt
+    const todo: Pair[] = [[pattern, node, pattern, node]]
+    for (let pair = todo.pop(); pair !== undefined; pair = todo.pop()) {
+      if (this.#matchValue(pair, attempt, todo)) continue
+      attempt.undo(mark)
+      return false
     }
-    if (attempt.uses(node)) return this.#fail(attempt, () => `%${node.name} would have to be two nodes of the pattern, '${pattern.name}' one of them`)
-    if (!this.#nodesAreEqual(pattern, node))
-      return this.#fail(
-        attempt,
-        () => `'${pattern.name}' of the pattern is ${pattern.op} ${nodeTargetText(pattern)}, but %${node.name} is ${node.op} ${nodeTargetText(node)}`,
-      )
-    const mark = attempt.mark
-    attempt.add(pattern, node)
-    if (pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt)) return true
-    attempt.undo(mark)
-    return false
+    return true
   }
 
-  #matchArguments(pattern: Node, node: Node, attempt: Attempt): boolean {
+  #matchPair(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
+    if (attempt.map.has(pattern)) {
+      const known = attempt.map.get(pattern)
+      return known === node || attempt.fail(() => `'${pattern.name}' of the pattern is both ${formatArg(known)} and %${node.name}`)
+    }
+    if (attempt.uses(node)) return attempt.fail(() => `%${node.name} would have to be two nodes of the pattern, '${pattern.name}' one of them`)
+    if (!this.#nodesAreEqual(pattern, node))
+      return attempt.fail(
+        () => `'${pattern.name}' of the pattern is ${pattern.op} ${nodeTargetText(pattern)}, but %${node.name} is ${node.op} ${nodeTargetText(node)}`,
+      )
+    attempt.add(pattern, node)
+    return pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt, todo)
+  }
+
+  #matchArguments(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
     const keys = Object.keys(pattern.kwargs)
     const others = Object.keys(node.kwargs)
     const sameForm = pattern.args.length === node.args.length && keys.length === others.length && keys.every((key, i) => key === others[i])
@@ -196,33 +208,34 @@ export class SubgraphMatcher {
     const left = sameForm ? values(pattern) : normalizedArgs(pattern)
     const right = sameForm ? values(node) : normalizedArgs(node)
     if (left === null || right === null)
-      return this.#fail(
-        attempt,
-        () => `'${pattern.name}' of the pattern has other arguments than %${node.name}: ${argsText(pattern)} and ${argsText(node)}`,
-      )
-    return this.#matchLists(left, right, attempt, pattern, node)
+      return attempt.fail(() => `'${pattern.name}' of the pattern has other arguments than %${node.name}: ${argsText(pattern)} and ${argsText(node)}`)
+    return this.#matchLists([left, right, pattern, node], attempt, todo)
   }
 
-  #matchLists(left: readonly Argument[], right: readonly Argument[], attempt: Attempt, pattern: Node, node: Node): boolean {
+  #matchLists([left, right, pattern, node]: Pair<readonly Argument[]>, attempt: Attempt, todo: Pair[]): boolean {
     if (left.length !== right.length)
-      return this.#fail(attempt, () => `a list of '${pattern.name}' has ${left.length} elements, that of %${node.name} has ${right.length}`)
-    return left.every((value, i) => this.#matchValue(value, right[i], attempt, pattern, node))
+      return attempt.fail(() => `a list of '${pattern.name}' has ${left.length} elements, that of %${node.name} has ${right.length}`)
+    // The first comes first.
+    for (let i = left.length - 1; i >= 0; i--) todo.push([left[i], right[i], pattern, node])
+    return true
   }
 
-  #matchValue(left: Argument, right: Argument, attempt: Attempt, pattern: Node, node: Node): boolean {
+  #matchValue([left, right, pattern, node]: Pair, attempt: Attempt, todo: Pair[]): boolean {
     if (left instanceof Node) {
-      if (right instanceof Node) return this.#matchNodes(left, right, attempt)
+      if (right instanceof Node) return this.#matchPair(left, right, attempt, todo)
       if (left.op !== 'placeholder')
-        return this.#fail(attempt, () => `'${pattern.name}' takes the node '${left.name}', %${node.name} takes ${formatArg(right)}`)
+        return attempt.fail(() => `'${pattern.name}' takes the node '${left.name}', %${node.name} takes ${formatArg(right)}`)
       if (!attempt.map.has(left)) {
         attempt.add(left, right)
         return true
       }
-      return sameLiteral(attempt.map.get(left), right) || this.#fail(attempt, () => `'${left.name}' of the pattern stands for two literals`)
+      return sameLiteral(attempt.map.get(left), right) || attempt.fail(() => `'${left.name}' of the pattern stands for two literals`)
     }
-    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists(left, right, attempt, pattern, node)
+    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists([left, right, pattern, node], attempt, todo)
+    if (holdsNode(left) && isObject(right) && sameKeys(left, right))
+      return this.#matchLists([Object.values(left), Object.keys(left).map((key): Argument => Reflect.get(right, key)), pattern, node], attempt, todo)
     if (!(right instanceof Node) && (this.#options.ignoreLiterals || sameLiteral(left, right))) return true
-    return this.#fail(attempt, () => `'${pattern.name}' of the pattern has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
+    return attempt.fail(() => `'${pattern.name}' of the pattern has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
   }
 
   /** The use, outside the match, of a value that the pattern does not return; null if there is none. */
@@ -242,6 +255,15 @@ export class SubgraphMatcher {
 const argsText = (node: Node): string =>
   `(${[...node.args.map((a) => formatArg(a)), ...Object.entries(node.kwargs).map(([k, v]) => `${k}: ${formatArg(v)}`)].join(', ')})`
 
+/** Whether a node is somewhere in a record or slice. */
+const holdsNode = (value: unknown): value is Readonly<Record<string, Argument>> =>
+  isObject(value) && Object.values(value).some((item) => item instanceof Node || holdsNode(item))
+
+const sameKeys = (a: object, b: object): boolean => {
+  const keys = Object.keys(a)
+  return Object.getPrototypeOf(a) === Object.getPrototypeOf(b) && keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key))
+}
+
 function sameLiteral(a: Argument, b: Argument): boolean {
   if (Object.is(a, b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a instanceof Node || b instanceof Node) return false
@@ -253,7 +275,7 @@ function sameLiteral(a: Argument, b: Argument): boolean {
 /** A path from a matched node through other nodes back to a matched one; null if there is none. With such a path the match could not become one operation. */
 function cycleThrough(nodes: readonly Node[]): string | null {
   const inner = new Set(nodes)
-  const last = Math.max(...nodes.map((n) => n.sortKey))
+  const last = nodes.reduce((key, n) => Math.max(key, n.sortKey), 0)
   const seen = new Set<Node>()
   const stack = nodes.flatMap((n) => [...n.users].filter((user) => !inner.has(user)))
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {

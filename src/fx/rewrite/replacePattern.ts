@@ -1,7 +1,7 @@
 // replacePattern: find-and-replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { isFunction, checkOptions } from '../../protocol/index.ts'
+import { checkOptions, isFunction, remembered } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -104,12 +104,11 @@ function replacementGraph(gm: GraphModule, replacement: Pattern): Graph {
   const renamed = new Map<string, string>()
   for (const node of [...referringNodes(graph)]) {
     const path = node.target
-    let free = renamed.get(path)
-    if (free === undefined) {
-      free = freePath(gm, path, module.attribute(path))
-      renamed.set(path, free)
-      if (free !== path) module.assignAttribute(free, module.attribute(path))
-    }
+    const free = remembered(renamed, path, () => {
+      const made = freePath(gm, path, module.attribute(path))
+      if (made !== path) module.assignAttribute(made, module.attribute(path))
+      return made
+    })
     node.target = free
   }
   return graph

@@ -1,6 +1,6 @@
 // Equivalent spellings of an operation: `torch.relu(x)` and `x.relu()`, `torch.add(x, y)` and `operator.add(x, y)`, options by name or by position. This gives what a
 // node calls and its arguments in a normal form, so that a pattern matches however the program was written.
-import { lookupTarget, targetInfo, snakeCase } from '../../protocol/index.ts'
+import { lookupTarget, remembered, snakeCase, targetInfo } from '../../protocol/index.ts'
 import type { FunctionSchema } from '../../protocol/index.ts'
 import type { Argument, Node } from '../graph/node.ts'
 
@@ -19,12 +19,6 @@ export function operationOf(node: Node): unknown {
     if (home === undefined || short === undefined) return fn
     return `op:${home === 'operator' ? (OPERATORS[short] ?? short) : short}`
   })
-}
-
-function remembered<K, V>(cache: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: (key: K) => V): V {
-  let value = cache.get(key)
-  if (value === undefined) cache.set(key, (value = make(key)))
-  return value
 }
 
 /** Whether two nodes can be the same operation, judging by their ops. A function and a method can. */

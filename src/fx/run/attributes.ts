@@ -1,7 +1,7 @@
 // The attributes of a GraphModule: where values are put in its tree of modules.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, attributeAt, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { isParameter, isTensorLike } from '../../protocol/index.ts'
+import { childPath, isParameter, isTensorLike } from '../../protocol/index.ts'
 
 /** A module that only holds attributes: an inner node of the tree. `layer1.0.conv` needs a `layer1` and a `0`. */
 export class Container extends Module {
@@ -23,7 +23,7 @@ export function placeAttribute(target: Module, path: string, value: unknown, sou
   let owner = target
   let at = ''
   for (const part of ownerPath === '' ? [] : ownerPath.split('.')) {
-    at = at === '' ? part : `${at}.${part}`
+    at = childPath(at, part)
     const next = childOrContainer(owner, part)
     if (source !== null && next === attributeAt(source, at)) return
     owner = next

@@ -1,7 +1,7 @@
 // Evaluates nodes, given the values of their inputs. Used by the methods of Interpreter, and by a GraphModule whose graph is too long to compile.
 import { Module } from '../../module/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
-import { isCallable } from '../../protocol/index.ts'
+import { isCallable, remembered } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Graph } from '../graph/graph.ts'
 import { explainInterpreted } from '../text/explain.ts'
@@ -83,9 +83,7 @@ export function lastUses(graph: Graph): Map<Node, Node[]> {
     for (const input of user.allInputNodes) {
       if (seen.has(input)) continue
       seen.add(input)
-      const list = uses.get(user)
-      if (list === undefined) uses.set(user, [input])
-      else list.push(input)
+      remembered(uses, user, () => []).push(input)
     }
   }
   return uses
@@ -115,7 +113,7 @@ export function runGraph(module: Interpreted, inputs: Values): unknown {
   const remaining = [...graph.processInputs(...inputs)]
   for (const node of graph.nodes) {
     try {
-      env.set(node, evaluateNode(module, node, env, remaining))
+      env.set(node, evaluateNode(module, node, valuesFrom(env, node), remaining))
     } catch (error) {
       explainInterpreted(error, node)
       throw error
@@ -126,8 +124,8 @@ export function runGraph(module: Interpreted, inputs: Values): unknown {
   return graph.processOutputs(undefined)
 }
 
-function evaluateNode(module: Interpreted, node: Node, env: ReadonlyMap<Node, unknown>, inputs: unknown[]): unknown {
-  const values = valuesFrom(env, node)
+/** The value of a node. `values` gives those of its inputs, and `inputs` holds the arguments of the graph that were not taken yet. */
+export function evaluateNode(module: Pick<Interpreted, 'attribute'>, node: Node, values: (input: Node) => unknown, inputs: unknown[] = []): unknown {
   const args = mapArg(node.args, values)
   const kwargs = mapArg(node.kwargs, values)
   switch (node.op) {

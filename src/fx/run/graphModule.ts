@@ -288,20 +288,17 @@ export class GraphModule extends Module {
 
   /** Registers a hook that is called when a node replaces another in a user, and when a node is renamed. */
   registerReplaceNodeHook(hook: ReplaceHook): HookHandle {
-    checkHook('registerReplaceNodeHook', hook)
-    return register(this.#replaceHooks, hook)
+    return register('registerReplaceNodeHook', this.#replaceHooks, hook)
   }
 
   /** Registers a hook that is called after a node was added to the graph. */
   registerCreateNodeHook(hook: NodeHook): HookHandle {
-    checkHook('registerCreateNodeHook', hook)
-    return register(this.#createHooks, hook)
+    return register('registerCreateNodeHook', this.#createHooks, hook)
   }
 
   /** Registers a hook that is called before a node is erased. */
   registerEraseNodeHook(hook: NodeHook): HookHandle {
-    checkHook('registerEraseNodeHook', hook)
-    return register(this.#eraseHooks, hook)
+    return register('registerEraseNodeHook', this.#eraseHooks, hook)
   }
 
   /** Called by the graph. @internal */
@@ -405,14 +402,11 @@ export function checkFree(where: string, path: string): void {
 
 const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
 
-function register<H>(hooks: Set<H>, hook: H): HookHandle {
+function register<H>(where: string, hooks: Set<H>, hook: H): HookHandle {
+  if (!isFunction(hook)) throw new ArgumentError(`${where}: hook must be a function, got ${kindOf(hook)}.`)
   hooks.add(hook)
   const remove = (): void => void hooks.delete(hook)
   return Object.assign(remove, { [Symbol.dispose]: remove })
-}
-
-function checkHook(where: string, hook: unknown): void {
-  if (!isFunction(hook)) throw new ArgumentError(`${where}: hook must be a function, got ${kindOf(hook)}.`)
 }
 
 function checkRoot(root: unknown): void {

@@ -71,11 +71,9 @@ export class Interpreter {
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
-    checkArray('Interpreter.runWith', 'args', args)
     checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: true })
-    const processIo = options.processIo ?? true
-    const output = this.#walk(processIo ? [...this.graph.processInputs(...args)] : [...args], options)
-    return processIo ? this.graph.processOutputs(output) : output
+    this.#begin('Interpreter.runWith', args, options)
+    return this.#outcome(this.#walk(options), options)
   }
 
   /**
@@ -83,8 +81,9 @@ export class Interpreter {
    * and the result is the value of the output node. PyTorch's boxed_run.
    */
   boxedRun(args: unknown[]): unknown {
-    checkArray('Interpreter.boxedRun', 'args', args)
-    return this.#walk(args.splice(0), {})
+    this.#begin('Interpreter.boxedRun', args, { processIo: false })
+    args.length = 0
+    return this.#walk({})
   }
 
   /**
@@ -95,10 +94,8 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
-    checkArray('Interpreter.runAsync', 'args', args)
     checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: true, signal: true, yieldTurns: true })
-    const processIo = options.processIo ?? true
-    this.#begin(processIo ? [...this.graph.processInputs(...args)] : [...args], options)
+    this.#begin('Interpreter.runAsync', args, options)
     const release = this.#releases(options)
     let output: unknown
     for (const node of this.graph.nodes) {
@@ -115,16 +112,20 @@ export class Interpreter {
       release(node)
       if (node.op === 'output') break
     }
-    return processIo ? this.graph.processOutputs(output) : output
+    return this.#outcome(output, options)
   }
 
-  #begin(args: unknown[], options: RunOptions): void {
-    this.env = new Map(options.initialEnv ?? [])
-    this.#args = args
+  #begin(where: string, args: readonly unknown[], { initialEnv, processIo }: RunOptions): void {
+    checkArray(where, 'args', args)
+    this.env = new Map(initialEnv ?? [])
+    this.#args = processIo === false ? [...args] : [...this.graph.processInputs(...args)]
   }
 
-  #walk(args: unknown[], options: RunOptions): unknown {
-    this.#begin(args, options)
+  #outcome(output: unknown, { processIo }: RunOptions): unknown {
+    return processIo === false ? output : this.graph.processOutputs(output)
+  }
+
+  #walk(options: RunOptions): unknown {
     const release = this.#releases(options)
     for (const node of this.graph.nodes) {
       if (this.env.has(node)) continue

@@ -1,8 +1,18 @@
 // Writes a graph as readable JavaScript. The functions that the code calls are bound to names once, so that running it looks nothing up.
-import { blockComment, isFunction, isIdentifier, lineComment, memberAccess, propertyKey, scalarLiteral, targetInfo } from '../../protocol/index.ts'
+import {
+  blockComment,
+  isFunction,
+  isIdentifier,
+  lineComment,
+  memberAccess,
+  propertyKey,
+  remembered,
+  scalarLiteral,
+  targetInfo,
+} from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
-import { Globals } from './codeGlobals.ts'
+import { newGlobals } from './codeGlobals.ts'
 import { GraphError } from '../graph/errors.ts'
 import { WrittenCode } from './generatedCode.ts'
 import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
@@ -48,7 +58,7 @@ export function writeCode(codegen: CodeStyle, graph: NodeGraph, given: WriteOpti
   /** Position of the last user; 0 if there is none, and for values that are not released. */
   const lastUse = new Uint32Array(order.length)
   const namespace = new Namespace()
-  const globals = new Globals(namespace)
+  const globals = newGlobals(namespace)
   const parameters: string[] = []
   const body = new TextBuilder()
   /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to the body. */
@@ -250,10 +260,7 @@ class LinePlaces {
 
   constructor(body: readonly string[], nodes: readonly (Node | null)[]) {
     for (const [i, line] of [...body.entries()].reverse()) {
-      const node = nodes[i] ?? null
-      const list = this.#places.get(line)
-      if (list === undefined) this.#places.set(line, [node])
-      else list.push(node)
+      remembered(this.#places, line, () => []).push(nodes[i] ?? null)
     }
   }
 

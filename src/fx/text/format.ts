@@ -19,12 +19,7 @@ export function formatArg(value: unknown, node: (n: Node) => string = withPercen
   if (!isObject(value)) return scalarText(value)
   if (value instanceof Node) return node(value)
   if (Array.isArray(value)) return sequenceText(value, (v) => formatArg(v, node))
-  if (isPlainObject(value))
-    return recordText(
-      value,
-      (key) => key,
-      (v) => formatArg(v, node),
-    )
+  if (isPlainObject(value)) return recordText(value, plainKey, (v) => formatArg(v, node))
   // For everything else PyTorch falls back to Python's repr, where nodes have no percent sign.
   return pyRepr(value)
 }
@@ -46,11 +41,9 @@ const pyStr = (value: unknown): string => (typeof value === 'string' ? value : p
 
 function scalarText(value: unknown): string {
   if (value === null || value === undefined) return 'None'
-  if (value === true) return 'True'
-  if (value === false) return 'False'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (typeof value === 'number') return pyNumber(value)
-  if (isFunction(value)) return targetText(value)
-  return String(value)
+  return isFunction(value) ? targetText(value) : String(value)
 }
 
 function sequenceText(values: readonly unknown[], text: (value: unknown) => string): string {

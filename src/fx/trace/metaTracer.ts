@@ -3,9 +3,8 @@ import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt } from '../../module/index.ts'
 import type { Module } from '../../module/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
-import { evaluateFunction, evaluateMethod, evaluateModule } from '../run/evaluate.ts'
+import { evaluateNode } from '../run/evaluate.ts'
 import type { Graph } from '../graph/graph.ts'
-import { mapArg } from '../graph/mapArg.ts'
 import { targetText } from '../graph/node.ts'
 import type { Argument, Kwargs, Node, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
@@ -116,31 +115,15 @@ export class MetaTracer extends Tracer {
     if (node.op === 'placeholder') return node.target in this.#metaArgs ? { value: this.#metaArgs[node.target] } : null
     if (node.allInputNodes.some((n) => !this.#values.has(n))) return null
     const valueOf = (n: Node): unknown => this.#values.get(n)?.value
-    const args = mapArg(node.args, valueOf)
-    const kwargs = mapArg(node.kwargs, valueOf)
+    const root = { attribute: (path: string): unknown => attributeAt(this.root, path) }
     try {
-      return { value: this.untraced(() => this.#within(() => this.#evaluate(node, args, kwargs))) }
+      return { value: this.untraced(() => this.#within(() => evaluateNode(root, node, valueOf))) }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       throw new TraceError(
         `Could not compute metadata for ${node.op} target ${targetText(node.target)}: ${message}`,
         'The shapes in metaArgs do not match the program.',
       )
-    }
-  }
-
-  #evaluate(node: Node, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
-    switch (node.op) {
-      case 'get_attr':
-        return attributeAt(this.root, node.target)
-      case 'call_module':
-        return evaluateModule(node.target, attributeAt(this.root, node.target), args, kwargs)
-      case 'call_method':
-        return evaluateMethod(node.target, args, kwargs)
-      case 'call_function':
-        return evaluateFunction(node.target, args, kwargs)
-      default:
-        return undefined
     }
   }
 }

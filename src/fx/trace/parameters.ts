@@ -1,4 +1,5 @@
 // The signature of a function: its parameters, read from its source, because JavaScript offers no other way to get their names.
+import { remembered } from '../../protocol/index.ts'
 import { elementsRead, readsArguments } from './bodyReads.ts'
 import { parseFunction } from './parameterList.ts'
 import type { Binding, FunctionSource, Pattern } from './parameterList.ts'
@@ -46,15 +47,15 @@ export function standsFor<F extends AnyFunction>(fn: F, source: string): F {
 
 /** The signature of a function. If its source is hidden (native, bound), the parameters are `arg0`, `arg1`, … */
 export function signatureOf(fn: AnyFunction): Signature {
-  let signature = cache.get(fn)
-  if (signature === undefined) {
-    signature = signatureFrom(sources.get(fn) ?? String(fn)) ?? {
-      parameters: Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`)),
-      readsArguments: false,
-    }
-    cache.set(fn, signature)
-  }
-  return signature
+  return remembered(
+    cache,
+    fn,
+    () =>
+      signatureFrom(sources.get(fn) ?? String(fn)) ?? {
+        parameters: Array.from({ length: fn.length }, (_, i) => plain(`arg${i}`)),
+        readsArguments: false,
+      },
+  )
 }
 
 /** The signature in the source of a function; null if the source is hidden, or not that of a function. */

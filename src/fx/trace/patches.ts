@@ -1,7 +1,7 @@
 // What is patched while a program is traced, and restored afterwards: reads of a module's tensors give traced values, and functions of objects and console.assert
 // are recorded when they get a traced value.
 import type { Module } from '../../module/index.ts'
-import { OVERRIDE, STANDS_FOR, findOverride, isParameter, isTensorLike, isFunction } from '../../protocol/index.ts'
+import { childPath, findOverride, isFunction, isParameter, isTensorLike, OVERRIDE, STANDS_FOR } from '../../protocol/index.ts'
 import type { TargetFunction, TensorLike } from '../../protocol/index.ts'
 import { TraceError } from '../graph/errors.ts'
 import { isClass } from '../graph/node.ts'
@@ -23,7 +23,7 @@ export function interceptTensors(root: Module, read: ReadTensor): () => void {
       const descriptor = Object.getOwnPropertyDescriptor(module, name)
       // The user's own accessors and frozen properties stay; the tensors that they give are constants.
       if (descriptor?.configurable !== true || descriptor.get !== undefined) continue
-      const full = path === '' ? name : `${path}.${name}`
+      const full = childPath(path, name)
       const kind = isParameter(value) ? 'parameter' : buffers.has(name) ? 'buffer' : 'constant'
       undo.push(intercept(module, name, descriptor, () => read(full, value, kind)))
     }

@@ -1,7 +1,18 @@
 // Tracer: runs a module or function on traced values and records a Graph. Subclass it to change which modules are leaves and which nodes are created.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
-import { checkArgument, checkOptions, isFunction, isModule, isObject, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkOptions,
+  childPath,
+  isFunction,
+  isModule,
+  isObject,
+  isParameter,
+  isTensorLike,
+  remembered,
+  valueText,
+} from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { interceptTensors, patchObjects } from './patches.ts'
 import type { AutowrapModules } from './patches.ts'
@@ -139,13 +150,10 @@ export class Tracer extends TracerBase {
    * PyTorch's getattr.
    */
   getattr(path: string, value: TensorLike, cache: Map<string, Proxied>): unknown {
-    let proxy = cache.get(path)
-    if (proxy === undefined) {
-      proxy = this.#outsideOfBodies(() => this.createProxy('get_attr', path, [], {}))
-      if (this.#options.paramShapesConstant !== false) proxy = knownProxy(nodeOf(proxy), this, value)
-      cache.set(path, proxy)
-    }
-    return proxy
+    return remembered(cache, path, () => {
+      const proxy = this.#outsideOfBodies(() => this.createProxy('get_attr', path, [], {}))
+      return this.#options.paramShapesConstant === false ? proxy : knownProxy(nodeOf(proxy), this, value)
+    })
   }
 
   override createNode(
@@ -329,7 +337,7 @@ export class Tracer extends TracerBase {
     this.#children = []
     for (const [path, module] of this.root.namedModules()) {
       for (const [name, value] of Object.entries(module))
-        if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, path === '' ? name : `${path}.${name}`)
+        if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, childPath(path, name))
     }
     return fn
   }

@@ -8,7 +8,7 @@ import { holdsTraced, instanceBuilder } from '../values/instances.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
-import { CONTROL_FLOW, isProxy, nodeOf, proxyOf, tracerOf, unpack } from '../values/proxy.ts'
+import { CONTROL_FLOW, isProxy, nodeOf, NOT_ITERABLE, proxyOf, tracerOf, unpack } from '../values/proxy.ts'
 import type { ProxyTracer, Proxied } from '../values/proxy.ts'
 import { Slice, isTuple, markTuple } from '../graph/pythonValues.ts'
 import { TraceError } from '../graph/errors.ts'
@@ -135,9 +135,7 @@ export abstract class TracerBase implements ProxyTracer {
 
   /** The keys of a traced value, for `Object.keys(x)`, `{ ...x }` and `for (const k in x)`. Throws TraceError by default. PyTorch's keys. */
   keys(_value: Proxied): readonly string[] {
-    throw new TraceError(
-      'the keys of a traced value are not known while tracing (Object.keys, for … in, { ...x }): Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument',
-    )
+    throw new TraceError(`the keys of a traced value are not known while tracing (Object.keys, for … in, { ...x }): ${NOT_ITERABLE}`)
   }
 }
 

@@ -1,6 +1,6 @@
 // Assertions that are recorded in graphs, and conditions that a tracer decides.
 import { TensorfxError } from '../../errors/index.ts'
-import { findOverride, isFunction, isTensorLike, nameTarget, OVERRIDE, valueText } from '../../protocol/index.ts'
+import { findOverride, isFunction, isTensorLike, nameTarget, OVERRIDE, valueText, withName } from '../../protocol/index.ts'
 import { isProxy, nodeOf, tracerOf } from './proxy.ts'
 import { answered } from './unusedConditions.ts'
 
@@ -29,8 +29,7 @@ function assertion(name: string, check: (value: unknown, message: string) => voi
     const [value, message = ''] = args
     check(value, typeof message === 'string' ? message : valueText(message))
   }
-  Object.defineProperty(fn, 'name', { value: name.slice(name.lastIndexOf('.') + 1) })
-  return nameTarget(fn, { name, effects: 'io' })
+  return nameTarget(withName(fn, name.slice(name.lastIndexOf('.') + 1)), { name, effects: 'io' })
 }
 
 /** Throws AssertionFailed unless the condition, a boolean or a tensor of one element, holds. Recorded if the condition is traced. PyTorch's torch._assert. */

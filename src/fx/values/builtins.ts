@@ -1,6 +1,6 @@
 // Built-in functions that graphs can call: Python's `len` and `math`, and JavaScript's Map. With a traced argument they record a node.
 import { ArgumentError } from '../../errors/index.ts'
-import { isTensorLike, nameTarget, isFunction } from '../../protocol/index.ts'
+import { isFunction, isTensorLike, nameTarget, withName } from '../../protocol/index.ts'
 import { wrap } from './wrap.ts'
 
 /** The length of an array or string, the size of a Map or Set, or the first dimension of a tensor. Recorded if the value is traced. PyTorch: `torch.fx.wrap('len')`. */
@@ -29,8 +29,6 @@ export const math: { readonly [K in Exclude<MathFunction, symbol | undefined>]: 
 
 /** Makes a Map of entries. A graph calls it to build a Map of traced values. */
 export const mapOf: (entries: readonly (readonly [unknown, unknown])[]) => Map<unknown, unknown> = nameTarget(
-  Object.defineProperty((entries: readonly (readonly [unknown, unknown])[]): Map<unknown, unknown> => new Map(entries), 'name', {
-    value: 'Map',
-  }),
+  withName((entries: readonly (readonly [unknown, unknown])[]): Map<unknown, unknown> => new Map(entries), 'Map'),
   { name: 'builtins.Map' },
 )

@@ -1,7 +1,7 @@
 // Instances of classes as arguments of nodes. If an instance only has traced values in its fields (PyTorch's dataclasses), the graph rebuilds it. Classes made by
 // `proxyable` record their construction.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkOptions, findOverride, isFunction, isObject, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, findOverride, isFunction, isObject, nameTarget, OVERRIDE, remembered, withName } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import { isProxy, splitKwargs } from './proxy.ts'
@@ -11,13 +11,9 @@ const builders = new WeakMap<object, TargetFunction>()
 /** A function that makes an instance of the class of `value` from its fields. It has the name of the class. */
 export function instanceBuilder(value: object): TargetFunction {
   const prototype = Object.getPrototypeOf(value)
-  let builder = builders.get(prototype)
-  if (builder === undefined) {
-    builder = (fields: object): object => Object.assign(Object.create(prototype), fields)
-    Object.defineProperty(builder, 'name', { value: value.constructor.name })
-    builders.set(prototype, builder)
-  }
-  return builder
+  return remembered(builders, prototype, () =>
+    withName((fields: object): object => Object.assign(Object.create(prototype), fields), value.constructor.name),
+  )
 }
 
 /** Whether the fields of an object contain a traced value, directly or nested. */
@@ -56,8 +52,7 @@ export function proxyable<C extends AnyClass>(cls: C, options: { readonly name?:
   if (!('kind' in options)) checkOptions('proxyable', options, { name: true })
   const name = ('name' in options ? options.name : undefined) ?? cls.name
   if (name === '') throw new ArgumentError('proxyable: an anonymous class needs a name: proxyable(cls, { name }).')
-  const construct = (...args: readonly unknown[]): object => Reflect.construct(cls, args)
-  Object.defineProperty(construct, 'name', { value: name })
+  const construct = withName((...args: readonly unknown[]): object => Reflect.construct(cls, args), name)
   nameTarget(construct, { name: name.includes('.') ? name : `user.${name}` })
   const made = new Proxy(cls, {
     construct(target, args: readonly unknown[], newTarget) {

@@ -278,13 +278,15 @@ export function knownProxy(node: Node, tracer: ProxyTracer, value: object): Prox
 
 const keyText = (key: PropertyKey): string => (typeof key === 'string' && INDEX.test(key) ? `the element [${key}]` : `the property '${String(key)}'`)
 
+/** What PyTorch says of a loop over a Proxy. */
+export const NOT_ITERABLE =
+  'Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument'
+
 /**
  * Iterates for destructuring: `const [a, b] = p.chunk(2)`. Destructuring closes the iterator once it has enough elements. A loop does not, so it reaches the
  * limit and throws.
  */
 export function* unpack(value: Proxied): Generator<Proxied> {
   for (let i = 0; i < MAX_UNPACK; i++) yield value[String(i)]
-  throw new TraceError(
-    'Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument. Loop over a known number of elements and index them (x[0]), or use torch.unbind with a known length',
-  )
+  throw new TraceError(`${NOT_ITERABLE}. Loop over a known number of elements and index them (x[0]), or use torch.unbind with a known length`)
 }

@@ -1,6 +1,6 @@
 // wrap: makes a function a leaf of tracing. A call with a traced argument is recorded as one node, instead of tracing into the function.
 import { ArgumentError } from '../../errors/index.ts'
-import { OVERRIDE, effectsOf, findOverride, nameTarget, isFunction, kindOf, isModule, checkOptions } from '../../protocol/index.ts'
+import { checkOptions, effectsOf, findOverride, isFunction, isModule, kindOf, nameTarget, OVERRIDE, withName } from '../../protocol/index.ts'
 import type { Effects, TargetFunction } from '../../protocol/index.ts'
 import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 
@@ -43,7 +43,7 @@ export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {})
     if (isProxy(result)) nodeOf(result).meta['is_wrapped'] = true
     return result
   }
-  Object.defineProperty(leaf, 'name', { value: given.slice(given.lastIndexOf('.') + 1) })
+  withName(leaf, given.slice(given.lastIndexOf('.') + 1))
   nameTarget(leaf, { name, effects: options.effects ?? effectsOf(fn) })
   leaves.add(leaf)
   wrapped.set(fn, (wrapped.get(fn) ?? new Map<string, TargetFunction>()).set(name, leaf))

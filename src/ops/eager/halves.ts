@@ -12,11 +12,7 @@ function cast(tensor: Tensor, dtype: DType): Tensor {
   return out
 }
 
-/** The dtype of the first float16 or bfloat16 tensor among the arguments, or null. */
-function halfAmong(args: readonly Arg[]): DType | null {
-  for (const arg of args) if (arg instanceof Tensor && (arg.dtype === 'float16' || arg.dtype === 'bfloat16')) return arg.dtype
-  return null
-}
+const isHalf = (arg: Arg): arg is Tensor => arg instanceof Tensor && (arg.dtype === 'float16' || arg.dtype === 'bfloat16')
 
 /**
  * The kernel with float32 copies of the float16 and bfloat16 tensors among its arguments; its results are cast to the dtypes that `meta` says. The copies
@@ -24,11 +20,10 @@ function halfAmong(args: readonly Arg[]): DType | null {
  */
 export function inFloat32(kernel: Kernel, meta: OpDef['meta']): Kernel {
   return (...args) => {
-    const half = halfAmong(args)
-    if (half === null) return kernel(...args)
+    if (!args.some(isHalf)) return kernel(...args)
     const spec = meta(...args)
     const specs = 'shape' in spec ? [spec] : spec
-    const result: Result = kernel(...args.map((arg) => (arg instanceof Tensor && arg.dtype === half ? cast(arg, 'float32') : arg)))
+    const result: Result = kernel(...args.map((arg) => (isHalf(arg) ? cast(arg, 'float32') : arg)))
     const back = (tensor: Tensor, i: number): Tensor => {
       const dtype = specs[i]?.dtype ?? tensor.dtype
       return tensor.dtype === dtype ? tensor : cast(tensor, dtype)

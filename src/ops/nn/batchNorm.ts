@@ -11,7 +11,7 @@ import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
-import { sizeAt } from '../shapes.ts'
+import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
 
@@ -31,8 +31,14 @@ function channelsOf(input: Tensor, vectors: PerChannel): number {
         `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but input has ${channels} channels (shape ${formatShape(input.shape)}, dimension 1); expected [${channels}].`,
       )
     }
+    checkOperand(NAME, name, tensor, [channels], input.dtype)
   }
   return channels
+}
+
+function checkBackward(grad: Tensor, input: Tensor, weight: Tensor | null, batchMean: Tensor, invstd: Tensor): void {
+  channelsOf(input, { weight, mean: batchMean, invstd })
+  checkOperand(NAME, 'grad', grad, input.shape, input.dtype)
 }
 
 /** All dimensions but the channels. */
@@ -84,12 +90,14 @@ export const nativeBatchNormBackward: OpFunction<
 > = defineOp({
   schema: 'native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor invstd) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (_grad, input) => {
+  meta: (grad, input, weight, batchMean, invstd) => {
+    checkBackward(grad, input, weight, batchMean, invstd)
     const vector = { shape: [sizeAt(input.shape, 1)], dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, weight, batchMean, invstd): readonly [Tensor, Tensor, Tensor] => {
+    checkBackward(grad, input, weight, batchMean, invstd)
     const { dtype } = input
     const vector = [sizeAt(input.shape, 1)]
     const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]

@@ -8,7 +8,7 @@ import { defineOp } from '../defineOp.ts'
 import { constantPadNd } from '../join.ts'
 import { add } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
-import { sizeAt } from '../shapes.ts'
+import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
 import { runConvLoops } from './convLoops.ts'
@@ -31,6 +31,8 @@ export interface ConvOptions {
 const run = (geometry: ConvGeometry, operands: ConvOperands): void =>
   operands.out.dtype === 'float32' ? runConvGemm(geometry, operands) : runConvLoops(geometry, operands)
 
+const outShapeOf = (g: ConvGeometry): readonly number[] => [g.batch, g.groups * g.features, g.outHeight, g.outWidth]
+
 function convSpec(
   input: Tensor,
   weight: Tensor,
@@ -41,7 +43,7 @@ function convSpec(
   groups: number,
 ): TensorSpec {
   const g = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
-  return { shape: [g.batch, g.groups * g.features, g.outHeight, g.outWidth], dtype: input.dtype }
+  return { shape: outShapeOf(g), dtype: input.dtype }
 }
 
 /**
@@ -70,13 +72,18 @@ export const convolutionBackward: OpFunction<
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
-  meta: (_grad, input, weight, _stride, _padding, _dilation, _groups, needInput, needWeight) => [
-    { shape: needInput ? input.shape : [0], dtype: input.dtype },
-    { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
-  ],
+  meta: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight) => {
+    const out = convSpec(input, weight, null, stride, padding, dilation, groups)
+    checkOperand(CONV2D, 'grad', grad, out.shape, out.dtype)
+    return [
+      { shape: needInput ? input.shape : [0], dtype: input.dtype },
+      { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
+    ]
+  },
   halvesInFloat32: true,
   kernel: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight): readonly [Tensor, Tensor] => {
     const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
+    checkOperand(CONV2D, 'grad', grad, outShapeOf(geometry), input.dtype)
     const gradOut = contiguous(grad)
     const gi = Tensor.empty(needInput ? input.shape : [0], input.dtype)
     const gw = Tensor.empty(needWeight ? weight.shape : [0], weight.dtype)

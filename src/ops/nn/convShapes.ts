@@ -2,7 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { quadrupleOf } from '../shapes.ts'
+import { checkOperand, quadrupleOf } from '../shapes.ts'
 import { windowCount, windowPair } from './windows.ts'
 
 /** The sizes of one convolution. Channels are per group. */
@@ -71,6 +71,7 @@ export function convGeometry(
       `${op}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outChannels} output channels; expected [${outChannels}].`,
     )
   }
+  checkOperand(op, 'bias', bias, [outChannels], input.dtype)
   const [strideH, strideW] = windowPair(op, 'stride', stride, 1)
   const [padH, padW] = windowPair(op, 'padding', padding, 0)
   const [dilationH, dilationW] = windowPair(op, 'dilation', dilation, 1)

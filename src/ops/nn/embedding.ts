@@ -9,7 +9,7 @@ import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
-import { pairOf, sizeAt } from '../shapes.ts'
+import { checkOperand, pairOf, sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 import { oneHotMask } from './oneHot.ts'
 
@@ -72,6 +72,14 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
   })
 })
 
+/** The number of columns of the rows in `grad`. Throws ShapeError unless there is a row for each index. */
+function widthOf(grad: Tensor, indices: Tensor): number {
+  checkIndexType(NAME, 'input', indices)
+  const width = grad.shape.at(-1) ?? 1
+  checkOperand(NAME, 'grad', grad, [...indices.shape, width], grad.dtype)
+  return width
+}
+
 /**
  * The gradient of an embedding table: row r is the sum of the rows of `grad` whose index is r, and 0 for `paddingIdx` (-1: none). Internal; PyTorch's
  * `aten.embedding_dense_backward`.
@@ -85,9 +93,10 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
-  meta: (grad, _indices, numWeights) => ({ shape: [numWeights, sizeAt(grad.shape, -1)], dtype: grad.dtype }),
+  meta: (grad, indices, numWeights) => ({ shape: [numWeights, widthOf(grad, indices)], dtype: grad.dtype }),
+  indices: { argument: 'indices', check: (_grad, indices, numWeights) => checkIndexRange(NAME, 'input', indices, numWeights) },
   kernel: (grad, indices, numWeights, paddingIdx) => {
-    const width = sizeAt(grad.shape, -1)
+    const width = widthOf(grad, indices)
     const rows = kernelIndices(NAME, 'input', indices, numWeights)
     const out = Tensor.empty([numWeights, width], grad.dtype)
     launch(backwardKernel(grad.dtype), [out, contiguous(grad), rows], [numWeights * width, indices.numel, width])

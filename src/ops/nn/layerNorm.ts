@@ -9,6 +9,7 @@ import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
+import { checkOperand } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNorm } from './batchNorm.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
@@ -26,6 +27,7 @@ function check(input: Tensor, normalizedShape: readonly number[], weight: Tensor
         `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
       )
     }
+    checkOperand(NAME, name, tensor, normalizedShape, input.dtype)
   }
 }
 
@@ -34,6 +36,14 @@ const lastDims = (shape: readonly number[]): number[] => shape.map((_, i) => i -
 /** The shape of the mean and the deviation of each row. */
 const statShape = (input: Tensor, normalizedShape: readonly number[]): readonly number[] =>
   input.shape.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
+
+function checkBackward(grad: Tensor, input: Tensor, normalizedShape: readonly number[], mu: Tensor, rstd: Tensor, weight: Tensor | null): void {
+  check(input, normalizedShape, weight, null)
+  const stat = statShape(input, normalizedShape)
+  checkOperand(NAME, 'grad', grad, input.shape, input.dtype)
+  checkOperand(NAME, 'mean', mu, stat, input.dtype)
+  checkOperand(NAME, 'rstd', rstd, stat, input.dtype)
+}
 
 /** What the kernels take as numbers: rows, width, and the count that a mean divides by. */
 function sizes(input: Tensor, normalizedShape: readonly number[]): readonly [rows: number, width: number, count: number] {
@@ -87,12 +97,14 @@ export const nativeLayerNormBackward: OpFunction<
   schema:
     'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
-  meta: (_grad, input, normalizedShape) => {
+  meta: (grad, input, normalizedShape, mu, rstd, weight) => {
+    checkBackward(grad, input, normalizedShape, mu, rstd, weight)
     const vector = { shape: normalizedShape, dtype: input.dtype }
     return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, normalizedShape, mu, rstd, weight): readonly [Tensor, Tensor, Tensor] => {
+    checkBackward(grad, input, normalizedShape, mu, rstd, weight)
     const { dtype } = input
     const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
     const operands = [grad, input, mu, rstd, ...(weight === null ? [] : [weight])].map((t) => contiguous(t))

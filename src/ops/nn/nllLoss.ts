@@ -29,7 +29,7 @@ import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { sum } from '../reduction/sum.ts'
-import { sizeAt } from '../shapes.ts'
+import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, reshape, unsqueeze } from '../view/reshape.ts'
 
 /** How the losses of the elements become the result. */
@@ -59,6 +59,12 @@ function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
       `${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`,
     )
   }
+  checkOperand(NAME, 'weight', weight, [classes], self.dtype)
+}
+
+function checkBackward(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null): void {
+  check(self, target, weight)
+  checkOperand(NAME, 'scaled', scaled, target.shape, self.dtype)
 }
 
 /** [batch, classes, plane] sizes. */
@@ -149,8 +155,16 @@ export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: 
     schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
     namespace: 'torch.ops.tensorfx',
     halvesInFloat32: true,
-    meta: (_scaled, self) => ({ shape: self.shape, dtype: self.dtype }),
+    meta: (scaled, self, target, weight) => {
+      checkBackward(scaled, self, target, weight)
+      return { shape: self.shape, dtype: self.dtype }
+    },
+    indices: {
+      argument: 'target',
+      check: (_scaled, self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.shape[1] ?? 1, ignoreIndex),
+    },
     kernel: (scaled, self, target, weight, ignoreIndex) => {
+      checkBackward(scaled, self, target, weight)
       const out = Tensor.empty(self.shape, self.dtype)
       const [images, classes, plane] = sizesOf(self)
       const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)

@@ -6,11 +6,14 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
-import { cat } from '../join.ts'
+import { rangeOf } from '../creation.ts'
+import { checkIndexType } from '../indices.ts'
+import { cat, stack } from '../join.ts'
+import { floorDivide } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { mean } from '../reduction/mean.ts'
-import { pairOf, sizeAt } from '../shapes.ts'
-import { gather } from '../view/indexing.ts'
+import { checkOperand, pairOf, sizeAt } from '../shapes.ts'
+import { gather, indexSelect } from '../view/indexing.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
@@ -20,6 +23,7 @@ import type { Pair } from './windows.ts'
 
 const MAX = 'torch.nn.functional.max_pool2d'
 const AVG = 'torch.nn.functional.avg_pool2d'
+const LARGEST_WINDOW = 2 ** 16
 
 function geometryOf(
   op: string,
@@ -45,6 +49,9 @@ function geometryOf(
       `${op}: padding must be at most half the kernel size, got padding [${padH}, ${padW}] and kernel [${kernelH}, ${kernelW}].`,
     )
   }
+  // The kernels have code for each position of the window.
+  if (kernelH * kernelW > LARGEST_WINDOW)
+    throw new ArgumentError(`${op}: windows have at most ${LARGEST_WINDOW} elements, got kernel_size [${kernelH}, ${kernelW}].`)
   const [height, width] = planeOf(input)
   const outHeight = windowCount(height, kernelH, strideH, padH, dilationH, ceilMode)
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
@@ -75,21 +82,30 @@ function maxSpec(
   ]
 }
 
+function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: number): TensorSpec {
+  if (grad.ndim < 2)
+    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.shape)}.`)
+  checkIndexType(MAX, 'indices', indices)
+  checkOperand(MAX, 'indices', indices, grad.shape, indices.dtype)
+  return { shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }
+}
+
 /**
  * The gradient of max pooling: each gradient goes to the position of its maximum. Internal; PyTorch's `aten.max_pool2d_with_indices_backward`.
  *
- * Shapes: `grad` and `indices` [.., OH, OW] give [.., height, width].
+ * Shapes: `grad` and `indices` [.., OH, OW] give [.., height, width]. Indices outside of the plane are ignored.
  *
- * @throws ArgumentError if a size is not an integer.
+ * @throws ShapeError if the shapes differ, ArgumentError if a size is not an integer.
  * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).long(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
  */
 export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (grad, _indices, height, width) => ({ shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }),
+  meta: backwardSpec,
   halvesInFloat32: true,
   kernel: (grad, indices, height, width) => {
-    const out = Tensor.empty([...grad.shape.slice(0, -2), height, width], grad.dtype)
+    const out = Tensor.empty(backwardSpec(grad, indices, height, width).shape, grad.dtype)
+    if (out.numel === 0) return out
     const planes = planesOf(grad)
     const outPlane = planes === 0 ? 0 : grad.numel / planes
     launch(
@@ -247,11 +263,15 @@ export const avgPool2dBackward: OpFunction<
   schema:
     'avg_pool2d_backward(Tensor grad, Tensor self, any kernel_size, any? stride, any padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (_grad, input) => ({ shape: input.shape, dtype: input.dtype }),
+  meta: (grad, input, kernelSize, stride, padding, ceilMode) => {
+    checkOperand(AVG, 'grad', grad, outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)), input.dtype)
+    return { shape: input.shape, dtype: input.dtype }
+  },
   halvesInFloat32: true,
   kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
-    const out = Tensor.empty(input.shape, input.dtype)
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
+    checkOperand(AVG, 'grad', grad, outShape(input, g), input.dtype)
+    const out = Tensor.empty(input.shape, input.dtype)
     const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
     launch(kernel, [out, contiguous(grad)], [out.numel, planesOf(input)])
     return out
@@ -362,6 +382,11 @@ function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, num
 /** The mean over `count` nearly equal stretches of dimension `dim`. */
 function stretches(input: Tensor, dim: number, count: number): Tensor {
   const size = sizeAt(input.shape, dim)
+  // Stretches of one element or two, so that this costs as much as the result.
+  if (count > size) {
+    const from = (offset: number): Tensor => indexSelect(input, dim, floorDivide(rangeOf(offset, size, count, 'int64'), count))
+    return mean(stack([from(0), from(size - 1)]), [0])
+  }
   const parts = Array.from({ length: count }, (_, i) => {
     const start = Math.floor((i * size) / count)
     return mean(narrow(input, dim, start, Math.ceil(((i + 1) * size) / count) - start), [dim], true)

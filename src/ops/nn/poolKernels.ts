@@ -15,6 +15,7 @@ import {
   local,
   loopVar,
   read,
+  sizeOf,
   sizeParam,
   store,
 } from '../../kernels/index.ts'
@@ -141,14 +142,19 @@ export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel 
   const [total, planes, inPlane, outPlane] = [sizeParam('total'), sizeParam('planes'), sizeParam('inPlane'), sizeParam('outPlane')]
   const [z, p, i] = [loopVar('z', total), loopVar('p', planes), loopVar('i', outPlane)]
   const from = at([p, outPlane], [i, 1])
-  const into: Index = { ...at([p, inPlane]), dynamic: [{ value: load(indices, from), stride: 1 }] }
+  const [index, isInside, safe] = [local('index', 'int32'), local('inside', 'bool'), local('safe', 'int32')]
+  const into: Index = { ...at([p, inPlane]), dynamic: [{ value: read(safe), stride: 1 }] }
+  // An index outside of the plane adds 0 to its first element.
+  const body = [
+    declare(index, load(indices, from)),
+    declare(isInside, call('and', call('ge', read(index), int(0)), call('lt', read(index), sizeOf(inPlane)))),
+    declare(safe, call('where', read(isInside), read(index), int(0))),
+    store(gi, into, call('where', read(isInside), load(grad, from), constant(dtype, 0)), 'add'),
+  ]
   return compileKernel({
     name: 'max_pool2d_backward',
     params: [gi, grad, indices, total, planes, inPlane, outPlane],
-    body: [
-      forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]),
-      forLoop(p, 'serial', [forLoop(i, 'serial', [store(gi, into, load(grad, from), 'add')])]),
-    ],
+    body: [forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]), forLoop(p, 'serial', [forLoop(i, 'serial', body)])],
   })
 })
 

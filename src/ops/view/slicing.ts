@@ -4,7 +4,7 @@ import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { dimAndSize, sizeAt } from '../shapes.ts'
+import { checkOperand, dimAndSize, sizeAt } from '../shapes.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
 
@@ -26,8 +26,11 @@ function sliceSpec(self: Tensor, dim: number, start: number | null, end: number 
 }
 
 /** Zeros of `shape` with `grad` in the window that `windowOf` cuts from a tensor of that shape. */
-const putBack = (grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec): Tensor =>
-  fillWindow(zeros(shape, { dtype: grad.dtype }), grad, windowOf)
+function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec): Tensor {
+  const whole = zeros(shape, { dtype: grad.dtype })
+  checkOperand(op, 'grad', grad, windowOf(whole).shape, grad.dtype)
+  return fillWindow(whole, grad, windowOf)
+}
 
 /**
  * The gradient of select: zeros with `grad` at one index. Internal; PyTorch's `aten.select_backward`.
@@ -41,7 +44,7 @@ export const selectBackward: OpFunction<(grad: Tensor, inputSizes: readonly numb
   schema: 'select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
-  kernel: (grad, inputSizes, dim, index) => putBack(grad, inputSizes, (whole) => selectSpec(whole, dim, index)),
+  kernel: (grad, inputSizes, dim, index) => putBack('torch.ops.tensorfx.select_backward', grad, inputSizes, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, , dim, index] }) => [select(g, dim, index), null, null, null],
 })
 
@@ -59,7 +62,8 @@ export const sliceBackward: OpFunction<
   schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
-  kernel: (grad, inputSizes, dim, start, end, step) => putBack(grad, inputSizes, (whole) => sliceSpec(whole, dim, start, end, step)),
+  kernel: (grad, inputSizes, dim, start, end, step) =>
+    putBack('torch.ops.tensorfx.slice_backward', grad, inputSizes, (whole) => sliceSpec(whole, dim, start, end, step)),
   derivative: ([g], { args: [, , dim, start, end, step] }) => [slice(g, dim, start, end, step), null, null, null, null, null],
 })
 

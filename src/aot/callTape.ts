@@ -1,0 +1,184 @@
+// The history of what a compiled graph returned: each call gets a node of the tape, whose backward is the compiled one. The node keeps the values that the forward saved.
+import { attachGradNode, AutogradError, FunctionNode, isGradEnabled } from '../autograd/index.ts'
+import type { AttachOptions } from '../autograd/index.ts'
+import { UnsupportedError } from '../errors/index.ts'
+import type { Graph } from '../fx/index.ts'
+import { clone, zeros } from '../ops/index.ts'
+import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import type { Storage, TensorSpec } from '../tensor/index.ts'
+import type { CompiledCode } from './compiled.ts'
+import type { JointGraph } from './partition.ts'
+
+/**
+ * The tape of one call, behind the heads of its compiled graph: what is asked when a backward starts from some of the heads only, or is itself recorded.
+ * `heads` are positions among the heads.
+ */
+export interface CallTape {
+  /** Throws AutogradError if a backward has freed what these heads need. */
+  check(heads: readonly number[]): void
+  /** Notes that the backward of these heads has freed what it used. Returns whether nothing is left. */
+  release(heads: readonly number[]): boolean
+  /** Frees the recorded nodes behind these heads, which other tensors may lead to as well. */
+  free(heads: readonly number[]): void
+  /** Traces the backward of these heads into `graph`, the joint graph. */
+  trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'>
+  /** The gradients of the inputs, operator by operator; recorded if gradients are enabled. */
+  differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[]
+}
+
+/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
+export interface BackwardPart {
+  readonly code: CompiledCode
+  readonly needs: readonly boolean[]
+}
+
+/** The backward of a compiled pair of graphs, for all calls. */
+export interface BackwardCode {
+  readonly joint: JointGraph
+  /** The code for all heads, compiled when it is first asked for. */
+  readonly whole: (args: readonly unknown[]) => CompiledCode
+  /** The code for some of the heads. */
+  readonly part: (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => BackwardPart
+  /** Whether a gradient depends on that of one of these heads. */
+  readonly dependsOn: (gradient: number, heads: readonly number[]) => boolean
+}
+
+/** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
+export function attachBackward(code: BackwardCode, inputs: readonly unknown[], outputs: unknown[], kept: readonly unknown[]): void {
+  const { joint } = code
+  // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
+  const heads = joint.heads.map((position) => {
+    const given = asTensor(outputs[position], 'a differentiable output')
+    const head = new Tensor(given.shape, given.dtype, given.storage, undefined, undefined, given)
+    outputs[position] = head
+    return head
+  })
+  const call = new Call(code, heads, kept)
+  const wanted = joint.gradInputs.map((i) => asTensor(inputs[i], 'an input that requires grad'))
+  attachGradNode(heads, wanted, (grads) => call.backward(grads), call)
+}
+
+/** Tells the node of a compiled graph's outputs about the tape of its call, when the outputs have become the program's tensors. */
+export function giveTape(gradFn: object, tape: CallTape): void {
+  // The node itself leads to the call: V8 collects entries of a WeakMap late, with all that they hold.
+  if (gradFn instanceof FunctionNode && gradFn.options instanceof Call) gradFn.options.useTape(tape)
+}
+
+/** One call of the forward: what its backward needs. */
+class Call implements AttachOptions {
+  readonly name = 'CompiledFunctionBackward'
+  readonly #code: BackwardCode
+  /** Not the heads themselves: the tape would keep their memory alive. */
+  readonly #heads: readonly TensorSpec[]
+  #kept: readonly unknown[]
+  /** Versions of the kept values, which must not be written to before the backward. */
+  readonly #versions: number[] = []
+  #tape: CallTape | null = null
+  /** The heads that the latest backward started from. */
+  #started: readonly number[] = []
+
+  constructor(code: BackwardCode, heads: readonly Tensor[], kept: readonly unknown[]) {
+    this.#code = code
+    this.#heads = heads.map(({ shape, dtype }) => ({ shape, dtype }))
+    this.#kept = kept
+    this.#noteVersions()
+  }
+
+  useTape(tape: CallTape): void {
+    this.#tape = tape
+    this.#noteVersions()
+  }
+
+  release(): { readonly isLast: boolean; readonly afterwards: (() => void) | null } {
+    const tape = this.#tape
+    const heads = this.#started
+    const isLast = tape === null || tape.release(heads)
+    if (isLast) {
+      this.#tape = null
+      this.#kept = []
+    }
+    const afterwards = tape === null ? null : (): void => tape.free(heads)
+    return { isLast, afterwards }
+  }
+
+  backward(grads: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+    const code = this.#code
+    if (code.joint.failure) throw code.joint.failure
+    const tape = this.#tape
+    const kept = this.#kept
+    const started: number[] = []
+    const given: Tensor[] = []
+    for (let i = 0; i < this.#heads.length; i++) {
+      const grad = grads[i] ?? null
+      if (grad === null) continue
+      started.push(i)
+      given.push(grad)
+    }
+    this.#started = started
+    tape?.check(started)
+    if (isGradEnabled()) {
+      if (tape !== null) return tape.differentiate(started, given)
+      throw new UnsupportedError(
+        'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
+      )
+    }
+    if (tape !== null && started.length < this.#heads.length) {
+      const tangents = given.map(whole)
+      const args = [...kept, ...tangents]
+      const part = code.part(started, tape, args)
+      this.#checkVersions(part.needs)
+      return withOwnMemory(part.code(...args).map(asGradient), kept, tangents)
+    }
+    this.#checkVersions(null)
+    const tangents = this.#heads.map(({ shape, dtype }, i) => {
+      const grad = grads[i] ?? null
+      return grad === null ? zeros(shape, { dtype }) : whole(grad)
+    })
+    const args = [...kept, ...tangents]
+    const gradients = code
+      .whole(args)(...args)
+      .map((value, i) => (code.dependsOn(i, started) ? asGradient(value) : null))
+    return withOwnMemory(gradients, kept, tangents)
+  }
+
+  #noteVersions(): void {
+    const kept = this.#kept
+    for (let i = 0; i < kept.length; i++) {
+      const value = kept[i]
+      this.#versions[i] = value instanceof Tensor ? value.realize().version : 0
+    }
+  }
+
+  /** Throws AutogradError if a kept value was written to; `needs` says which ones count (null: all). */
+  #checkVersions(needs: readonly boolean[] | null): void {
+    const kept = this.#kept
+    for (let i = 0; i < kept.length; i++) {
+      const value = kept[i]
+      if (!(value instanceof Tensor) || value.storage?.version === this.#versions[i] || (needs !== null && needs[i] !== true)) continue
+      throw new AutogradError(
+        `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
+      )
+    }
+  }
+}
+
+const whole = (grad: Tensor): Tensor => (grad.contiguousLayout ? grad : clone(grad))
+
+const asGradient = (value: unknown): Tensor | null => (value === null ? null : asTensor(value, 'a gradient'))
+
+/** A gradient that is an incoming gradient becomes that very tensor, which the engine can share; any other gradient gets memory of its own. */
+function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown[], tangents: readonly Tensor[]): readonly (Tensor | null)[] {
+  const taken = new Set<Storage | null>()
+  for (const value of kept) if (value instanceof Tensor) taken.add(value.storage)
+  for (const tangent of tangents) taken.add(tangent.storage)
+  return grads.map((g) => {
+    if (g === null) return null
+    const tangent = tangents.find(
+      (t) => t.storage === g.storage && t.offset === g.offset && sameShape(t.shape, g.shape) && sameShape(t.strides, g.strides),
+    )
+    if (tangent !== undefined) return tangent
+    const own = taken.has(g.storage) ? clone(g) : g
+    taken.add(own.storage)
+    return own
+  })
+}
