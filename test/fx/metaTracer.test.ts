@@ -29,7 +29,7 @@ describe('MetaTracer', () => {
   it.each([15, 35])('test_meta_tracer: conditions on sizes take the branch of the given shape (%i rows)', (rows) => {
     const model = detInit(new Model())
     const x = detInput([rows, 4], 1)
-    const gm = symbolicTrace(model, { metaArgs: { x } })
+    const gm = symbolicTrace(model, { tracer: new MetaTracer({ metaArgs: { x } }) })
     expect(steps(gm).at(-2)).toBe(rows < 30 ? 'relu' : 'sigmoid')
     expect(values(run(gm, x))).toEqual(values(model.call(x)))
     gm.graph.lint()
@@ -49,8 +49,8 @@ describe('MetaTracer', () => {
       if (x.size(1) !== 3) throw new Error('three columns, please')
       return x.dim() === 2 && x.numel === 6 && x.dtype === 'float32' ? x.neg() : x
     }
-    expect(steps(symbolicTrace(f, { metaArgs: { x: ones([2, 3]) } }))).toEqual(['x', 'neg', 'output'])
-    expect(() => symbolicTrace(f, { metaArgs: { x: ones([2, 4]) } })).toThrow('three columns, please')
+    expect(steps(symbolicTrace(f, { tracer: new MetaTracer({ metaArgs: { x: ones([2, 3]) } }) }))).toEqual(['x', 'neg', 'output'])
+    expect(() => symbolicTrace(f, { tracer: new MetaTracer({ metaArgs: { x: ones([2, 4]) } }) })).toThrow('three columns, please')
   })
 
   it('arrays of known length are iterated and counted', () => {
@@ -61,22 +61,26 @@ describe('MetaTracer', () => {
         for (const row of rows) sum = sum.add(row)
         return sum.mul(rows.length)
       },
-      { metaArgs: { x: ones([3]) } },
+      { tracer: new MetaTracer({ metaArgs: { x: ones([3]) } }) },
     )
     expect(steps(gm).filter((n) => n.startsWith('getitem'))).toHaveLength(3)
     expect(values(run(gm, tensor([1, 2, 3])))).toEqual([18])
   })
 
   it('a parameter without a value is traced as ever', () => {
-    const gm = symbolicTrace((x: Tensor, y: Tensor) => x.add(y).mul(x.shape[0] as number), { metaArgs: { x: ones([4]) } })
+    const gm = symbolicTrace((x: Tensor, y: Tensor) => x.add(y).mul(x.shape[0] as number), { tracer: new MetaTracer({ metaArgs: { x: ones([4]) } }) })
     expect(String(gm.graph)).toContain('call_method[target=mul](args = (%add, 4), kwargs = {})')
     expect(() =>
-      symbolicTrace((x: Tensor, y: Tensor) => x.add(y.shape[0] as number).mul((y as unknown as Tensor[]).length), { metaArgs: { x: ones([4]) } }),
+      symbolicTrace((x: Tensor, y: Tensor) => x.add(y.shape[0] as number).mul((y as unknown as Tensor[]).length), {
+        tracer: new MetaTracer({ metaArgs: { x: ones([4]) } }),
+      }),
     ).toThrow("'length' is not supported")
   })
 
   it('values are still not to be read, and metaOf gives what ran along', () => {
-    expect(() => symbolicTrace((x: Tensor) => x.sum().item(), { metaArgs: { x: ones([4]) } })).toThrow('item() asks for the value')
+    expect(() => symbolicTrace((x: Tensor) => x.sum().item(), { tracer: new MetaTracer({ metaArgs: { x: ones([4]) } }) })).toThrow(
+      'item() asks for the value',
+    )
     const tracer = new MetaTracer({ metaArgs: { x: ones([4]) } })
     const seen: unknown[] = []
     tracer.trace((x: Tensor) => {
@@ -88,14 +92,14 @@ describe('MetaTracer', () => {
   })
 
   it('shapes that do not fit are an error of the trace, at the user’s line', () => {
-    expect(() => symbolicTrace((x: Tensor) => x.matmul(ones([5, 5])), { metaArgs: { x: ones([2, 3]) } })).toThrow(
+    expect(() => symbolicTrace((x: Tensor) => x.matmul(ones([5, 5])), { tracer: new MetaTracer({ metaArgs: { x: ones([2, 3]) } }) })).toThrow(
       /Could not compute metadata for call_method target matmul: [\s\S]*metaTracer\.test\.ts/,
     )
   })
 
   it('modules compute with their own tensors while a trace is running', () => {
     const model = detInit(new nn.Sequential(new nn.Linear(4, 3), new nn.BatchNorm1d(3))).eval()
-    const gm = symbolicTrace(model, { metaArgs: { input: ones([2, 4]) } })
+    const gm = symbolicTrace(model, { tracer: new MetaTracer({ metaArgs: { input: ones([2, 4]) } }) })
     expect([...gm.graph.nodes].map((n) => (n.meta['val'] as { shape: number[] } | undefined)?.shape)).toEqual([[2, 4], [2, 3], [2, 3], undefined])
   })
 

@@ -23,7 +23,11 @@ export interface MetaTracerOptions extends TracerOptions {
   readonly within?: (run: () => unknown) => unknown
 }
 
-/** A tracer that knows the shapes of all values that can be computed from `metaArgs`; PyTorch's torch.fx.experimental.meta_tracer.MetaTracer. */
+/**
+ * A tracer that knows the shapes of all values that can be computed from `metaArgs`; PyTorch's torch.fx.experimental.meta_tracer.MetaTracer. Its symbolic_trace is
+ *
+ *     const gm = symbolicTrace(model, { tracer: new MetaTracer({ metaArgs: { x: torch.ones([2, 3]) } }) })
+ */
 export class MetaTracer extends Tracer {
   readonly #metaArgs: Readonly<Record<string, unknown>>
   readonly #within: (run: () => unknown) => unknown

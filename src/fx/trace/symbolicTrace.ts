@@ -3,7 +3,6 @@ import { Module } from '../../module/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
-import { MetaTracer } from './metaTracer.ts'
 import type { ConcreteArgs } from './rootArgs.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable } from './tracer.ts'
@@ -18,12 +17,7 @@ export type Traced<F> = GraphModule & { forward: F }
 export interface SymbolicTraceOptions {
   /** Fixes parameters to these values, given by name or position; see {@link ConcreteArgs}. */
   readonly concreteArgs?: ConcreteArgs
-  /**
-   * Tensors by parameter name, with the shapes that the program is traced for. All sizes that follow from them are plain numbers, and the graph is valid only for
-   * these shapes. See {@link MetaTracer} for fake tensors.
-   */
-  readonly metaArgs?: Readonly<Record<string, unknown>>
-  /** The tracer to use. Default: a MetaTracer if `metaArgs` is given, else a Tracer. */
+  /** The tracer to use. Default: a Tracer; a MetaTracer of `tensorfx/fx/experimental` traces for given shapes, so that sizes are numbers. */
   readonly tracer?: Tracer
 }
 
@@ -38,8 +32,8 @@ export function symbolicTrace<M extends Module>(root: M, options?: SymbolicTrace
 export function symbolicTrace<F extends AnyFunction>(root: F, options?: SymbolicTraceOptions): Traced<F>
 export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): GraphModule
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
-  checkOptions('symbolicTrace', options, { concreteArgs: true, metaArgs: true, tracer: true })
-  const tracer = options.tracer ?? (options.metaArgs === undefined ? new Tracer() : new MetaTracer({ metaArgs: options.metaArgs }))
-  const graph = tracer.trace(root, options.concreteArgs ?? {})
+  checkOptions('symbolicTrace', options, { concreteArgs: true, tracer: true })
+  const { concreteArgs = {}, tracer = new Tracer() } = options
+  const graph = tracer.trace(root, concreteArgs)
   return makeGraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
 }

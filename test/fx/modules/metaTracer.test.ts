@@ -20,9 +20,11 @@ const add = operator.add as unknown as (a: unknown, b: unknown) => Tensor
 /** Traces for tensors of these shapes. */
 const traced = (program: Traceable, shapes: Readonly<Record<string, readonly number[]>>, concreteArgs: ConcreteArgs = {}): GraphModule =>
   symbolicTrace(program, {
-    metaArgs: Object.fromEntries(
-      Object.entries(shapes).map(([name, shape]) => [name, name === 'i' ? torch.zeros([...shape], { dtype: 'int32' }) : torch.zeros([...shape])]),
-    ),
+    tracer: new MetaTracer({
+      metaArgs: Object.fromEntries(
+        Object.entries(shapes).map(([name, shape]) => [name, name === 'i' ? torch.zeros([...shape], { dtype: 'int32' }) : torch.zeros([...shape])]),
+      ),
+    }),
     concreteArgs,
   })
 
