@@ -134,7 +134,8 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   const queue = new NodeQueue()
   const pending = wanted?.stopThere === true ? null : pendingLeaves(roots, wanted)
 
-  const finish = (leaf: Tensor, grad: Tensor): void => sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
+  const finish = (leaf: Tensor, grad: Tensor): void =>
+    sink(leaf, hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
   /** One edge to a leaf has been walked, with or without a gradient. The last one makes its gradient complete. */
   const arrived = (leaf: Tensor): void => {
     const left = pending?.get(leaf)
@@ -296,7 +297,7 @@ export function backward(
     withCallbacks(() =>
       run(starts, wanted, keep, (tensor, grad) => {
         accumulate(tensor, grad, createGraph, shared)
-        for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
+        if (hookState.leaves > 0) for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
       }),
     )
   })

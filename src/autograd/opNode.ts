@@ -47,6 +47,22 @@ export class OpNode extends GradNode {
     return this.result instanceof Tensor ? [this.result] : this.result
   }
 
+  /** Whether an argument or a result has been written to since the call. */
+  get isOverwritten(): boolean {
+    const { args, result, versions } = this
+    let at = 0
+    for (let i = 0; i < args.length; i++) {
+      const arg = args[i]
+      if (arg instanceof Tensor) {
+        if (versionOf(arg) !== (versions?.[at++] ?? 0)) return true
+      } else if (isArgList(arg)) {
+        for (const item of arg) if (item instanceof Tensor && versionOf(item) !== (versions?.[at++] ?? 0)) return true
+      }
+    }
+    if (result instanceof Tensor) return versionOf(result) !== (versions?.[at] ?? 0)
+    return result.some((output) => versionOf(output) !== (versions?.[at++] ?? 0))
+  }
+
   /** PyTorch's spelling: AddBackward0. */
   get name(): string {
     const { name } = this.op.schema

@@ -86,11 +86,12 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
 
 /** Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. */
 function checkSaved(node: OpNode): void {
+  if (!node.isOverwritten) return
   const { args, outputs, versions } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
   const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
   if (!tensors.some(isStale)) return
-  const reads = derivativeReads(node.op, args, outputs)
+  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null)
   const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
   if (stale !== undefined)
     throw new AutogradError(
@@ -108,6 +109,8 @@ export class SegmentTape implements CallTape {
   readonly #entrances: ReadonlyMap<GradNode, number>
   readonly #slotNode: (slot: number) => Node | undefined
   readonly #freed = new Set<number>()
+  /** What the function itself has released: gradients do not get there, or the backward could not have been traced. Null: nothing. */
+  readonly #released: ReadonlySet<GradNode> | null
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
 
@@ -116,6 +119,7 @@ export class SegmentTape implements CallTape {
     heads: readonly Tensor[],
     inputs: readonly Tensor[],
     slotNode: (slot: number) => Node | undefined,
+    hasReleased: boolean,
     onEager: () => void,
   ) {
     this.#segment = segment
@@ -127,6 +131,12 @@ export class SegmentTape implements CallTape {
     this.#entrances = entrances(segment)
     this.#slotNode = slotNode
     this.#onEager = onEager
+    const released = new Set<GradNode>()
+    if (hasReleased)
+      this.#walk([...heads.keys()], (node) => {
+        if (node.released) released.add(node)
+      })
+    this.#released = hasReleased ? released : null
   }
 
   #nodeOf(tensor: Tensor): Node | undefined {
@@ -155,7 +165,7 @@ export class SegmentTape implements CallTape {
 
   check(heads: readonly number[]): void {
     this.#walk(heads, (node) => {
-      if (node.released)
+      if (node.released && this.#released?.has(node) !== true)
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )
