@@ -40,6 +40,16 @@ it('every name is exported from there', async () => {
   expect(missing).toEqual([])
 })
 
+it('every module that is somewhere has a guide with an example that uses one of its names', () => {
+  const code = (path: string): string =>
+    [...readFileSync(new URL(path, docs), 'utf8').matchAll(/```js[^\n]*\n([\s\S]*?)```/g)].map(([, text = '']) => text).join('\n')
+  const without = rows.filter(({ where, names, guide }) => {
+    const [, path] = /\((guide\/[a-z-]+\.md)\)/.exec(guide) ?? []
+    return where !== '' && !(path !== undefined && names.some((name) => new RegExp(`\\b${name}\\b`).test(code(path))))
+  })
+  expect(without.map((row) => row.module)).toEqual([])
+})
+
 it('the rows of differences and the guides that it names exist', () => {
   const differences = readFileSync(new URL('differences-from-pytorch.md', docs), 'utf8')
   const named = rows.flatMap((row) => quoted(row.state)).filter((name) => /^[a-z-]+$/.test(name))

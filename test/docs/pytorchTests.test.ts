@@ -13,6 +13,12 @@ describe('the check of what ran', () => {
     expect(portingErrors([], classes, [{ names: ['test_fx.py::TestFX', 'test_any'], why: 'Not ported at all.' }])).toEqual([])
   })
 
+  it('knows names without an underscore', () => {
+    const finder = { 'fx/test_finder.py::TestFinder': ['testFinder'] }
+    expect(portingErrors(['testFinder: finds'], finder, [])).toEqual([])
+    expect(portingErrors(['a tester'], finder, [])).toHaveLength(1)
+  })
+
   it('names a test that did not run: skipped, or only quoted in the source', () => {
     expect(portingErrors([], classes, rows)).toEqual([
       'test_fx.py::TestFX test_graph: no test with this name ran and passed, and docs/tests-not-ported.md does not say why',
