@@ -1,11 +1,20 @@
 // FSDP's debug utilities against PyTorch's: the tree of divided modules and the profiler. The fake world plays one of the ranks.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { nn, optim, torch } from 'tensorfx'
-import { destroyProcessGroup, initProcessGroup, isInitialized, recordCollectives, setDebugLevel } from 'tensorfx/distributed'
+import {
+  collectiveStats,
+  destroyProcessGroup,
+  initProcessGroup,
+  isInitialized,
+  recordCollectives,
+  resetCollectiveStats,
+  setDebugLevel,
+} from 'tensorfx/distributed'
 import {
   FullyShardedDataParallel,
   ModuleWrapPolicy,
   SimpleProfiler,
+  describeUnits,
   fsdpModules,
   getShardedModuleTreeWithModuleNameToFqns,
   optimStateDict,
@@ -213,4 +222,29 @@ test('a timeline has units and collectives, as events that trace viewers read', 
   expect(again.every(({ ph }) => ph === 'X')).toBe(true)
   expect(again.map(({ ts }) => ts)).toEqual(again.map(({ ts }) => ts).toSorted((a, b) => a - b))
   expect(again[0]?.args.description).toBe('Sequential:0.weight')
+})
+
+test.each([
+  // P: bytes of all units with what fills them up; r: the root's. Gathering sends 3/4 of each to the other ranks.
+  ['FULL_SHARD', (P: number, r: number) => (3 / 4) * (3 * P - r)],
+  ['SHARD_GRAD_OP', (P: number) => 2 * (3 / 4) * P],
+  ['NO_SHARD', (P: number) => 2 * (3 / 4) * P],
+] as const)('%s sends as many bytes per step as theory says', (shardingStrategy, theory) => {
+  const model = new FullyShardedDataParallel(
+    new nn.Sequential(new nn.Linear(8, 16), new nn.Sequential(new nn.Linear(16, 16), new nn.ReLU()), new nn.Sequential(new nn.Linear(16, 8))),
+    { shardingStrategy, autoWrapPolicy: (module, recurse) => recurse || module instanceof nn.Sequential },
+  )
+  const bytes = describeUnits(model).map(({ layout, strategy }) => 4 * (strategy === 'NO_SHARD' ? layout.numel : layout.paddedNumel))
+  expect(bytes).toHaveLength(3)
+  resetCollectiveStats()
+  model(torch.ones([2, 8]))
+    .sum()
+    .backward()
+  const sent = Object.values(collectiveStats()).reduce((sum, count) => sum + count.bytes, 0)
+  expect(sent).toBe(
+    theory(
+      bytes.reduce((a, b) => a + b, 0),
+      bytes[0] ?? NaN,
+    ),
+  )
 })

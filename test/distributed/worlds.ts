@@ -17,7 +17,10 @@ const isLaunchable = (command: string): boolean => {
   }
 }
 
-export const hasMpi: boolean = isLaunchable('mpirun')
+/** The launcher: another one than the usual is for MPICH beside Open MPI. */
+const MPIRUN = process.env['TENSORFX_MPIRUN'] ?? 'mpirun'
+
+export const hasMpi: boolean = isLaunchable(MPIRUN)
 
 /** The worlds that can be started here. Without MPI the tests of its world say so in their names. */
 export const worlds: readonly ('threads' | 'mpi')[] = hasMpi ? ['threads', 'mpi'] : ['threads']
@@ -26,13 +29,13 @@ const MPI_ENV = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '
 
 /** Open MPI wants to hear that ranks may share cores; MPICH does not know the option. */
 const mpirunOptions = (): string[] =>
-  execFileSync('mpirun', ['--version'], { encoding: 'utf8' }).includes('Open MPI') ? ['--oversubscribe', '--bind-to', 'none'] : []
+  execFileSync(MPIRUN, ['--version'], { encoding: 'utf8' }).includes('Open MPI') ? ['--oversubscribe', '--bind-to', 'none'] : []
 
 const RUN = at('scenarios/run.mjs')
 
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */
 export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>
-  world === 'threads' ? [process.execPath, args] : ['mpirun', ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
+  world === 'threads' ? [process.execPath, args] : [MPIRUN, ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
 
 /** Runs a scenario file on `size` ranks of a world. */
 export async function runScenarios(world: 'threads' | 'mpi', size: number, name: string): Promise<readonly RankResults[]> {
