@@ -2,8 +2,8 @@
 
 /** `load(name)` imports an entry: 'index', 'entries/aot', … of dist or of the sources. */
 export async function loadApi(load) {
-  const [main, aot, compileEntry, dispatch, ops] = await Promise.all(
-    ['index', 'entries/aot', 'entries/compile', 'entries/dispatch', 'ops/index'].map(load),
+  const [main, aot, compileEntry, dispatch, ops, room] = await Promise.all(
+    ['index', 'entries/aot', 'entries/compile', 'entries/dispatch', 'ops/index', 'dispatch/index'].map(load),
   )
   const { torch, Tensor, nn, optim, compile, noGrad, enableGrad, inferenceMode, isGradEnabled, setGradEnabled } = main
   const { withMode, dispatchBelowAutograd } = dispatch
@@ -24,6 +24,8 @@ export async function loadApi(load) {
     aotFunction: aot.aotFunction,
     withMode,
     dispatchBelowAutograd,
+    /** Whether the library itself calls the operators, in a backward or an optimizer's step. */
+    inLibrary: () => room.dispatchState.internal,
     publicOps: publicOps(ops, torch),
   }
 }

@@ -8,7 +8,7 @@ const EXACT =
   /^(?:torch|torch\.ops\.tensorfx|torch\.Tensor|torch\.nn\.functional)\.(?:gather|cat|stack|sort|argsort|topk|amax|amin|max|min|any|all|argmax|argmin|select_backward|slice_backward|philox_\w+|embedding|max_pool2d_with_indices|\w+_scatter|as_strided_backward)$/
 
 /** Follows, through an eager run, which values come from operators that may round differently. */
-function taintTracker({ withMode, dispatchBelowAutograd, Tensor }) {
+function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   const tainted = new WeakSet()
   let any = false
   const isTainted = (arg) => (arg instanceof Tensor ? arg.storage !== null && tainted.has(arg.storage) : Array.isArray(arg) && arg.some(isTainted))
@@ -16,11 +16,19 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor }) {
     const { tags } = op.functional ?? op
     return !(tags.has('pointwise') || tags.has('view') || tags.has('creation') || EXACT.test(op.qualname))
   }
+  // The engine adds up gradients. What a graph adds in one of its own is added before the rest: with three summands that is another order.
+  const summands = new WeakMap()
+  const isSum = (op, args, result) => {
+    if (!inLibrary() || (op.functional ?? op).qualname !== 'torch.add') return false
+    const count = args.reduce((n, arg) => n + (arg instanceof Tensor && arg.storage !== null ? (summands.get(arg.storage) ?? 1) : 0), 0)
+    if (result.storage !== null) summands.set(result.storage, count)
+    return count > 2
+  }
   const mode = {
     name: 'taint',
     handle(op, args) {
       const result = dispatchBelowAutograd(op, args)
-      if (inexact(op) || args.some(isTainted)) {
+      if (isSum(op, args, result) || inexact(op) || args.some(isTainted)) {
         any = true
         for (const t of [result].flat()) if (t.storage !== null) tainted.add(t.storage)
       }

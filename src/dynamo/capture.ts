@@ -95,6 +95,13 @@ export class Capture implements DispatchMode {
     if (op.indices !== null) this.#checkIndices(op, op.indices, args)
     const known = this.#segment.follow(op, args)
     if (known !== null) return known
+    if (tensorsOf(args).some(isStandIn)) {
+      this.breakGraph(
+        tensorsOf(args).filter((tensor) => !isStandIn(tensor)),
+        'an operator gets a tensor that was overwritten after it was saved',
+      )
+      return null
+    }
     if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args, written)
     // An in-place operator also checks that the result fits. A recorded step has been checked.
     if (written !== null) withoutModes(() => written.meta(...args))
@@ -243,8 +250,10 @@ export class Capture implements DispatchMode {
     const segment = this.#segment
     if (!segment.fresh && !this.ended.some((e) => e.fresh)) return
     forEachHeld(this.#call.holders, ({ storage }) => {
-      if (storage?.writer === segment) segment.cursor.learned.add(storage.captureSlot)
-      else if (storage?.isDeferred === true) storage.writer?.settle(storage)
+      if (storage?.writer === segment) {
+        // What the call writes to memory from outside is a result in any case.
+        if (!segment.writes.has(storage)) segment.cursor.learned.add(storage.captureSlot)
+      } else if (storage?.isDeferred === true) storage.writer?.settle(storage)
     })
   }
 
@@ -270,6 +279,11 @@ function isWindow(op: OpDef, args: readonly Arg[]): boolean {
   const [self] = args
   if (op.name !== 'as_strided' || !(self instanceof Tensor)) return true
   return self.offset === 0 && self.contiguousLayout && (self.viewBase === null || self.viewBase.numel === self.numel)
+}
+
+/** Whether the tensor stands for one that was overwritten: its data is gone, and only operators that need no more than its shape may get it. */
+function isStandIn({ storage }: Tensor): boolean {
+  return storage !== null && storage.writer !== null && !(storage.writer instanceof Segment)
 }
 
 /** All tensors among arguments. */

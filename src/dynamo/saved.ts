@@ -34,8 +34,16 @@ function tensorSlots(step: Step): readonly number[] {
   return [...step.args.flatMap(ofArg), ...step.results.map((_, i) => step.firstSlot + i)]
 }
 
-/** For each tensor among the arguments of a call, and each of its results: whether the derivative reads its data. True for all if a derivative looks at data to decide. */
-export function derivativeReads({ derivative }: OpDef, args: readonly Arg[], results: readonly Tensor[]): readonly boolean[] {
+/**
+ * For each tensor among the arguments of a call, and each of its results: whether the derivative reads its data. True for all if a derivative looks at data to decide. `wants(i)`:
+ * whether the gradient of the i-th tensor among the arguments is wanted.
+ */
+export function derivativeReads(
+  { derivative }: OpDef,
+  args: readonly Arg[],
+  results: readonly Tensor[],
+  wants: (i: number) => boolean = () => true,
+): readonly boolean[] {
   const mode = new ProxyTensorMode()
   const saved: Node[] = []
   const placeholder = (tensor: Tensor): { readonly fake: Tensor; readonly node: Node } => {
@@ -49,7 +57,9 @@ export function derivativeReads({ derivative }: OpDef, args: readonly Arg[], res
     return fake
   }
   const saveAll = (arg: Arg): Arg => (arg instanceof Tensor ? save(arg) : isArgList(arg) ? arg.map(saveAll) : arg)
-  const context = { args: args.map(saveAll), needs: args.map((arg) => [arg].flat().some((a) => a instanceof Tensor)), outputs: results.map(save) }
+  let edge = 0
+  const needs = args.map((arg) => [arg].flat().filter((a) => a instanceof Tensor && wants(edge++)).length > 0)
+  const context = { args: args.map(saveAll), needs, outputs: results.map(save) }
   if (derivative === null) return saved.map(() => false)
   const read: Node[] = []
   /** Gradients that reach some of the outputs only may take another way than those that reach all. */

@@ -95,8 +95,10 @@ function checkSaved(node: OpNode): void {
   if (!node.isOverwritten) return
   const { args, outputs, versions } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
-  const reads = derivativeReads(node.op, args, outputs)
-  const stale = tensors.find((tensor, i) => reads[i] === true && versionOf(tensor) !== (versions?.[i] ?? 0))
+  const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
+  if (!tensors.some(isStale)) return
+  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null)
+  const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
   if (stale !== undefined)
     throw new AutogradError(
       `backward of ${node.op.qualname}: a tensor of shape [${stale.shape.join(', ')}] that its gradient needs has been modified in place after the call. ` +
@@ -117,6 +119,8 @@ export class SegmentTape implements CallTape {
   #freed: Set<number> | null = null
   /** The recorded nodes behind all heads, once they were looked for. */
   #nodes: readonly GradNode[] | null = null
+  /** What the function itself has released: gradients do not get there, or the backward could not have been traced. Null: nothing. */
+  readonly #released: ReadonlySet<GradNode> | null
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
   readonly #onEager: () => void
 
@@ -125,6 +129,7 @@ export class SegmentTape implements CallTape {
     heads: readonly Tensor[],
     inputs: readonly Tensor[],
     slotNode: (slot: number) => Node | undefined,
+    hasReleased: boolean,
     onEager: () => void,
   ) {
     this.#segment = segment
@@ -135,6 +140,7 @@ export class SegmentTape implements CallTape {
     this.#entrances = entrances(segment)
     this.#slotNode = slotNode
     this.#onEager = onEager
+    this.#released = hasReleased ? new Set(this.#behind([...heads.keys()]).filter((node) => node.released)) : null
   }
 
   #nodeOf(tensor: Tensor): Node | undefined {
@@ -173,7 +179,7 @@ export class SegmentTape implements CallTape {
 
   check(heads: readonly number[]): void {
     for (const node of this.#behind(heads)) {
-      if (node.released)
+      if (node.released && this.#released?.has(node) !== true)
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )

@@ -87,7 +87,7 @@ export function takeResults(
 export function attachHistory(segment: Segment, compiled: CompiledSegment, results: readonly (Tensor | null)[], onEager: () => void): void {
   const heads = compiled.heads.map((slot) => segment.lazyAt(slot))
   const { tensors } = gradInputsOf(segment, compiled.inputSlots)
-  const tape = new SegmentTape(segment, heads, tensors, compiled.nodeOf, onEager)
+  const tape = new SegmentTape(segment, heads, tensors, compiled.nodeOf, compiled.tape.includes(true), onEager)
   compiled.heads.forEach((slot, i) => {
     const value = results[compiled.outputSlots.indexOf(slot)]
     const head = heads[i]

@@ -8,8 +8,8 @@ import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { copyInto } from './eager/copy.ts'
-import { dimAndSize, sizeAt } from './shapes.ts'
-import { unsqueeze } from './view/reshape.ts'
+import { dimAndSize, partCount, sizeAt } from './shapes.ts'
+import { reshape, unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
 const isNothing = (t: Tensor): boolean => t.ndim === 1 && t.numel === 0
@@ -67,7 +67,13 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
   },
   derivative: ([g], { args: [tensors, dim] }) => {
     const at = wrapDim('torch.cat', dim, g.ndim)
-    return [startsOf(tensors, at).map(({ t, start, size }) => (isNothing(t) ? null : slice(g, at, start, start + size))), null]
+    return [
+      startsOf(tensors, at).map(({ t, start, size }) => {
+        const part = slice(g, at, start, start + size)
+        return isNothing(t) ? reshape(part, t.shape) : part
+      }),
+      null,
+    ]
   },
 })
 
@@ -97,7 +103,7 @@ function sectionSizes(splitSize: unknown, total: number): readonly number[] {
     throw new ArgumentError(
       `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : valueText(splitSize)}.`,
     )
-  return Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
+  return Array.from({ length: partCount('torch.split', Math.ceil(total / splitSize)) }, (_, i) => Math.min(splitSize, total - i * splitSize))
 }
 
 /**
@@ -160,7 +166,7 @@ export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: nu
   method: true,
   decompose: (self, dim) => {
     const [at, size] = dimAndSize('torch.unbind', self, dim)
-    return Array.from({ length: size }, (_, i) => select(self, at, i))
+    return Array.from({ length: partCount('torch.unbind', size) }, (_, i) => select(self, at, i))
   },
 })
 

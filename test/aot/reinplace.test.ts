@@ -212,7 +212,7 @@ describe('reinplace', () => {
       'torch.Tensor.mul_',
       'torch.Tensor.sub_',
       'torch.relu_',
-      'torch.Tensor.sqrt_',
+      'torch.sqrt_',
     ])
   })
 

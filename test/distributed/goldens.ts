@@ -16,11 +16,11 @@ export function golden<T>(name: string): readonly T[] | null {
 }
 
 /** Expects numbers within 1e-6, or a millionth of their size. */
-export function close(actual: readonly number[] | undefined, expected: readonly number[] | undefined): void {
-  expect(actual?.length).toBe(expected?.length)
+export function close(actual: readonly number[] | undefined, expected: readonly number[] | undefined, where = ''): void {
+  expect(actual?.length, where).toBe(expected?.length)
   expected?.forEach((value, i) => {
     const difference = Math.abs((actual?.[i] ?? NaN) - value)
-    if (!(difference <= 1e-6 * Math.max(1, Math.abs(value)))) expect(actual?.[i], `element ${i}`).toBe(value)
+    if (!(difference <= 1e-6 * Math.max(1, Math.abs(value)))) expect(actual?.[i], `${where} element ${i}`).toBe(value)
   })
 }
 

@@ -218,6 +218,67 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a write to a result that a compiled backward could compute again, but eager saved', () => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor, b: Tensor) => {
+        const p = a.mul(b)
+        return [p, p.square().sum()] as const
+      })
+      return times(3, () => {
+        const [a, b] = [leaf(1, 2), leaf(3, 4)]
+        const [p, loss] = f(a, b)
+        noGrad(() => p.detach().add_(1))
+        const error = attempt(() => loss.backward())
+        return [a.grad, b.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
+  it('a gradient that was taken in the function with a graph, after a write to what it was taken for', () => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor) => {
+        const [g] = torch.autograd.grad(a.square().sum(), [a], { createGraph: true })
+        return [g, a.mul(3)] as const
+      })
+      return times(3, () => {
+        const a = leaf(1, 2)
+        const [g] = f(a)
+        noGrad(() => a.detach().add_(1))
+        g?.sum().backward()
+        return [a.grad, g]
+      })
+    })
+  })
+
+  it('a part that the function itself has walked, and to which no gradient leads', () => {
+    agree(backend, (c) => {
+      const f = c((a: Tensor) => {
+        const none = a.slice(0, 1, 1)
+        none.backward(torch.zeros([0]))
+        return [a, torch.cat([none.flatten(), torch.ones([1])])] as const
+      })
+      return times(3, () => {
+        const a = leaf(1, 2)
+        const [, joined] = f(a)
+        const error = attempt(() => joined.sum().backward())
+        return [a.grad, error instanceof Error && error.name]
+      })
+    })
+  })
+
+  it('a backward in the function needs only the shape of what was overwritten', () => {
+    agree(backend, (c) => {
+      const f = c(() => {
+        const w = leaf(1, 2, 3, 4)
+        const pooled = torch.nn.functional.avgPool2d(w.reshape([1, 1, 2, 2]), 2)
+        noGrad(() => w.mul_(2))
+        pooled.sum().backward()
+        return [w, w.grad]
+      })
+      return times(3, f)
+    })
+  })
+
   it('a view of an input that is freed by another backward', () => {
     agree(backend, (c) => {
       const f = c((x: Tensor) => {

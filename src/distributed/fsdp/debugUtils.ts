@@ -7,9 +7,9 @@ import type { Tensor } from '../../tensor/index.ts'
 import { joinPath } from './flatParameter.ts'
 import type { FlatLayout, FlatShardMetadata, ShardParamInfo } from './flatParameter.ts'
 import type { FlatHandle } from './handle.ts'
-import { WRAPPED, cleanName } from './names.ts'
+import { cleanName } from './names.ts'
 import type { ShardingStrategy } from './unitOptions.ts'
-import { unitOrNone } from './unit.ts'
+import { unitAround, unitOrNone } from './unit.ts'
 
 /** One unit of a model, as this rank has it. */
 export interface UnitDescription {
@@ -78,19 +78,9 @@ interface Line {
 
 function* lines(module: Module, path: string, level: number, wrappers: boolean): Generator<Line> {
   const inner = wrappers ? undefined : unitOrNone(module)?.inner
-  if (inner !== undefined) return yield* lines(inner, path, level, wrappers)
+  if (inner !== undefined && inner !== module) return yield* lines(inner, path, level, wrappers)
   yield { path, module, level }
   for (const [name, child] of module.namedChildren()) yield* lines(child, joinPath(path, name), level + 1, wrappers)
-}
-
-/** The handle whose parameters a module shows. */
-function handlesByModule(model: Module): Map<Module, FlatHandle> {
-  const handles = new Map<Module, FlatHandle>()
-  for (const module of model.modules()) {
-    const unit = unitOrNone(module)
-    if (unit !== undefined && unit.handle !== null) handles.set(unit.inner, unit.handle)
-  }
-  return handles
 }
 
 /**
@@ -109,11 +99,10 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   checkOptions(where, options, { wrappers: true, bytes: true })
   checkModel(where, model)
   const { wrappers = true, bytes = false } = options
-  const handles = handlesByModule(model)
   const names = new Map<string, readonly string[]>()
   let tree = ''
   for (const { path, module, level } of lines(model, '', 0, wrappers)) {
-    const handle = handles.get(module)
+    const handle = unitAround(module)?.handle ?? undefined
     const title = `${path}[${module.getName()}]`
     tree += `${'    '.repeat(level)}${title}${handle === undefined ? '' : ' FULLY SHARDED'}${handle !== undefined && bytes ? bytesText(handle) : ''}\n`
     if (handle === undefined) continue
@@ -123,8 +112,8 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   return { tree, names }
 }
 
-/** The wrappers of a model, the outer ones first. PyTorch's `FSDP.fsdp_modules`. */
+/** The wrappers of a model, and modules that were given to `fullyShard`, the outer ones first. PyTorch's `FSDP.fsdp_modules`. */
 export function fsdpModules(model: Module): Module[] {
   checkModel('fsdpModules', model)
-  return [...model.modules()].filter((module) => unitOrNone(module) !== undefined && WRAPPED in module)
+  return [...model.modules()].filter((module) => unitOrNone(module) !== undefined)
 }

@@ -28,3 +28,16 @@ export type { AutoWrapPolicy, ModuleClass, SizeBasedOptions, WrapFunction, WrapT
 export type { ClipOptions } from './clip.ts'
 export { describeUnits, fsdpModules, getShardedModuleTreeWithModuleNameToFqns } from './debugUtils.ts'
 export type { ShardedTreeOptions, UnitDescription } from './debugUtils.ts'
+export {
+  fullOptimStateDict,
+  optimStateDict,
+  optimStateDictToLoad,
+  rekeyOptimStateDict,
+  scatterFullOptimStateDict,
+  shardFullOptimStateDict,
+} from './optimState.ts'
+export type { AnyOptimizer, NamedOptimizerState, NamedStateValue, OptimStateKeyType } from './optimState.ts'
+export { ShardedGradScaler } from './gradScaler.ts'
+export type { GradScalerOptions, GradScalerState, ScaledOptimizer } from './gradScaler.ts'
+export { fullyShard } from './fullyShard.ts'
+export type { FsdpModule, FullyShardOptions } from './fullyShard.ts'

@@ -60,7 +60,15 @@ export interface RootState {
 
 const units = new WeakMap<object, Unit>()
 
-export const registerUnit = (wrapper: Module, unit: Unit): void => void units.set(wrapper, unit)
+const unitsByInner = new WeakMap<object, Unit>()
+
+export function registerUnit(wrapper: Module, unit: Unit): void {
+  units.set(wrapper, unit)
+  unitsByInner.set(unit.inner, unit)
+}
+
+/** The unit whose wrapped module this is. */
+export const unitAround = (inner: object): Unit | undefined => unitsByInner.get(inner)
 
 /** The unit of a wrapper; undefined for other modules. */
 export const unitOrNone = (module: object): Unit | undefined => units.get(module)

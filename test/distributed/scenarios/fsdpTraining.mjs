@@ -91,25 +91,24 @@ export const withoutPrefetch = () => train('Tower', 'FULL_SHARD', false, 'sgd', 
 
 const STEPS = { allgather: 'all_gather', reducescatter: 'reduce_scatter_single', allreduce: 'all_reduce' }
 
-/** What one rank does in two steps, in the words of the goldens. */
+/** What one rank does in `fn`, in the words of the goldens. */
+export const orderOf = (fn) =>
+  recordCollectives(fn).map(({ name, cat, args }) => {
+    const [, numel] = /\[(\d+)\]/.exec(args.description) ?? []
+    if (cat !== 'fsdp') return `${STEPS[name] ?? name} ${numel}`
+    return name.startsWith('reshard') ? `reshard ${args.description} ${name.split(' ')[1]}` : `${name} ${args.description}`
+  })
+
+/** Two steps of a strategy. */
 function order(strategy, options) {
   const model = wrapped('Tower', strategy, options)
   const optimizer = optimizers.sgd(model.parameters())
   const log = []
-  const note = (title, fn) => {
-    log.push(`-- ${title}`)
-    for (const { name, cat, args } of recordCollectives(fn)) {
-      const [, numel] = /\[(\d+)\]/.exec(args.description) ?? []
-      if (cat === 'fsdp') log.push(name.startsWith('reshard') ? `reshard ${args.description} ${name.split(' ')[1]}` : `${name} ${args.description}`)
-      else log.push(`${STEPS[name] ?? name} ${numel}`)
-    }
-  }
   for (const step of [0, 1]) {
     const [x, y] = part('Tower', step, getRank(), getWorldSize())
     let value
-    note(`forward ${step}`, () => (value = loss('Tower', model(x), y)))
-    note(`backward ${step}`, () => value.backward())
-    log.push('-- step')
+    log.push(`-- forward ${step}`, ...orderOf(() => (value = loss('Tower', model(x), y))))
+    log.push(`-- backward ${step}`, ...orderOf(() => value.backward()), '-- step')
     optimizer.step()
     optimizer.zeroGrad()
   }

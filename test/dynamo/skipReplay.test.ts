@@ -1,0 +1,144 @@
+// skipReplay: the caller's promise that a function is pure. Calls like an earlier one run its graph alone; all others run the function.
+import { afterEach, describe, expect, it } from 'vitest'
+import { compile, nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { reset } from 'tensorfx/compile'
+
+afterEach(() => reset())
+
+/** A function compiled with skipReplay, and how often it was run. */
+function counted<A extends unknown[], R>(fn: (...args: A) => R, backend: string): { readonly f: (...args: A) => R; readonly runs: () => number } {
+  let runs = 0
+  const f = compile(
+    (...args: A) => {
+      runs++
+      return fn(...args)
+    },
+    { backend, skipReplay: true },
+  )
+  return { f, runs: () => runs }
+}
+
+describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
+  it('a pure function is run once, and later calls compute with their own arguments', () => {
+    const { f, runs } = counted((x: Tensor) => ({ y: x.mul(2).add(1), list: [x, 'text'] }), backend)
+    for (let i = 0; i < 4; i++) {
+      const x = torch.full([2], i)
+      const { y, list } = f(x)
+      expect(y.toArray()).toEqual([2 * i + 1, 2 * i + 1])
+      expect(list[0]).toBe(x)
+      expect(list[1]).toBe('text')
+    }
+    expect(runs()).toBe(1)
+  })
+
+  it('a number, a text or which tensors are the same is part of the call', () => {
+    const { f, runs } = counted((x: Tensor, y: Tensor, how: string | number) => (x === y ? x.neg() : how === 'add' ? x.add(y) : x.mul(y)), backend)
+    const [a, b] = [torch.full([1], 3), torch.full([1], 5)]
+    for (let i = 0; i < 2; i++) {
+      expect(f(a, b, 'add').item()).toBe(8)
+      expect(f(a, b, 1).item()).toBe(15)
+      expect(f(a, b, 'mul').item()).toBe(15)
+      expect(f(a, a, 'add').item()).toBe(-3)
+    }
+    expect(runs()).toBe(4)
+  })
+
+  it('writes to arguments and to tensors from outside happen at every call', () => {
+    const total = torch.zeros([2])
+    const { f, runs } = counted((x: Tensor, v: Tensor) => {
+      x.add_(v)
+      total.add_(x)
+    }, backend)
+    const x = torch.zeros([2])
+    for (let i = 1; i <= 6; i++) {
+      f(x, torch.ones([2]))
+      expect(x.toArray()).toEqual([i, i])
+    }
+    expect(total.toArray()).toEqual([21, 21])
+    expect(runs()).toBeLessThan(6)
+  })
+
+  it('a write to memory that two arguments share runs the function', () => {
+    const { f } = counted((x: Tensor, v: Tensor) => {
+      x.add_(1)
+      return v.mul(2)
+    }, backend)
+    for (let i = 0; i < 3; i++) expect(f(torch.ones([2]), torch.ones([2])).toArray()).toEqual([2, 2])
+    const x = torch.ones([2])
+    expect(f(x, x.view(2)).toArray()).toEqual([4, 4])
+  })
+
+  it('a branch on a value runs at every call', () => {
+    const { f, runs } = counted((x: Tensor) => (x.sum().item() > 0 ? x.mul(2) : x.sub(1)), backend)
+    for (const [given, expected] of [
+      [1, 2],
+      [-1, -2],
+      [3, 6],
+      [-5, -6],
+    ] as const)
+      expect(f(torch.tensor([given])).toArray()).toEqual([expected])
+    expect(runs()).toBe(4)
+  })
+
+  it('views among the results share memory with the others', () => {
+    const { f } = counted((x: Tensor) => {
+      const y = x.mul(2)
+      return [y, y.t()] as const
+    }, backend)
+    for (let i = 0; i < 3; i++) {
+      const [y, t] = f(torch.full([2, 2], i))
+      y.add_(1)
+      expect(t.toArray()).toEqual([
+        [2 * i + 1, 2 * i + 1],
+        [2 * i + 1, 2 * i + 1],
+      ])
+    }
+  })
+
+  it('random numbers are drawn at every call', () => {
+    const { f } = counted(() => torch.rand([4]), backend)
+    torch.manualSeed(3)
+    const expected = [1, 2, 3].map(() => torch.rand([4]).toArray())
+    torch.manualSeed(3)
+    expect([1, 2, 3].map(() => f().toArray())).toEqual(expected)
+  })
+
+  it('a tensor from outside of another shape or dtype runs the function', () => {
+    const box = { w: torch.ones([2]) }
+    const { f, runs } = counted((x: Tensor) => x.mul(box.w), backend)
+    expect(f(torch.full([2], 3)).toArray()).toEqual([3, 3])
+    expect(f(torch.full([2], 4)).toArray()).toEqual([4, 4])
+    expect(runs()).toBe(1)
+    box.w.add_(1)
+    expect(f(torch.full([2], 4)).toArray()).toEqual([8, 8])
+  })
+
+  it('the mode of a module is part of the call, and so is the structure beside a plain argument', () => {
+    const drop = new nn.Dropout(0.5)
+    const fast = compile(drop, { backend, skipReplay: true })
+    const x = torch.ones([64])
+    drop.eval()
+    for (let i = 0; i < 2; i++) expect((fast.call(x) as Tensor).toArray()).toEqual(x.toArray())
+    drop.train()
+    expect((fast.call(x) as Tensor).toArray()).not.toEqual(x.toArray())
+    drop.eval()
+    expect((fast.call(x) as Tensor).toArray()).toEqual(x.toArray())
+    const f = compile((y: Tensor, o: { a?: Tensor; b?: Tensor }) => (o.a === undefined ? y.sub(o.b ?? y) : y.add(o.a)), { backend, skipReplay: true })
+    for (let i = 0; i < 2; i++) {
+      expect(f(torch.ones([1]), { a: torch.ones([1]) }).item()).toBe(2)
+      expect(f(torch.ones([1]), { b: torch.ones([1]) }).item()).toBe(0)
+    }
+  })
+
+  it('gradients outside of the function', () => {
+    const w = torch.tensor([1, 2]).requiresGrad_()
+    const { f, runs } = counted((x: Tensor) => w.mul(x).pow(2).sum(), backend)
+    for (let i = 1; i < 5; i++) {
+      w.grad = null
+      f(torch.full([2], i)).backward()
+      expect((w.grad as unknown as Tensor).toArray()).toEqual([2 * i * i, 4 * i * i])
+    }
+    expect(runs()).toBeLessThan(4)
+  })
+})
