@@ -292,7 +292,8 @@ export function backward(
   const inputs = options.inputs === undefined ? null : tensorsOf('backward', 'inputs', options.inputs)
   withGrad(createGraph, () => {
     const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('backward', tensor, given[i]) }))
-    const shared = new Set<Tensor>(given.filter((g) => g !== null))
+    const shared = new Set<Tensor>()
+    for (const gradient of given) if (gradient !== null) shared.add(gradient)
     const wanted = inputs === null ? null : reachability(roots, inputs)
     withCallbacks(() =>
       run(starts, wanted, keep, (tensor, grad) => {

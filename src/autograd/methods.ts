@@ -32,6 +32,7 @@ type TensorBackwardOptions = BackwardOptions & { readonly inputs?: readonly Tens
 /** Methods that compute and control gradients. */
 export const autogradMethods = {
   backward(this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
+    if (first === undefined && second === undefined) return backward(this)
     const options = second ?? (first === null || first === undefined || first instanceof Tensor ? {} : first)
     checkOptions<TensorBackwardOptions>('Tensor.backward', options, { gradient: true, retainGraph: true, createGraph: true, inputs: true })
     const { gradient, ...rest } = options

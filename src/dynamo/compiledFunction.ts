@@ -59,8 +59,9 @@ export class CompiledFunction {
   call(self: unknown, args: readonly unknown[]): unknown {
     // Inside another capture the code becomes part of that graph; under any other mode, and with proxies, it is not captured.
     if (dispatchState.mode !== null) return this.#run(self, args)
-    const { leaves, spec } = treeFlatten(args)
-    if (findOverride(leaves) !== null) return this.#run(self, args)
+    const isFlat = args.every(isPlainLeaf)
+    const { leaves, spec } = isFlat ? { leaves: args, spec: null } : treeFlatten(args)
+    if (!isFlat && findOverride(leaves) !== null) return this.#run(self, args)
     const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts) {
@@ -91,7 +92,7 @@ export class CompiledFunction {
       capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled(), everything: true })
       return result
     }
-    const outputs = treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
+    const outputs = result instanceof Tensor ? [result] : treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
     // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
@@ -103,8 +104,8 @@ export class CompiledFunction {
   }
 
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
-  #treeFor(leaves: readonly unknown[], spec: TreeSpec, args: readonly unknown[]): FunctionTree | null {
-    const isFlat = leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i]))
+  #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
+    const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
     let key = `${isGradEnabled() ? 'g' : ''}|${isFlat ? '' : JSON.stringify(spec)}`
     if (this.#options.skipReplay && this.#target instanceof Module) key += this.#target.training ? 't' : 'e'
     for (const leaf of leaves) {
@@ -167,6 +168,9 @@ export class CompiledFunction {
     console.warn(`compile: ${message}`)
   }
 }
+
+/** Whether an argument is surely a leaf, and takes no calls over. */
+const isPlainLeaf = (arg: unknown): boolean => arg instanceof Tensor || typeof arg === 'number' || typeof arg === 'boolean' || typeof arg === 'string'
 
 /** A class, not an object literal: V8 allocates the functions of a literal among old objects, and they would keep alive what their call has computed. */
 class Call implements CapturedCall {

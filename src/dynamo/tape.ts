@@ -29,13 +29,19 @@ export function gradInputsOf(
 
 /** The nodes that lead into the segment: those of its inputs that are not leaves, with the slot of one. */
 function entrances(segment: Segment): ReadonlyMap<GradNode, number> {
-  const found = new Map<GradNode, number>()
-  segment.bound.forEach((input, slot) => {
-    const node = input instanceof Tensor ? producerOf(input) : null
+  const { bound } = segment
+  let found: Map<GradNode, number> | null = null
+  for (let slot = 0; slot < bound.length; slot++) {
+    const input = bound[slot]
+    if (!(input instanceof Tensor) || input.gradFn === null) continue
+    const node = producerOf(input)
+    found ??= new Map()
     if (node !== null) found.set(node, slot)
-  })
-  return found
+  }
+  return found ?? NO_ENTRANCES
 }
+
+const NO_ENTRANCES: ReadonlyMap<GradNode, number> = new Map()
 
 /**
  * What the segment recorded behind `heads`: operators with the slots of their results, traceable Functions, and the edges between them. Equal lists mean equal gradients.
@@ -103,12 +109,16 @@ function checkSaved(node: OpNode): void {
 /** The tape of one call behind the heads of its compiled graph. It holds the recorded nodes, not their values. */
 export class SegmentTape implements CallTape {
   readonly #segment: Segment
-  /** Stand-ins for the heads with the history that was recorded; those of the program lead to the compiled backward. */
-  readonly #roots: readonly Tensor[]
+  readonly #heads: readonly Tensor[]
+  /** The history of the heads that was recorded; the program's tensors lead to the compiled backward. */
+  readonly #producers: readonly (GradNode | null)[]
+  readonly #outputNrs: readonly number[]
   readonly #inputs: readonly Tensor[]
   readonly #entrances: ReadonlyMap<GradNode, number>
   readonly #slotNode: (slot: number) => Node | undefined
-  readonly #freed = new Set<number>()
+  #freed: Set<number> | null = null
+  /** The recorded nodes behind all heads, once they were looked for. */
+  #nodes: readonly GradNode[] | null = null
   /** What the function itself has released: gradients do not get there, or the backward could not have been traced. Null: nothing. */
   readonly #released: ReadonlySet<GradNode> | null
   /** Called when the tape itself is needed, which is slow: later calls keep it. */
@@ -123,20 +133,14 @@ export class SegmentTape implements CallTape {
     onEager: () => void,
   ) {
     this.#segment = segment
-    this.#roots = heads.map((head) => {
-      const { shape, dtype, storage, strides, offset, requiresGrad, gradFn, outputNr } = head
-      return Object.assign(new Tensor(shape, dtype, storage, strides, offset, head), { requiresGrad, gradFn, outputNr })
-    })
+    this.#heads = heads
+    this.#producers = heads.map(producerOf)
+    this.#outputNrs = heads.map((head) => head.outputNr)
     this.#inputs = inputs
     this.#entrances = entrances(segment)
     this.#slotNode = slotNode
     this.#onEager = onEager
-    const released = new Set<GradNode>()
-    if (hasReleased)
-      this.#walk([...heads.keys()], (node) => {
-        if (node.released) released.add(node)
-      })
-    this.#released = hasReleased ? released : null
+    this.#released = hasReleased ? new Set(this.#behind([...heads.keys()]).filter((node) => node.released)) : null
   }
 
   #nodeOf(tensor: Tensor): Node | undefined {
@@ -147,39 +151,51 @@ export class SegmentTape implements CallTape {
     return slot < 0 ? undefined : this.#slotNode(slot)
   }
 
-  /** Calls `visit` with the recorded nodes behind some of the heads. */
-  #walk(heads: readonly number[], visit: (node: GradNode) => void): void {
+  /** The recorded nodes behind some of the heads. */
+  #behind(heads: readonly number[]): readonly GradNode[] {
+    if (heads.length === this.#heads.length && this.#nodes !== null) return this.#nodes
     const seen = new Set<GradNode>()
-    const stack = heads.map((i) => producerOf(this.#root(i)))
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      if (node === null || seen.has(node) || this.#entrances.has(node) || node.seq < this.#segment.firstSeq) continue
+    const nodes: GradNode[] = []
+    const see = (node: GradNode | null | undefined): void => {
+      if (node === null || node === undefined || node.seq < this.#segment.firstSeq || seen.has(node) || this.#entrances.has(node)) return
       seen.add(node)
-      visit(node)
-      for (const target of node.targets) if (target instanceof GradNode) stack.push(target)
+      nodes.push(node)
     }
+    for (const i of heads) see(this.#producers[i])
+    for (const node of nodes) for (const target of node.targets) if (target instanceof GradNode) see(target)
+    if (heads.length === this.#heads.length) this.#nodes = nodes
+    return nodes
   }
 
+  /** A stand-in for a head, with the history that was recorded. */
   #root(i: number): Tensor {
-    return present(this.#roots[i], 'a head of the tape')
+    const head = present(this.#heads[i], 'a head of the tape')
+    const root = new Tensor(head.shape, head.dtype, head.storage, undefined, undefined, head)
+    root.requiresGrad = true
+    root.gradFn = this.#producers[i] ?? null
+    root.outputNr = this.#outputNrs[i] ?? 0
+    return root
   }
 
   check(heads: readonly number[]): void {
-    this.#walk(heads, (node) => {
+    for (const node of this.#behind(heads)) {
       if (node.released && this.#released?.has(node) !== true)
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )
       if (node instanceof OpNode) checkSaved(node)
-    })
+    }
   }
 
   release(heads: readonly number[]): boolean {
+    if (heads.length === this.#heads.length) return true
+    this.#freed ??= new Set()
     for (const head of heads) this.#freed.add(head)
-    return this.#freed.size === this.#roots.length
+    return this.#freed.size === this.#heads.length
   }
 
   free(heads: readonly number[]): void {
-    this.#walk(heads, (node) => node.release())
+    for (const node of this.#behind(heads)) node.release()
   }
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {

@@ -216,12 +216,14 @@ const COPIES = 'copies of tensors outside the heap'
 
 /** Gives kernels the addresses of blocks. A spilled block is copied to the heap; the copy lives until {@link BlockCopies.finish}. */
 export class BlockCopies {
-  readonly #copies = new Map<Block, number>()
-  readonly #written = new Set<Block>()
+  // Spilled blocks are rare: most calls need no collections.
+  #copies: Map<Block, number> | null = null
+  #written: Set<Block> | null = null
 
   /** The address of a block's data. Throws ArgumentError when the block has been disposed. */
   address(block: Block): number {
     if (block.ptr !== 0) return block.ptr
+    this.#copies ??= new Map()
     let copy = this.#copies.get(block)
     if (copy === undefined) {
       const spill = spillOf(block)
@@ -235,13 +237,16 @@ export class BlockCopies {
 
   /** Declares that the kernel writes to this block, so a copy must be copied back. */
   written(block: Block): void {
-    if (block.ptr === 0) this.#written.add(block)
+    if (block.ptr !== 0) return
+    this.#written ??= new Set()
+    this.#written.add(block)
   }
 
   /** Copies back what has been written so far, and keeps the copies. */
   writeBack(): void {
+    if (this.#written === null) return
     for (const block of this.#written) {
-      const copy = this.#copies.get(block)
+      const copy = this.#copies?.get(block)
       if (copy !== undefined) new Uint8Array(spillOf(block)).set(heapBytes().subarray(copy, copy + block.nbytes))
     }
   }
@@ -254,12 +259,13 @@ export class BlockCopies {
 
   /** Frees the copies without copying back. */
   discard(): void {
+    this.#written = null
+    if (this.#copies === null) return
     for (const [block, copy] of this.#copies) {
       free(copy, Math.max(block.nbytes, 1))
       countUse(COPIES, -block.nbytes)
     }
-    this.#copies.clear()
-    this.#written.clear()
+    this.#copies = null
   }
 }
 

@@ -94,11 +94,24 @@ export function fuseAsGraphModule(
   checkGraphModule('fuseAsGraphModule', gm)
   const given = nodesOf('fuseAsGraphModule', nodes)
   const group = isSorted(given) ? given : topoSort(given)
+  checkGroup(gm, group)
+  checkAlone(group)
+  return fuse(gm, group, name, options.alwaysReturnTuple === true)
+}
+
+function checkGroup(gm: GraphModule, group: readonly Node[]): void {
   if (group.length === 0) throw new ArgumentError('fuseAsGraphModule: the list of nodes is empty.')
   const foreign = group.find((node) => node.graph !== gm.graph || node.erased)
   if (foreign !== undefined)
     throw new ArgumentError(`fuseAsGraphModule: node '${foreign.name}' is not in the graph of the module${foreign.erased ? ' any more' : ''}.`)
+}
+
+function checkAlone(group: readonly Node[]): void {
   if (!validatePartition(group)) throw new GraphError(`Invalid partition, found dependency cycles: ${group.map((n) => n.name).join(', ')}`)
+}
+
+/** {@link fuseAsGraphModule} for a group that has been checked. */
+function fuse(gm: GraphModule, group: readonly Node[], name: string, alwaysReturnTuple: boolean): FusedModule {
   const inside = new Set(group)
   const graph = new Graph()
   const inputs = [...new Set(group.flatMap((node) => node.allInputNodes))].filter((node) => !inside.has(node))
@@ -115,7 +128,7 @@ export function fuseAsGraphModule(
     )
   const outputs = group.filter((node) => [...node.users].some((user) => !inside.has(user)))
   const results = outputs.map((node) => copies.get(node))
-  graph.output(results.length === 1 && options.alwaysReturnTuple !== true ? results[0] : tuple(...results))
+  graph.output(results.length === 1 && !alwaysReturnTuple ? results[0] : tuple(...results))
   graph.lint()
   return { graphModule: new GraphModule(gm, graph, name), inputs, outputs }
 }
@@ -128,7 +141,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   checkGraphModule('fuseByPartitions', gm)
   checkArray('fuseByPartitions', 'partitions', partitions)
   if (!(gm instanceof GraphModule)) throw new ArgumentError('fuseByPartitions: the first argument must be a GraphModule.')
-  const groups = partitions.map((nodes) => [...nodes])
+  const groups = partitions.map((nodes) => nodesOf('fuseByPartitions', nodes))
   const seen = new Set<Node>()
   for (const node of groups.flat()) {
     if (seen.has(node)) throw new GraphError(`Invalid partition, node '${node.name}' is in more than one group.`)
@@ -136,7 +149,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
   }
   checkTogether(gm, groups)
   groups.forEach((group, i) => {
-    insertSubgm(gm, fuseAsGraphModule(gm, topoSort(group), `${prefix}${i}`), lastOf(group))
+    insertSubgm(gm, fuse(gm, topoSort(group), `${prefix}${i}`, false), lastOf(group))
     eraseNodes(gm, group)
   })
   stableTopologicalSort(gm)
@@ -146,8 +159,7 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
 
 /** Throws GraphError if a group is invalid, or if the groups together need each other's results. */
 function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): void {
-  for (const group of groups) fuseAsGraphModule(gm, group, 'fused')
-  if (groups.length < 2) return
+  for (const group of groups) checkGroup(gm, group)
   const groupOf = new Map<Node, number>(groups.flatMap((group, i) => group.map((node): [Node, number] => [node, i])))
   const unitOf = (node: Node): Node | number => groupOf.get(node) ?? node
   const units = new Dependencies<Node | number>()
@@ -155,7 +167,9 @@ function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): v
     units.add(unitOf(node))
     for (const input of node.allInputNodes) units.require(unitOf(node), unitOf(input))
   }
-  if (units.order('last').cyclic.length > 0) throw new GraphError("Invalid partition, found dependency cycles: the groups need each other's results.")
+  if (units.order('last').cyclic.length === 0) return
+  for (const group of groups) checkAlone(group)
+  throw new GraphError("Invalid partition, found dependency cycles: the groups need each other's results.")
 }
 
 /**

@@ -4,6 +4,7 @@ import { checkOptions } from '../../protocol/index.ts'
 import { targetText } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Node } from '../graph/node.ts'
+import { BitSet } from './bitSet.ts'
 import { fuseByPartitions } from './fuserUtils.ts'
 import type { OperatorSupportBase } from './operatorSupport.ts'
 
@@ -30,8 +31,9 @@ interface Group {
   readonly nodes: Set<Node>
   /** Nodes outside that use its values. */
   readonly users: Set<Node>
-  /** The id of the oldest group that was merged into it. */
-  oldest: number
+  /** Its place among the groups, and in bit sets; -1 until it has one. */
+  slot: number
+  reach: Reach
 }
 
 /**
@@ -103,11 +105,28 @@ export class CapabilityBasedPartitioner {
   }
 }
 
+/** Which groups can be reached from a node, or from a group as a whole. */
+interface Reach {
+  /** By one edge. */
+  readonly direct: BitSet
+  /** Through at least one other node or group. */
+  readonly beyond: BitSet
+}
+
+/**
+ * Goes through the graph from its end, and merges each supported node with every group that allows it. Two groups can be one if neither reaches the other through something else, since the
+ * value would leave the merged group and come back. So every node and group keeps the groups that it reaches, as a bit set of their slots.
+ */
 class Grouping {
   readonly #order: readonly Node[]
   readonly #isSupported: (node: Node) => boolean
   readonly #groups = new Map<number, Group>()
   readonly #groupOf = new Map<Node, Group>()
+  /** Of the nodes without a group. */
+  readonly #reachOf = new Map<Node, Reach>()
+  /** The groups by slot, in the order of their oldest nodes; a group that was merged into another has given up its slot. */
+  readonly #bySlot: Group[] = []
+  readonly #slots = new BitSet()
 
   constructor(gm: GraphModule, isSupported: (node: Node) => boolean) {
     this.#order = gm.graph.numberNodes()
@@ -117,22 +136,55 @@ class Grouping {
   groups(isWorthwhile: (group: Group) => boolean): Group[] {
     let count = 0
     for (const node of this.#order.toReversed()) {
-      if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) continue
-      let group: Group = { id: count, nodes: new Set([node]), users: new Set(node.users), oldest: count }
+      const reach = this.#reachThrough(node.users)
+      if (node.op === 'output' || node.op === 'placeholder' || !this.#isSupported(node)) {
+        this.#reachOf.set(node, reach)
+        continue
+      }
+      let group: Group = { id: count, nodes: new Set([node]), users: new Set(node.users), slot: -1, reach }
       count++
-      const others = [...this.#groups.values()].toSorted((x, y) => x.oldest - y.oldest)
       this.#groups.set(group.id, group)
       this.#groupOf.set(node, group)
-      // Merge it with every group that allows it, to get fewer and larger groups. No path leads back to a node that has no group yet, so one search tells for all.
-      const blocked = this.#beyond(group)
-      for (const other of others) if (group.nodes.size === 1 ? !blocked.has(other) : !this.#comesBack(group, other)) group = this.#merge(group, other)
+      // Merge it with every group that allows it, the oldest first, to get fewer and larger groups.
+      for (let slot = this.#slots.nextOutside(reach.beyond, 0); slot >= 0; slot = this.#slots.nextOutside(group.reach.beyond, slot + 1)) {
+        const other = this.#bySlot[slot]
+        if (other !== undefined && !other.reach.beyond.has(group.slot)) group = this.#merge(group, other)
+      }
+      if (group.slot >= 0) continue
+      group.slot = this.#bySlot.push(group) - 1
+      this.#slots.add(group.slot)
     }
     this.#takeItems()
     return [...this.#groups.values()].filter((group) => group.nodes.size > 0 && isWorthwhile(group))
   }
 
+  /** What can be reached through some users, but for those in `inside`. */
+  #reachThrough(users: Iterable<Node>, inside: readonly Group[] = []): Reach {
+    const reach: Reach = { direct: new BitSet(), beyond: new BitSet() }
+    for (const user of users) {
+      const home = this.#groupOf.get(user)
+      if (home !== undefined && inside.includes(home)) continue
+      if (home !== undefined) reach.direct.add(home.slot)
+      const next = home?.reach ?? this.#reachOf.get(user)
+      if (next === undefined) continue
+      reach.beyond.addAll(next.direct)
+      reach.beyond.addAll(next.beyond)
+    }
+    return reach
+  }
+
   /** Merges the smaller of two groups into the larger. */
   #merge(group: Group, other: Group): Group {
+    // What one of them reaches only through the other is no longer beyond anything.
+    const touch = group.reach.direct.has(other.slot) || other.reach.direct.has(group.slot)
+    const [ours, theirs] = touch
+      ? [this.#reachThrough(group.users, [group, other]), this.#reachThrough(other.users, [group, other])]
+      : [group.reach, other.reach]
+    const reach: Reach = { direct: ours.direct.copy(), beyond: ours.beyond.copy() }
+    reach.direct.addAll(theirs.direct)
+    reach.beyond.addAll(theirs.beyond)
+    this.#updateReach(group, other, reach)
+    const slot = group.slot < 0 ? other.slot : Math.min(group.slot, other.slot)
     const [into, from] = group.nodes.size < other.nodes.size ? [other, group] : [group, other]
     for (const node of from.nodes) {
       into.nodes.add(node)
@@ -140,40 +192,35 @@ class Grouping {
       this.#groupOf.set(node, into)
     }
     for (const user of from.users) if (!into.nodes.has(user)) into.users.add(user)
-    into.oldest = Math.min(into.oldest, from.oldest)
+    into.slot = slot
+    into.reach = reach
+    this.#bySlot[slot] = into
     this.#groups.delete(from.id)
     return into
   }
 
-  /** The groups that a path from a group reaches through other nodes or groups. */
-  #beyond(group: Group): ReadonlySet<Group> {
-    const reached = new Set<Group>()
-    // A group acts as one node: reaching one of its nodes reaches the users of all of them.
-    const seen = new Set<Group | Node>(Array.from(group.users, (user) => this.#groupOf.get(user) ?? user))
-    for (const next of seen)
-      for (const user of next.users) {
-        const home = this.#groupOf.get(user)
-        if (home !== undefined && home !== next) reached.add(home)
-        seen.add(home ?? user)
+  /** Tells what reaches one of two groups that it now reaches both, and `reach`, what they reach together. */
+  #updateReach(group: Group, other: Group, reach: Reach): void {
+    // Nothing reaches a node before it has a slot. Then most merges, those with a user, add nothing to what is known.
+    if (group.slot < 0 && reach.direct.isWithin(other.reach) && reach.beyond.isWithin(other.reach)) return
+    const gone = Math.max(group.slot, other.slot)
+    const stays = group.slot < 0 ? other.slot : Math.min(group.slot, other.slot)
+    const update = ({ direct, beyond }: Reach): void => {
+      const isDirect = direct.has(gone) || direct.has(stays)
+      const isBeyond = beyond.has(gone) || beyond.has(stays)
+      if (!isDirect && !isBeyond) return
+      if (isDirect) direct.add(stays)
+      if (isBeyond) beyond.add(stays)
+      if (gone !== stays) {
+        direct.delete(gone)
+        beyond.delete(gone)
       }
-    return reached
-  }
-
-  /** Whether a value would leave the two groups, merged, and come back to them through other nodes or groups. */
-  #comesBack(group: Group, other: Group): boolean {
-    const seen = new Set<Group | Node>()
-    const isInside = (next: Group | Node): boolean => next === group || next === other
-    for (const user of [...group.users, ...other.users]) {
-      const next = this.#groupOf.get(user) ?? user
-      if (!isInside(next)) seen.add(next)
+      beyond.addAll(reach.direct)
+      beyond.addAll(reach.beyond)
     }
-    for (const next of seen)
-      for (const user of next.users) {
-        const after = this.#groupOf.get(user) ?? user
-        if (isInside(after)) return true
-        seen.add(after)
-      }
-    return false
+    for (const each of this.#reachOf.values()) update(each)
+    for (const each of this.#groups.values()) if (each !== group && each !== other) update(each.reach)
+    if (gone !== stays) this.#slots.delete(gone)
   }
 
   /** Moves the items of a tuple to the group that makes the tuple. */
