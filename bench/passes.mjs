@@ -99,7 +99,11 @@ const quiet = { print: () => {} }
 /** A pass by name: what makes its input, and the pass. */
 export const cases = [
   ['annotateGetitemNodes', model, (gm) => passes.annotateGetitemNodes(gm.graph)],
-  ['partitionByDevice', (n) => shaped(model(n)), (gm) => passes.partitionByDevice(gm, 'gpu', { deviceOf: (node) => (node.name.length % 3 === 0 ? 'cpu' : 'gpu') })],
+  [
+    'partitionByDevice',
+    (n) => shaped(model(n)),
+    (gm) => passes.partitionByDevice(gm, 'gpu', { deviceOf: (node) => (node.name.length % 3 === 0 ? 'cpu' : 'gpu') }),
+  ],
   ['CSEPass', model, (gm) => new passes.CSEPass().run(gm)],
   ['FakeTensorProp', model, (gm) => new FakeTensorProp(gm).propagate(x)],
   ['ShapeProp', model, shaped],
@@ -112,17 +116,42 @@ export const cases = [
   ['topoSort', model, (gm) => passes.topoSort(calls(gm).reverse())],
   ['legalizeGraph', model, passes.legalizeGraph],
   ['stableTopologicalSort', model, passes.stableTopologicalSort],
-  ['MinimizerBase, binary', model, (gm) => new passes.MinimizerBase(gm, [x], () => [0, true], { runA: (part, args) => part.call(...args), runB: (part, args) => part.call(...args), settings: { traverseMethod: 'binary' }, ...quiet }).minimize()],
+  [
+    'MinimizerBase, binary',
+    model,
+    (gm) =>
+      new passes.MinimizerBase(gm, [x], () => [0, true], {
+        runA: (part, args) => part.call(...args),
+        runB: (part, args) => part.call(...args),
+        settings: { traverseMethod: 'binary' },
+        ...quiet,
+      }).minimize(),
+  ],
   ['FxNetAccFusionsFinder', (n) => shaped(model(n)), (gm) => new passes.FxNetAccFusionsFinder(gm, new Set(calls(gm))).run()],
   ['liftLoweringAttrsToNodes', (n) => replaced(model(n)), passes.liftLoweringAttrsToNodes],
-  ['splitModule', model, (gm) => { const part = new Map(calls(gm).map((node, i) => [node, Math.floor(i / 100)])); return passes.splitModule(gm, (node) => part.get(node) ?? 0) }],
+  [
+    'splitModule',
+    model,
+    (gm) => {
+      const part = new Map(calls(gm).map((node, i) => [node, Math.floor(i / 100)]))
+      return passes.splitModule(gm, (node) => part.get(node) ?? 0)
+    },
+  ],
   ['splitByTags', (n) => tagged(model(n)), (gm) => passes.splitByTags(gm, [...new Set(calls(gm).map((node) => node.meta.tag))])],
   ['SplitterBase', model, (gm) => new passes.SplitterBase(gm, [x], support, quiet).run()],
   ['liftSubgraphAsModule', model, (gm) => passes.liftSubgraphAsModule(gm, gm.graph.deepCopy())],
   ['areIsomorphic', withoutDeadCode, (gm) => passes.areIsomorphic(gm.graph, gm.graph.deepCopy())],
   ['getSourcePartitions', functional, (gm) => passes.getSourcePartitions(gm.graph, [torch.sin, torch.add])],
-  ['runPasses', model, (gm) => passes.runPasses([passes.cse, passes.deadCode, passes.legalize, passes.mergeAttributeReads, passes.unusedSubmodules], gm)],
-  ['Partitioner, sizeBased', (n) => sized(model(n)), (gm) => new experimental.Partitioner().partitionGraph(gm, { devices: devices(gm, 4), mode: 'sizeBased' })],
+  [
+    'runPasses',
+    model,
+    (gm) => passes.runPasses([passes.cse, passes.deadCode, passes.legalize, passes.mergeAttributeReads, passes.unusedSubmodules], gm),
+  ],
+  [
+    'Partitioner, sizeBased',
+    (n) => sized(model(n)),
+    (gm) => new experimental.Partitioner().partitionGraph(gm, { devices: devices(gm, 4), mode: 'sizeBased' }),
+  ],
   ['splitConstSubgraphs', model, (gm) => experimental.splitConstSubgraphs(gm)],
   ['mergeMatmul', products, experimental.mergeMatmul],
   ['NormalizeArgs', model, (gm) => new experimental.NormalizeArgs(gm).transform()],

@@ -162,6 +162,8 @@ export function generate() {
   const generated = (name) => join(ops, 'generated', name)
   write(generated('torch.ts'), ['// The operators of torch.', ...exportsOf(inNamespace('torch'), (op) => op.name)])
   write(generated('functional.ts'), ['// The operators of torch.nn.functional.', ...exportsOf(inNamespace('torch.nn.functional'), (op) => op.name)])
+  write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), (op) => op.name)])
+  write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), (op) => op.name)])
   write(generated('internal.ts'), ['// The operators of torch.ops.tensorfx.', ...exportsOf(inNamespace('torch.ops.tensorfx'), (op) => op.name)])
   write(generated('operators.ts'), ['// All operators, by the names of their constants.', ...exportsOf(operators, (op) => op.constant)])
   write(generated('all.ts'), [

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(root, 'docs/api/operators')
 
 /** The namespaces whose operators are called as functions. Those of torch.Tensor are methods only, on its page. */
-const NAMESPACES = ['torch', 'torch.nn.functional']
+const NAMESPACES = ['torch', 'torch.nn.functional', 'torch.linalg', 'torch.special']
 
 /** The declaration of an operator. `@function` makes typedoc show the constant as what it is called as; after an example it would be part of it. */
 function declarationOf({ constant, name, doc, file }) {

@@ -34,6 +34,7 @@ export const layers = [
   { place: 'controlFlow', holds: '`cond`, `whileLoop`, `scan`, `map`', imports: capture },
   { place: 'nn', holds: 'layers, losses, initialisation', imports: [...tensors, 'autograd', 'module'] },
   { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module'] },
+  { place: 'func', holds: '`torch.func`: derivatives and vmap as functions', imports: [...tensors, 'autograd', 'module'] },
   { place: 'rewriter', holds: 'rewriting of sources, so that tracers see conditions', imports: [...wings(), 'fx', 'nn'] },
   { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: capture },
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },

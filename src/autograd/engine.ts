@@ -6,6 +6,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { anomaly, applyChecked } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
 import { GradNode, producerOf } from './node.ts'
@@ -133,7 +134,8 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   const queue = new NodeQueue()
   const pending = wanted?.stopThere === true ? null : pendingLeaves(roots, wanted)
 
-  const finish = (leaf: Tensor, grad: Tensor): void => sink(leaf, wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
+  const finish = (leaf: Tensor, grad: Tensor): void =>
+    sink(leaf, hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
   /** One edge to a leaf has been walked, with or without a gradient. The last one makes its gradient complete. */
   const arrived = (leaf: Tensor): void => {
     const left = pending?.get(leaf)
@@ -195,7 +197,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
           'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
       )
     }
-    const results = node.apply(grads, needs)
+    const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
     for (let i = 0; i < targets.length; i++) {
       const result = results[i] ?? null
       const target = targets[i] ?? null
@@ -295,7 +297,7 @@ export function backward(
     withCallbacks(() =>
       run(starts, wanted, keep, (tensor, grad) => {
         accumulate(tensor, grad, createGraph, shared)
-        for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
+        if (hookState.leaves > 0) for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
       }),
     )
   })

@@ -1,4 +1,5 @@
 // autograd: the tape, the engine, grad modes, custom functions.
+export { detectAnomaly, setDetectAnomaly } from './anomaly.ts'
 export { AutogradError } from './errors.ts'
 export { backward, grad, gradBetween, queueBackwardCallback } from './engine.ts'
 export type { BackwardOptions } from './engine.ts'

@@ -4,6 +4,7 @@ import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts
 import { UnsupportedError } from '../errors/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
+import { anomaly, notePlace } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
 import type { EdgeList } from './node.ts'
@@ -39,10 +40,27 @@ export class OpNode extends GradNode {
     this.args = args
     this.result = result
     this.versions = versions
+    if (anomaly.enabled) notePlace(this)
   }
 
   get outputs(): readonly Tensor[] {
     return this.result instanceof Tensor ? [this.result] : this.result
+  }
+
+  /** Whether an argument or a result has been written to since the call. */
+  get isOverwritten(): boolean {
+    const { args, result, versions } = this
+    let at = 0
+    for (let i = 0; i < args.length; i++) {
+      const arg = args[i]
+      if (arg instanceof Tensor) {
+        if (versionOf(arg) !== (versions?.[at++] ?? 0)) return true
+      } else if (isArgList(arg)) {
+        for (const item of arg) if (item instanceof Tensor && versionOf(item) !== (versions?.[at++] ?? 0)) return true
+      }
+    }
+    if (result instanceof Tensor) return versionOf(result) !== (versions?.[at] ?? 0)
+    return result.some((output) => versionOf(output) !== (versions?.[at++] ?? 0))
   }
 
   /** PyTorch's spelling: AddBackward0. */

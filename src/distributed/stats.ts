@@ -8,10 +8,10 @@ export interface CollectiveCount {
   readonly bytes: number
 }
 
-/** One collective in a timeline: an event of the trace-event format. Times are in microseconds. */
+/** One collective in a timeline, or one step of FSDP: an event of the trace-event format. Times are in microseconds. */
 export interface CollectiveEvent {
   readonly name: string
-  readonly cat: 'collective'
+  readonly cat: 'collective' | 'fsdp'
   readonly ph: 'X'
   readonly ts: number
   dur: number
@@ -23,6 +23,8 @@ export interface CollectiveEvent {
 
 const counts = new Map<Collective['kind'], { calls: number; bytes: number }>()
 let timeline: CollectiveEvent[] | null = null
+/** The world rank of the collective that was recorded last: a process has one. */
+let lastRank = 0
 
 /** Counts a collective. Returns what to call when it is over. */
 export function countCollective(
@@ -41,6 +43,7 @@ export function countCollective(
     count.bytes += bytes
   }
   if (timeline === null) return null
+  lastRank = worldRank
   const start = performance.now()
   const event: CollectiveEvent = {
     name: collective.kind,
@@ -56,6 +59,21 @@ export function countCollective(
   return () => {
     event.dur = (performance.now() - start) * 1000
   }
+}
+
+/** Puts something that takes no time into the timeline, if one is recorded. `description` says of what. */
+export function recordInstant(name: string, description: string): void {
+  if (timeline === null) return
+  timeline.push({
+    name,
+    cat: 'fsdp',
+    ph: 'X',
+    ts: performance.now() * 1000,
+    dur: 0,
+    pid: lastRank,
+    tid: 0,
+    args: { description, group: '', sequence: 0, bytes: 0 },
+  })
 }
 
 /** What this rank has sent since the start, or the last reset, by kind of collective. */

@@ -75,9 +75,7 @@ export class Capture implements DispatchMode {
   #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
     const self = asTensor(args[0], 'the first argument of an in-place operator')
     if (this.#segment.reachesOthers(self, args)) return this.#runAlone(op, args, 'an in-place operator on memory that several tensors share')
-    // An in-place operator also checks that the result fits.
-    withoutModes(() => op.meta(...args))
-    let step = this.#step(functional, args)
+    let step = this.#step(functional, args, op)
     const result = step?.results[0]
     if (step !== null && result !== undefined && result.dtype !== self.dtype) {
       // The tensor keeps its dtype.
@@ -89,8 +87,11 @@ export class Capture implements DispatchMode {
     return self
   }
 
-  /** The step for a call: the recorded one, or a new one. Null if no more paths may be recorded; then everything so far has been computed. */
-  #step(op: OpDef, args: readonly Arg[]): Step | null {
+  /**
+   * The step for a call: the recorded one, or a new one. Null if no more paths may be recorded; then everything so far has been computed. `written`: the in-place operator for which `op`
+   * stands.
+   */
+  #step(op: OpDef, args: readonly Arg[], written: OpDef | null = null): Step | null {
     if (op.indices !== null) this.#checkIndices(op, op.indices, args)
     const known = this.#segment.follow(op, args)
     if (known !== null) return known
@@ -101,7 +102,9 @@ export class Capture implements DispatchMode {
       )
       return null
     }
-    if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args)
+    if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args, written)
+    // An in-place operator also checks that the result fits. A recorded step has been checked.
+    if (written !== null) withoutModes(() => written.meta(...args))
     const others = this.#segment.cursor.children
     const last = others.at(-1)
     if (last !== undefined && !this.#mayBranch(describeDifference(last, op, args))) {
@@ -119,9 +122,17 @@ export class Capture implements DispatchMode {
     const position = op.schema.args.findIndex(({ name }) => name === rule.argument)
     const indices = args[position]
     if (!(indices instanceof Tensor)) return
-    withoutModes(() => op.meta(...args))
     const known = this.#knownNow(indices)
-    if (known !== null) withoutModes(() => rule.check(...args.with(position, known)))
+    if (known === null) return
+    withoutModes(() => {
+      try {
+        rule.check(...(known === indices ? args : args.with(position, known)))
+      } catch (error) {
+        // The kernel would have rejected a wrong shape first.
+        op.meta(...args)
+        throw error
+      }
+    })
   }
 
   /** The values of a tensor. A segment that computes them must end, unless that takes few small steps, or must not (fullgraph): then null. */

@@ -86,6 +86,7 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
 
 /** Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. */
 function checkSaved(node: OpNode): void {
+  if (!node.isOverwritten) return
   const { args, outputs, versions } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
   const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)

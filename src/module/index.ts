@@ -2,7 +2,7 @@
 export { Module, cloneModule, isLibraryLayer, setModuleTracingHook } from './module.ts'
 export type { ForwardHook, ForwardPreHook, ModuleTracingHook, RemovableHandle, SelfCloning } from './module.ts'
 export { copyable } from './copyTensor.ts'
-export { LoadStateError } from './stateDict.ts'
+export { LoadStateError, collectState, loadState } from './stateDict.ts'
 export type { LoadStateResult } from './stateDict.ts'
 export { functionalCall } from './functionalCall.ts'
 export type { FunctionalCallOptions } from './functionalCall.ts'

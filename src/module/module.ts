@@ -23,7 +23,7 @@ import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject, makeCallable } from './callable.ts'
 import { copyTensor } from './copyTensor.ts'
-import { collectState, loadState } from './stateDict.ts'
+import { collectState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
 
@@ -106,14 +106,12 @@ export abstract class Module extends CallableObject {
 
   /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
-    internalsOf(this).preHooks.add(hook)
-    return { remove: () => void internalsOf(this).preHooks.delete(hook) }
+    return added(internalsOf(this).preHooks, hook)
   }
 
   /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
-    internalsOf(this).hooks.add(hook)
-    return { remove: () => void internalsOf(this).hooks.delete(hook) }
+    return added(internalsOf(this).hooks, hook)
   }
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
@@ -352,18 +350,9 @@ function ownEntries(module: Module): [string, unknown][] {
   return Object.keys(module).map((name) => [name, peek(module, name)])
 }
 
-/** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
-function* listedOnce(
-  root: Module,
-  tensorsOf: (module: Module) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
-): Generator<[string, TensorLike]> {
-  const seen = new Set<unknown>()
-  for (const [path, module] of root.namedModules())
-    for (const [name, value] of tensorsOf(module)) {
-      if (seen.has(value)) continue
-      seen.add(value)
-      yield [childPath(path, name), value]
-    }
+function added<H>(hooks: Set<H>, hook: H): RemovableHandle {
+  hooks.add(hook)
+  return { remove: () => void hooks.delete(hook) }
 }
 
 function copyInternals(from: Module, to: Module): void {

@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
+import { childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
 
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
@@ -9,6 +9,20 @@ interface Stateful {
   namedModules(): Iterable<readonly [path: string, module: Stateful]>
   ownParameters(): Iterable<readonly [name: string, parameter: TensorLike]>
   ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
+}
+
+/** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
+export function* listedOnce(
+  root: Stateful,
+  tensorsOf: (module: Stateful) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
+): Generator<[string, TensorLike]> {
+  const seen = new Set<unknown>()
+  for (const [path, module] of root.namedModules())
+    for (const [name, value] of tensorsOf(module)) {
+      if (seen.has(value)) continue
+      seen.add(value)
+      yield [childPath(path, name), value]
+    }
 }
 
 /**
@@ -26,9 +40,8 @@ export class LoadStateError extends TensorfxError {
 export function collectState(module: Stateful): Map<string, TensorLike> {
   const state = new Map<string, TensorLike>()
   for (const [path, part] of module.namedModules()) {
-    const prefix = path === '' ? '' : `${path}.`
-    for (const [name, value] of part.ownParameters()) state.set(prefix + name, value)
-    for (const [name, value, persistent] of part.ownBuffers()) if (persistent) state.set(prefix + name, value)
+    for (const [name, value] of part.ownParameters()) state.set(childPath(path, name), value)
+    for (const [name, value, persistent] of part.ownBuffers()) if (persistent) state.set(childPath(path, name), value)
   }
   return state
 }

@@ -1,7 +1,8 @@
 // Tensors of indices: checked, and brought into the form that kernels read.
 import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { formatShape } from '../tensor/index.ts'
+import { withoutModes } from '../dispatch/index.ts'
+import { formatShape, tensorFromValues, windowOf } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { to } from './pointwise/cast.ts'
 import type { OpFunction } from './declaration.ts'
@@ -18,10 +19,14 @@ export function checkIndexType(op: string, argument: string, indices: Tensor): v
 
 /** Throws ArgumentError if one of the indices is outside 0..count-1 and is not `ignore`. */
 export function checkIndexRange(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
+  // Where they can be read in place they are not copied: this runs at every call of an embedding or a loss.
+  const { data, base } = windowOf(indices)
+  const isReadInPlace = indices.contiguousLayout && !(data instanceof BigInt64Array)
   // An int64 beyond the integers that numbers represent is out of range too, and toTypedArray says so.
-  const values = indices.toTypedArray()
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] ?? 0
+  const values = isReadInPlace ? data : indices.toTypedArray()
+  const first = isReadInPlace ? base + indices.offset : 0
+  for (let i = 0; i < indices.numel; i++) {
+    const value = values[first + i] ?? 0
     if ((value < 0 || value >= count) && value !== ignore)
       throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
   }
@@ -53,3 +58,6 @@ export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore:
     return clone(indices)
   },
 })
+
+/** Positions that the program's sizes decide, as a constant that tracers and captures hold. */
+export const constantIndices = (positions: readonly number[]): Tensor => withoutModes(() => tensorFromValues(positions, [positions.length], 'int64'))

@@ -8,7 +8,7 @@ import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { copyInto } from './eager/copy.ts'
-import { dimAndSize, sizeAt } from './shapes.ts'
+import { dimAndSize, partCount, sizeAt } from './shapes.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
@@ -103,7 +103,7 @@ function sectionSizes(splitSize: unknown, total: number): readonly number[] {
     throw new ArgumentError(
       `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : valueText(splitSize)}.`,
     )
-  return Array.from({ length: Math.ceil(total / splitSize) }, (_, i) => Math.min(splitSize, total - i * splitSize))
+  return Array.from({ length: partCount('torch.split', Math.ceil(total / splitSize)) }, (_, i) => Math.min(splitSize, total - i * splitSize))
 }
 
 /**
@@ -166,7 +166,7 @@ export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: nu
   method: true,
   decompose: (self, dim) => {
     const [at, size] = dimAndSize('torch.unbind', self, dim)
-    return Array.from({ length: size }, (_, i) => select(self, at, i))
+    return Array.from({ length: partCount('torch.unbind', size) }, (_, i) => select(self, at, i))
   },
 })
 

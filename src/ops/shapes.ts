@@ -1,5 +1,5 @@
 // Reading shapes.
-import { DTypeError, InternalError, ShapeError } from '../errors/index.ts'
+import { ArgumentError, DTypeError, InternalError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { formatShape, numelOf, sameShape, wrapDim } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -41,6 +41,15 @@ export function tripleOf(list: readonly number[]): readonly [number, number, num
 export function quadrupleOf(list: readonly number[]): readonly [number, number, number, number] {
   const [a = 0, b = 0, c = 0, d = 0] = sized(list, 4)
   return [a, b, c, d]
+}
+
+/** More results than that take all memory of JavaScript, which ends the process. */
+const MOST_PARTS = 2 ** 20
+
+/** `count`, the number of tensors that an operator returns. Throws ArgumentError if they are too many to make. */
+export function partCount(op: string, count: number): number {
+  if (count > MOST_PARTS) throw new ArgumentError(`${op}: the result would be ${count} tensors; at most ${MOST_PARTS} are possible.`)
+  return count
 }
 
 /** A shape seen as [outer, size, inner] around dimension `dim`; [1, 1, 1] for a tensor without dimensions. */

@@ -15,10 +15,12 @@ export interface TopkOptions {
   readonly dim?: number
   /** Whether the greatest values are wanted (default), or the least. */
   readonly largest?: boolean
+  /** For PyTorch's programs: the values are in order in any case. */
+  readonly sorted?: boolean
 }
 
 /** Values in ascending order; NaN, the only one that differs from itself, counts as the greatest, as in PyTorch. */
-function ascending(a: ElementValue, b: ElementValue): number {
+export function ascending(a: ElementValue, b: ElementValue): number {
   if (a !== a || b !== b) return Number(a !== a) - Number(b !== b)
   return a < b ? -1 : a > b ? 1 : 0
 }
@@ -43,8 +45,10 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, T
  * @throws ShapeError if `dim` is out of range.
  * @example torch.topk(torch.tensor([3, 9, 5]), 2).map((t) => t.toArray()) // [[9, 5], [1, 2]]
  */
-export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean) => readonly [Tensor, Tensor]> = defineOp({
-  schema: 'topk(Tensor self, int k, int dim=-1, bool largest=True) -> (Tensor, Tensor)',
+export const topk: OpFunction<
+  (self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean, sorted?: boolean) => readonly [Tensor, Tensor]
+> = defineOp({
+  schema: 'topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
   method: true,
   meta: topkSpec,
   kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
@@ -74,12 +78,15 @@ export const topk: OpFunction<(self: Tensor, k: number, dim?: number | TopkOptio
     null,
     null,
     null,
+    null,
   ],
 })
 
 export interface SortOptions {
   readonly dim?: number
   readonly descending?: boolean
+  /** For PyTorch's programs: equal values keep their order in any case. */
+  readonly stable?: boolean
 }
 
 /**
@@ -90,8 +97,10 @@ export interface SortOptions {
  * @throws ShapeError if `dim` is out of range.
  * @example torch.sort(torch.tensor([3, 9, 5])).map((t) => t.toArray()) // [[3, 5, 9], [0, 2, 1]]
  */
-export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => readonly [Tensor, Tensor]> = defineOp({
-  schema: 'sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor, Tensor)',
+export const sort: OpFunction<
+  (self: Tensor, dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions) => readonly [Tensor, Tensor]
+> = defineOp({
+  schema: 'sort(Tensor self, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, dim, descending) => topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
 })
@@ -104,10 +113,25 @@ export const sort: OpFunction<(self: Tensor, dim?: number | SortOptions, descend
  * @throws ShapeError if `dim` is out of range.
  * @example torch.argsort(torch.tensor([3, 9, 5]), { descending: true }).toArray() // [1, 2, 0]
  */
-export const argsort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean) => Tensor> = defineOp({
-  schema: 'argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor',
+export const argsort: OpFunction<(self: Tensor, dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions) => Tensor> =
+  defineOp({
+    schema: 'argsort(Tensor self, int dim=-1, bool descending=False, *, bool stable=True) -> Tensor',
+    method: true,
+    decompose: (self, dim, descending) => sort(self, dim, descending)[1],
+  })
+
+/**
+ * The values in order along dimension 0. PyTorch's `torch.msort`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.msort(torch.tensor([3, 9, 5])).toArray() // [3, 5, 9]
+ */
+export const msort: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'msort(Tensor self) -> Tensor',
   method: true,
-  decompose: (self, dim, descending) => sort(self, dim, descending)[1],
+  decompose: (self) => sort(self, 0)[0],
 })
 
 declare module '../tensor/tensor.ts' {
@@ -115,8 +139,10 @@ declare module '../tensor/tensor.ts' {
     /** {@link topk} */
     topk(k: number, dim?: number | TopkOptions, largest?: boolean): readonly [Tensor, Tensor]
     /** {@link sort} */
-    sort(dim?: number | SortOptions, descending?: boolean): readonly [Tensor, Tensor]
+    sort(dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions): readonly [Tensor, Tensor]
+    /** {@link msort} */
+    msort(): Tensor
     /** {@link argsort} */
-    argsort(dim?: number | SortOptions, descending?: boolean): Tensor
+    argsort(dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions): Tensor
   }
 }

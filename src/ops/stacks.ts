@@ -6,7 +6,7 @@ import { Tensor, broadcastShapes, formatShape, windowOf } from '../tensor/index.
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { cat, constantPadNd, stack } from './join.ts'
-import { dimAndSize, sizeAt } from './shapes.ts'
+import { dimAndSize, partCount, sizeAt } from './shapes.ts'
 import { indexSelect } from './view/indexing.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
 import { slice } from './view/slicing.ts'
@@ -32,7 +32,7 @@ function partsOf(op: string, self: Tensor, given: unknown, dim: number): readonl
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
     throw new ArgumentError(`${op}: indices_or_sections must be a positive number of parts or a list of positions, got ${valueText(given)}.`)
   const [least, larger] = [Math.floor(size / given), size % given]
-  return Array.from({ length: given }, (_, i) => {
+  return Array.from({ length: partCount(op, given) }, (_, i) => {
     const start = i * least + Math.min(i, larger)
     return slice(self, at, start, start + least + (i < larger ? 1 : 0))
   })

@@ -58,6 +58,7 @@ export function usualArguments(op: OpDef): (args: unknown[]) => Arg[] | null {
   const count = declared.length
   const kinds = kindsOf(op)
   const defaults = declared.map((arg) => arg.default)
+  const filled = defaults.map((value): Arg => value ?? null)
   const least = declared.findLastIndex((arg) => !arg.hasDefault) + 1
   const positions = new Map(declared.map((arg, i) => [arg.name, i]))
   const withOptions = (args: readonly unknown[], options: Readonly<Record<string, unknown>>): Arg[] | null => {
@@ -79,9 +80,12 @@ export function usualArguments(op: OpDef): (args: unknown[]) => Arg[] | null {
   return (args) => {
     const given = args.length
     const last = args[given - 1]
-    if (given <= count + 1 && isPlainObject(last)) return withOptions(args, last)
+    if (!(last instanceof Tensor) && given <= count + 1 && isPlainObject(last)) return withOptions(args, last)
     if (given < least || given > count || !allFit(kinds, args)) return null
-    for (let i = given; i < count; i++) args.push(defaults[i] ?? null)
-    return args
+    if (given === count) return args
+    // A copy has the right size at once, where a list that grows takes room for many more.
+    const values = filled.slice()
+    for (let i = 0; i < given; i++) values[i] = args[i] ?? null
+    return values
   }
 }

@@ -11,18 +11,16 @@ export type OptionNames<O extends object> = { readonly [K in keyof O]-?: true }
 const ALIASES: Readonly<Record<string, string>> = { axis: 'dim', keepdims: 'keepdim', learningRate: 'lr', learning_rate: 'lr' }
 
 /** What to say about options of PyTorch that have no counterpart. */
-const ABSENT: Readonly<Record<string, string>> = {
-  device: 'there are no devices here, leave it out. ',
-  pin_memory: 'there are no devices here, leave it out. ',
-  foreach: 'it would change nothing here, leave it out. ',
-  fused: 'it would change nothing here, leave it out. ',
-}
+const NO_DEVICES = 'there are no devices here'
+const NO_CHANGE = 'it would change nothing here'
+const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memory: NO_DEVICES, foreach: NO_CHANGE, fused: NO_CHANGE }
 
 /** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
 export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
   const alias = entryOf(ALIASES, name)
   const near = alias !== undefined && known.includes(alias) ? alias : nearest(name, known)
-  const hint = near === null ? (entryOf(ABSENT, name) ?? '') : `did you mean '${near}'? `
+  const absent = entryOf(ABSENT, name)
+  const hint = near !== null ? `did you mean '${near}'? ` : absent === undefined ? '' : `${absent}, leave it out. `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)
 }
 

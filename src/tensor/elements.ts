@@ -98,6 +98,7 @@ export function exactElements(tensor: Tensor): ArrayLike<ElementValue> {
  */
 export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonly number[], dtype: DType): Tensor {
   const tensor = Tensor.empty(shape, dtype)
+  if (values.length !== tensor.numel) throw new InternalError(`${values.length} values for a tensor of shape ${formatShape(shape)}`)
   const { data, base } = windowOf(tensor)
   // Storing into an Int32Array truncates towards zero, as PyTorch's conversion does.
   if ((dtype === 'float32' || dtype === 'float64' || dtype === 'int32') && !(data instanceof BigInt64Array) && areNumbers(values))

@@ -65,6 +65,15 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(status, solver, model.int(Int('a')))`,
     'sat z3 3',
   ],
+  './distributed/fsdp': [
+    `import { Linear } from 'tensorfx/nn'
+     import { initProcessGroup } from 'tensorfx/distributed'
+     import { FullyShardedDataParallel, describeUnits } from 'tensorfx/distributed/fsdp'
+     await initProcessGroup({ backend: 'fake', worldSize: 2, rank: 1 })
+     const model = new FullyShardedDataParallel(new Linear(2, 3))
+     console.log(JSON.stringify(describeUnits(model)[0].layout.names), describeUnits(model)[0].localShard.shape[0])`,
+    '["weight","bias"] 5',
+  ],
   './distributed': [
     `import { allReduce, destroyProcessGroup, getWorldSize, initProcessGroup } from 'tensorfx/distributed'
      import { torch } from 'tensorfx'

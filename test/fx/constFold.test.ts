@@ -348,4 +348,18 @@ describe('splitConstSubgraphs, as PyTorch tests it', () => {
       expect((folded.attribute(read.target as string) as Tensor).requiresGrad).toBe(requiresGrad)
     }
   })
+
+  it('unused submodules may be removed before the constants are computed', () => {
+    class M extends nn.Module {
+      weight = new nn.Parameter(torch.tensor([1, 2]))
+      unused = new nn.Linear(2, 2)
+      override forward(x: Tensor): Tensor {
+        return x.add(this.weight.mul(2))
+      }
+    }
+    const folded = splitConstSubgraphs(new M())
+    folded.deleteAllUnusedSubmodules()
+    expect((folded.call(torch.zeros([2])) as Tensor).toArray()).toEqual([2, 4])
+    expect([...folded.namedModules()].map(([path]) => path)).not.toContain('unused')
+  })
 })

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { GraphError, GraphModule, SubgraphMatcher, symbolicTrace } from 'tensorfx/fx'
-import type { Graph, InternalMatch, Node } from 'tensorfx/fx'
+import { Graph, GraphError, GraphModule, Slice, SubgraphMatcher, symbolicTrace } from 'tensorfx/fx'
+import type { InternalMatch, Node } from 'tensorfx/fx'
 import { readExtra } from './golden.ts'
 
 const graphOf = (fn: (...args: Tensor[]) => unknown): Graph => symbolicTrace(fn).graph
@@ -140,6 +140,38 @@ describe('SubgraphMatcher', () => {
       return y
     })
     expect(new SubgraphMatcher(graphOf((x) => torch.relu(torch.neg(x as Tensor)))).match(graph)).toHaveLength(5000)
+  })
+
+  it('a pattern may be as long as a graph', () => {
+    const long = (): Graph =>
+      graphOf((x) => {
+        let y = x as Tensor
+        for (let i = 0; i < 20_000; i++) y = torch.relu(y)
+        return y
+      })
+    const [match] = new SubgraphMatcher(long(), { matchOutput: true }).match(long())
+    expect(match?.nodesMap.size).toBe(20_002)
+  })
+
+  it('compares records and slices value by value', () => {
+    const record = (names: readonly string[]): Graph => {
+      const graph = new Graph()
+      const x = graph.placeholder('x')
+      const values = names.map((name) => [name, graph.callFunction(torch.relu, [x])] as const)
+      graph.output(Object.fromEntries(values))
+      return graph
+    }
+    const found = (pattern: readonly string[], target: readonly string[]): number =>
+      new SubgraphMatcher(record(pattern), { matchOutput: true }).match(record(target)).length
+    expect([found(['a', 'b'], ['b', 'a']), found(['a'], ['b']), found(['a'], ['a', 'b'])]).toEqual([1, 0, 0])
+    const rows = (by: 'stop' | 'start'): Graph => {
+      const graph = new Graph()
+      const [x, n] = [graph.placeholder('x'), graph.callFunction(operator.add, [graph.placeholder('n'), 1])]
+      graph.output(graph.callFunction(operator.getitem, [x, by === 'stop' ? new Slice<Node | number>(0, n) : new Slice<Node | number>(n, 0)]))
+      return graph
+    }
+    const sliced = (pattern: 'stop' | 'start', target: 'stop' | 'start'): number => new SubgraphMatcher(rows(pattern)).match(rows(target)).length
+    expect([sliced('stop', 'stop'), sliced('stop', 'start')]).toEqual([1, 0])
   })
 
   it('keeps module targets apart', () => {

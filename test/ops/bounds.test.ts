@@ -1,6 +1,6 @@
 // Memory: windows stay inside their storage, sizes are possible ones, and indices are checked wherever they are read.
 import { describe, expect, test } from 'vitest'
-import { ArgumentError, ShapeError, compile, nn, torch } from 'tensorfx'
+import { ArgumentError, ShapeError, TensorfxError, compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { OutOfMemoryError, heapStats } from 'tensorfx/kernels'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
@@ -191,3 +191,93 @@ function messageOf(fn: () => unknown): string {
   }
   return 'no error'
 }
+
+describe('operators that graphs from files may call with any arguments', () => {
+  const { tensorfx } = torch.ops
+  const classes = torch.tensor([1, 0, 2]).long()
+  const refused: Readonly<Record<string, () => unknown>> = {
+    'a gradient that has fewer rows than there are indices': () => tensorfx.embeddingBackward(torch.ones([2, 2]), classes, 4, -1),
+    'statistics of fewer channels': () =>
+      tensorfx.nativeBatchNormBackward(torch.ones([4, 2]), torch.ones([4, 2]), null, torch.ones([1]), torch.ones([2])),
+    'statistics in another dtype': () =>
+      tensorfx.nativeBatchNormBackward(torch.ones([4, 2]), torch.ones([4, 2]), null, torch.ones([2]).to('bool'), torch.ones([2])),
+    'a weight of another dtype': () => tensorfx.nativeBatchNorm(torch.ones([4, 2]), torch.ones([2]).to('bool'), null, 1e-5),
+    'statistics of fewer rows': () =>
+      tensorfx.nativeLayerNormBackward(torch.ones([3, 4]), torch.ones([3, 4]), [4], torch.ones([1, 1]), torch.ones([3, 1]), null),
+    'a gradient of fewer elements': () => tensorfx.nllLossBackward(torch.ones([2]), torch.ones([3, 4]), classes, null, -100),
+    'positions of fewer elements': () => tensorfx.maxPool2dBackward(torch.ones([2, 2, 2]), torch.zeros([1, 2, 2]).long(), 3, 3),
+    'a gradient of fewer windows': () => tensorfx.avgPool2dBackward(torch.ones([1, 1, 1]), torch.ones([1, 4, 4]), 2, null, 0, false, true, null),
+    'a gradient that no convolution of that input has': () =>
+      tensorfx.convolutionBackward(
+        torch.ones([1, 1, 1, 1]),
+        torch.ones([1, 1, 64, 64]),
+        torch.ones([1, 1, 2, 2]),
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        1,
+        true,
+        true,
+      ),
+    'a bias of another dtype': () => F.conv2d(torch.ones([1, 1, 2, 2]), torch.ones([8, 1, 1, 1]), torch.ones([8]).to('bool')),
+    'a gradient that does not fit into the slice': () => tensorfx.sliceBackward(torch.ones([1, 3]), [3, 3], 0, 0, 2, 1),
+    'a gradient that does not fit into the selection': () => tensorfx.selectBackward(torch.ones([2]), [2, 3], 0, 0),
+    'a negative number of repeats': () => torch.repeatInterleave(torch.ones([2]), torch.tensor([-1, 3]).long()),
+  }
+  for (const [name, run] of Object.entries(refused))
+    test(`refuse ${name}, compiled too`, () => {
+      expect(run).toThrow(/must (be|have)|expected \[2\]|whole numbers/)
+      expect(() => compile(run)()).toThrow(/must (be|have)|expected \[2\]|whole numbers/)
+    })
+
+  test('write nothing outside of the plane for positions that are not in it', () => {
+    const positions = torch
+      .tensor([
+        [
+          [2 ** 28 + 5, -(2 ** 28)],
+          [-1, 3],
+        ],
+      ])
+      .long()
+    expect(tensorfx.maxPool2dBackward(torch.ones([1, 2, 2]), positions, 2, 2).toArray()).toEqual([
+      [
+        [0, 0],
+        [0, 1],
+      ],
+    ])
+  })
+
+  test('make no lists that take all memory of JavaScript', () => {
+    for (const run of [
+      () => torch.tensorSplit(torch.ones([5]), 2 ** 30),
+      () => torch.unbind(torch.ones([1]).expand([2 ** 30])),
+      () => torch.split(torch.ones([1]).expand([2 ** 30]), 1),
+      () => F.interpolate(torch.ones([1, 1, 2, 2]), { size: 2 ** 53, mode: 'bilinear', antialias: true }),
+      () => F.maxPool2d(torch.ones([1, 2, 2]), 2 ** 20, 2 ** 32, 0, 1, true),
+      () => torch.combinations(torch.ones([2]), 2 ** 32, true),
+      () => torch.ops.tensorfx.philoxPermutation(2 ** 32, 0, 0, 0, 0),
+      () => torch.repeatInterleave(torch.ones([2]), torch.tensor([2 ** 31, 1]).long()),
+    ])
+      expect(run).toThrow(TensorfxError)
+  })
+
+  test('compute what they did: adaptive means of more windows than elements, and choices in order', () => {
+    const wide = F.adaptiveAvgPool2d(torch.tensor([[[1, 2, 4]]]), [1, 5])
+    expect(wide.toArray()).toEqual([[[1, 1.5, 2, 3, 4]]])
+    expect(torch.combinations(torch.tensor([1, 2, 3]), 2, true).toArray()).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 3],
+      [2, 2],
+      [2, 3],
+      [3, 3],
+    ])
+    expect(torch.combinations(torch.tensor([1, 2, 3, 4]), 3).toArray()).toEqual([
+      [1, 2, 3],
+      [1, 2, 4],
+      [1, 3, 4],
+      [2, 3, 4],
+    ])
+    expect(torch.combinations(torch.tensor([1, 2]), 3).shape).toEqual([0, 3])
+  })
+})

@@ -1,5 +1,10 @@
-// PyTorch's torch.func, where it is.
-import { torch } from 'tensorfx'
+// PyTorch's torch.func, torch.autograd.functional and torch.utils.checkpoint, where they are.
+import { checkpoint, functional } from 'tensorfx/autograd'
+import * as func from 'tensorfx/func'
 
-/** The functions of torch.func that tensorfx has. */
-export const func: Record<string, unknown> = { ...Reflect.get(torch, 'func') }
+/** By PyTorch's path. */
+export const elsewhere: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ['func', func],
+  ['autograd.functional', functional],
+  ['utils', { checkpoint: { checkpoint } }],
+])

@@ -2,7 +2,7 @@
 // Names become camelCase, keyword arguments an options object, and operators the functions that they stand for.
 import { torch } from 'tensorfx'
 import { Tensor } from 'tensorfx'
-import * as func from './func.ts'
+import { elsewhere } from './func.ts'
 import type { getitem } from '../../src/ops/index.ts'
 
 type Scope = ReadonlyMap<string, unknown>
@@ -109,11 +109,7 @@ const GLOBALS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 ])
 
 /** Where names of PyTorch live here, if not under the same path. */
-const ELSEWHERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  ['func', func.func],
-  ['lrScheduler', torch.optim],
-  ['utils.checkpoint.checkpoint', func.func.checkpoint],
-])
+const ELSEWHERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([...elsewhere, ['lrScheduler', torch.optim]])
 
 /** Options of PyTorch that have no counterpart here. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['foreach', 'use_reentrant', 'enable_nested_tensor'])

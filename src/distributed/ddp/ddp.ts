@@ -5,6 +5,7 @@ import { Module } from '../../module/index.ts'
 import { checkOptions, isModule, valueText } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import { broadcastState } from '../broadcastState.ts'
 import { broadcast } from '../inPlace.ts'
 import { allGatherObject } from '../objects.ts'
 import { groupOr } from '../processGroup.ts'
@@ -145,11 +146,4 @@ function checkSameModel(parameters: readonly NamedParameter[], group: ProcessGro
         `[${rank}]: params[${at}] in this process with sizes [${String(list[at]).replaceAll(',', ', ')}] appears not to match sizes of the same param in process 0.`,
       )
   })
-}
-
-/** Rank 0's parameters and buffers on all ranks. */
-function broadcastState(module: Module, group: ProcessGroup): void {
-  const [root = 0] = group.ranks
-  for (const tensors of [module.parameters(), module.buffers()])
-    for (const tensor of tensors) if (tensor instanceof Tensor) broadcast(tensor, root, { group })
 }

@@ -51,6 +51,13 @@ export class FoldedGraphModule extends GraphModule {
     return new FoldedGraphModule(new GraphModule({}, new Graph(), this.className), new Graph())
   }
 
+  /** Keeps the module that computes the constants, to which no node refers. */
+  override deleteAllUnusedSubmodules(): void {
+    const { constSubgraphModule } = this
+    super.deleteAllUnusedSubmodules()
+    setAttribute(this, 'constSubgraphModule', constSubgraphModule)
+  }
+
   /** Computes the constants now. Throws GraphError if that has been done already. */
   runFolding(): void {
     if (this.constSubgraphModule === null || this.fxConstFoldedAttrsName === null) return

@@ -47,11 +47,11 @@ export class UserSet<N> {
   #many: Set<N> | null = null
 
   get size(): number {
-    return this.#many !== null ? this.#many.size : this.#only === null ? 0 : 1
+    return this.#many?.size ?? Number(this.#only !== null)
   }
 
   has(node: N): boolean {
-    return this.#many !== null ? this.#many.has(node) : this.#only !== null && this.#only === node
+    return this.#many?.has(node) ?? this.#only === node
   }
 
   /** Only the graph calls it. @internal */
@@ -78,7 +78,7 @@ export class UserSet<N> {
   }
 
   values(): IterableIterator<N> {
-    return this.#many !== null ? this.#many.values() : (this.#only === null ? [] : [this.#only]).values()
+    return (this.#many ?? (this.#only === null ? [] : [this.#only])).values()
   }
 
   keys(): IterableIterator<N> {

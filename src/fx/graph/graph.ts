@@ -1,21 +1,11 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
-import {
-  checkArgument,
-  checkCallable,
-  checkOptionNames,
-  checkOptions,
-  inspectAs,
-  isFunction,
-  remembered,
-  snakeCase,
-  targetInfo,
-} from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkOptionNames, checkOptions, inspectAs, isFunction, remembered } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
 import { lintGraph, warnMissing } from './lint.ts'
-import { Namespace } from './namespace.ts'
+import { Namespace, candidateName } from './namespace.ts'
 import { mapArg } from './mapArg.ts'
 import { Node } from './node.ts'
 import type { Argument, Kwargs, NodeType, Opcode, OutputNode, OwningModule, Target } from './node.ts'
@@ -448,11 +438,4 @@ type CompleteGraph = Graph
 declare module './node.ts' {
   // oxlint-disable-next-line typescript/no-empty-object-type -- a node's graph is a Graph
   interface NodeGraph extends CompleteGraph {}
-}
-
-/** The name that a node gets if it is free: from the function's name, or the path. */
-function candidateName(target: Target): string {
-  if (typeof target === 'string')
-    return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
-  return snakeCase(targetInfo(target)?.shortName ?? (typeof target?.name === 'string' ? target.name : 'undefined'))
 }

@@ -11,19 +11,17 @@ export function lintGraph(graph: NodeGraph): void {
   const nodes = graph.numberNodes()
   for (const node of nodes) {
     if (!OPCODES.has(node.op)) throw new GraphError(`Node ${node.name} had unknown opcode ${node.op}!`)
-    if (node.graph !== graph) throw new GraphError(`Node '${node.name}' does not belong to this Graph!`)
-    if (!graph.isListed(node)) throw new GraphError(`Node '${node.name}' is not added to the side table`)
+    const quoted = `Node '${node.name}'`
+    if (node.graph !== graph) throw new GraphError(`${quoted} does not belong to this Graph!`)
+    if (!graph.isListed(node)) throw new GraphError(`${quoted} is not added to the side table`)
     for (const input of node.allInputNodes) {
-      if (input.graph !== graph) {
-        throw new GraphError(
-          `Argument '${input.name}' of Node '${node.name}' does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use \`\`argTransform\`\` on nodeCopy() to remap values\n${String(graph)}`,
-        )
-      }
-      if (input.position >= node.position || nodes[input.position] !== input) {
-        throw new GraphError(
-          `Argument '${input.name}' of Node '${node.name}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n${String(graph)}`,
-        )
-      }
+      const wrong =
+        input.graph !== graph
+          ? 'does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use ``argTransform`` on nodeCopy() to remap values'
+          : input.position >= node.position || nodes[input.position] !== input
+            ? 'was used before it has been defined! Please check that Nodes in the graph are topologically ordered'
+            : null
+      if (wrong !== null) throw new GraphError(`Argument '${input.name}' of ${quoted} ${wrong}\n${String(graph)}`)
     }
     const expected = node.op === 'call_function' ? 'function' : 'string'
     if (typeof node.target !== expected) {
@@ -78,9 +76,8 @@ export function warnMissing(module: OwningModule, op: 'get_attr' | 'call_module'
   const value = module.attribute(path)
   if (op === 'call_module' ? value instanceof Module : value !== undefined && isState(owner, name, value)) return
   if (op === 'get_attr' && !(owner instanceof Module)) console.warn(`Failed to fetch module ${ownerPath}!`)
-  const advice =
-    op === 'call_module'
-      ? 'GraphModule.addSubmodule to add the necessary submodule'
-      : 'GraphModule.addSubmodule to add the necessary submodule, registerParameter to add the necessary Parameter, or registerBuffer to add the necessary buffer'
-  console.warn(`Attempted to insert a ${op} Node with no underlying reference in the owning GraphModule! Call ${advice} ('${path}').`)
+  const others = op === 'call_module' ? '' : ', registerParameter to add the necessary Parameter, or registerBuffer to add the necessary buffer'
+  console.warn(
+    `Attempted to insert a ${op} Node with no underlying reference in the owning GraphModule! Call GraphModule.addSubmodule to add the necessary submodule${others} ('${path}').`,
+  )
 }

@@ -1,5 +1,6 @@
 // Unique names for the nodes of a graph and for the variables of generated code. PyTorch's _Namespace, with JavaScript's reserved words added.
-import { checkString } from '../../protocol/index.ts'
+import { checkString, snakeCase, targetInfo } from '../../protocol/index.ts'
+import type { Target } from './node.ts'
 
 /** Words that strict JavaScript does not accept as variable names. */
 const JAVASCRIPT =
@@ -97,3 +98,10 @@ function baseEnd(name: string): number {
 }
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** The name that a node gets if it is free: from the function's name, or the path. */
+export function candidateName(target: Target): string {
+  if (typeof target === 'string')
+    return snakeCase(target.startsWith('__') && target.endsWith('__') && target.length > 4 ? target.slice(2, -2) : target)
+  return snakeCase(targetInfo(target)?.shortName ?? (typeof target?.name === 'string' ? target.name : 'undefined'))
+}

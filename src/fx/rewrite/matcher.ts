@@ -1,6 +1,6 @@
 // SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
 import { checkGraph } from '../../protocol/graphChecks.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkOptions, isObject } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -85,6 +85,9 @@ class Attempt {
     }
   }
 }
+
+/** A value of the pattern and one of the graph, and the nodes whose arguments they are. */
+type Pair<T = Argument> = readonly [left: T, right: T, pattern: Node, node: Node]
 
 /**
  * Finds the occurrences of a pattern. A placeholder of the pattern matches anything; if it matches a literal, it must be the same literal everywhere. The search
@@ -171,7 +174,19 @@ export class SubgraphMatcher {
     return operationOf(pattern) === operationOf(node)
   }
 
+  /** Whether the part of the pattern that a node needs matches at `node`. Without recursion: patterns can be as deep as graphs. */
   #matchNodes(pattern: Node, node: Node, attempt: Attempt): boolean {
+    const { mark } = attempt
+    const todo: Pair[] = [[pattern, node, pattern, node]]
+    for (let pair = todo.pop(); pair !== undefined; pair = todo.pop()) {
+      if (this.#matchValue(pair, attempt, todo)) continue
+      attempt.undo(mark)
+      return false
+    }
+    return true
+  }
+
+  #matchPair(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
     if (attempt.map.has(pattern)) {
       const known = attempt.map.get(pattern)
       return known === node || attempt.fail(() => `'${pattern.name}' of the pattern is both ${formatArg(known)} and %${node.name}`)
@@ -181,14 +196,11 @@ export class SubgraphMatcher {
       return attempt.fail(
         () => `'${pattern.name}' of the pattern is ${pattern.op} ${nodeTargetText(pattern)}, but %${node.name} is ${node.op} ${nodeTargetText(node)}`,
       )
-    const mark = attempt.mark
     attempt.add(pattern, node)
-    if (pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt)) return true
-    attempt.undo(mark)
-    return false
+    return pattern.op === 'placeholder' || this.#matchArguments(pattern, node, attempt, todo)
   }
 
-  #matchArguments(pattern: Node, node: Node, attempt: Attempt): boolean {
+  #matchArguments(pattern: Node, node: Node, attempt: Attempt, todo: Pair[]): boolean {
     const keys = Object.keys(pattern.kwargs)
     const others = Object.keys(node.kwargs)
     const sameForm = pattern.args.length === node.args.length && keys.length === others.length && keys.every((key, i) => key === others[i])
@@ -197,18 +209,20 @@ export class SubgraphMatcher {
     const right = sameForm ? values(node) : normalizedArgs(node)
     if (left === null || right === null)
       return attempt.fail(() => `'${pattern.name}' of the pattern has other arguments than %${node.name}: ${argsText(pattern)} and ${argsText(node)}`)
-    return this.#matchLists(left, right, attempt, pattern, node)
+    return this.#matchLists([left, right, pattern, node], attempt, todo)
   }
 
-  #matchLists(left: readonly Argument[], right: readonly Argument[], attempt: Attempt, pattern: Node, node: Node): boolean {
+  #matchLists([left, right, pattern, node]: Pair<readonly Argument[]>, attempt: Attempt, todo: Pair[]): boolean {
     if (left.length !== right.length)
       return attempt.fail(() => `a list of '${pattern.name}' has ${left.length} elements, that of %${node.name} has ${right.length}`)
-    return left.every((value, i) => this.#matchValue(value, right[i], attempt, pattern, node))
+    // The first comes first.
+    for (let i = left.length - 1; i >= 0; i--) todo.push([left[i], right[i], pattern, node])
+    return true
   }
 
-  #matchValue(left: Argument, right: Argument, attempt: Attempt, pattern: Node, node: Node): boolean {
+  #matchValue([left, right, pattern, node]: Pair, attempt: Attempt, todo: Pair[]): boolean {
     if (left instanceof Node) {
-      if (right instanceof Node) return this.#matchNodes(left, right, attempt)
+      if (right instanceof Node) return this.#matchPair(left, right, attempt, todo)
       if (left.op !== 'placeholder')
         return attempt.fail(() => `'${pattern.name}' takes the node '${left.name}', %${node.name} takes ${formatArg(right)}`)
       if (!attempt.map.has(left)) {
@@ -217,7 +231,9 @@ export class SubgraphMatcher {
       }
       return sameLiteral(attempt.map.get(left), right) || attempt.fail(() => `'${left.name}' of the pattern stands for two literals`)
     }
-    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists(left, right, attempt, pattern, node)
+    if (Array.isArray(left) && Array.isArray(right)) return this.#matchLists([left, right, pattern, node], attempt, todo)
+    if (holdsNode(left) && isObject(right) && sameKeys(left, right))
+      return this.#matchLists([Object.values(left), Object.keys(left).map((key): Argument => Reflect.get(right, key)), pattern, node], attempt, todo)
     if (!(right instanceof Node) && (this.#options.ignoreLiterals || sameLiteral(left, right))) return true
     return attempt.fail(() => `'${pattern.name}' of the pattern has ${formatArg(left)} where %${node.name} has ${formatArg(right)}`)
   }
@@ -239,6 +255,15 @@ export class SubgraphMatcher {
 const argsText = (node: Node): string =>
   `(${[...node.args.map((a) => formatArg(a)), ...Object.entries(node.kwargs).map(([k, v]) => `${k}: ${formatArg(v)}`)].join(', ')})`
 
+/** Whether a node is somewhere in a record or slice. */
+const holdsNode = (value: unknown): value is Readonly<Record<string, Argument>> =>
+  isObject(value) && Object.values(value).some((item) => item instanceof Node || holdsNode(item))
+
+const sameKeys = (a: object, b: object): boolean => {
+  const keys = Object.keys(a)
+  return Object.getPrototypeOf(a) === Object.getPrototypeOf(b) && keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key))
+}
+
 function sameLiteral(a: Argument, b: Argument): boolean {
   if (Object.is(a, b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a instanceof Node || b instanceof Node) return false
@@ -250,7 +275,7 @@ function sameLiteral(a: Argument, b: Argument): boolean {
 /** A path from a matched node through other nodes back to a matched one; null if there is none. With such a path the match could not become one operation. */
 function cycleThrough(nodes: readonly Node[]): string | null {
   const inner = new Set(nodes)
-  const last = Math.max(...nodes.map((n) => n.sortKey))
+  const last = nodes.reduce((key, n) => Math.max(key, n.sortKey), 0)
   const seen = new Set<Node>()
   const stack = nodes.flatMap((n) => [...n.users].filter((user) => !inner.has(user)))
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {

@@ -1,27 +1,10 @@
 // What is known about a node's value, as a comment after its line: `// f32[2, 3]`.
-import { entryOf, environmentVariable } from '../../protocol/index.ts'
+import { environmentVariable } from '../../protocol/index.ts'
 import type { SpecOptions } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 
-const SHORT: Readonly<Record<string, string>> = {
-  float64: 'f64',
-  float32: 'f32',
-  float16: 'f16',
-  bfloat16: 'bf16',
-  float8_e4m3fn: 'f8e4m3fn',
-  float8_e5m2: 'f8e5m2',
-  complex64: 'c64',
-  complex128: 'c128',
-  int8: 'i8',
-  int16: 'i16',
-  int32: 'i32',
-  int64: 'i64',
-  uint8: 'u8',
-  uint16: 'u16',
-  uint32: 'u32',
-  uint64: 'u64',
-  bool: 'b8',
-}
+/** `float32` -> `f32`, `bfloat16` -> `bf16`, `float8_e4m3fn` -> `f8e4m3fn`, `bool` -> `b8`. PyTorch's dtype_abbrs. */
+const shortDtype = (dtype: string): string => (dtype === 'bool' ? 'b8' : dtype.replace(/^(bf|[cfiu])[a-z]+(\d+)_?/, '$1$2'))
 
 const isSwitchedOn = (name: string): boolean => environmentVariable(`TENSORFX_FX_GRAPH_${name}`) === '1'
 
@@ -54,7 +37,7 @@ export function specText(value: unknown, options: SpecOptions = {}): string | nu
   if (isSpec(value)) {
     const stride = options.includeStride === true && Array.isArray(value.strides) ? `[${value.strides.map(partText).join(', ')}]` : ''
     const device = options.includeDevice === true && value.device !== undefined ? partText(value.device) : ''
-    return `${entryOf(SHORT, value.dtype) ?? value.dtype}[${value.shape.map(partText).join(', ')}]${stride}${device}`
+    return `${shortDtype(value.dtype)}[${value.shape.map(partText).join(', ')}]${stride}${device}`
   }
   if (Array.isArray(value)) {
     const parts = value.map((v) => specText(v, options))

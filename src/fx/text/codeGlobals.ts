@@ -11,61 +11,64 @@ const holders = new WeakSet<object>()
 
 const isHolder = (value: unknown): value is Holder => isObject(value) && holders.has(value)
 
-/** The names that generated code refers to besides its parameters. */
-export class Globals {
-  /** Values by name, in order of first use. */
-  readonly values: Map<string, unknown> = new Map()
-  readonly #namespace: Namespace
-  readonly #texts = new Map<unknown, string>()
-  readonly #roots = new Map<string, string>()
+/** The names of the values that generated code uses. */
+export interface Globals {
+  readonly values: ReadonlyMap<string, unknown>
+  reserve(name: string, value: unknown): void
+  callee(fn: TargetFunction, info: TargetInfo | undefined): string
+  constant(value: unknown): string
+}
 
-  constructor(namespace: Namespace) {
-    this.#namespace = namespace
-    // No variable takes the name of a library, whether or not this graph uses it.
-    for (const name of ['torch', 'operator']) {
-      this.#namespace.reserve(name)
-      this.#roots.set(name, name)
-    }
+/** The names that generated code refers to besides its parameters. */
+export function newGlobals(namespace: Namespace): Globals {
+  const values = new Map<string, unknown>()
+  const texts = new Map<unknown, string>()
+  /** The variables that hold libraries: `torch`, or another name if that is taken. */
+  const roots = new Map<string, string>()
+  for (const name of ['torch', 'operator']) {
+    namespace.reserve(name)
+    roots.set(name, name)
   }
+  return { values, reserve, callee, constant }
 
   /** Adds a value under exactly this name. */
-  reserve(name: string, value: unknown): void {
-    this.#namespace.reserve(name)
-    this.values.set(name, value)
+  function reserve(name: string, value: unknown): void {
+    namespace.reserve(name)
+    values.set(name, value)
   }
 
   /** How the code refers to a function: `torch.nn.functional.relu`, or a global of its own. Throws GraphError for a function without a name. */
-  callee(fn: TargetFunction, info: TargetInfo | undefined): string {
-    return remembered(this.#texts, fn, () => (info === undefined ? null : this.#path(fn, info.name)) ?? this.#named(fn, info))
+  function callee(fn: TargetFunction, info: TargetInfo | undefined): string {
+    return remembered(texts, fn, () => (info === undefined ? null : pathOf(fn, info.name)) ?? variableOf(fn, info))
   }
 
-  #named(fn: TargetFunction, info: TargetInfo | undefined): string {
+  function variableOf(fn: TargetFunction, info: TargetInfo | undefined): string {
     const name = info?.shortName ?? fn.name
     if (name === '') throw new GraphError('Unable to represent an anonymous function in generated code: give it a name with fx.wrap(fn, { name }).')
-    return this.#add(name, fn)
+    return add(name, fn)
   }
 
   /** Puts a function into nested namespace objects by its qualified name. Null if the name is not a path, or if something else takes a part of it. */
-  #path(fn: TargetFunction, qualifiedName: string): string | null {
+  function pathOf(fn: TargetFunction, qualifiedName: string): string | null {
     const [first = '', ...rest] = qualifiedName.split('.')
     // The namespace of user functions exists only to make their names unique; code reads better without it.
     if (rest.length === 0 || first === 'user' || !isIdentifier(first) || !rest.every(isIdentifier)) return null
     const between = rest.slice(0, -1)
     const last = camelCase(rest.at(-1) ?? '')
-    const root = remembered(this.#roots, first, (name) => this.#namespace.create(name))
-    let holder = this.#step(this.values.get(root), (made) => void this.values.set(root, made))
+    const library = remembered(roots, first, (name) => namespace.create(name))
+    let holder = step(values.get(library), (made) => void values.set(library, made))
     for (const part of between) {
       const outer = holder
       if (outer === null) return null
-      holder = this.#step(outer[part], (made) => void (outer[part] = made))
+      holder = step(outer[part], (made) => void (outer[part] = made))
     }
     if (holder === null || (last in holder && holder[last] !== fn)) return null
     holder[last] = fn
-    return [root, ...between, last].join('.')
+    return [library, ...between, last].join('.')
   }
 
   /** The namespace object at a place: `value`, or a new one if it is undefined. Null if something else is there. */
-  #step(value: unknown, set: (made: Holder) => void): Holder | null {
+  function step(value: unknown, set: (made: Holder) => void): Holder | null {
     if (value === undefined) {
       const made: Holder = Object.create(null)
       holders.add(made)
@@ -76,13 +79,13 @@ export class Globals {
   }
 
   /** How the code refers to a value that has no literal: a global of its own. */
-  constant(value: unknown): string {
-    return remembered(this.#texts, value, () => this.#add(constantName(value), value))
+  function constant(value: unknown): string {
+    return remembered(texts, value, () => add(constantName(value), value))
   }
 
-  #add(candidate: string, value: unknown): string {
-    const name = this.#namespace.create(candidate)
-    this.values.set(name, value)
+  function add(candidate: string, value: unknown): string {
+    const name = namespace.create(candidate)
+    values.set(name, value)
     return name
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
-import { Globals } from './codeGlobals.ts'
+import { newGlobals } from './codeGlobals.ts'
 import { GraphError } from '../graph/errors.ts'
 import { WrittenCode } from './generatedCode.ts'
 import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
@@ -58,7 +58,7 @@ export function writeCode(codegen: CodeStyle, graph: NodeGraph, given: WriteOpti
   /** Position of the last user; 0 if there is none, and for values that are not released. */
   const lastUse = new Uint32Array(order.length)
   const namespace = new Namespace()
-  const globals = new Globals(namespace)
+  const globals = newGlobals(namespace)
   const parameters: string[] = []
   const body = new TextBuilder()
   /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to the body. */

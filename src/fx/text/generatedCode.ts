@@ -3,46 +3,34 @@ import type { GeneratedCode, SourceMap } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
 import { sourceMapOf } from './sourceMap.ts'
 
-interface Content {
-  readonly source: string
-  readonly globals: ReadonlyMap<string, unknown>
-  readonly nodes: readonly (Node | null)[]
-}
-
 /** Code that has been generated. */
 export class WrittenCode implements GeneratedCode {
-  readonly #content: Content
+  readonly source: string
+  readonly globals: ReadonlyMap<string, unknown>
+  readonly lineCount: number
+  readonly #nodes: readonly (Node | null)[]
   #lineMap: ReadonlyMap<number, Node> | null = null
   #sourceMap: SourceMap | null | undefined
 
   /** `nodes[i]` is the node that line i + 1 computes; null if there is none. */
   constructor(source: string, globals: ReadonlyMap<string, unknown>, nodes: readonly (Node | null)[]) {
-    this.#content = { source, globals, nodes }
-  }
-
-  get source(): string {
-    return this.#content.source
-  }
-
-  get globals(): ReadonlyMap<string, unknown> {
-    return this.#content.globals
-  }
-
-  get lineCount(): number {
-    return this.#content.nodes.length
+    this.source = source
+    this.globals = globals
+    this.lineCount = nodes.length
+    this.#nodes = nodes
   }
 
   nodeAt(line: number): Node | null {
-    return this.#content.nodes[line - 1] ?? null
+    return this.#nodes[line - 1] ?? null
   }
 
   get lineMap(): ReadonlyMap<number, Node> {
-    this.#lineMap ??= new Map(this.#content.nodes.flatMap((node, i): [number, Node][] => (node === null ? [] : [[i + 1, node]])))
+    this.#lineMap ??= new Map(this.#nodes.flatMap((node, i): [number, Node][] => (node === null ? [] : [[i + 1, node]])))
     return this.#lineMap
   }
 
   get sourceMap(): SourceMap | null {
-    return this.#sourceMap === undefined ? (this.#sourceMap = sourceMapOf(this.#content.nodes)) : this.#sourceMap
+    return this.#sourceMap === undefined ? (this.#sourceMap = sourceMapOf(this.#nodes)) : this.#sourceMap
   }
 }
 

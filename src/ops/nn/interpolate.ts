@@ -32,6 +32,7 @@ export interface InterpolateOptions {
 }
 
 const NAME = 'torch.nn.functional.interpolate'
+const MOST_WEIGHTS = 2 ** 24
 /** The modes, and for how many spatial dimensions they are. */
 const MODES: Readonly<Record<InterpolateMode, readonly number[]>> = {
   nearest: [1, 2, 3],
@@ -169,6 +170,11 @@ export const interpolate: OpFunction<(input: Tensor, options: InterpolateOptions
       const own = sizeAt(input.shape, dim)
       const factor = factors?.[k]
       const wanted = sizes?.[k] ?? Math.floor(own * (factor ?? 1))
+      // The weights are computed in lists of JavaScript, which take more memory than the tensor.
+      if (!Number.isInteger(wanted) || wanted < 1 || wanted * (mode === 'area' || antialias ? own : 1) > MOST_WEIGHTS)
+        throw new ArgumentError(
+          `${NAME}: dimension ${dim} of size ${own} cannot become ${wanted}: sizes are whole, at least 1, and have at most ${MOST_WEIGHTS} weights.`,
+        )
       if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
       const ratio = factor === undefined || recompute === true ? own / wanted : 1 / factor
       const scale = align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio

@@ -4,13 +4,14 @@ import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { abs, add, mul, neg, sub } from '../pointwise/arithmetic.ts'
+import { abs, add, div, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { lt } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
 import { logsigmoid } from '../pointwise/softplus.ts'
 import { log, square } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
+import { expand } from '../view/windows.ts'
 import { checkedReduction } from './nllLoss.ts'
 import type { Reduction } from './nllLoss.ts'
 
@@ -22,7 +23,8 @@ export interface LossOptions {
 
 const F = 'torch.nn.functional'
 
-function reduce(op: string, losses: Tensor, given: string): Tensor {
+/** The losses of elements as `reduction` says. Throws ArgumentError for an unknown one. */
+export function reduce(op: string, losses: Tensor, given: string): Tensor {
   const reduction = checkedReduction(op, given)
   return reduction === 'none' ? losses : reduction === 'sum' ? sum(losses) : mean(losses)
 }
@@ -34,7 +36,7 @@ function pairSpec(op: string, input: Tensor, target: Tensor, reduction: string):
 }
 
 /**
- * The squared difference. PyTorch's `F.mse_loss`.
+ * The squared difference, times `weight`; the mean is that with weights. PyTorch's `F.mse_loss`.
  *
  * Shapes: `input` and `target` broadcast; the result is a scalar, or has the broadcast shape for reduction 'none'.
  *
@@ -42,14 +44,17 @@ function pairSpec(op: string, input: Tensor, target: Tensor, reduction: string):
  * @throws ArgumentError for an unknown `reduction`.
  * @example F.mseLoss(torch.tensor([1, 5]), torch.tensor([2, 2])).item() // 5
  */
-export const mseLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions) => Tensor> = defineOp({
-  schema: "mse_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
+export const mseLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions & { readonly weight?: Tensor | null }) => Tensor> = defineOp({
+  schema: "mse_loss(Tensor input, Tensor target, *, str reduction='mean', Tensor? weight=None) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   meta: (input, target, reduction) => pairSpec(`${F}.mse_loss`, input, target, reduction),
-  decompose: (input, target, reduction) => {
+  decompose: (input, target, reduction, weight) => {
     broadcastShapes(`${F}.mse_loss`, input.shape, target.shape)
-    return reduce(`${F}.mse_loss`, square(sub(input, target)), reduction)
+    const squares = square(sub(input, target))
+    if (weight === null || reduction !== 'mean') return reduce(`${F}.mse_loss`, weight === null ? squares : mul(squares, weight), reduction)
+    // PyTorch divides by the sum of the weights.
+    return div(sum(mul(squares, weight)), sum(expand(weight, squares.shape)))
   },
 })
 

@@ -83,7 +83,8 @@ function maxSpec(
 }
 
 function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: number): TensorSpec {
-  if (grad.ndim < 2) throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.shape)}.`)
+  if (grad.ndim < 2)
+    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.shape)}.`)
   checkIndexType(MAX, 'indices', indices)
   checkOperand(MAX, 'indices', indices, grad.shape, indices.dtype)
   return { shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }

@@ -154,10 +154,7 @@ export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel 
   return compileKernel({
     name: 'max_pool2d_backward',
     params: [gi, grad, indices, total, planes, inPlane, outPlane],
-    body: [
-      forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]),
-      forLoop(p, 'serial', [forLoop(i, 'serial', body)]),
-    ],
+    body: [forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]), forLoop(p, 'serial', [forLoop(i, 'serial', body)])],
   })
 })
 

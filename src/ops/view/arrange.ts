@@ -1,6 +1,6 @@
 // Other orders and shapes of the same elements: movedim, unflatten, rot90, tile and more, composed of permute, reshape, flip and repeat.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { Tensor, formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import { Tensor, formatShape, windowOf, wrapDim } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange } from '../creation.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
@@ -302,15 +302,16 @@ export const repeatInterleave: OpFunction<
       if (repeats.shape.join() !== String(size))
         throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.shape)}.`)
       const counts = Array.from(repeats.toTypedArray(), Number)
-      return indexSelect(
-        flat,
-        at,
-        tensorFromValues(
-          counts.flatMap((n, i) => Array.from({ length: n }, () => i)),
-          [counts.reduce((a, b) => a + b, 0)],
-          'int64',
-        ),
-      )
+      const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
+      if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
+      // The tensor first: it says whether there is memory for so many.
+      const positions = Tensor.empty([counts.reduce((a, b) => a + b, 0)], 'int32')
+      const { data, base } = windowOf(positions)
+      let next = base
+      counts.forEach((n, i) => {
+        for (const end = next + n; next < end; next++) data[next] = i
+      })
+      return indexSelect(flat, at, positions)
     }
     const times = repeats instanceof Tensor ? repeats.item() : repeats
     if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)

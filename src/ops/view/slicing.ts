@@ -62,7 +62,8 @@ export const sliceBackward: OpFunction<
   schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
-  kernel: (grad, inputSizes, dim, start, end, step) => putBack('torch.ops.tensorfx.slice_backward', grad, inputSizes, (whole) => sliceSpec(whole, dim, start, end, step)),
+  kernel: (grad, inputSizes, dim, start, end, step) =>
+    putBack('torch.ops.tensorfx.slice_backward', grad, inputSizes, (whole) => sliceSpec(whole, dim, start, end, step)),
   derivative: ([g], { args: [, , dim, start, end, step] }) => [slice(g, dim, start, end, step), null, null, null, null, null],
 })
 

@@ -57,7 +57,7 @@ export class Odd extends nn.Module {
   }
 }
 
-class Block extends nn.Module {
+export class Block extends nn.Module {
   ln = new nn.LayerNorm(8)
   up = new nn.Linear(8, 16)
   down = new nn.Linear(16, 8)
@@ -77,7 +77,7 @@ export class Tower extends nn.Module {
   }
 }
 
-class UnitModule extends nn.Module {
+export class UnitModule extends nn.Module {
   l1 = new nn.Linear(8, 8)
   seq = new nn.Sequential(new nn.ReLU(), new nn.Linear(8, 8), new nn.ReLU())
   l2 = new nn.Linear(8, 8)

@@ -16,7 +16,14 @@ class Root extends nn.Module {
       [0.25, 3, -1],
     ]),
   )
-  child = new nn.Sequential(new nn.Linear(3, 3), new nn.Tanh())
+  square = new nn.Parameter(
+    torch.tensor([
+      [1, 0.5, 0],
+      [-0.5, 1, 0.25],
+      [0, 0, -1],
+    ]),
+  )
+  child = new nn.Sequential(new nn.Linear(3, 3), new nn.Tanh(), new nn.BatchNorm1d(3), new nn.Dropout())
 
   override forward(): never {
     throw new Error('Root only holds the state of the random graphs')
@@ -31,7 +38,7 @@ interface Step {
 }
 
 export const programs: fc.Arbitrary<readonly Step[]> = fc.array(
-  fc.record({ kind: fc.nat(11), a: fc.nat(1000), b: fc.nat(1000), c: fc.integer({ min: -3, max: 3 }) }),
+  fc.record({ kind: fc.nat(14), a: fc.nat(1000), b: fc.nat(1000), c: fc.integer({ min: -3, max: 3 }) }),
   { minLength: 1, maxLength: 25 },
 )
 
@@ -59,12 +66,15 @@ export function graphOf(steps: readonly Step[]): GraphModule {
       () => graph.callFunction(torch.maximum, [x, y]),
       () => graph.callMethod('clamp', [x], { min: -1, max: c === 0 ? Infinity : Math.abs(c) }),
       () => graph.callFunction(torch.neg, [x]),
+      () => graph.callFunction(torch.matmul, [x, graph.getAttr('square')]),
+      () => graph.callModule('child.2', [x]),
+      () => graph.callModule('child.3', [x]),
     ][kind]?.() as Node
     values.push(made)
   }
   const unused = values.filter((v, i) => v.users.size === 0 && i % 3 !== 0)
   graph.output({ last: values.at(-1) as Node, others: [unused, values[0] as Node] })
-  return new GraphModule(new Root(), graph, 'Random')
+  return new GraphModule(new Root(), graph, 'Random').eval()
 }
 
 /** Inputs for every program. */

@@ -3,11 +3,8 @@ import { each, ints, sample, t } from '../plain.ts'
 import type { Plain } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 
-const [x, y] = [sample([2, 3], 1), sample([2, 3], 2)]
+const x = sample([2, 3], 1)
 const row = sample([3], 3)
-const positive = sample([2, 3], 5, 0.3, 2)
-/** PyTorch keeps a copy; here backward throws. */
-const OVERWRITTEN = 'the gradient needs the overwritten values'
 
 export default {
   'torch.relu_': [{ args: [x], gives: each((a) => Math.max(a, 0)) }],

@@ -1,0 +1,121 @@
+// The options of FullyShardedDataParallel, and what they mean.
+import { ArgumentError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import type { Module } from '../../module/index.ts'
+import { checkOptions, isCallable, nearest, valueText } from '../../protocol/index.ts'
+import type { TensorLike } from '../../protocol/index.ts'
+import { ProcessGroup, groupOr } from '../processGroup.ts'
+import { BackwardPrefetch, ShardingStrategy } from './unitOptions.ts'
+import type { MixedPrecision, UnitOptions } from './unitOptions.ts'
+import type { AutoWrapPolicy } from './wrapPolicies.ts'
+
+/** Options of `FullyShardedDataParallel`. */
+export interface FsdpOptions extends UnitOptions {
+  /** Which submodules become units of their own; see the wrap policies. Default: none. */
+  readonly autoWrapPolicy?: AutoWrapPolicy | null
+  /** Modules whose parameters are left alone: they stay whole, and their gradients are not reduced. */
+  readonly ignoredModules?: Iterable<Module>
+  /** The same by parameter, or by module. */
+  readonly ignoredStates?: Iterable<TensorLike | Module>
+  /** Gives a module with fake parameters real ones. */
+  readonly paramInitFn?: (module: Module) => void
+  /** Whether all ranks start with rank 0's parameters and buffers. Default false. */
+  readonly syncModuleStates?: boolean
+}
+
+const KNOWN = {
+  processGroup: true,
+  shardingStrategy: true,
+  autoWrapPolicy: true,
+  backwardPrefetch: true,
+  mixedPrecision: true,
+  ignoredModules: true,
+  ignoredStates: true,
+  paramInitFn: true,
+  syncModuleStates: true,
+  forwardPrefetch: true,
+  limitAllGathers: true,
+  useOrigParams: true,
+} as const
+
+/** The options with their defaults, checked. */
+export interface Settings {
+  readonly strategy: ShardingStrategy
+  readonly shardGroup: ProcessGroup
+  readonly replicas: ProcessGroup | null
+  readonly backwardPrefetch: BackwardPrefetch | null
+  readonly mixedPrecision: MixedPrecision
+  readonly forwardPrefetch: boolean
+  readonly limitAllGathers: boolean
+  readonly useOrigParams: boolean
+}
+
+const WHERE = 'FullyShardedDataParallel'
+
+export const isHybrid = (strategy: ShardingStrategy): boolean => strategy === 'HYBRID_SHARD' || strategy === '_HYBRID_SHARD_ZERO2'
+
+/** Whether forward frees what it gathered. */
+export const reshardsAfterForward = (strategy: ShardingStrategy): boolean => strategy === 'FULL_SHARD' || strategy === 'HYBRID_SHARD'
+
+function oneOf(name: string, value: unknown, known: object): void {
+  const names = Object.keys(known)
+  if (typeof value === 'string' && names.includes(value)) return
+  const guess = typeof value === 'string' ? nearest(value, names) : null
+  throw new ArgumentError(
+    `${WHERE}: ${name} must be one of ${names.join(', ')}, got ${valueText(value)}.${guess === null ? '' : ` Did you mean '${guess}'?`}`,
+  )
+}
+
+function groupsOf(strategy: ShardingStrategy, given: FsdpOptions['processGroup']): { shardGroup: ProcessGroup; replicas: ProcessGroup | null } {
+  const isPair = Array.isArray(given)
+  if (isHybrid(strategy)) {
+    const [shardGroup, replicas] = isPair ? given : []
+    if (shardGroup instanceof ProcessGroup && replicas instanceof ProcessGroup) return { shardGroup, replicas }
+    throw new ArgumentError(
+      `${WHERE}: ${strategy} needs processGroup: [shard, replicas], the ranks that divide a copy and the ranks that hold the same shard, got ${valueText(given)}. Make them with newGroup, on all ranks in the same order.`,
+    )
+  }
+  if (given !== undefined && !(given instanceof ProcessGroup))
+    throw new ArgumentError(`${WHERE}: processGroup must be a ProcessGroup (a pair is for the hybrid strategies), got ${valueText(given)}.`)
+  return { shardGroup: groupOr(given), replicas: null }
+}
+
+function checkMixedPrecision(mixed: MixedPrecision): void {
+  checkOptions(`${WHERE}: mixedPrecision`, mixed, {
+    paramDtype: true,
+    reduceDtype: true,
+    bufferDtype: true,
+    keepLowPrecisionGrads: true,
+    castForwardInputs: true,
+    castRootForwardInputs: true,
+  })
+  for (const [name, dtype] of Object.entries({ paramDtype: mixed.paramDtype, reduceDtype: mixed.reduceDtype, bufferDtype: mixed.bufferDtype })) {
+    if (dtype === undefined || dtype === null) continue
+    if (!Object.hasOwn(dtypeInfo, dtype) || !dtypeInfo[dtype].floating)
+      throw new ArgumentError(`${WHERE}: mixedPrecision.${name} must be a floating dtype or null, got ${valueText(dtype)}.`)
+  }
+}
+
+/** Checks the options, and fills in defaults. Throws ArgumentError, which names the option. */
+export function readOptions(options: FsdpOptions): Settings {
+  checkOptions(WHERE, options, KNOWN)
+  const { shardingStrategy = 'FULL_SHARD', backwardPrefetch = 'BACKWARD_PRE', mixedPrecision } = options
+  oneOf('shardingStrategy', shardingStrategy, ShardingStrategy)
+  if (backwardPrefetch !== null) oneOf('backwardPrefetch', backwardPrefetch, BackwardPrefetch)
+  checkMixedPrecision(mixedPrecision ?? {})
+  if (options.paramInitFn !== undefined && !isCallable(options.paramInitFn))
+    throw new ArgumentError(`${WHERE}: paramInitFn must be a function, got ${valueText(options.paramInitFn)}.`)
+  const { shardGroup, replicas } = groupsOf(shardingStrategy, options.processGroup)
+  // Among one rank nothing is divided.
+  const isAlone = shardGroup.size === 1 && replicas === null
+  return {
+    strategy: isAlone ? 'NO_SHARD' : shardingStrategy,
+    shardGroup,
+    replicas,
+    backwardPrefetch,
+    mixedPrecision: mixedPrecision ?? {},
+    forwardPrefetch: options.forwardPrefetch ?? false,
+    limitAllGathers: options.limitAllGathers ?? true,
+    useOrigParams: options.useOrigParams ?? false,
+  }
+}

@@ -1,0 +1,125 @@
+// A tensor of which each rank holds a part. PyTorch's ShardedTensor.
+import { noGrad } from '../autograd/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { TENSOR, valueText } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { broadcast } from './inPlace.ts'
+import { allGatherObject } from './objects.ts'
+import { groupOr } from './processGroup.ts'
+import type { ProcessGroup } from './processGroup.ts'
+
+/** Where a part lies in the whole tensor, and which rank of the group holds it. */
+export interface ShardMetadata {
+  readonly offsets: readonly number[]
+  readonly sizes: readonly number[]
+  readonly rank: number
+}
+
+/** A part that this rank holds. */
+export interface Shard {
+  readonly tensor: Tensor
+  readonly offsets: readonly number[]
+}
+
+/** The rows of each rank if dimension 0 is cut into equal parts, of which the last may be shorter, or missing. PyTorch's `torch.chunk`. */
+export function chunkRows(rows: number, ranks: number): readonly { readonly start: number; readonly count: number }[] {
+  const size = Math.ceil(rows / ranks)
+  return Array.from({ length: ranks }, (_, rank) => {
+    const start = Math.min(rows, rank * size)
+    return { start, count: Math.min(rows, start + size) - start }
+  })
+}
+
+/** A part of a tensor, along every dimension. */
+function part(tensor: Tensor, offsets: readonly number[], sizes: readonly number[]): Tensor {
+  return offsets.reduce((view, offset, dim) => view.narrow(dim, offset, sizes[dim] ?? 0), tensor)
+}
+
+/**
+ * A tensor in parts on several ranks, as sharded state dicts hold them. Every rank knows where all parts are. PyTorch's `ShardedTensor`.
+ *
+ * @example const whole = state.get('fc.weight').fullTensor()
+ */
+export class ShardedTensor implements TensorLike {
+  declare readonly [TENSOR]: true
+  readonly isParameter = false
+  requiresGrad = false
+  grad: unknown = null
+  readonly shape: readonly number[]
+  readonly dtype: DType
+  readonly localShards: readonly Shard[]
+  /** All parts, by rank. */
+  readonly metadata: readonly ShardMetadata[]
+  readonly group: ProcessGroup
+
+  /** @internal */
+  constructor(shape: readonly number[], dtype: DType, localShards: readonly Shard[], metadata: readonly ShardMetadata[], group: ProcessGroup) {
+    this.shape = shape
+    this.dtype = dtype
+    this.localShards = localShards
+    this.metadata = metadata
+    this.group = group
+  }
+
+  /**
+   * The parts that the ranks hold, together. All ranks of the group call it; one without parts passes an empty list. PyTorch's
+   * `ShardedTensor._init_from_local_shards`.
+   *
+   * @throws ArgumentError unless the parts cover the shape, each element once, in one dtype.
+   */
+  static fromLocalShards(shards: readonly Shard[], shape: readonly number[], dtype: DType, group?: ProcessGroup): ShardedTensor {
+    const where = 'ShardedTensor.fromLocalShards'
+    const members = groupOr(group)
+    const own = shards.map(({ tensor, offsets }, i) => {
+      if (!(tensor instanceof Tensor) || tensor.dtype !== dtype || offsets.length !== shape.length)
+        throw new ArgumentError(
+          `${where}: shards[${i}] must be a ${dtype} Tensor with ${shape.length} offsets, got ${valueText(tensor)} at [${String(offsets)}].`,
+        )
+      return { offsets, sizes: tensor.shape, rank: members.rank }
+    })
+    const all: ShardMetadata[] = []
+    for (const list of allGatherObject(own, members)) if (Array.isArray(list)) all.push(...list)
+    const covered = all.reduce((sum, { sizes }) => sum + sizes.reduce((a, b) => a * b, 1), 0)
+    const numel = shape.reduce((a, b) => a * b, 1)
+    if (covered !== numel)
+      throw new ArgumentError(
+        `${where}: the parts of all ranks have ${covered} elements, the tensor of shape [${shape.join(', ')}] has ${numel}. Each element must be in one part.`,
+      )
+    return new ShardedTensor(shape, dtype, shards, all, members)
+  }
+
+  /** This rank's rows of a tensor that all ranks have. Nothing is sent. */
+  static chunk(whole: Tensor, group?: ProcessGroup): ShardedTensor {
+    const members = groupOr(group)
+    const [rows = 0, ...rest] = whole.shape
+    const chunks = chunkRows(rows, members.size)
+    const metadata = chunks.flatMap(({ start, count }, rank) =>
+      count === 0 ? [] : [{ offsets: [start, ...rest.map(() => 0)], sizes: [count, ...rest], rank }],
+    )
+    const local = metadata
+      .filter(({ rank }) => rank === members.rank)
+      .map(({ offsets, sizes }) => ({ tensor: noGrad(() => part(whole.detach(), offsets, sizes).clone()), offsets }))
+    return new ShardedTensor(whole.shape, whole.dtype, local, metadata, members)
+  }
+
+  /** The whole tensor, on every rank. All ranks of the group must call it. */
+  fullTensor(): Tensor {
+    const full = Tensor.empty(this.shape, this.dtype)
+    const own = [...this.localShards]
+    for (const { offsets, sizes, rank } of this.metadata) {
+      const local = rank === this.group.rank ? own.shift()?.tensor : undefined
+      const data = noGrad(() => local?.detach().clone() ?? Tensor.empty(sizes, this.dtype))
+      broadcast(data, this.group.ranks[rank] ?? 0, { group: this.group })
+      noGrad(() => part(full, offsets, sizes).copy_(data))
+    }
+    return full
+  }
+
+  toString(): string {
+    const parts = this.metadata.map(({ offsets, sizes, rank }) => `[${sizes.join(', ')}] at [${offsets.join(', ')}] on rank ${rank}`)
+    return `ShardedTensor(shape=[${this.shape.join(', ')}], ${this.dtype}: ${parts.join('; ')})`
+  }
+}
+Object.defineProperty(ShardedTensor.prototype, TENSOR, { value: true })

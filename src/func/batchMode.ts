@@ -1,0 +1,125 @@
+// The mode of vmap. Inside of it a batched tensor looks like one example: a tensor of the example's shape without data. The mode keeps what stands behind it, the
+// tensor of the whole batch (the batch is its first dimension), and computes operators on that, by rules that say how each operator treats the batch.
+import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
+import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
+import { InternalError, UnsupportedError } from '../errors/index.ts'
+import { expand, select, stack, to } from '../ops/index.ts'
+import { Tensor, sameShape, formatShape } from '../tensor/index.ts'
+import type { Batch } from './batch.ts'
+import { ruleOf } from './batchRules.ts'
+
+/** What random operators do under vmap. */
+export type Randomness = 'error' | 'same'
+
+const noticed = new Set<string>()
+
+/** Runs `fn` with the recording of gradients on or off. */
+function withRecording<T>(enabled: boolean, fn: () => T): T {
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = enabled
+  try {
+    return fn()
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
+}
+
+export class BatchMode implements DispatchMode, Batch {
+  readonly name = 'vmap'
+  readonly size: number
+  readonly #behind = new WeakMap<Tensor, Tensor>()
+  readonly #randomness: Randomness
+  /** Whether the program around vmap records: derivatives inside of it are computed without, but what is behind belongs to the program. */
+  readonly #records = dispatchState.gradEnabled
+
+  constructor(size: number, randomness: Randomness) {
+    this.size = size
+    this.#randomness = randomness
+  }
+
+  behind(tensor: Tensor): Tensor | null {
+    return this.#behind.get(tensor) ?? null
+  }
+
+  whole(tensor: Tensor): Tensor {
+    return this.behind(tensor) ?? expand(tensor, [this.size, ...tensor.shape])
+  }
+
+  /** One example of a batch. */
+  wrap(whole: Tensor): Tensor {
+    const example = Tensor.fake({ shape: whole.shape.slice(1), dtype: whole.dtype })
+    this.#behind.set(example, whole)
+    return example
+  }
+
+  handle(op: OpDef, args: readonly Arg[]): Result {
+    if (!this.#isBatched(args)) {
+      // Random operators compute from numbers of the generator, which differ from call to call.
+      if (op.dynamicScalars.length > 0 && this.#randomness === 'error')
+        throw new UnsupportedError(
+          `vmap: ${op.qualname} draws random numbers, which would be the same for all examples. Draw them outside and pass them as a batch, or pass { randomness: 'same' }.`,
+        )
+      return dispatchBelowAutograd(op, args)
+    }
+    return withRecording(this.#records, () => this.#compute(op, args))
+  }
+
+  #isBatched(args: readonly Arg[]): boolean {
+    return args.some((arg) => (arg instanceof Tensor ? this.#behind.has(arg) : isArgList(arg) && this.#isBatched(arg)))
+  }
+
+  #compute(op: OpDef, args: readonly Arg[]): Result {
+    const [self] = args
+    if (op.tags.has('mutates')) {
+      if (!(self instanceof Tensor) || this.behind(self) === null)
+        throw new UnsupportedError(
+          `vmap: ${op.qualname} would write the values of every example into a tensor that all examples share. Use the operator without the trailing underscore.`,
+        )
+    }
+    const rule = ruleOf(op, args, this)
+    if (rule === null && op.decompose !== null) {
+      const { decompose } = op
+      return withMode(this, () => decompose(...args))
+    }
+    // For its errors, which then speak of one example, and for the dtypes of results: a number behind is a tensor, which counts when dtypes are promoted.
+    const meta = op.meta(...args)
+    const specs = 'shape' in meta ? [meta] : meta
+    const result = rule === null ? this.#oneByOne(op, args) : rule()
+    if (op.tags.has('mutates') && self instanceof Tensor) return self
+    const results = (result instanceof Tensor ? [result] : result).map((whole, i) => {
+      const spec = specs[i]
+      if (spec === undefined || !sameShape(whole.shape.slice(1), spec.shape))
+        throw new InternalError(
+          `vmap: ${op.qualname} gave a batch of shape ${formatShape(whole.shape)} for results of shape ${formatShape(spec?.shape ?? [])}`,
+        )
+      return this.wrap(whole.dtype === spec.dtype ? whole : to(whole, spec.dtype))
+    })
+    const [only] = results
+    return result instanceof Tensor && only !== undefined ? only : results
+  }
+
+  /** The operator on each example, for want of a rule. */
+  #oneByOne(op: OpDef, args: readonly Arg[]): Result {
+    if (!noticed.has(op.qualname)) {
+      noticed.add(op.qualname)
+      console.warn(`vmap: there is no batching rule for ${op.qualname}; it is computed for one example after the other, which is slow.`)
+    }
+    const at = (arg: Arg, i: number): Arg => {
+      if (arg instanceof Tensor) {
+        const whole = this.behind(arg)
+        return whole === null ? arg : select(whole, 0, i)
+      }
+      return isArgList(arg) ? arg.map((item) => at(item, i)) : arg
+    }
+    const each = Array.from({ length: this.size }, (_, i) =>
+      dispatch(
+        op,
+        args.map((arg) => at(arg, i)),
+      ),
+    )
+    const [first] = each
+    if (first === undefined) throw new InternalError('vmap of an empty batch')
+    if (first instanceof Tensor) return stack(each.flatMap((result) => (result instanceof Tensor ? [result] : [])))
+    return first.map((_, k) => stack(each.flatMap((result) => (result instanceof Tensor ? [] : result.slice(k, k + 1)))))
+  }
+}

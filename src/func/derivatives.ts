@@ -1,0 +1,286 @@
+// Derivatives as functions: grad, vjp, jvp and what is made of them.
+import { enableGrad } from '../autograd/index.ts'
+import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { onesLike, reshape, zerosLike, eye } from '../ops/index.ts'
+import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { treeEqual, treeUnflatten } from '../pytree/index.ts'
+import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
+import { gradients, inputFor, needsTape, release, runOn, tensorsOf } from './differentiable.ts'
+import type { Tensors } from './differentiable.ts'
+import { vmap } from './vmap.ts'
+
+/** Which arguments derivatives are taken for: one, which gives one derivative, or several, which give an array. */
+export type Argnums = number | readonly number[]
+
+/** Options of {@link grad}, {@link jacrev}, {@link jacfwd} and {@link hessian}. */
+export interface DerivativeOptions {
+  /** Default 0, the first argument. */
+  readonly argnums?: Argnums
+  /** `fn` returns `[result, others]`: `others` is passed on without a derivative. */
+  readonly hasAux?: boolean
+}
+
+interface Chosen {
+  /** The chosen arguments, as one value. */
+  readonly value: unknown
+  /** All arguments, with others in the places of the chosen ones. */
+  readonly withValue: (value: unknown) => readonly unknown[]
+}
+
+function choose(where: string, args: readonly unknown[], argnums: Argnums): Chosen {
+  const several = Array.isArray(argnums)
+  const numbers: readonly unknown[] = several ? argnums : [argnums]
+  const positions = numbers.map((n) => {
+    const at = typeof n === 'number' && n < 0 ? n + args.length : n
+    if (typeof at !== 'number' || !Number.isInteger(at) || at < 0 || at >= args.length)
+      throw new ArgumentError(`${where}: option 'argnums' must name arguments by position, got ${valueText(n)} for ${args.length} argument(s).`)
+    return at
+  })
+  const chosen = positions.map((at) => args[at])
+  return {
+    value: several ? chosen : chosen[0],
+    withValue: (value) => {
+      const values: readonly unknown[] = several && Array.isArray(value) ? value : [value]
+      const all = [...args]
+      positions.forEach((at, i) => (all[at] = values[i]))
+      return all
+    },
+  }
+}
+
+function readOptions(where: string, fn: unknown, options: DerivativeOptions): Required<DerivativeOptions> {
+  checkCallable(where, 'fn', fn)
+  checkOptions(where, options, { argnums: true, hasAux: true })
+  return { argnums: options.argnums ?? 0, hasAux: options.hasAux ?? false }
+}
+
+/** Takes `[result, others]` apart. */
+function withAux(where: string, result: unknown, hasAux: boolean): readonly [result: unknown, aux: unknown] {
+  if (!hasAux) return [result, undefined]
+  if (!Array.isArray(result) || result.length !== 2)
+    throw new ArgumentError(`${where}: with hasAux, fn must return [result, others], got ${valueText(result)}.`)
+  return [result[0], result[1]]
+}
+
+type Fn<A extends readonly unknown[]> = (...args: A) => unknown
+
+/**
+ * A function that returns the gradient of `fn`, which must return a number (a tensor of one element), and its value: `[gradient, value]`. With `hasAux`,
+ * `[gradient, [value, others]]`. PyTorch's torch.func.grad_and_value.
+ */
+export function gradAndValue<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => readonly [unknown, unknown] {
+  return gradientOf('gradAndValue', fn, options)
+}
+
+function gradientOf<A extends readonly unknown[]>(where: string, fn: Fn<A>, options: DerivativeOptions): (...args: A) => readonly [unknown, unknown] {
+  const { argnums, hasAux } = readOptions(where, fn, options)
+  return (...args) => {
+    const { value, withValue } = choose(where, args, argnums)
+    const given = tensorsOf(where, 'the argument', value)
+    const { inputs, result } = runOn(where, given, (inner) => Reflect.apply(fn, undefined, withValue(inner)))
+    const [out, aux] = withAux(where, result, hasAux)
+    if (!(out instanceof Tensor) || out.numel !== 1)
+      throw new ShapeError(
+        `${where}: fn must return a tensor of one element, got ${out instanceof Tensor ? `shape ${formatShape(out.shape)}` : valueText(out)}. Reduce it (sum(), mean()), or use jacrev.`,
+      )
+    const found = gradients([out], inputs, [onesLike(out)], needsTape([out], inputs))
+    const values = release(hasAux ? [out, aux] : out, inputs)
+    return [treeUnflatten(found, given.spec), values]
+  }
+}
+
+/**
+ * A function that returns the gradient of `fn`, which must return a number (a tensor of one element). The arguments may be nested values of tensors, such as the
+ * parameters of a module by name. With `hasAux`, `[gradient, others]`. May be applied again, and under {@link vmap}. PyTorch's torch.func.grad.
+ *
+ *     grad((x) => x.pow(3).sum())(torch.tensor([1, 2])) // tensor([3., 12.])
+ */
+export function grad<A extends readonly unknown[]>(
+  fn: Fn<A>,
+  options: DerivativeOptions & { readonly argnums: readonly number[]; readonly hasAux?: false },
+): (...args: A) => readonly Tensor[]
+export function grad<A extends readonly unknown[]>(fn: Fn<A>, options?: DerivativeOptions & { readonly hasAux?: false }): (...args: A) => A[0]
+export function grad<A extends readonly unknown[]>(
+  fn: Fn<A>,
+  options: DerivativeOptions & { readonly hasAux: true },
+): (...args: A) => readonly [unknown, unknown]
+export function grad<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  const both = gradientOf('grad', fn, options)
+  return (...args) => {
+    const [found, value] = both(...args)
+    return options.hasAux === true && Array.isArray(value) ? [found, value[1]] : found
+  }
+}
+
+/** Throws unless the values have the structure and shapes of `like`. */
+function checkLike(where: string, name: string, value: unknown, like: Tensors): readonly Tensor[] {
+  const { tensors, spec } = tensorsOf(where, name, value)
+  const fits = treeEqual(spec, like.spec) && tensors.every((t, i) => sameShape(t.shape, like.tensors[i]?.shape ?? []))
+  if (!fits)
+    throw new ShapeError(
+      `${where}: ${name} must have the structure and shapes ${like.tensors.map((t) => formatShape(t.shape)).join(', ')}, got ${tensors.map((t) => formatShape(t.shape)).join(', ')}.`,
+    )
+  return tensors
+}
+
+/**
+ * The value of `fn`, and a function from a gradient of it to the gradients of the arguments (an array if there are several). PyTorch's torch.func.vjp.
+ *
+ *     const [y, pullback] = vjp((x) => x.sin(), x)
+ *     const [gx] = [pullback(torch.onesLike(y))]
+ */
+export function vjp<A extends readonly unknown[], R>(fn: (...args: A) => R, ...primals: A): readonly [value: R, pullback: (gradient: R) => unknown] {
+  checkCallable('vjp', 'fn', fn)
+  const given = tensorsOf('vjp', 'the arguments', primals)
+  const { inputs, result } = runOn('vjp', given, (value) => Reflect.apply(fn, undefined, asArray(value)))
+  const outputs = tensorsOf('vjp', 'the result of fn', result)
+  const pullback = (gradient: R): unknown => {
+    const seeds = checkLike('vjp', 'the gradient', gradient, outputs)
+    const found = gradients(outputs.tensors, inputs, seeds, needsTape([...outputs.tensors, ...seeds], inputs))
+    const all = asArray(treeUnflatten(found, given.spec))
+    return all.length === 1 ? all[0] : all
+  }
+  return [release(result, inputs) as R, pullback]
+}
+
+const asArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+
+/**
+ * The value of `fn`, and its derivative as a function of tangents, one for each argument. PyTorch's torch.func.linearize.
+ *
+ * The derivative is that of the pullback, which is linear: operators need no rules of their own for it.
+ */
+export function linearize<A extends readonly unknown[], R>(
+  fn: (...args: A) => R,
+  ...primals: A
+): readonly [value: R, pushforward: (...tangents: A) => R] {
+  return pushforwardOf('linearize', fn, primals)
+}
+
+function pushforwardOf<A extends readonly unknown[], R>(
+  where: string,
+  fn: (...args: A) => R,
+  primals: A,
+): readonly [value: R, pushforward: (...tangents: A) => R] {
+  checkCallable(where, 'fn', fn)
+  const given = tensorsOf(where, 'the arguments', primals)
+  const { inputs, result } = runOn(where, given, (value) => Reflect.apply(fn, undefined, asArray(value)))
+  const outputs = tensorsOf(where, 'the result of fn', result)
+  const seeds = outputs.tensors.map((t) => inputFor(where, zerosLike(t)))
+  const pulled = enableGrad(() => gradients(outputs.tensors, inputs, seeds, true))
+  const pushforward = (...tangents: A): R => {
+    const directions = checkLike(where, 'the tangents', tangents, given)
+    const own = [...inputs, ...seeds]
+    const found = gradients(pulled, seeds, directions, needsTape([...pulled, ...directions], own))
+    return treeUnflatten(found, outputs.spec) as R
+  }
+  return [release(result, inputs) as R, pushforward]
+}
+
+/**
+ * The value of `fn` at `primals`, and its derivative in the direction of `tangents`: `[value, derivative]`. PyTorch's torch.func.jvp.
+ *
+ *     jvp((x) => x.square(), [torch.tensor([1, 2])], [torch.tensor([1, 0])]) // [tensor([1., 4.]), tensor([2., 0.])]
+ */
+export function jvp<A extends readonly unknown[], R>(fn: (...args: A) => R, primals: A, tangents: A): readonly [value: R, derivative: R] {
+  // For callers in JavaScript.
+  const lists: readonly unknown[] = [primals, tangents]
+  if (!lists.every((list) => Array.isArray(list)))
+    throw new ArgumentError('jvp: primals and tangents must be arrays, with one value for each argument of fn: jvp(fn, [x], [v]).')
+  const [value, pushforward] = pushforwardOf('jvp', fn, primals)
+  return [value, pushforward(...tangents)]
+}
+
+/** Rows of the identity, in the shapes of the tensors: for each tensor a batch of all its elements, in one order for all. */
+function basis(tensors: readonly Tensor[]): readonly Tensor[] {
+  const count = tensors.reduce((sum, t) => sum + t.numel, 0)
+  const [first] = tensors
+  const rows = eye(count, { dtype: first?.dtype ?? 'float32' })
+  let from = 0
+  return tensors.map((t) => {
+    const own = reshape(rows.narrow(1, from, t.numel), [count, ...t.shape])
+    from += t.numel
+    return own
+  })
+}
+
+/** Takes the batch of all elements apart again: for each tensor, [its shape, ...rest]. */
+function byElement(batch: Tensor, tensors: readonly Tensor[]): readonly Tensor[] {
+  let from = 0
+  return tensors.map((t) => {
+    const own = reshape(batch.narrow(0, from, t.numel), [...t.shape, ...batch.shape.slice(1)])
+    from += t.numel
+    return own
+  })
+}
+
+/**
+ * A function that returns the Jacobian of `fn`, row by row: [...shape of the result, ...shape of the argument]; a nested value of them for nested values. For
+ * functions with fewer results than arguments. PyTorch's torch.func.jacrev.
+ */
+export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  const { argnums, hasAux } = readOptions('jacrev', fn, options)
+  return (...args) => {
+    const { value, withValue } = choose('jacrev', args, argnums)
+    let aux: unknown
+    const [out, pullback] = vjp((inner: unknown) => {
+      const [result, others] = withAux('jacrev', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
+      aux = others
+      return result
+    }, value)
+    const outputs = tensorsOf('jacrev', 'the result of fn', out)
+    const inputs = tensorsOf('jacrev', 'the argument', value)
+    const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis(outputs.tensors))
+    // For each argument the rows of all results.
+    const perInput = tensorsOf('jacrev', 'the result of fn', rows).tensors.map((t) => byElement(t, outputs.tensors))
+    const jacobian = treeUnflatten(
+      outputs.tensors.map((_, o) =>
+        treeUnflatten(
+          perInput.map((blocks) => blocks[o]),
+          inputs.spec,
+        ),
+      ),
+      outputs.spec,
+    )
+    return hasAux ? [jacobian, aux] : jacobian
+  }
+}
+
+/** The same as {@link jacrev}, column by column: for functions with fewer arguments than results. PyTorch's torch.func.jacfwd. */
+export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  const { argnums, hasAux } = readOptions('jacfwd', fn, options)
+  return (...args) => {
+    const { value, withValue } = choose('jacfwd', args, argnums)
+    let aux: unknown
+    const [out, pushforward] = pushforwardOf(
+      'jacfwd',
+      (inner: unknown): unknown => {
+        const [result, others] = withAux('jacfwd', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
+        aux = others
+        return result
+      },
+      [value],
+    )
+    const outputs = tensorsOf('jacfwd', 'the result of fn', out)
+    const inputs = tensorsOf('jacfwd', 'the argument', value)
+    const columns = vmap((...tangents: readonly Tensor[]) => pushforward(treeUnflatten(tangents, inputs.spec)))(...basis(inputs.tensors))
+    const perOutput = tensorsOf('jacfwd', 'the result of fn', columns).tensors.map((t, o) => {
+      const rank = outputs.tensors[o]?.ndim ?? 0
+      // [elements of the argument, ...result] to [...result, ...argument].
+      return byElement(t, inputs.tensors).map((block) => block.permute([...range(block.ndim - rank, block.ndim), ...range(0, block.ndim - rank)]))
+    })
+    const jacobian = treeUnflatten(
+      perOutput.map((blocks) => treeUnflatten(blocks, inputs.spec)),
+      outputs.spec,
+    )
+    return hasAux ? [jacobian, aux] : jacobian
+  }
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i)
+
+/** A function that returns the second derivatives of `fn`: the Jacobian of its Jacobian. PyTorch's torch.func.hessian. */
+export function hessian<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  readOptions('hessian', fn, options)
+  return jacfwd(jacrev(fn, options), options)
+}

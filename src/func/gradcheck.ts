@@ -1,0 +1,99 @@
+// gradcheck: derivatives against differences. PyTorch's torch.autograd.gradcheck.
+import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import { detach, mul, randnLike, reshape, sum, tensor, to } from '../ops/index.ts'
+import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { treeLeaves } from '../pytree/index.ts'
+import { Tensor, formatShape } from '../tensor/index.ts'
+
+/** Options of {@link gradcheck} and {@link gradgradcheck}. */
+export interface GradcheckOptions {
+  /** The step of the differences; default 1e-6. */
+  readonly eps?: number
+  /** Differences that are allowed; default 1e-5 and 1e-3. */
+  readonly atol?: number
+  readonly rtol?: number
+  /** Throw (default), or return false. */
+  readonly raiseException?: boolean
+}
+
+const floating = (t: Tensor): boolean => dtypeInfo[t.dtype].floating
+const numbers = (t: Tensor): number[] => Array.from(detach(t).contiguous().toTypedArray(), Number)
+
+function floatOutputs(where: string, result: unknown): readonly Tensor[] {
+  return treeLeaves(result).flatMap((leaf) => {
+    if (!(leaf instanceof Tensor)) throw new ArgumentError(`${where}: fn must return tensors, got ${valueText(leaf)}.`)
+    return floating(leaf) ? [leaf] : []
+  })
+}
+
+/**
+ * Compares the gradients of `fn` with differences, for all inputs that require grad; these must be float64, in which differences are exact enough. Returns true. Throws
+ * AutogradError that names the input and the element if they differ (or returns false with `raiseException: false`), and ArgumentError for other inputs. PyTorch's
+ * torch.autograd.gradcheck.
+ *
+ *     gradcheck((x) => x.sin(), [torch.randn([3], { dtype: 'float64', requiresGrad: true })])
+ */
+export function gradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
+  return check('gradcheck', fn, inputs, options)
+}
+
+function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions): boolean {
+  checkCallable(where, 'fn', fn)
+  checkOptions(where, options, { eps: true, atol: true, rtol: true, raiseException: true })
+  const { eps = 1e-6, atol = 1e-5, rtol = 1e-3, raiseException = true } = options
+  const wanted = inputs.filter((x) => x instanceof Tensor && x.requiresGrad)
+  if (wanted.length === 0) throw new ArgumentError(`${where}: no input requires grad; make one with { dtype: 'float64', requiresGrad: true }.`)
+  const other = wanted.find((x) => x.dtype !== 'float64')
+  if (other !== undefined)
+    throw new ArgumentError(`${where}: inputs must be float64, in which differences are exact enough, got ${other.dtype}; convert it: x.double().`)
+  const outputs = floatOutputs(
+    where,
+    enableGrad(() => fn(...inputs)),
+  )
+  for (const [o, output] of outputs.entries()) {
+    // Each output with weights of its own, so that every element matters differently.
+    const weights = randnLike(detach(output))
+    const scalar = (result: unknown): Tensor => sum(mul(floatOutputs(where, result)[o] ?? output, weights))
+    const analytic = output.requiresGrad ? grad(scalar(enableGrad(() => fn(...inputs))), wanted, { allowUnused: true }) : wanted.map(() => null)
+    for (const [which, input] of wanted.entries()) {
+      const values = numbers(input)
+      const own = analytic[which] ?? null
+      const got = own === null ? values.map(() => 0) : numbers(own)
+      for (const [i, value] of values.entries()) {
+        const at = (shifted: number): number =>
+          noGrad(() => {
+            const moved = reshape(to(tensor(Float64Array.from(values.with(i, shifted))), input.dtype), input.shape)
+            return Number(scalar(fn(...inputs.map((x) => (x === input ? moved : x)))).item())
+          })
+        const numeric = (at(value + eps) - at(value - eps)) / (2 * eps)
+        if (Math.abs((got[i] ?? NaN) - numeric) <= atol + rtol * Math.abs(numeric)) continue
+        if (!raiseException) return false
+        throw new AutogradError(
+          `${where}: the gradient of output ${o} for input ${inputs.indexOf(input)} (shape ${formatShape(input.shape)}) is wrong at element ${i}: ${got[i]}, by differences ${numeric}.`,
+        )
+      }
+    }
+  }
+  return true
+}
+
+/** The same as {@link gradcheck} for the gradients themselves: checks second derivatives. PyTorch's torch.autograd.gradgradcheck. */
+export function gradgradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
+  const wanted = inputs.flatMap((x, i) => (x.requiresGrad ? [i] : []))
+  let weights: readonly Tensor[] | null = null
+  const gradients = (...args: Tensor[]): readonly Tensor[] =>
+    enableGrad(() => {
+      const inner = args.map((x, i) => (wanted.includes(i) && !x.requiresGrad ? detach(x).requiresGrad_() : x))
+      const outputs = floatOutputs('gradgradcheck', fn(...inner)).filter((t) => t.requiresGrad)
+      weights ??= outputs.map((t) => randnLike(detach(t)))
+      const found = grad(
+        outputs,
+        wanted.flatMap((i) => inner.slice(i, i + 1)),
+        { gradOutputs: weights, createGraph: true, allowUnused: true },
+      )
+      return found.flatMap((g) => (g === null ? [] : [g]))
+    })
+  return check('gradgradcheck', gradients, inputs, options)
+}

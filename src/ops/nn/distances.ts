@@ -1,0 +1,104 @@
+// Distances and similarities of vectors.
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { formatShape, wrapDim } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { add, div, maximum, mul, sub } from '../pointwise/arithmetic.ts'
+import { scalarTensor } from '../creation.ts'
+import { constantIndices } from '../indices.ts'
+import { norm } from '../reduction/mean.ts'
+import { sum } from '../reduction/sum.ts'
+import { sizeAt } from '../shapes.ts'
+import { indexSelect } from '../view/indexing.ts'
+import { unsqueeze } from '../view/reshape.ts'
+
+const F = 'torch.nn.functional'
+
+/**
+ * The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`. PyTorch's `F.cosine_similarity`.
+ *
+ * Shapes: `x1` and `x2` broadcast; the result lacks the dimension `dim`.
+ *
+ * @throws ShapeError if the shapes do not broadcast, or `dim` is out of range.
+ * @example F.cosineSimilarity(torch.tensor([[3, 4]]), torch.tensor([[4, 3]])).toArray() // [0.96]
+ */
+export const cosineSimilarity: OpFunction<
+  (x1: Tensor, x2: Tensor, dim?: number | { readonly dim?: number; readonly eps?: number }, eps?: number) => Tensor
+> = defineOp({
+  schema: 'cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor',
+  namespace: 'torch.nn.functional',
+  decompose: (x1, x2, dim, eps) => {
+    const product = mul(x1, x2)
+    const at = wrapDim(`${F}.cosine_similarity`, dim, product.ndim)
+    const limited = (t: Tensor): Tensor => maximum(norm(t, 2, [at - product.ndim], true), scalarTensor(eps, { dtype: t.dtype }))
+    return sum(mul(div(x1, limited(x1)), div(x2, limited(x2))), [at])
+  },
+})
+
+/**
+ * The p-norm of the differences of vectors along the last dimension, to which `eps` is added. PyTorch's `F.pairwise_distance`.
+ *
+ * Shapes: `x1` and `x2` broadcast; the result lacks the last dimension, or has it with size 1 for `keepdim`.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @example F.pairwiseDistance(torch.tensor([[3, 4]]), torch.tensor([[0, 0]]), { eps: 0 }).toArray() // [5]
+ */
+export const pairwiseDistance: OpFunction<
+  (
+    x1: Tensor,
+    x2: Tensor,
+    p?: number | { readonly p?: number; readonly eps?: number; readonly keepdim?: boolean },
+    eps?: number,
+    keepdim?: boolean,
+  ) => Tensor
+> = defineOp({
+  schema: 'pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor',
+  namespace: 'torch.nn.functional',
+  decompose: (x1, x2, p, eps, keepdim) => norm(add(sub(x1, x2), eps), p, [-1], keepdim),
+})
+
+function checkVectors(op: string, x: Tensor): void {
+  if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.shape)}.`)
+}
+
+/**
+ * The p-norm distance of each row of `x1` from each row of `x2`. PyTorch's `torch.cdist`.
+ *
+ * Shapes: [.., P, M] and [.., R, M] give [.., P, R]; the other dimensions broadcast.
+ *
+ * @throws ShapeError if the rows have different lengths.
+ * @throws ArgumentError if `p` is negative.
+ * @example torch.cdist(torch.tensor([[0, 0]]), torch.tensor([[3, 4], [0, 1]])).toArray() // [[5, 1]]
+ */
+export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
+  schema: 'cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor',
+  decompose: (x1, x2, p) => {
+    checkVectors('torch.cdist', x1)
+    checkVectors('torch.cdist', x2)
+    if (!(p >= 0)) throw new ArgumentError(`torch.cdist: p must not be negative, got ${p}.`)
+    if (sizeAt(x1.shape, -1) !== sizeAt(x2.shape, -1))
+      throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.shape)} and ${formatShape(x2.shape)}.`)
+    return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, [-1])
+  },
+})
+
+/**
+ * The p-norm distances of all pairs of different rows. PyTorch's `F.pdist`.
+ *
+ * Shape: [N, M] gives [N (N - 1) / 2]: rows 0 and 1, 0 and 2, …
+ *
+ * @throws ShapeError unless `self` has 2 dimensions.
+ * @example F.pdist(torch.tensor([[0, 0], [3, 4], [0, 1]])).toArray() // [5, 1, 4.242641]
+ */
+export const pdist: OpFunction<(self: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
+  schema: 'pdist(Tensor self, float p=2.0) -> Tensor',
+  namespace: 'torch.nn.functional',
+  decompose: (self, p) => {
+    if (self.ndim !== 2) throw new ShapeError(`${F}.pdist: expected 2 dimensions, got shape ${formatShape(self.shape)}.`)
+    const n = sizeAt(self.shape, 0)
+    const pairs = Array.from({ length: n }, (_, i) => Array.from({ length: n - i - 1 }, (__, j) => [i, i + 1 + j] as const)).flat()
+    const rows = (side: 0 | 1): Tensor => indexSelect(self, 0, constantIndices(pairs.map((pair) => pair[side])))
+    return norm(sub(rows(0), rows(1)), p, [-1])
+  },
+})

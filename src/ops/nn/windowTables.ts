@@ -1,0 +1,172 @@
+// Pooling in any number of dimensions: which positions of the input each window holds, and the maximum and mean over windows that such a table describes. The
+// 2D pooling of pool.ts has kernels of its own.
+import { withoutModes } from '../../dispatch/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { formatShape, numelOf, tensorFromValues } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { constantPadNd } from '../join.ts'
+import { div } from '../pointwise/arithmetic.ts'
+import { argmax } from '../reduction/argExtremes.ts'
+import { sum } from '../reduction/sum.ts'
+import { sizeAt } from '../shapes.ts'
+import { gather } from '../view/indexing.ts'
+import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
+import { expand } from '../view/windows.ts'
+import { windowCount } from './windows.ts'
+
+/** One number for every spatial dimension, or a list with one for each. */
+export type Sizes = number | readonly number[]
+
+/** The positions of each window along one dimension. PADDING and BEYOND stand for places outside the input. */
+export type AxisWindows = readonly (readonly number[])[]
+
+/** A place in the padding, which counts as one of the window's places, and one past it, which does not. */
+const PADDING = -1
+const BEYOND = -2
+
+export const range = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i)
+
+const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
+
+/** One integer for each of `count` dimensions. Throws ArgumentError, naming `op` and the argument, unless they are integers of at least `least`. */
+export function sizesOf(op: string, name: string, value: unknown, count: number, least: number): readonly number[] {
+  const list =
+    typeof value === 'number'
+      ? range(count).map(() => value)
+      : isNumbers(value)
+        ? value.length === 1
+          ? range(count).map(() => value[0] ?? 0)
+          : value
+        : []
+  if (list.length === count && list.every((v) => Number.isInteger(v) && v >= least)) return list
+  throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or one for each of the ${count} dimensions, got ${valueText(value)}.`)
+}
+
+/** The last `spatial` sizes. Throws ShapeError unless there are one or two dimensions before them. */
+export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
+  if (input.ndim !== spatial + 1 && input.ndim !== spatial + 2)
+    throw new ShapeError(`${op}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.shape)}.`)
+  return input.shape.slice(-spatial)
+}
+
+export interface WindowOptions {
+  readonly kernel: readonly number[]
+  readonly stride: readonly number[]
+  readonly padding: readonly number[]
+  readonly dilation: readonly number[]
+  readonly ceilMode: boolean
+}
+
+/** The windows of a pooling with fixed steps. Throws ShapeError if a window does not fit, ArgumentError if the padding exceeds half of it. */
+export function steppedWindows(op: string, input: Tensor, options: WindowOptions): readonly AxisWindows[] {
+  const { kernel, stride, padding, dilation, ceilMode } = options
+  return spatialSizes(op, input, kernel.length).map((size, d) => {
+    const [k = 1, step = 1, pad = 0, apart = 1] = [kernel[d], stride[d], padding[d], dilation[d]]
+    if (pad > k / 2) throw new ArgumentError(`${op}: padding must be at most half of the kernel size ${k}, got ${pad}.`)
+    const count = windowCount(size, k, step, pad, apart, ceilMode)
+    if (count < 1) throw new ShapeError(`${op}: a window of size ${k} does not fit into the input of shape ${formatShape(input.shape)}.`)
+    return range(count).map((i) =>
+      range(k).map((j) => {
+        const at = i * step + j * apart - pad
+        return at >= 0 && at < size ? at : at < size + pad ? PADDING : BEYOND
+      }),
+    )
+  })
+}
+
+/** The windows that cover a line of `size` elements with `count` of nearly equal length. */
+export function adaptiveWindows(size: number, count: number): AxisWindows {
+  const spans = range(count).map((i) => [Math.floor((i * size) / count), Math.ceil(((i + 1) * size) / count)] as const)
+  const longest = Math.max(1, ...spans.map(([start, end]) => end - start))
+  return spans.map(([start, end]) => range(longest).map((j) => (start + j < end ? start + j : BEYOND)))
+}
+
+/** The output size of an adaptive pooling: null keeps the size of the input. */
+export function adaptiveSizes(op: string, input: Tensor, given: unknown, spatial: number): readonly number[] {
+  const own = spatialSizes(op, input, spatial)
+  const list: readonly unknown[] = Array.isArray(given)
+    ? given.length === 1
+      ? range(spatial).map((): unknown => given[0])
+      : given
+    : range(spatial).map(() => given)
+  const sizes = list.flatMap((size, d) =>
+    size === null ? [own[d] ?? 0] : typeof size === 'number' && Number.isInteger(size) && size > 0 ? [size] : [],
+  )
+  if (list.length === spatial && sizes.length === spatial) return sizes
+  throw new ArgumentError(
+    `${op}: output_size must be a positive integer or null, or one for each of the ${spatial} dimensions, got ${valueText(given)}.`,
+  )
+}
+
+/** The windows of all dimensions: flat positions in the plane, window after window, those inside first. */
+export interface WindowTable {
+  readonly outputs: readonly number[]
+  readonly taps: number
+  readonly positions: readonly number[]
+  /** How many places of each window lie inside the input or its padding, and how many inside the input. */
+  readonly covered: readonly number[]
+  readonly inside: readonly number[]
+}
+
+export function windowTable(axes: readonly AxisWindows[], sizes: readonly number[]): WindowTable {
+  const outside = numelOf(sizes)
+  const outputs = axes.map((axis) => axis.length)
+  const taps = axes.reduce((n, axis) => n * (axis[0]?.length ?? 0), 1)
+  const positions: number[] = []
+  const covered: number[] = []
+  const inside: number[] = []
+  for (let w = 0; w < numelOf(outputs); w++) {
+    let rest = w
+    let flat: readonly number[] = [0]
+    const windows = axes.map((): readonly number[] => [])
+    for (let d = axes.length - 1; d >= 0; d--) {
+      const axis = axes[d] ?? []
+      windows[d] = axis[rest % axis.length] ?? []
+      rest = Math.floor(rest / axis.length)
+    }
+    windows.forEach((places, d) => {
+      const size = sizes[d] ?? 1
+      flat = flat.flatMap((base) => places.map((at) => (at === BEYOND || base === BEYOND ? BEYOND : at < 0 || base < 0 ? PADDING : base * size + at)))
+    })
+    const valid = flat.filter((at) => at >= 0)
+    positions.push(...valid, ...flat.filter((at) => at < 0).map(() => outside))
+    covered.push(flat.filter((at) => at !== BEYOND).length)
+    inside.push(valid.length)
+  }
+  return { outputs, taps, positions, covered, inside }
+}
+
+/** A constant of the computation: tracers and captures hold it as such. */
+const constantOf = (values: readonly number[], shape: readonly number[], dtype: Tensor['dtype']): Tensor =>
+  withoutModes(() => tensorFromValues(values, shape, dtype))
+
+/** The elements of every window: [.., windows, taps], from planes [.., places]. Places outside hold `fill`. `tables` has one for all planes, or one for each. */
+function windowsOf(flat: Tensor, tables: readonly WindowTable[], fill: number): { readonly elements: Tensor; readonly table: Tensor } {
+  const [{ outputs, taps } = { outputs: [], taps: 0 }] = tables
+  const lead = flat.shape.slice(0, -1)
+  const windows = numelOf(outputs)
+  const positions = tables.flatMap((table) => table.positions)
+  const places = sizeAt(flat.shape, -1)
+  const padded = positions.includes(places) ? constantPadNd(flat, [0, 1], fill) : flat
+  const own = constantOf(positions, tables.length === 1 ? [...lead.map(() => 1), windows * taps] : [...lead, windows * taps], 'int64')
+  const table = expand(own, [...lead, windows * taps])
+  return { elements: reshape(gather(padded, -1, table), [...lead, windows, taps]), table: reshape(table, [...lead, windows, taps]) }
+}
+
+/** The maximum over each window, and its flat position in the plane: [values, indices]. */
+export function maxOver(input: Tensor, sizes: readonly number[], tables: readonly WindowTable[]): readonly [Tensor, Tensor] {
+  const lead = input.shape.slice(0, input.ndim - sizes.length)
+  const flat = reshape(input, [...lead, numelOf(sizes)])
+  const { elements, table } = windowsOf(flat, tables, input.isFloatingPoint() ? -Infinity : 0)
+  const indices = squeeze(gather(table, -1, unsqueeze(argmax(elements, -1), -1)), -1)
+  const shape = [...lead, ...(tables[0]?.outputs ?? [])]
+  return [reshape(gather(flat, -1, indices), shape), reshape(indices, shape)]
+}
+
+/** The sum over each window divided by its entry of `divisors`. */
+export function meanOver(input: Tensor, sizes: readonly number[], table: WindowTable, divisors: readonly number[]): Tensor {
+  const lead = input.shape.slice(0, input.ndim - sizes.length)
+  const { elements } = windowsOf(reshape(input, [...lead, numelOf(sizes)]), [table], 0)
+  return reshape(div(sum(elements, [-1]), constantOf(divisors, [divisors.length], input.dtype)), [...lead, ...table.outputs])
+}

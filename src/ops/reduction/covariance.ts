@@ -1,0 +1,83 @@
+// Covariances and correlations.
+import { ShapeError } from '../../errors/index.ts'
+import { formatShape } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { matmul } from '../linalg/matmul.ts'
+import { div, mul, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
+import { clamp } from '../pointwise/select.ts'
+import { sqrt } from '../pointwise/unary.ts'
+import { diagonal } from '../view/diagonal.ts'
+import { transpose } from '../view/permute.ts'
+import { reshape, unsqueeze } from '../view/reshape.ts'
+import { mean } from './mean.ts'
+import { sum } from './sum.ts'
+
+export interface CovOptions {
+  /** What is subtracted from the number of observations in the divisor. Default 1. */
+  readonly correction?: number
+  /** How often each observation counts: integers. */
+  readonly fweights?: Tensor | null
+  /** The importance of each observation. */
+  readonly aweights?: Tensor | null
+}
+
+/**
+ * Covariances of variables, the rows of a matrix whose columns are observations. PyTorch's `torch.cov`.
+ *
+ * Shape: [variables, observations] gives [variables, variables]; [observations] gives [].
+ *
+ * @throws ShapeError if `self` has more than 2 dimensions.
+ * @example torch.cov(torch.tensor([[0, 2], [3, 1]])).toArray() // [[2, -2], [-2, 2]]
+ */
+export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = defineOp({
+  schema: 'cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor',
+  method: true,
+  decompose: (self, correction, fweights, aweights) => {
+    if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.shape)}.`)
+    const x = self.ndim === 2 ? self : reshape(self, [1, -1])
+    const f = fweights === null ? null : to(fweights, x.dtype)
+    const weights = f === null ? aweights : aweights === null ? f : mul(f, aweights)
+    const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, transpose(right, 0, 1))
+    if (weights === null) {
+      const centered = sub(x, mean(x, [1], true))
+      return shaped(self, div(products(centered, centered), Math.max(0, (x.shape[1] ?? 0) - correction)))
+    }
+    const all = sum(weights)
+    const centered = sub(x, div(sum(mul(x, weights), [1], true), all))
+    const lost = aweights === null ? correction : div(mul(sum(mul(weights, aweights)), correction), all)
+    return shaped(self, div(products(mul(centered, weights), centered), clamp(sub(all, lost), 0)))
+  },
+})
+
+const shaped = (self: Tensor, matrix: Tensor): Tensor => (self.ndim === 2 ? matrix : reshape(matrix, []))
+
+/**
+ * Pearson's correlation coefficients of variables, the rows of a matrix whose columns are observations. PyTorch's `torch.corrcoef`.
+ *
+ * Shape: [variables, observations] gives [variables, variables]; [observations] gives [].
+ *
+ * @throws ShapeError if `self` has more than 2 dimensions.
+ * @example torch.corrcoef(torch.tensor([[0, 2], [3, 1]])).toArray() // [[1, -1], [-1, 1]]
+ */
+export const corrcoef: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'corrcoef(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => {
+    const c = cov(self)
+    if (c.ndim === 0) return div(c, c)
+    const deviation = sqrt(diagonal(c))
+    return clamp(div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0)), -1, 1)
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link cov} */
+    cov(options?: CovOptions): Tensor
+    /** {@link corrcoef} */
+    corrcoef(): Tensor
+  }
+}

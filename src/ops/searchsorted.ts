@@ -1,0 +1,256 @@
+// Places in sorted sequences, and what follows from them: buckets, membership, histograms and counts.
+import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { Tensor, exactElements, formatShape, sameShape, tensorFromValues } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import { full, linspace, ones, scalarTensor, zeros } from './creation.ts'
+import type { OpFunction } from './declaration.ts'
+import { defineOp } from './defineOp.ts'
+import { add, div, mul, sub } from './pointwise/arithmetic.ts'
+import { to } from './pointwise/cast.ts'
+import { eq, ge, le, logicalAnd, logicalNot } from './pointwise/comparison.ts'
+import { clamp, where } from './pointwise/select.ts'
+import { floor } from './pointwise/unary.ts'
+import { amax, amin } from './reduction/extremes.ts'
+import { sum } from './reduction/sum.ts'
+import { sizeAt } from './shapes.ts'
+import { ascending, sort } from './sort.ts'
+import { gather, scatterAdd } from './view/indexing.ts'
+import { reshape } from './view/reshape.ts'
+import { narrow } from './view/slicing.ts'
+
+export interface SearchOptions {
+  /** Whether the result is int32 instead of int64. */
+  readonly outInt32?: boolean
+  /** Whether a value goes behind equal ones. */
+  readonly right?: boolean
+}
+
+export interface SearchsortedOptions extends SearchOptions {
+  /** 'right' is another way to say `right`. */
+  readonly side?: 'left' | 'right' | null
+  /** The indices that sort the sequence, if it is not in order. */
+  readonly sorter?: Tensor | null
+}
+
+function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpec {
+  const shared = sequence.ndim === 1 || sameShape(sequence.shape.slice(0, -1), values.shape.slice(0, -1))
+  if (sequence.ndim === 0 || !shared)
+    throw new ShapeError(
+      `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.shape)} and ${formatShape(values.shape)}.`,
+    )
+  return { shape: values.shape, dtype: int32 ? 'int32' : 'int64' }
+}
+
+/**
+ * For each value, its place in a sorted sequence. Internal; what torch.searchsorted and torch.bucketize compute; PyTorch's `aten.searchsorted`.
+ *
+ * Shapes: `sequence` has 1 dimension, or all but the last in common with `values`. The result has the shape of `values`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @example torch.ops.tensorfx.places(torch.tensor([1, 3]), torch.tensor([2]), false, false).toArray() // [1]
+ */
+export const places: OpFunction<(sequence: Tensor, values: Tensor, outInt32: boolean, right: boolean) => Tensor> = defineOp({
+  schema: 'places(Tensor sequence, Tensor values, bool out_int32, bool right) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  meta: searchSpec,
+  kernel: (sequence, values, int32, right) => {
+    const spec = searchSpec(sequence, values, int32)
+    const [sorted, wanted] = [exactElements(sequence), exactElements(values)]
+    const n = sizeAt(sequence.shape, -1)
+    const perLine = sequence.ndim === 1 ? wanted.length : sizeAt(values.shape, -1)
+    const found = Array.from(wanted, (value, i) => {
+      const start = sequence.ndim === 1 ? 0 : Math.floor(i / Math.max(1, perLine)) * n
+      let [low, high] = [0, n]
+      while (low < high) {
+        const mid = (low + high) >> 1
+        const order = ascending(sorted[start + mid] ?? NaN, value)
+        if (order < 0 || (right && order === 0)) low = mid + 1
+        else high = mid
+      }
+      return low
+    })
+    return tensorFromValues(found, spec.shape, spec.dtype)
+  },
+})
+
+const asTensor = (op: string, value: unknown, like: Tensor): Tensor => {
+  if (value instanceof Tensor) return value
+  if (typeof value === 'number') return scalarTensor(value, { dtype: like.dtype })
+  throw new ArgumentError(`${op}: argument 'input' must be a Tensor or a number, got ${valueText(value)}.`)
+}
+
+/**
+ * The place of each value in a sorted sequence: how many elements are less, or with `right` not greater. PyTorch's `torch.searchsorted`.
+ *
+ * Shapes: the sequence has 1 dimension, or all but the last in common with the values. The result has the shape of the values, and is int64.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if the values are neither a Tensor nor a number, or `side` contradicts `right`.
+ * @example torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6])).toArray() // [1, 3]
+ */
+export const searchsorted: OpFunction<(sortedSequence: Tensor, input: Tensor | number, options?: SearchsortedOptions) => Tensor> = defineOp({
+  schema: 'searchsorted(Tensor sorted_sequence, any input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor',
+  decompose: (sequence, input, int32, right, side, sorter) => {
+    if (side !== null && side !== 'right' && (side !== 'left' || right))
+      throw new ArgumentError(`torch.searchsorted: side must be 'left' or 'right', and agree with right=${right}; got ${valueText(side)}.`)
+    const sorted = sorter === null ? sequence : gather(sequence, -1, sorter)
+    return places(sorted, asTensor('torch.searchsorted', input, sequence), int32, right || side === 'right')
+  },
+})
+
+/**
+ * The bucket of each value: boundaries[i - 1] < value <= boundaries[i], or with `right` boundaries[i - 1] <= value < boundaries[i]. PyTorch's `torch.bucketize`.
+ *
+ * Shapes: `boundaries` has 1 dimension. The result has the shape of `input`, and is int64.
+ *
+ * @throws ShapeError unless `boundaries` has 1 dimension.
+ * @throws ArgumentError if the values are neither a Tensor nor a number.
+ * @example torch.bucketize(torch.tensor([3, 6]), torch.tensor([1, 3, 5])).toArray() // [1, 3]
+ */
+export const bucketize: OpFunction<(input: Tensor | number, boundaries: Tensor, options?: SearchOptions) => Tensor> = defineOp({
+  schema: 'bucketize(any input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor',
+  decompose: (input, boundaries, int32, right) => {
+    if (boundaries.ndim !== 1) throw new ShapeError(`torch.bucketize: boundaries must have 1 dimension, got shape ${formatShape(boundaries.shape)}.`)
+    return places(boundaries, asTensor('torch.bucketize', input, boundaries), int32, right)
+  },
+})
+
+/**
+ * Whether each element is one of `testElements`; with `invert`, whether it is not. PyTorch's `torch.isin`.
+ *
+ * Shapes: the result has the shape of `elements`, and is bool.
+ *
+ * @throws ArgumentError if an argument is not a Tensor.
+ * @example torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1])).toArray() // [true, false, true]
+ */
+export const isin: OpFunction<
+  (elements: Tensor, testElements: Tensor, options?: { readonly assumeUnique?: boolean; readonly invert?: boolean }) => Tensor
+> = defineOp({
+  schema: 'isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor',
+  decompose: (elements, test, _unique, invert) => {
+    if (test.numel === 0) return full(elements.shape, invert ? 1 : 0, { dtype: 'bool' })
+    const [sorted] = sort(reshape(test, [-1]))
+    const flat = reshape(elements, [-1])
+    const found = eq(gather(sorted, 0, clamp(places(sorted, flat, false, false), 0, test.numel - 1)), flat)
+    return reshape(invert ? logicalNot(found) : found, elements.shape)
+  },
+})
+
+/** How much falls into each of `bins` intervals of equal width: the sums of `weights`, or the number of elements. */
+function binned(x: Tensor, low: Tensor, high: Tensor, bins: number, weights: Tensor | null): Tensor {
+  const flat = reshape(x, [-1])
+  const inside = logicalAnd(ge(flat, low), le(flat, high))
+  const bin = floor(mul(div(sub(flat, low), sub(high, low)), bins))
+  const index = to(clamp(where(inside, bin, 0), 0, bins - 1), 'int64')
+  const values = where(inside, weights === null ? ones(flat.shape, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
+  return scatterAdd(zeros([bins], { dtype: values.dtype }), 0, index, values)
+}
+
+/** The range of a histogram: that of the elements if none is given; never empty. */
+function rangeOf(x: Tensor, low: number, high: number): readonly [Tensor, Tensor] {
+  if (low !== 0 || high !== 0) return [scalarTensor(low, { dtype: x.dtype }), scalarTensor(low === high ? high + 1 : high, { dtype: x.dtype })]
+  const [least, greatest] = [amin(x), amax(x)]
+  const same = to(eq(least, greatest), x.dtype)
+  return [sub(least, same), add(greatest, same)]
+}
+
+/**
+ * How many elements fall into each of `bins` intervals of equal width between `min` and `max`; if both are 0, between the least and the greatest element. PyTorch's `torch.histc`.
+ *
+ * Shape: [bins].
+ *
+ * @throws ArgumentError if `bins` is not positive, or `max` is less than `min`.
+ * @example torch.histc(torch.tensor([1, 2, 1]), 4, 0, 4).toArray() // [0, 2, 1, 0]
+ */
+export const histc: OpFunction<
+  (self: Tensor, bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number) => Tensor
+> = defineOp({
+  schema: 'histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor',
+  method: true,
+  decompose: (self, bins, min, max) => {
+    if (bins < 1) throw new ArgumentError(`torch.histc: bins must be positive, got ${bins}.`)
+    if (max < min) throw new ArgumentError(`torch.histc: max must not be less than min, got ${min} and ${max}.`)
+    const [low, high] = rangeOf(self, min, max)
+    return binned(self.detach(), low, high, bins, null)
+  },
+})
+
+export interface HistogramOptions {
+  /** [least, greatest]; default: those of the elements. */
+  readonly range?: readonly number[] | null
+  readonly weight?: Tensor | null
+  /** Whether the result is a density, whose integral is 1. */
+  readonly density?: boolean
+}
+
+const isRange = (value: unknown): value is readonly [number, number] =>
+  Array.isArray(value) && value.length === 2 && value.every((v) => typeof v === 'number')
+
+/**
+ * How many elements fall into intervals, `bins` of equal width or with these edges: [histogram, edges]. PyTorch's `torch.histogram`.
+ *
+ * Shapes: [bins] and [bins + 1].
+ *
+ * @throws ArgumentError if `bins` is neither a positive number nor a Tensor of edges, or `range` not a pair.
+ * @example torch.histogram(torch.tensor([1, 2, 1]), 2, { range: [0, 4] }).map((t) => t.toArray()) // [[2, 1], [0, 2, 4]]
+ */
+export const histogram: OpFunction<(self: Tensor, bins: number | Tensor, options?: HistogramOptions) => readonly [Tensor, Tensor]> = defineOp({
+  schema: 'histogram(Tensor self, any bins, *, any? range=None, Tensor? weight=None, bool density=False) -> (Tensor, Tensor)',
+  method: true,
+  decompose: (self, bins, range, weight, density): readonly [Tensor, Tensor] => {
+    const op = 'torch.histogram'
+    if (range !== null && !isRange(range)) throw new ArgumentError(`${op}: range must be a pair [min, max], got ${valueText(range)}.`)
+    const scaled = (counts: Tensor, edges: Tensor): readonly [Tensor, Tensor] => {
+      const widths = sub(narrow(edges, 0, 1, edges.numel - 1), narrow(edges, 0, 0, edges.numel - 1))
+      return [density ? div(counts, mul(sum(counts), widths)) : counts, edges]
+    }
+    if (bins instanceof Tensor) {
+      const n = bins.numel - 1
+      const flat = reshape(self, [-1])
+      const at = sub(places(bins, flat, false, true), to(eq(flat, narrow(bins, 0, n, 1)), 'int64'))
+      const inside = logicalAnd(ge(at, 1), le(at, n))
+      const values = where(inside, weight === null ? ones(flat.shape, { dtype: self.dtype }) : reshape(weight, [-1]), 0)
+      return scaled(scatterAdd(zeros([n], { dtype: values.dtype }), 0, clamp(sub(at, 1), 0, n - 1), values), bins)
+    }
+    if (typeof bins !== 'number' || !Number.isInteger(bins) || bins < 1)
+      throw new ArgumentError(`${op}: bins must be a positive number or a Tensor of edges, got ${valueText(bins)}.`)
+    const [low, high] = range === null ? rangeOf(self, 0, 0) : rangeOf(self, range[0], range[1])
+    const edges = add(low, mul(linspace(0, 1, bins + 1, { dtype: self.dtype }), sub(high, low)))
+    return scaled(binned(self, low, high, bins, weight), edges)
+  },
+})
+
+/**
+ * How often each number from 0 on occurs, or the sums of `weights` by number. PyTorch's `torch.bincount`.
+ *
+ * Shape: [n] gives as many elements as the greatest number needs, and at least `minlength`.
+ *
+ * @throws ShapeError unless `self` has 1 dimension.
+ * @throws ArgumentError if a number is negative.
+ * @example torch.bincount(torch.tensor([1, 3, 1]).long()).toArray() // [0, 2, 0, 1]
+ */
+export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: Tensor | null; readonly minlength?: number }) => Tensor> = defineOp({
+  schema: 'bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor',
+  method: true,
+  decompose: (self, weights, minlength) => {
+    if (self.ndim !== 1) throw new ShapeError(`torch.bincount: expected 1 dimension, got shape ${formatShape(self.shape)}.`)
+    const numbers = Array.from(self.toTypedArray(), Number)
+    const wrong = numbers.findIndex((n) => n < 0)
+    if (wrong >= 0) throw new ArgumentError(`torch.bincount: numbers must not be negative, got ${numbers[wrong]} at position ${wrong}.`)
+    const size = numbers.reduce((most, n) => Math.max(most, n + 1), minlength)
+    const values = weights ?? ones(self.shape, { dtype: 'int64' })
+    return scatterAdd(zeros([size], { dtype: values.dtype }), 0, to(self, 'int64'), values)
+  },
+})
+
+declare module '../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link histc} */
+    histc(bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number): Tensor
+    /** {@link histogram} */
+    histogram(bins: number | Tensor, options?: HistogramOptions): readonly [Tensor, Tensor]
+    /** {@link bincount} */
+    bincount(options?: { readonly weights?: Tensor | null; readonly minlength?: number }): Tensor
+  }
+}
