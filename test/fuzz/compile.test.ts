@@ -12,6 +12,7 @@ const modules: Readonly<Record<string, () => Promise<unknown>>> = {
   'entries/compile': () => import('../../src/entries/compile.ts'),
   'entries/dispatch': () => import('../../src/entries/dispatch.ts'),
   'ops/index': () => import('../../src/ops/index.ts'),
+  'dispatch/index': () => import('../../src/dispatch/index.ts'),
 }
 
 const api: FuzzApi = await loadApi((name) => modules[name]?.() ?? Promise.reject(new Error(name)))
