@@ -10,6 +10,7 @@ import { evaluate } from './evaluate.ts'
 import { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt } from './values.ts'
+import { WeakRefs } from './weakRefs.ts'
 
 /** For so many calls of a path, values that compile did not compute can be computed whatever is written in between, if that takes copies of no more bytes. */
 const WATCHED_CALLS = 16
@@ -73,8 +74,7 @@ export class EndedSegment {
   /** Keeps the data of the inputs when they are overwritten, as long as tensors that were not computed are in use. */
   watchInputs(): void {
     if (!this.segment.lazies.some((lazy) => lazy?.storage?.writer === this.segment)) return
-    const self = new WeakRef(this)
-    for (const [, { storage }] of this.#unchanged(null, null)) storage?.beforeWrite(() => self.deref()?.keepInputs(storage))
+    for (const [, { storage }] of this.#unchanged(null, null)) if (storage !== null) watch(storage, this)
   }
 
   /** `old` has the data that `storage` had, with that version, until now. */
@@ -115,6 +115,24 @@ export class EndedSegment {
     } else if (!waiting.has(storage) && storage.version !== this.segment.versions[slot]) throw new EscapedTensorError(tensor.shape)
     return value
   }
+}
+
+/** Who keeps the data of a storage before the next write to it: none is kept alive by a storage that is never written to. */
+const watching = new WeakMap<Storage, WeakRefs<EndedSegment>>()
+
+function watch(storage: Storage, ended: EndedSegment): void {
+  const known = watching.get(storage) ?? new WeakRefs<EndedSegment>()
+  if (!watching.has(storage)) {
+    watching.set(storage, known)
+    storage.beforeWrite(() => keepAll(storage))
+  }
+  known.add(ended)
+}
+
+function keepAll(storage: Storage): void {
+  const known = watching.get(storage)
+  watching.delete(storage)
+  for (const ended of known ?? []) ended.keepInputs(storage)
 }
 
 const bytesOf = (values: readonly unknown[]): number =>

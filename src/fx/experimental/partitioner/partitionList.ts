@@ -1,7 +1,7 @@
 // Lists of parts of a graph: which parts need which others, and which devices they fit. PyTorch's helpers in torch.fx.experimental.accelerator_partitioner.
-import { ArgumentError } from '../../errors/index.ts'
-import type { Node } from '../graph/node.ts'
-import { Dependencies } from '../passes/dependencies.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import type { Node } from '../../graph/node.ts'
+import { Dependencies } from '../../passes/dependencies.ts'
 import { Partition, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
 import type { Device, PartitionLatency } from './partitionerUtils.ts'
 
