@@ -1,17 +1,18 @@
 // Weights from files, as model.loadStateDict takes them: the safetensors format, and what torch.save writes.
 import { checkOptions } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { bytesOf } from './fileSource.ts'
+import { bytesOf, withParts } from './fileSource.ts'
 import type { FileSource } from './fileSource.ts'
-import { readSafetensors } from './safetensors.ts'
+import { streamSafetensors } from './safetensors.ts'
 
 /**
- * The tensors of a safetensors file, by name. Throws ArgumentError for a file in another format.
+ * The tensors of a safetensors file, by name. They are read one by one, so that a large file need not fit into memory twice. Dtypes that tensorfx does not have
+ * (F8_E4M3, F8_E5M2, U16, U32, U64) become float32, int32 or int64, with a note on the console. Throws ArgumentError for a file in another format.
  *
  *     model.loadStateDict(await loadSafetensors('model.safetensors'))
  */
 export async function loadSafetensors(source: FileSource): Promise<Map<string, Tensor>> {
-  return readSafetensors(await bytesOf('loadSafetensors', source)).tensors
+  return (await withParts('loadSafetensors', source, streamSafetensors)).tensors
 }
 
 /** Options of {@link loadTorchFile}. */

@@ -6,6 +6,8 @@ import { decode, integer, list, mapOf, name as nameText, object, string } from '
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { checkArray, checkIterable, isPlainObject, valueText } from '../protocol/index.ts'
+import { OTHER_DTYPES } from './otherDtypes.ts'
+import type { OtherDtype } from './otherDtypes.ts'
 import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
 
 const NAMES: Readonly<Record<DType, string>> = {
@@ -113,10 +115,55 @@ export function readSafetensors(bytes: Uint8Array): Safetensors {
   const { entries, metadata } = parseHeader(bytes.subarray(PREFIX, PREFIX + length))
   const data = bytes.subarray(PREFIX + length)
   checkOffsets(entries, data.length)
+  noteConversions(entries)
+  return { tensors: new Map(entries.map((entry) => [entry.name, tensorOf(entry, data.subarray(entry.from, entry.to))])), metadata }
+}
+
+/** Reads parts of a file, one after the other. */
+export interface PartReader {
+  /** The size of the file; null if it is not known before the end. */
+  readonly size: number | null
+  /** The next bytes. Throws if there are fewer, unless that is allowed. */
+  next(count: number): Promise<Uint8Array>
+}
+
+/** The same as {@link readSafetensors} for a file that is read tensor by tensor, so that it need not fit into memory next to them. */
+export async function streamSafetensors(file: PartReader): Promise<Safetensors> {
+  const prefix = await file.next(PREFIX)
+  const length = Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true))
+  if (length > MAX_HEADER) throw malformed(`the header has ${length} bytes, more than ${MAX_HEADER}`)
+  const { entries, metadata } = parseHeader(await file.next(length))
+  const inOrder = entries.toSorted((a, b) => a.from - b.from || a.to - b.to)
+  checkOffsets(entries, file.size === null ? (inOrder.at(-1)?.to ?? 0) : file.size - PREFIX - length)
+  noteConversions(entries)
+  const read = new Map<string, Tensor>()
+  for (const entry of inOrder) read.set(entry.name, tensorOf(entry, await file.next(entry.to - entry.from)))
+  // In the order of the header.
   return {
-    tensors: new Map(entries.map(({ name, dtype, shape, from, to }) => [name, tensorFromBytes(data.subarray(from, to), shape, dtype)])),
+    tensors: new Map(entries.flatMap(({ name }) => [read.get(name)].flatMap((t): [string, Tensor][] => (t === undefined ? [] : [[name, t]])))),
     metadata,
   }
+}
+
+function tensorOf({ name, dtype, shape, other }: Entry, bytes: Uint8Array): Tensor {
+  if (other === null) return tensorFromBytes(bytes, shape, dtype)
+  try {
+    return tensorFromBytes(other.convert(bytes), shape, dtype)
+  } catch (error) {
+    throw new ArgumentError(
+      `readSafetensors: tensor '${name}' cannot be converted to ${dtype}: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+  }
+}
+
+/** Says once for each file which dtypes became others. */
+function noteConversions(entries: readonly Entry[]): void {
+  const kinds = new Map<string, string[]>()
+  for (const { name, storedAs, other } of entries) if (other !== null) kinds.set(storedAs, [...(kinds.get(storedAs) ?? []), name])
+  for (const [stored, names] of kinds)
+    console.warn(
+      `readSafetensors: ${names.length} tensor(s) of dtype ${stored}, which tensorfx does not have, became ${OTHER_DTYPES.get(stored)?.becomes ?? ''}: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ', …' : ''}.`,
+    )
 }
 
 const malformed = (what: string): ArgumentError => new ArgumentError(`readSafetensors: this is not a safetensors file: ${what}.`)
@@ -125,6 +172,10 @@ const malformed = (what: string): ArgumentError => new ArgumentError(`readSafete
 interface Entry {
   readonly name: string
   readonly dtype: DType
+  /** The dtype in the file. */
+  readonly storedAs: string
+  /** How to convert it; null for a dtype that tensorfx has. */
+  readonly other: OtherDtype | null
   readonly shape: readonly number[]
   readonly from: number
   readonly to: number
@@ -160,19 +211,20 @@ function headerText(bytes: Uint8Array): string {
 /** Checks what the header says about one tensor. */
 function readEntry(name: string, value: unknown, place: Place): Entry {
   const { dtype: dtypeName, shape, data_offsets: offsets } = ENTRY(value, place)
-  const dtype = DTYPES.get(dtypeName)
+  const other = OTHER_DTYPES.get(dtypeName) ?? null
+  const dtype = other === null ? DTYPES.get(dtypeName) : other.becomes
   if (dtype === undefined)
     throw new ArgumentError(
-      `readSafetensors: tensor '${name}' has dtype ${dtypeName}, but tensorfx only has ${[...DTYPES.keys()].join(', ')}; convert it first.`,
+      `readSafetensors: tensor '${name}' has dtype ${dtypeName}, but tensorfx only reads ${[...DTYPES.keys(), ...OTHER_DTYPES.keys()].join(', ')}; convert it first.`,
     )
   if (!Number.isSafeInteger(numelOf(shape.filter((size) => size > 0))))
     throw malformed(`the shape [${shape.join(', ')}] of tensor '${name}' is too large`)
   const [from, to] = offsets
   if (from === undefined || to === undefined) throw malformed(`the data_offsets of tensor '${name}' must be 2 numbers, got ${offsets.length}`)
-  const wanted = numelOf(shape) * dtypeInfo[dtype].size
+  const wanted = numelOf(shape) * (other?.size ?? dtypeInfo[dtype].size)
   if (to - from !== wanted)
     throw malformed(`tensor '${name}' of shape [${shape.join(', ')}] should take ${wanted} bytes, but its data_offsets are ${from} and ${to}`)
-  return { name, dtype, shape, from, to }
+  return { name, dtype, storedAs: dtypeName, other, shape, from, to }
 }
 
 /** Throws ArgumentError unless the tensors fill the data, one after the other. */

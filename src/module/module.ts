@@ -94,21 +94,6 @@ export abstract class Module extends CallableObject {
     return addHook(this, 'forward', hook)
   }
 
-  /** Registers a hook that may change the result of `stateDict()`, a Map by dotted name; `prefix` is where this module's names start. */
-  registerStateDictPostHook(hook: (module: Module, state: Map<string, TensorLike>, prefix: string) => void): RemovableHandle {
-    return addHook(this, 'stateDict', hook)
-  }
-
-  /** Registers a hook that may change what `loadStateDict` is about to load, a Map by dotted name; `prefix` is where this module's names start. */
-  registerLoadStateDictPreHook(hook: (module: Module, state: Map<string, TensorLike>, prefix: string) => void): RemovableHandle {
-    return addHook(this, 'loadStateDictPre', hook)
-  }
-
-  /** Registers a hook that runs when values were loaded. */
-  registerLoadStateDictPostHook(hook: (module: Module, result: LoadStateResult) => void): RemovableHandle {
-    return addHook(this, 'loadStateDictPost', hook)
-  }
-
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
     checkOptions('registerBuffer', options, { persistent: true })

@@ -3,6 +3,7 @@ import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
+import type { HookKind } from './internals.ts'
 
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
@@ -47,12 +48,14 @@ export function collectState(module: Stateful): Map<string, TensorLike> {
   return state
 }
 
-/** The same, as `stateDict` returns it: hooks may change it. */
-export function hookedState(module: Stateful): Map<string, TensorLike> {
-  const state = collectState(module)
-  for (const [path, part] of module.namedModules()) runHooks(part, 'stateDict', state, path === '' ? '' : `${path}.`)
-  return state
+/** Shows a value to the hooks of all modules, with the prefix of each one's names. */
+function runAll<T>(module: Stateful, kind: HookKind, value: T): T {
+  for (const [path, part] of module.namedModules()) runHooks(part, kind, value, childPath(path, ''))
+  return value
 }
+
+/** The same, as `stateDict` returns it: hooks may change it. */
+export const hookedState = (module: Stateful): Map<string, TensorLike> => runAll(module, 'stateDict', collectState(module))
 
 interface Writable extends TensorLike {
   copyFrom(source: TensorLike): void
@@ -111,9 +114,8 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
       `loadStateDict: expected a Map or an object from dotted name to Tensor, as stateDict() returns it, got ${valueText(given)}.`,
     )
   const own = collectState(module)
-  const hooked: Map<string, TensorLike> = new Map(given instanceof Map ? given : Object.entries(given))
-  for (const [path, part] of module.namedModules()) runHooks(part, 'loadStateDictPre', hooked, path === '' ? '' : `${path}.`)
-  const source = byOwnName(hooked, own)
+  const copy: Map<string, TensorLike> = new Map(given instanceof Map ? given : Object.entries(given))
+  const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []
   const missingKeys = [...own.keys()].filter((key) => !source.has(key))
   const unexpectedKeys = [...source.keys()].filter((key) => !own.has(key))
@@ -135,7 +137,5 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
     target.copyFrom(value)
   }
-  const result: LoadStateResult = { missingKeys, unexpectedKeys }
-  for (const [, part] of module.namedModules()) runHooks(part, 'loadStateDictPost', result)
-  return result
+  return runAll(module, 'loadStateDictPost', { missingKeys, unexpectedKeys })
 }

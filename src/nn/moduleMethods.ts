@@ -1,13 +1,14 @@
-// Methods of modules that need operators: other dtypes, and hooks on gradients.
+// Methods of modules that graphs without tensors can do without: other dtypes, and hooks on gradients and state dicts.
 import { Function, noGrad } from '../autograd/index.ts'
 import type { FunctionContext } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { Module, setAttribute } from '../module/index.ts'
-import type { RemovableHandle } from '../module/index.ts'
+import { Module, addHook, setAttribute } from '../module/index.ts'
+import type { LoadStateResult, RemovableHandle } from '../module/index.ts'
 import { to } from '../ops/index.ts'
 import { checkCallable, isCallable, valueText } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -18,6 +19,9 @@ export type FullBackwardHook = (
   gradOutput: readonly (Tensor | null)[],
   // eslint-disable-next-line typescript/no-invalid-void-type -- a hook may return nothing
 ) => readonly (Tensor | null)[] | null | undefined | void
+
+/** Sees a state dict, a Map by dotted name; `prefix` is where the names of the module's own start. */
+export type StateHook = (module: Module, state: Map<string, TensorLike>, prefix: string) => void
 
 declare module '../module/module.ts' {
   interface Module {
@@ -36,6 +40,12 @@ declare module '../module/module.ts' {
     bfloat16(): this
     /** Registers a hook that runs in backward when the gradients of the module's arguments are known. PyTorch's `register_full_backward_hook`. */
     registerFullBackwardHook(hook: FullBackwardHook): RemovableHandle
+    /** Registers a hook that may change the result of `stateDict()`. PyTorch's `register_state_dict_post_hook`. */
+    registerStateDictPostHook(hook: StateHook): RemovableHandle
+    /** Registers a hook that may change what `loadStateDict` is about to load. PyTorch's `register_load_state_dict_pre_hook`. */
+    registerLoadStateDictPreHook(hook: StateHook): RemovableHandle
+    /** Registers a hook that runs when values were loaded. PyTorch's `register_load_state_dict_post_hook`. */
+    registerLoadStateDictPostHook(hook: (module: Module, result: LoadStateResult) => void): RemovableHandle
   }
 }
 
@@ -128,5 +138,14 @@ export const moduleMethods: object = {
   },
   registerFullBackwardHook(this: Module, hook: FullBackwardHook): RemovableHandle {
     return backwardHook(this, hook)
+  },
+  registerStateDictPostHook(this: Module, hook: StateHook): RemovableHandle {
+    return addHook(this, 'stateDict', hook)
+  },
+  registerLoadStateDictPreHook(this: Module, hook: StateHook): RemovableHandle {
+    return addHook(this, 'loadStateDictPre', hook)
+  },
+  registerLoadStateDictPostHook(this: Module, hook: (module: Module, result: LoadStateResult) => void): RemovableHandle {
+    return addHook(this, 'loadStateDictPost', hook)
   },
 }

@@ -9,9 +9,9 @@ export const missingOperators: ReadonlySet<string> = words(`
   linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eigh linalg.eigvalsh linalg.householder_product linalg.inv linalg.lstsq linalg.lu
   linalg.matrix_exp linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.norm linalg.pinv linalg.qr linalg.slogdet
   linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve linalg.vander linalg.vecdot linalg.vector_norm
-  local_response_norm logdet logspace meshgrid mvlgamma nextafter nn.AdaptiveLogSoftmaxWithLoss nn.BCELoss nn.CTCLoss nn.Conv3d nn.ConvTranspose3d
-  nn.CosineEmbeddingLoss nn.CosineSimilarity nn.CrossMapLRN2d nn.EmbeddingBag nn.Fold nn.GaussianNLLLoss nn.HingeEmbeddingLoss nn.HuberLoss
-  nn.KLDivLoss nn.LocalResponseNorm nn.MarginRankingLoss nn.MultiLabelMarginLoss nn.MultiLabelSoftMarginLoss nn.MultiMarginLoss nn.PairwiseDistance
+  local_response_norm logdet logspace meshgrid mvlgamma nextafter nn.AdaptiveLogSoftmaxWithLoss nn.CTCLoss nn.Conv3d nn.ConvTranspose3d
+  nn.CosineEmbeddingLoss nn.CosineSimilarity nn.CrossMapLRN2d nn.EmbeddingBag nn.Fold nn.GaussianNLLLoss nn.HingeEmbeddingLoss nn.KLDivLoss
+  nn.LocalResponseNorm nn.MarginRankingLoss nn.MultiLabelMarginLoss nn.MultiLabelSoftMarginLoss nn.MultiMarginLoss nn.PairwiseDistance
   nn.PoissonNLLLoss nn.SoftMarginLoss nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss nn.Unfold orthogonal parameters_to_vector rms_norm
   special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.entr special.erfcx special.expit special.gammainc
   special.gammaincc special.gammaln special.i0e special.i1 special.i1e special.log_ndtr special.modified_bessel_i0 special.modified_bessel_k0

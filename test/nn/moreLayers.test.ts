@@ -1,0 +1,209 @@
+// Layers after the first ones: what they print, what they refuse, parameter containers, parametrizations, other dtypes, and hooks. Values are compared in test/pytorch.
+import { describe, expect, test } from 'vitest'
+import { compile, fx, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import * as nn from 'tensorfx/nn'
+
+const { parametrizations, parametrize } = nn.utils
+const values = (t: unknown): number[] => Array.from((t as Tensor).detach().contiguous().toTypedArray(), Number)
+
+test.each([
+  [new nn.CELU(0.5), 'CELU(alpha=0.5)'],
+  [new nn.GLU(), 'GLU(dim=-1)'],
+  [new nn.Hardshrink(), 'Hardshrink(0.5)'],
+  [new nn.Softshrink(0.3), 'Softshrink(0.3)'],
+  [new nn.Hardtanh(), 'Hardtanh(min_val=-1.0, max_val=1.0)'],
+  [new nn.ReLU6(), 'ReLU6()'],
+  [new nn.Threshold(0.1, 20), 'Threshold(threshold=0.1, value=20)'],
+  [new nn.Softplus(), 'Softplus(beta=1.0, threshold=20.0)'],
+  [new nn.RReLU(), 'RReLU(lower=0.125, upper=0.3333333333333333)'],
+  [new nn.PReLU({ numParameters: 3 }), 'PReLU(num_parameters=3)'],
+  [new nn.Softmin(1), 'Softmin(dim=1)'],
+  [new nn.ReflectionPad2d(1), 'ReflectionPad2d((1, 1, 1, 1))'],
+  [new nn.ConstantPad1d([1, 2], 3.5), 'ConstantPad1d(padding=(1, 2), value=3.5)'],
+  [new nn.Unflatten(1, [2, 3]), 'Unflatten(dim=1, unflattened_size=(2, 3))'],
+  [new nn.ChannelShuffle(2), 'ChannelShuffle(groups=2)'],
+  [new nn.RMSNorm(4), 'RMSNorm((4,), eps=None, elementwise_affine=True)'],
+  [new nn.InstanceNorm2d(3), 'InstanceNorm2d(3, eps=1e-05, momentum=0.1, affine=False, bias=True, track_running_stats=False)'],
+  [new nn.MaxPool1d(2), 'MaxPool1d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)'],
+  [new nn.AvgPool3d(2, 1), 'AvgPool3d(kernel_size=2, stride=1, padding=0)'],
+  [new nn.LPPool2d(2, 3), 'LPPool2d(norm_type=2, kernel_size=3, stride=3, ceil_mode=False)'],
+  [new nn.AdaptiveMaxPool2d([2, null]), 'AdaptiveMaxPool2d(output_size=(2, None))'],
+  [new nn.Bilinear(2, 3, 4), 'Bilinear(in1_features=2, in2_features=3, out_features=4, bias=True)'],
+])('prints as in PyTorch: %s', (layer, text) => {
+  expect(String(layer)).toBe(text)
+  expect([...fx.symbolicTrace(new nn.Sequential(layer as nn.Module)).graph.nodes].map((node) => node.op)).toContain('call_module')
+})
+
+test.each([
+  [() => new nn.ReflectionPad2d([1, 2]), 'nn.ReflectionPad2d: padding must be an integer or an array of 4, got [1, 2].'],
+  [() => new nn.Hardtanh(1, -1), 'nn.Hardtanh: minVal must be below maxVal, got 1 and -1.'],
+  [() => new nn.Softmax2d()(torch.ones([2])), 'nn.Softmax2d: the input must be [N, C, H, W] or [C, H, W], got shape [2].'],
+  [() => new nn.RMSNorm(4)(torch.ones([3])), 'nn.RMSNorm: the input must end in shape (4,), got shape [3].'],
+  [() => new nn.InstanceNorm1d(4)(torch.ones([2, 3, 5])), 'expected input [N, C, L] or [C, L] with 4 channels, got shape [2, 3, 5].'],
+  [() => new nn.PReLU({ numParameters: 0 }), 'nn.PReLU: numParameters must be an integer of at least 1, got 0.'],
+  [() => new nn.MaxPool1d(0), 'nn.MaxPool1d: kernelSize must be an integer of at least 1'],
+  [() => new nn.ParameterList([3 as never]), 'nn.ParameterList.append: expected a Parameter or a Tensor, got 3.'],
+  [() => new nn.ParameterList().at(0), 'nn.ParameterList.at: index 0 is out of range for 0 parameter(s).'],
+  [() => new nn.ParameterDict({ a: torch.ones([1]) }).get('b'), "nn.ParameterDict.get: there is no parameter 'b'. The parameters are a."],
+  [() => new nn.ParameterDict().set('get', torch.ones([1])), "the name 'get' is taken"],
+  [() => nn.init.dirac_(torch.ones([2, 2])), 'init.dirac_: expected the weight of a convolution'],
+  [() => nn.init.orthogonal_(torch.ones([2])), 'init.orthogonal_: expected at least 2 dimensions, got shape [2].'],
+  [() => nn.utils.vectorToParameters(torch.ones([3]), [torch.ones([2])]), 'the parameters have 2 elements, but the vector has shape [3].'],
+  [() => parametrizations.weightNorm(new nn.ReLU()), "registerParametrization: ReLU has no parameter 'weight'; its parameters are none."],
+  [
+    () => new nn.Linear(2, 2).to('cuda' as never),
+    "Module.to: expected a floating-point dtype such as 'float16', got 'cuda'. There are no devices here.",
+  ],
+])('a wrong argument is an error that says what is right: case %#', (run, message) => expect(run).toThrow(message))
+
+test('parameter containers register, count, copy and find their parameters', () => {
+  class Net extends nn.Module {
+    list = new nn.ParameterList([torch.ones([2]), new nn.Parameter(torch.zeros([3]))])
+    dict = new nn.ParameterDict({ scale: torch.ones([2]) })
+    override forward(x: Tensor): Tensor {
+      return x.mul(this.list.at(0)).mul(this.dict.get('scale'))
+    }
+  }
+  const net = new Net()
+  expect([...net.namedParameters()].map(([name]) => name)).toEqual(['list.0', 'list.1', 'dict.scale'])
+  expect([net.list.length, net.dict.size, net.list.at(-1).shape, net.dict.has('scale')]).toEqual([2, 1, [3], true])
+  expect(net.deepCopy().list.at(0)).not.toBe(net.list.at(0))
+  expect(values(net(torch.tensor([1, 2])))).toEqual([1, 2])
+})
+
+describe('initial values', () => {
+  test('orthogonal_ gives orthonormal rows or columns', () => {
+    const wide = nn.init.orthogonal_(torch.empty([3, 5]))
+    values(wide.matmul(wide.t())).forEach((v, i) => expect(v).toBeCloseTo(i % 4 === 0 ? 1 : 0, 5))
+    const tall = nn.init.orthogonal_(torch.empty([5, 3]), 2)
+    values(tall.t().matmul(tall)).forEach((v, i) => expect(v).toBeCloseTo(i % 4 === 0 ? 4 : 0, 5))
+  })
+
+  test('truncNormal_ stays within its bounds, and is normal in between', () => {
+    torch.manualSeed(0)
+    const x = nn.init.truncNormal_(torch.empty([4000]), { mean: 1, std: 2, a: 0, b: 4 })
+    const all = values(x)
+    expect([Math.min(...all) >= 0, Math.max(...all) <= 4]).toEqual([true, true])
+    // The mean of the normal distribution with mean 1 and deviation 2 between 0 and 4.
+    expect(all.reduce((a, b) => a + b, 0) / 4000).toBeCloseTo(1.71, 1)
+  })
+
+  test('sparse_ leaves that part of each column zero', () => {
+    const x = nn.init.sparse_(torch.empty([10, 4]), 0.3)
+    expect(x.eq(0).sum(0).toArray()).toEqual([3, 3, 3, 3])
+  })
+})
+
+describe('parametrizations', () => {
+  test('weightNorm keeps the value, trains length and direction, and is copied, saved and removed', () => {
+    const plain = new nn.Linear(3, 4)
+    const before = values(plain.weight)
+    const layer = parametrizations.weightNorm(plain)
+    values(layer.weight).forEach((v, i) => expect(v).toBeCloseTo(before[i] ?? NaN, 6))
+    expect([...layer.namedParameters()].map(([name]) => name)).toEqual([
+      'bias',
+      'parametrizations.weight.original0',
+      'parametrizations.weight.original1',
+    ])
+    expect([layer.getName(), parametrize.isParametrized(layer, 'weight')]).toEqual(['ParametrizedLinear', true])
+    const copy = layer.deepCopy()
+    torch.noGrad(() => (copy.getParameter('parametrizations.weight.original0') as Tensor).mul_(2))
+    values(copy.weight).forEach((v, i) => expect(v).toBeCloseTo(2 * (before[i] ?? NaN), 5))
+    values(layer.weight).forEach((v, i) => expect(v).toBeCloseTo(before[i] ?? NaN, 6))
+    layer.weight = new nn.Parameter(torch.ones([4, 3]))
+    values(layer.weight).forEach((v) => expect(v).toBeCloseTo(1, 6))
+    parametrize.removeParametrizations(layer, 'weight')
+    expect([layer.getName(), [...layer.namedParameters()].map(([name]) => name)]).toEqual(['Linear', ['bias', 'weight']])
+  })
+
+  test('spectralNorm makes the greatest singular value 1', () => {
+    const layer = parametrizations.spectralNorm(new nn.Linear(2, 2, { bias: false }))
+    torch.noGrad(() =>
+      (layer.getParameter('parametrizations.weight.original') as Tensor).copy_(
+        torch.tensor([
+          [3, 0],
+          [0, 1],
+        ]),
+      ),
+    )
+    for (let i = 0; i < 50; i++) void layer.weight
+    expect(layer.weight.select(0, 0).select(0, 0).item()).toBeCloseTo(1, 4)
+  })
+
+  test('a parametrization of the user; several apply in order; it compiles', () => {
+    class Symmetric extends nn.Module {
+      override forward(x: Tensor): Tensor {
+        return x.triu().add(x.triu(1).t())
+      }
+    }
+    class Double extends nn.Module {
+      override forward(x: Tensor): Tensor {
+        return x.mul(2)
+      }
+    }
+    const layer = new nn.Linear(3, 3)
+    const upper = values(layer.weight)
+    parametrize.registerParametrization(layer, 'weight', new Symmetric())
+    parametrize.registerParametrization(layer, 'weight', new Double())
+    expect(values(layer.weight)).toEqual(values(layer.weight.t()))
+    expect(layer.weight.select(0, 0).select(0, 1).item()).toBeCloseTo(2 * (upper[1] ?? NaN), 6)
+    const x = torch.randn([2, 3])
+    values(compile(layer)(x)).forEach((v, i) => expect(v).toBeCloseTo(values(layer(x))[i] ?? NaN, 5))
+    expect(() => {
+      layer.weight = new nn.Parameter(torch.ones([3, 3]))
+    }).toThrow('Double has no method rightInverse')
+  })
+})
+
+test('to converts floating-point parameters and buffers; shared ones stay shared', () => {
+  const shared = new nn.Linear(2, 2)
+  const net = new nn.Sequential(shared, new nn.BatchNorm1d(2), shared).double()
+  expect([...net.stateDict()].map(([name, t]) => [name, (t as Tensor).dtype])).toContainEqual(['1.numBatchesTracked', 'int64'])
+  expect([shared.weight.dtype, shared.weight.requiresGrad, shared.weight.isParameter]).toEqual(['float64', true, true])
+  expect(net(torch.ones([3, 2], { dtype: 'float64' })).dtype).toBe('float64')
+  expect((net.half().at(0) as nn.Linear).weight.dtype).toBe('float16')
+})
+
+describe('hooks', () => {
+  test('full backward hooks see and may replace the gradients of arguments', () => {
+    const layer = new nn.Linear(2, 1)
+    const seen: unknown[] = []
+    const handle = layer.registerFullBackwardHook((_, gradInput, gradOutput) => {
+      seen.push(
+        gradInput.map((g) => g?.shape),
+        gradOutput.map((g) => g?.shape),
+      )
+      return gradInput.map((g) => g?.mul(0) ?? null)
+    })
+    const x = torch.ones([3, 2]).requiresGrad_()
+    layer(x).sum().backward()
+    expect(seen).toEqual([[[3, 2]], [[3, 1]]])
+    expect(values(x.grad?.abs())).toEqual([0, 0, 0, 0, 0, 0])
+    expect(values(layer.bias?.grad)).toEqual([3])
+    handle.remove()
+    layer(x).sum().backward()
+    expect(seen).toHaveLength(2)
+  })
+
+  test('state-dict hooks may rename, and hear the result', () => {
+    const net = new nn.Sequential(new nn.Linear(2, 1))
+    const heard: unknown[] = []
+    const layer = net.at(0)
+    layer.registerStateDictPostHook((_, state, prefix) => {
+      const value = state.get(`${prefix}weight`)
+      if (value !== undefined) state.set(`${prefix}kernel`, value)
+      state.delete(`${prefix}weight`)
+    })
+    layer.registerLoadStateDictPreHook((_, state, prefix) => {
+      const value = state.get(`${prefix}kernel`)
+      if (value !== undefined) state.set(`${prefix}weight`, value)
+      state.delete(`${prefix}kernel`)
+    })
+    layer.registerLoadStateDictPostHook((_, result) => heard.push(result))
+    const state = net.stateDict()
+    expect([...state.keys()]).toEqual(['0.bias', '0.kernel'])
+    net.loadStateDict(state)
+    expect([heard, [...state.keys()]]).toEqual([[{ missingKeys: [], unexpectedKeys: [] }], ['0.bias', '0.kernel']])
+  })
+})
