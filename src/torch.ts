@@ -20,6 +20,7 @@ import { promoteTypes } from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
+import * as linalg from './ops/generated/linalg.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
@@ -48,6 +49,8 @@ export type Torch = typeof operators & {
   readonly equal: typeof equal
   readonly nn: typeof nn
   readonly optim: typeof optim
+  /** PyTorch's `torch.linalg`. */
+  readonly linalg: typeof linalg
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
   readonly autograd: {
     readonly Function: typeof Function
@@ -131,6 +134,7 @@ export const torch: Torch = namespace(
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),
+    linalg: namespace('torch.linalg', { ...linalg }),
     optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
     autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
