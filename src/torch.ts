@@ -20,6 +20,8 @@ import { promoteTypes } from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import * as internal from './ops/generated/internal.ts'
+import * as linalg from './ops/generated/linalg.ts'
+import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
@@ -48,6 +50,10 @@ export type Torch = typeof operators & {
   readonly equal: typeof equal
   readonly nn: typeof nn
   readonly optim: typeof optim
+  /** PyTorch's `torch.linalg`. */
+  readonly linalg: typeof linalg
+  /** PyTorch's `torch.special`. */
+  readonly special: typeof special
   /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
   readonly autograd: {
     readonly Function: typeof Function
@@ -90,6 +96,33 @@ export type Torch = typeof operators & {
   readonly iinfo: typeof iinfo
 } & typeof dtypeAliases & { readonly [D in DType]: D }
 
+/** PyTorch's `torch.special`: its own operators, and those that torch has as well. */
+const special = {
+  ...specialOperators,
+  digamma: operators.digamma,
+  erf: operators.erf,
+  erfc: operators.erfc,
+  erfinv: operators.erfinv,
+  exp2: operators.exp2,
+  expit: operators.sigmoid,
+  expm1: operators.expm1,
+  gammainc: operators.igamma,
+  gammaincc: operators.igammac,
+  gammaln: operators.lgamma,
+  i0: operators.i0,
+  log1p: operators.log1p,
+  logSoftmax: operators.logSoftmax,
+  logit: operators.logit,
+  logsumexp: operators.logsumexp,
+  multigammaln: operators.mvlgamma,
+  polygamma: operators.polygamma,
+  psi: operators.digamma,
+  round: operators.round,
+  sinc: operators.sinc,
+  softmax: operators.softmax,
+  xlogy: operators.xlogy,
+}
+
 /** The operators of control flow, as graphs name them. */
 const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: typeof scanOp; mapImpl: typeof mapOp } = {
   cond: condOp,
@@ -131,6 +164,8 @@ export const torch: Torch = namespace(
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),
+    linalg: namespace('torch.linalg', { ...linalg }),
+    special: namespace('torch.special', special),
     optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
     autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),

@@ -6,6 +6,7 @@ import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/table.ts'
 import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
+import { transposeAccessors } from '../ops/view/permute.ts'
 import { nameTarget } from '../protocol/index.ts'
 import { Tensor, dataMethods, installMethods, transferMethods } from '../tensor/index.ts'
 import { markCopy } from './copies.ts'
@@ -20,7 +21,8 @@ let isInstalled = false
 export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
-  for (const methods of [dataMethods, transferMethods, autogradMethods, parameterMethods, compareMethods, indexMethods]) installMethods(methods)
+  for (const methods of [dataMethods, transferMethods, autogradMethods, parameterMethods, compareMethods, indexMethods, transposeAccessors])
+    installMethods(methods)
   for (const operator of allOperators) registerOp(operator)
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()

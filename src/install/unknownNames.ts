@@ -19,13 +19,11 @@ const INSTEAD_OF_TENSOR = new Map([
   ['new_ones', 'write torch.ones(shape, { dtype: x.dtype })'],
   ['new_tensor', 'write torch.tensor(data, { dtype: x.dtype })'],
   ['new_full', 'write torch.full(shape, value, { dtype: x.dtype })'],
-  ['mH', 'write x.transpose(-2, -1)'],
-  ['mT', 'write x.transpose(-2, -1)'],
   ['H', 'write x.t()'],
 ])
 
 /** Names of tensors that are properties, not methods. */
-const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter']
+const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter', 'mT', 'mH']
 /** Internal names, never suggested. */
 const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
 

@@ -1,7 +1,8 @@
 // Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes.
 import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
-import { digamma, erfc, erfinv, lgamma, polygamma } from './specialFunctions.ts'
+import { airyAi, besselI, besselJ, besselK0, besselY, erfcx, incompleteGamma, ndtri, scaledBesselI } from './besselFunctions.ts'
+import { digamma, erfc, erfinv, hurwitzZeta, lgamma, polygamma } from './specialFunctions.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
 
@@ -24,6 +25,21 @@ export type RareOp =
   | 'lgamma'
   | 'digamma'
   | 'polygamma'
+  | 'i0'
+  | 'i0e'
+  | 'i1'
+  | 'i1e'
+  | 'besselJ0'
+  | 'besselJ1'
+  | 'besselY0'
+  | 'besselY1'
+  | 'besselK0'
+  | 'airyAi'
+  | 'erfcx'
+  | 'ndtri'
+  | 'igamma'
+  | 'igammac'
+  | 'zeta'
 
 function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
   const callee: HostFunction = { name, arity, run }
@@ -61,4 +77,19 @@ export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
   lgamma: rare('lgamma', lgamma),
   digamma: rare('digamma', digamma),
   polygamma: rare('polygamma', polygamma, 2),
+  i0: rare('i0', (x) => besselI(0, x)),
+  i0e: rare('i0e', (x) => scaledBesselI(0, x)),
+  i1: rare('i1', (x) => besselI(1, x)),
+  i1e: rare('i1e', (x) => scaledBesselI(1, x)),
+  besselJ0: rare('besselJ0', (x) => besselJ(0, x)),
+  besselJ1: rare('besselJ1', (x) => besselJ(1, x)),
+  besselY0: rare('besselY0', (x) => besselY(0, x)),
+  besselY1: rare('besselY1', (x) => besselY(1, x)),
+  besselK0: rare('besselK0', besselK0),
+  airyAi: rare('airyAi', airyAi),
+  erfcx: rare('erfcx', erfcx),
+  ndtri: rare('ndtri', ndtri),
+  igamma: rare('igamma', (a, x) => incompleteGamma(a, x, false), 2),
+  igammac: rare('igammac', (a, x) => incompleteGamma(a, x, true), 2),
+  zeta: rare('zeta', hurwitzZeta, 2),
 }

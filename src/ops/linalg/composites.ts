@@ -1,0 +1,338 @@
+// Functions of linear algebra that follow from products, solutions and decompositions.
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { arange, eye } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { cat } from '../join.ts'
+import { mul, pow, sub } from '../pointwise/arithmetic.ts'
+import { sum } from '../reduction/sum.ts'
+import { sizeAt } from '../shapes.ts'
+import { movedim } from '../view/arrange.ts'
+import { diagonal } from '../view/diagonal.ts'
+import { transpose } from '../view/permute.ts'
+import { flip, roll } from '../view/repeat.ts'
+import { reshape, unsqueeze } from '../view/reshape.ts'
+import { narrow, select } from '../view/slicing.ts'
+import { expand } from '../view/windows.ts'
+import { checkMatrix } from './batches.ts'
+import { matmul } from './matmul.ts'
+import { chained } from './products.ts'
+import { inv, linalgSolve, pinv, solveTriangular } from './solve.ts'
+
+const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+
+function power(op: string, self: Tensor, n: number): Tensor {
+  checkMatrix(op, self, true)
+  if (n === 0) return expand(eye(sizeAt(self.shape, -1), { dtype: self.dtype }), self.shape).clone()
+  let square = n < 0 ? inv(self) : self
+  let out: Tensor | null = null
+  for (let rest = Math.abs(n); rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) out = out === null ? square : matmul(out, square)
+    if (rest > 1) square = matmul(square, square)
+  }
+  return out ?? square
+}
+
+/**
+ * Square matrices to an integer power; negative ones are powers of the inverse. PyTorch's `torch.linalg.matrix_power`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError for a negative power of a singular matrix.
+ * @example torch.linalg.matrixPower(torch.tensor([[2, 0], [0, 3]]), 2).toArray() // [[4, 0], [0, 9]]
+ */
+export const linalgMatrixPower: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+  schema: 'matrix_power(Tensor self, int n) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, n) => power('torch.linalg.matrix_power', self, n),
+})
+
+/**
+ * Square matrices to an integer power: `torch.linalg.matrix_power`. PyTorch's `torch.matrix_power`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError for a negative power of a singular matrix.
+ * @example torch.matrixPower(torch.tensor([[2, 0], [0, 3]]), 2).toArray() // [[4, 0], [0, 9]]
+ */
+export const matrixPower: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+  schema: 'matrix_power(Tensor self, int n) -> Tensor',
+  method: true,
+  decompose: (self, n) => power('torch.matrix_power', self, n),
+})
+
+/**
+ * The product of a chain of matrices, in the order that needs the fewest multiplications; vectors may stand at the ends. PyTorch's `torch.linalg.multi_dot`.
+ *
+ * Shapes: [n, m], [m, p], … give [n, ..].
+ *
+ * @throws ShapeError if the matrices cannot be multiplied.
+ * @throws ArgumentError if there are none.
+ * @example torch.linalg.multiDot([torch.tensor([[1, 2]]), torch.tensor([[3], [4]])]).toArray() // [[11]]
+ */
+export const multiDot: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+  schema: 'multi_dot(Tensor[] tensors) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (tensors) => chained('torch.linalg.multi_dot', tensors),
+})
+
+/**
+ * Dot products along a dimension. PyTorch's `torch.linalg.vecdot`.
+ *
+ * Shapes: `x` and `y` broadcast; the result lacks the dimension.
+ *
+ * @throws ShapeError if the shapes do not broadcast, or `dim` is out of range.
+ * @example torch.linalg.vecdot(torch.tensor([[1, 2]]), torch.tensor([[3, 4]])).toArray() // [11]
+ */
+export const vecdot: OpFunction<(x: Tensor, y: Tensor, options?: { readonly dim?: number }) => Tensor> = defineOp({
+  schema: 'vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (x, y, dim) => sum(mul(x, y), [dim]),
+})
+
+function crossOf(op: string, self: Tensor, other: Tensor, dim: number): Tensor {
+  const at = wrapDim(op, dim, self.ndim)
+  if (self.ndim !== other.ndim || sizeAt(self.shape, at) !== 3 || sizeAt(other.shape, at) !== 3)
+    throw new ShapeError(
+      `${op}: dimension ${dim} must have size 3 in both tensors, got shapes ${formatShape(self.shape)} and ${formatShape(other.shape)}.`,
+    )
+  const shifted = (t: Tensor, by: number): Tensor => roll(t, by, at)
+  return sub(mul(shifted(self, -1), shifted(other, -2)), mul(shifted(self, -2), shifted(other, -1)))
+}
+
+/**
+ * The cross product of vectors of 3 elements. PyTorch's `torch.linalg.cross`.
+ *
+ * Shapes: `self` and `other` broadcast, with size 3 in `dim`.
+ *
+ * @throws ShapeError unless the dimension has size 3.
+ * @example torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0])).toArray() // [0, 0, 1]
+ */
+export const linalgCross: OpFunction<(self: Tensor, other: Tensor, options?: { readonly dim?: number }) => Tensor> = defineOp({
+  schema: 'cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, other, dim) => crossOf('torch.linalg.cross', self, other, dim),
+})
+
+/**
+ * The cross product of vectors of 3 elements; without `dim`, along the first dimension of size 3. PyTorch's `torch.cross`.
+ *
+ * Shapes: `self` and `other` broadcast, with size 3 in `dim`.
+ *
+ * @throws ShapeError unless the dimension has size 3.
+ * @example torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0])).toArray() // [0, 0, 1]
+ */
+export const cross: OpFunction<(self: Tensor, other: Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor> = defineOp({
+  schema: 'cross(Tensor self, Tensor other, int? dim=None) -> Tensor',
+  method: true,
+  decompose: (self, other, dim) => crossOf('torch.cross', self, other, dim ?? Math.max(0, self.shape.indexOf(3))),
+})
+
+/**
+ * A diagonal of matrices; a view. PyTorch's `torch.linalg.diagonal`.
+ *
+ * Shape: [.., n, m] gives [.., k], with k the length of the diagonal.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @example torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 4]
+ */
+export const linalgDiagonal: OpFunction<
+  (self: Tensor, options?: { readonly offset?: number; readonly dim1?: number; readonly dim2?: number }) => Tensor
+> = defineOp({
+  schema: 'diagonal(Tensor self, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, offset, dim1, dim2) => diagonal(self, offset, dim1, dim2),
+})
+
+const powersOf = (x: Tensor, n: number): Tensor => pow(unsqueeze(x, -1), arange(n, { dtype: 'int64' }))
+
+/**
+ * The powers 0, 1, … of each element. PyTorch's `torch.linalg.vander`.
+ *
+ * Shape: [.., n] gives [.., n, N]; N is n by default.
+ *
+ * @throws ArgumentError if `N` is less than 1.
+ * @example torch.linalg.vander(torch.tensor([2, 3]), { N: 3 }).toArray() // [[1, 2, 4], [1, 3, 9]]
+ */
+export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: number | null }) => Tensor> = defineOp({
+  schema: 'vander(Tensor x, *, int? N=None) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (x, n) => {
+    if (n !== null && n < 1) throw new ArgumentError(`torch.linalg.vander: N must be at least 1, got ${n}.`)
+    return powersOf(x, n ?? sizeAt(x.shape, -1))
+  },
+})
+
+/**
+ * The powers of the elements of a vector, from N - 1 down to 0; with `increasing` from 0 up. PyTorch's `torch.vander`.
+ *
+ * Shape: [n] gives [n, N]; N is n by default.
+ *
+ * @throws ArgumentError if `N` is negative.
+ * @example torch.vander(torch.tensor([2, 3]), 3).toArray() // [[4, 2, 1], [9, 3, 1]]
+ */
+export const vander: OpFunction<
+  (x: Tensor, N?: number | null | { readonly N?: number | null; readonly increasing?: boolean }, increasing?: boolean) => Tensor
+> = defineOp({
+  schema: 'vander(Tensor x, int? N=None, bool increasing=False) -> Tensor',
+  decompose: (x, n, increasing) => {
+    if (n !== null && n < 0) throw new ArgumentError(`torch.vander: N must not be negative, got ${n}.`)
+    const powers = powersOf(x, n ?? sizeAt(x.shape, -1))
+    return increasing ? powers : flip(powers, -1)
+  },
+})
+
+/**
+ * The inverse of the linear map that a tensor is, whose first `ind` dimensions are those of the result. PyTorch's `torch.linalg.tensorinv`.
+ *
+ * Shape: the dimensions from `ind` on, then the first `ind` ones; both have as many elements.
+ *
+ * @throws ArgumentError unless `ind` is positive.
+ * @throws ShapeError unless both parts have as many elements.
+ * @example torch.linalg.tensorinv(torch.tensor([[2, 0], [0, 4]]), { ind: 1 }).toArray() // [[0.5, 0], [0, 0.25]]
+ */
+export const tensorinv: OpFunction<(self: Tensor, ind?: number | { readonly ind?: number }) => Tensor> = defineOp({
+  schema: 'tensorinv(Tensor self, int ind=2) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, ind) => {
+    if (ind < 1) throw new ArgumentError(`torch.linalg.tensorinv: ind must be positive, got ${ind}.`)
+    const [outer, rest] = [self.shape.slice(0, ind), self.shape.slice(ind)]
+    if (numelOf(outer) !== numelOf(rest))
+      throw new ShapeError(
+        `torch.linalg.tensorinv: the first ${ind} dimensions of ${formatShape(self.shape)} must have as many elements as the others.`,
+      )
+    return reshape(inv(reshape(self, [numelOf(outer), numelOf(rest)])), [...rest, ...outer])
+  },
+})
+
+/**
+ * x with tensordot(A, x) = B. PyTorch's `torch.linalg.tensorsolve`.
+ *
+ * Shapes: the first dimensions of `A` are those of `B`, and the others those of the result, after `dims` have been moved to the end.
+ *
+ * @throws ShapeError unless both parts of `A` have as many elements.
+ * @throws ArgumentError if the system is singular.
+ * @example torch.linalg.tensorsolve(torch.tensor([[2, 0], [0, 4]]), torch.tensor([2, 8])).toArray() // [1, 2]
+ */
+export const tensorsolve: OpFunction<
+  (A: Tensor, B: Tensor, dims?: readonly number[] | null | { readonly dims?: readonly number[] | null }) => Tensor
+> = defineOp({
+  schema: 'tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (given, b, dims) => {
+    const a =
+      dims === null
+        ? given
+        : movedim(
+            given,
+            dims,
+            dims.map((_, i) => given.ndim - dims.length + i),
+          )
+    const rest = a.shape.slice(b.ndim)
+    if (numelOf(rest) !== b.numel)
+      throw new ShapeError(`torch.linalg.tensorsolve: A of shape ${formatShape(a.shape)} does not map ${b.numel} numbers to ${formatShape(b.shape)}.`)
+    return reshape(linalgSolve(reshape(a, [b.numel, b.numel]), reshape(b, [-1])), rest)
+  },
+})
+
+/**
+ * The first columns of a product of Householder's reflections I - tau v v^T, whose vectors are the columns of `self` below the diagonal, where they are 1. PyTorch's
+ * `torch.linalg.householder_product`.
+ *
+ * Shapes: `self` [.., m, n] and `tau` [.., k] give [.., m, n].
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.linalg.householderProduct(torch.tensor([[5], [1]]), torch.tensor([1])).toArray() // [[0], [-1]]
+ */
+export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tensor> = defineOp({
+  schema: 'householder_product(Tensor self, Tensor tau) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, tau) => {
+    checkMatrix('torch.linalg.householder_product', self)
+    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const unit = eye(m, { dtype: self.dtype })
+    let out = expand(narrow(unit, -1, 0, n), self.shape)
+    for (let k = sizeAt(tau.shape, -1) - 1; k >= 0; k--) {
+      const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
+      const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.shape.slice(0, -2), k + 1, 1])
+      const v = cat([top, below], -2)
+      const factor = unsqueeze(unsqueeze(select(tau, -1, k), -1), -1)
+      out = sub(out, mul(factor, matmul(v, matmul(turned(v), out))))
+    }
+    return out
+  },
+})
+
+/**
+ * The least-squares solutions of A X = B, of the least norm: [solution, residuals, rank, singular values], of which only the first is computed; the others are empty.
+ * PyTorch's `torch.linalg.lstsq`.
+ *
+ * Shapes: `A` [.., m, n] and `B` [.., m, k] give [.., n, k].
+ *
+ * @throws ShapeError unless `A` holds matrices.
+ * @throws DTypeError unless the tensors are floating.
+ * @example torch.linalg.lstsq(torch.tensor([[1], [1]]), torch.tensor([[2], [4]]))[0].toArray() // [[3]]
+ */
+export const lstsq: OpFunction<
+  (
+    A: Tensor,
+    B: Tensor,
+    rcond?: number | null | { readonly rcond?: number | null; readonly driver?: string | null },
+  ) => readonly [Tensor, Tensor, Tensor, Tensor]
+> = defineOp({
+  schema: 'lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor, Tensor, Tensor, Tensor)',
+  namespace: 'torch.linalg',
+  decompose: (a, b, rcond) => {
+    checkMatrix('torch.linalg.lstsq', a)
+    const none = narrow(reshape(b.detach(), [-1]), 0, 0, 0)
+    return [matmul(pinv(a, { rtol: rcond }), b), none, none.long(), none]
+  },
+})
+
+/**
+ * X with A X = B, from the Cholesky factor of A: the lower one, or with `upper` the upper one. PyTorch's `torch.cholesky_solve`.
+ *
+ * Shapes: `B` [.., n, k] and `L` [.., n, n] give [.., n, k].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws DTypeError unless the tensors are floating.
+ * @example torch.choleskySolve(torch.tensor([[8]]), torch.tensor([[2]])).toArray() // [[2]]
+ */
+export const choleskySolve: OpFunction<(B: Tensor, L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
+  schema: 'cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor',
+  decompose: (b, factor, upper) => {
+    const lower = upper ? turned(factor) : factor
+    return solveTriangular(turned(lower), solveTriangular(lower, b, { upper: false }), { upper: true })
+  },
+})
+
+/**
+ * The inverse of A, from its Cholesky factor: the lower one, or with `upper` the upper one. PyTorch's `torch.cholesky_inverse`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the factor is square.
+ * @throws DTypeError unless it is floating.
+ * @example torch.choleskyInverse(torch.tensor([[2]])).toArray() // [[0.25]]
+ */
+export const choleskyInverse: OpFunction<(L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
+  schema: 'cholesky_inverse(Tensor L, bool upper=False) -> Tensor',
+  decompose: (factor, upper) => {
+    checkMatrix('torch.cholesky_inverse', factor, true)
+    return choleskySolve(eye(sizeAt(factor.shape, -1), { dtype: factor.dtype }), factor, upper)
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link matrixPower} */
+    matrixPower(n: number): Tensor
+    /** {@link cross} */
+    cross(other: Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
+  }
+}

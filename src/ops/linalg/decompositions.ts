@@ -1,0 +1,324 @@
+// Decompositions of matrices: Cholesky, QR, eigenvalues of symmetric matrices, singular values, LU.
+import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { cat } from '../join.ts'
+import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
+import { eq } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
+import { reciprocal } from '../pointwise/unary.ts'
+import { sizeAt } from '../shapes.ts'
+import { tril, triu } from '../triangular.ts'
+import { diagonal } from '../view/diagonal.ts'
+import { transpose } from '../view/permute.ts'
+import { unsqueeze } from '../view/reshape.ts'
+import { narrow } from '../view/slicing.ts'
+import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { at, choleskyOf, dense, eighOf, luOf, qrOf, svdOf, transposed } from './dense.ts'
+import { diagEmbed } from './diagonals.ts'
+import { matmul } from './matmul.ts'
+import { solveTriangular } from './solve.ts'
+
+const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
+const lead = (t: Tensor): readonly number[] => t.shape.slice(0, -2)
+const spec = (self: Tensor, ...shape: readonly number[]): TensorSpec => ({ shape: [...lead(self), ...shape], dtype: self.dtype })
+const smaller = (self: Tensor): number => Math.min(sizeAt(self.shape, -2), sizeAt(self.shape, -1))
+/** The lower triangle with half of the diagonal. */
+const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 0, -2, -1)), 0.5))
+
+/**
+ * The lower triangular L with L L^T = `self`, for positive-definite matrices; with `upper`, its transpose. PyTorch's `torch.linalg.cholesky`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError if one of them is not positive-definite.
+ * @example torch.linalg.cholesky(torch.tensor([[4, 2], [2, 5]])).toArray() // [[2, 0], [1, 2]]
+ */
+export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: boolean }) => Tensor> = defineOp({
+  schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.cholesky', self, true)
+    return { shape: self.shape, dtype: self.dtype }
+  },
+  kernel: (self, upper) => {
+    checkMatrix('torch.linalg.cholesky', self, true)
+    const factors = matricesOf(self).map((a, batch) => {
+      const factor = choleskyOf(upper ? transposed(a) : a)
+      if (factor === null) throw failure('torch.linalg.cholesky', batch, 'is not positive-definite')
+      return (upper ? transposed(factor) : factor).data
+    })
+    return tensorOf(factors, self.shape, self)
+  },
+  derivative: ([g], { args: [, upper], outputs: [out] }) => {
+    const [factor, grad] = upper ? [turned(out), turned(g)] : [out, g]
+    const inner = halfLower(matmul(turned(factor), grad))
+    const left = solveTriangular(turned(factor), inner, { upper: true })
+    return [symmetric(turned(solveTriangular(turned(factor), turned(left), { upper: true }))), null]
+  },
+})
+
+/**
+ * The decomposition into a matrix with orthonormal columns and an upper triangular one: [Q, R]. Mode 'reduced' gives as many columns as the smaller size, 'complete' a square Q,
+ * 'r' an empty Q. PyTorch's `torch.linalg.qr`.
+ *
+ * Shapes: [.., m, n] gives [.., m, k] and [.., k, n], k being the smaller size, or m in mode 'complete'.
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws ArgumentError for an unknown `mode`.
+ * @example torch.linalg.qr(torch.tensor([[3, 0], [4, 5]]))[1].toArray() // [[-5, -4], [0, 3]]
+ */
+export const qr: OpFunction<
+  (self: Tensor, mode?: 'reduced' | 'complete' | 'r' | { readonly mode?: 'reduced' | 'complete' | 'r' }) => readonly [Tensor, Tensor]
+> = defineOp({
+  schema: "qr(Tensor self, str mode='reduced') -> (Tensor, Tensor)",
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self, mode) => {
+    checkMatrix('torch.linalg.qr', self)
+    if (mode !== 'reduced' && mode !== 'complete' && mode !== 'r')
+      throw new ArgumentError(`torch.linalg.qr: mode must be 'reduced', 'complete' or 'r', got ${valueText(mode)}.`)
+    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const k = mode === 'complete' ? m : Math.min(m, n)
+    return [mode === 'r' ? { shape: [0], dtype: self.dtype } : spec(self, m, k), spec(self, k, n)]
+  },
+  kernel: (self, mode): readonly [Tensor, Tensor] => {
+    checkMatrix('torch.linalg.qr', self)
+    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const k = mode === 'complete' ? m : Math.min(m, n)
+    const all = matricesOf(self).map(qrOf)
+    const q = all.map((one) => dense(m, k, (i, j) => at(one.q, i, j)).data)
+    const r = all.map((one) => dense(k, n, (i, j) => at(one.r, i, j)).data)
+    return [mode === 'r' ? tensorOf([], [0], self) : tensorOf(q, [...lead(self), m, k], self), tensorOf(r, [...lead(self), k, n], self)]
+  },
+  derivative: ([gq, gr], { args: [self, mode], outputs: [q, r] }) => {
+    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    if (mode === 'r' || (mode === 'complete' && m > n))
+      throw new ArgumentError(
+        `torch.linalg.qr: there is no gradient in mode '${mode}' for matrices of ${m} rows and ${n} columns; use mode 'reduced'.`,
+      )
+    const [square, rest] = n > m ? [narrow(r, -1, 0, m), narrow(r, -1, m, n - m)] : [r, null]
+    // The right part of a wide R is Q^T times the columns of the matrix there.
+    const grest = rest === null || gr === null ? null : narrow(gr, -1, m, n - m)
+    const gsquare = gr === null ? null : rest === null ? gr : narrow(gr, -1, 0, m)
+    const tail = rest === null ? null : narrow(self, -1, m, n - m)
+    const gall = grest === null || tail === null ? gq : add(gq ?? mul(q, 0), matmul(tail, turned(grest)))
+    const left = gsquare === null ? null : matmul(square, turned(gsquare))
+    const right = gall === null ? null : matmul(turned(gall), q)
+    const middle = left === null ? neg(right ?? mul(square, 0)) : right === null ? left : sub(left, right)
+    const both = add(tril(middle), turned(tril(middle, -1)))
+    const numerator = gall === null ? matmul(q, both) : add(gall, matmul(q, both))
+    const gleft = turned(solveTriangular(square, turned(numerator), { upper: true }))
+    return [grest === null ? (rest === null ? gleft : catColumns(gleft, mul(rest, 0), m)) : catColumns(gleft, matmul(q, grest), m), null]
+  },
+})
+
+/** The columns of two matrices with `m` rows, side by side. */
+const catColumns = (a: Tensor, b: Tensor, m: number): Tensor => cat([a, narrow(b, -2, 0, m)], -1)
+
+/** 1 / (x_j - x_i), and 0 where they are equal. */
+function inverseGaps(values: Tensor): Tensor {
+  const gaps = sub(unsqueeze(values, -2), unsqueeze(values, -1))
+  const same = eq(gaps, 0)
+  return where(same, 0, reciprocal(where(same, 1, gaps)))
+}
+
+/**
+ * Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices: [values, vectors]. Only one triangle counts, the lower one unless `UPLO` is 'U'.
+ * PyTorch's `torch.linalg.eigh`.
+ *
+ * Shapes: [.., n, n] gives [.., n] and [.., n, n].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError unless `UPLO` is 'L' or 'U'.
+ * @example torch.linalg.eigh(torch.tensor([[2, 1], [1, 2]]))[0].toArray() // [1, 3]
+ */
+export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?: 'L' | 'U' }) => readonly [Tensor, Tensor]> = defineOp({
+  schema: "eigh(Tensor self, str UPLO='L') -> (Tensor, Tensor)",
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self, triangle) => {
+    checkMatrix('torch.linalg.eigh', self, true)
+    if (triangle !== 'L' && triangle !== 'U') throw new ArgumentError(`torch.linalg.eigh: UPLO must be 'L' or 'U', got ${valueText(triangle)}.`)
+    return [{ shape: self.shape.slice(0, -1), dtype: self.dtype }, spec(self, sizeAt(self.shape, -1), sizeAt(self.shape, -1))]
+  },
+  kernel: (self, triangle): readonly [Tensor, Tensor] => {
+    checkMatrix('torch.linalg.eigh', self, true)
+    const all = matricesOf(self).map((a) => eighOf(dense(a.rows, a.rows, (i, j) => (i >= j === (triangle === 'L') ? at(a, i, j) : at(a, j, i)))))
+    return [
+      tensorOf(
+        all.map(({ values }) => values),
+        self.shape.slice(0, -1),
+        self,
+      ),
+      tensorOf(
+        all.map(({ vectors }) => vectors.data),
+        self.shape,
+        self,
+      ),
+    ]
+  },
+  derivative: ([gvalues, gvectors], { outputs: [values, vectors] }) => {
+    const turning = gvectors === null ? null : mul(matmul(turned(vectors), gvectors), inverseGaps(values))
+    const stretching = gvalues === null ? null : diagEmbed(gvalues)
+    const inner = turning === null ? stretching : stretching === null ? turning : add(turning, stretching)
+    return [inner === null ? null : symmetric(matmul(matmul(vectors, inner), turned(vectors))), null]
+  },
+})
+
+/**
+ * Eigenvalues of symmetric matrices in ascending order. PyTorch's `torch.linalg.eigvalsh`.
+ *
+ * Shape: [.., n, n] gives [.., n].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError unless `UPLO` is 'L' or 'U'.
+ * @example torch.linalg.eigvalsh(torch.tensor([[2, 1], [1, 2]])).toArray() // [1, 3]
+ */
+export const eigvalsh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?: 'L' | 'U' }) => Tensor> = defineOp({
+  schema: "eigvalsh(Tensor self, str UPLO='L') -> Tensor",
+  namespace: 'torch.linalg',
+  decompose: (self, triangle) => eigh(self, triangle === 'U' ? 'U' : 'L')[0],
+})
+
+/**
+ * Singular values in descending order, with the left vectors as columns and the right ones as rows: [U, S, Vh], so that U diag(S) Vh is `self`. With `fullMatrices` (the
+ * default) U and Vh are square. PyTorch's `torch.linalg.svd`.
+ *
+ * Shapes: [.., m, n] gives [.., m, k], [.., k] and [.., k, n], k being the smaller size; the full ones are [.., m, m] and [.., n, n].
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.linalg.svd(torch.tensor([[3, 0], [0, 4]]))[1].toArray() // [4, 3]
+ */
+export const svd: OpFunction<(self: Tensor, fullMatrices?: boolean | { readonly fullMatrices?: boolean }) => readonly [Tensor, Tensor, Tensor]> =
+  defineOp({
+    schema: 'svd(Tensor self, bool full_matrices=True) -> (Tensor, Tensor, Tensor)',
+    namespace: 'torch.linalg',
+    halvesInFloat32: true,
+    meta: (self, full) => {
+      checkMatrix('torch.linalg.svd', self)
+      const [m, n, k] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1), smaller(self)]
+      return [spec(self, m, full ? m : k), spec(self, k), spec(self, full ? n : k, n)]
+    },
+    kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
+      checkMatrix('torch.linalg.svd', self)
+      const [m, n, k] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1), smaller(self)]
+      const all = matricesOf(self).map((a) => svdOf(a, full))
+      return [
+        tensorOf(
+          all.map(({ u }) => u.data),
+          [...lead(self), m, full ? m : k],
+          self,
+        ),
+        tensorOf(
+          all.map(({ values }) => values),
+          [...lead(self), k],
+          self,
+        ),
+        tensorOf(
+          all.map(({ v }) => transposed(v).data),
+          [...lead(self), full ? n : k, n],
+          self,
+        ),
+      ]
+    },
+    derivative: ([gu, gs, gvh], { args: [self], outputs: [fullU, s, fullVh] }) => {
+      const k = smaller(self)
+      const [u, vh] = [narrow(fullU, -1, 0, k), narrow(fullVh, -2, 0, k)]
+      const v = turned(vh)
+      const gaps = mul(inverseGaps(s), inverseSums(s))
+      const skew = (t: Tensor): Tensor => sub(t, turned(t))
+      const scale = unsqueeze(s, -2)
+      const inverse = where(eq(scale, 0), 0, reciprocal(where(eq(scale, 0), 1, scale)))
+      let inner = diagEmbed(gs ?? mul(s, 0))
+      let outside: Tensor | null = null
+      if (gu !== null) {
+        const g = narrow(gu, -1, 0, k)
+        inner = add(inner, mul(mul(skew(matmul(turned(u), g)), gaps), scale))
+        if (sizeAt(u.shape, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
+      }
+      if (gvh !== null) {
+        const g = turned(narrow(gvh, -2, 0, k))
+        inner = add(inner, mul(turned(scale), mul(skew(matmul(turned(v), g)), gaps)))
+        if (sizeAt(v.shape, -2) > k) {
+          const extra = matmul(u, turned(sub(mul(g, inverse), matmul(v, matmul(turned(v), mul(g, inverse))))))
+          outside = outside === null ? extra : add(outside, extra)
+        }
+      }
+      const core = matmul(matmul(u, inner), vh)
+      return [outside === null ? core : add(core, outside), null]
+    },
+  })
+
+/** 1 / (x_j + x_i), and 0 where the sum is 0. */
+function inverseSums(values: Tensor): Tensor {
+  const sums = add(unsqueeze(values, -2), unsqueeze(values, -1))
+  const none = eq(sums, 0)
+  return where(none, 0, reciprocal(where(none, 1, sums)))
+}
+
+/**
+ * Singular values in descending order. PyTorch's `torch.linalg.svdvals`.
+ *
+ * Shape: [.., m, n] gives [.., k], k being the smaller size.
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.linalg.svdvals(torch.tensor([[3, 0], [0, 4]])).toArray() // [4, 3]
+ */
+export const svdvals: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'svdvals(Tensor self) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self) => svd(self, false)[1],
+})
+
+/**
+ * The decomposition of square matrices into a permutation, a lower triangular matrix with ones in the diagonal, and an upper triangular one: [P, L, U], so that P L U is `self`.
+ * PyTorch's `torch.linalg.lu`.
+ *
+ * Shapes: [.., n, n], and so the results.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.linalg.lu(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 3], [0, 2]]]
+ */
+export const lu: OpFunction<(self: Tensor) => readonly [Tensor, Tensor, Tensor]> = defineOp({
+  schema: 'lu(Tensor self) -> (Tensor, Tensor, Tensor)',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.lu', self, true)
+    const one = { shape: self.shape, dtype: self.dtype }
+    return [one, one, one]
+  },
+  kernel: (self): readonly [Tensor, Tensor, Tensor] => {
+    checkMatrix('torch.linalg.lu', self, true)
+    const n = sizeAt(self.shape, -1)
+    const all = matricesOf(self).map(luOf)
+    const each = (fn: (one: ReturnType<typeof luOf>, i: number, j: number) => number): Tensor =>
+      tensorOf(
+        all.map((one) => dense(n, n, (i, j) => fn(one, i, j)).data),
+        self.shape,
+        self,
+      )
+    return [
+      each(({ order }, i, j) => Number(order[j] === i)),
+      each((one, i, j) => (i > j ? at(one.lu, i, j) : Number(i === j))),
+      each((one, i, j) => (i <= j ? at(one.lu, i, j) : 0)),
+    ]
+  },
+  derivative: ([, gl, gu], { outputs: [p, l, u] }) => {
+    const lower = gl === null ? null : tril(matmul(turned(l), gl), -1)
+    const upper = gu === null ? null : triu(matmul(gu, turned(u)))
+    const inner = lower === null ? upper : upper === null ? lower : add(lower, upper)
+    if (inner === null) return [null]
+    const left = solveTriangular(turned(l), inner, { upper: true, unitriangular: true })
+    return [matmul(p, turned(solveTriangular(u, turned(left), { upper: true })))]
+  },
+})

@@ -1,0 +1,161 @@
+// Norms of vectors and matrices, and numbers that follow from singular values.
+import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { wrapDim } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { abs, div, mul } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
+import { gt } from '../pointwise/comparison.ts'
+import { amax, amin } from '../reduction/extremes.ts'
+import { norm } from '../reduction/mean.ts'
+import { sum } from '../reduction/sum.ts'
+import type { Dims } from '../reduction/sum.ts'
+import { sizeAt } from '../shapes.ts'
+import { movedim } from '../view/arrange.ts'
+import { reshape } from '../view/reshape.ts'
+import { select } from '../view/slicing.ts'
+import { checkMatrix } from './batches.ts'
+import { svdvals } from './decompositions.ts'
+import { inv } from './solve.ts'
+
+interface NormSizes {
+  readonly dim?: Dims
+  readonly keepdim?: boolean
+}
+
+/**
+ * The p-norm of vectors, p being `ord`, over the dimensions `dim` or all. PyTorch's `torch.linalg.vector_norm`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws DTypeError unless `self` is floating.
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example torch.linalg.vectorNorm(torch.tensor([3, 4])).item() // 5
+ */
+export const vectorNorm: OpFunction<
+  (self: Tensor, ord?: number | (NormSizes & { readonly ord?: number }), dim?: Dims | NormSizes, keepdim?: boolean) => Tensor
+> = defineOp({
+  schema: 'vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, ord, dim, keepdim) => norm(self, Number(ord), dim, keepdim),
+})
+
+function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly number[], keepdim: boolean): Tensor {
+  const [a, b] = dims.map((d) => wrapDim(op, d, self.ndim))
+  if (a === undefined || b === undefined || dims.length !== 2 || a === b)
+    throw new ArgumentError(`${op}: dim must name two different dimensions, got [${dims.join(', ')}].`)
+  const kept = self.shape.map((size, d) => (d === a || d === b ? 1 : size))
+  const shaped = (values: Tensor): Tensor => (keepdim ? reshape(values, kept) : values)
+  if (ord === 'fro') return norm(self, 2, [a, b], keepdim)
+  if (ord === 'nuc' || ord === 2 || ord === -2) {
+    const values = svdvals(movedim(self, [a, b], [-2, -1]))
+    return shaped(ord === 'nuc' ? sum(values, [-1]) : select(values, -1, ord === 2 ? 0 : -1))
+  }
+  if (ord === 1 || ord === -1 || ord === Infinity || ord === -Infinity) {
+    const [summed, compared] = Math.abs(ord) === 1 ? [a, b] : [b, a]
+    const sums = sum(abs(self), [summed], true)
+    return shaped(
+      reshape(
+        ord > 0 ? amax(sums, [compared], true) : amin(sums, [compared], true),
+        keepdim ? kept : self.shape.filter((_, d) => d !== a && d !== b),
+      ),
+    )
+  }
+  throw new ArgumentError(`${op}: ord must be 'fro', 'nuc', 1, -1, 2, -2, Infinity or -Infinity, got ${valueText(ord)}.`)
+}
+
+type MatrixOrder = 'fro' | 'nuc' | number
+
+/**
+ * A norm of matrices: 'fro', 'nuc' (the sum of the singular values), 2 and -2 (the greatest and the least of them), 1 and -1 (of sums of columns), Infinity and -Infinity (of
+ * sums of rows). PyTorch's `torch.linalg.matrix_norm`.
+ *
+ * Shape: that of `self` without the dimensions `dim`; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @throws ArgumentError for an unknown `ord`, and unless `dim` names two dimensions.
+ * @example torch.linalg.matrixNorm(torch.tensor([[3, 0], [0, 4]]), 'nuc').item() // 7
+ */
+export const matrixNorm: OpFunction<
+  (
+    self: Tensor,
+    ord?: MatrixOrder | { readonly ord?: MatrixOrder; readonly dim?: readonly number[]; readonly keepdim?: boolean },
+    dim?: readonly number[] | { readonly dim?: readonly number[]; readonly keepdim?: boolean },
+    keepdim?: boolean,
+  ) => Tensor
+> = defineOp({
+  schema: "matrix_norm(Tensor self, any ord='fro', int[] dim=[-2,-1], bool keepdim=False) -> Tensor",
+  namespace: 'torch.linalg',
+  decompose: (self, ord, dim, keepdim) => matrixNormOf('torch.linalg.matrix_norm', self, ord, dim, keepdim),
+})
+
+/**
+ * The norm of a vector or a matrix: without `ord` the Euclidean length of all elements; over one dimension that of vectors, over two that of matrices. PyTorch's `torch.linalg.norm`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws ShapeError if a dimension is out of range.
+ * @throws ArgumentError for an unknown `ord`.
+ * @example torch.linalg.norm(torch.tensor([[3, 0], [0, 4]])).item() // 5
+ */
+export const linalgNorm: OpFunction<
+  (self: Tensor, ord?: MatrixOrder | null | (NormSizes & { readonly ord?: MatrixOrder | null }), dim?: Dims | NormSizes, keepdim?: boolean) => Tensor
+> = defineOp({
+  schema: 'norm(Tensor self, any ord=None, int[]? dim=None, bool keepdim=False) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, ord, dim, keepdim) => {
+    const dims = dim ?? (ord !== null && self.ndim === 2 ? [0, 1] : null)
+    if (dims?.length === 2 && ord !== null) return matrixNormOf('torch.linalg.norm', self, ord, dims, keepdim)
+    if (ord !== null && typeof ord !== 'number')
+      throw new ArgumentError(`torch.linalg.norm: ord must be a number for vectors, got ${valueText(ord)}.`)
+    return norm(self, ord ?? 2, dims, keepdim)
+  },
+})
+
+/**
+ * The condition number: the norm of a matrix times that of its inverse; without `p` the greatest singular value divided by the least. PyTorch's `torch.linalg.cond`.
+ *
+ * Shape: [.., n, n] gives [..]; without `p`, the matrices need not be square.
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws ArgumentError for an unknown `p`.
+ * @example torch.linalg.cond(torch.tensor([[2, 0], [0, 4]])).item() // 2
+ */
+export const cond: OpFunction<(self: Tensor, p?: MatrixOrder | null | { readonly p?: MatrixOrder | null }) => Tensor> = defineOp({
+  schema: 'cond(Tensor self, any p=None) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, p) => {
+    checkMatrix('torch.linalg.cond', self)
+    if (p !== null && p !== 2 && p !== -2)
+      return mul(matrixNormOf('torch.linalg.cond', self, p, [-2, -1], false), matrixNormOf('torch.linalg.cond', inv(self), p, [-2, -1], false))
+    const values = svdvals(self)
+    const [greatest, least] = [select(values, -1, 0), select(values, -1, -1)]
+    return p === -2 ? div(least, greatest) : div(greatest, least)
+  },
+})
+
+/**
+ * The number of singular values above a tolerance: `atol`, or `rtol` times the greatest. PyTorch's `torch.linalg.matrix_rank`.
+ *
+ * Shape: [.., m, n] gives [..]. The result is int64.
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.linalg.matrixRank(torch.tensor([[1, 2], [2, 4]])).item() // 1
+ */
+export const matrixRank: OpFunction<
+  (self: Tensor, options?: { readonly atol?: number | null; readonly rtol?: number | null; readonly hermitian?: boolean }) => Tensor
+> = defineOp({
+  schema: 'matrix_rank(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, atol, rtol) => {
+    checkMatrix('torch.linalg.matrix_rank', self)
+    const values = svdvals(self)
+    const largest = Math.max(sizeAt(self.shape, -2), sizeAt(self.shape, -1))
+    const relative = rtol ?? (atol === null ? largest * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
+    const counted = to(gt(values, mul(amax(values, [-1], true), relative)), 'int64')
+    return sum(atol === null ? counted : mul(counted, to(gt(values, atol), 'int64')), [-1])
+  },
+})

@@ -1,0 +1,399 @@
+// Systems of linear equations, inverses, determinants, and the matrix exponential.
+import { ShapeError } from '../../errors/index.ts'
+import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import { zeros } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { cat } from '../join.ts'
+import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
+import { exp, log } from '../pointwise/unary.ts'
+import { sizeAt } from '../shapes.ts'
+import { tril, triu } from '../triangular.ts'
+import { transpose } from '../view/permute.ts'
+import { squeeze, unsqueeze } from '../view/reshape.ts'
+import { narrow } from '../view/slicing.ts'
+import { expand } from '../view/windows.ts'
+import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { at, dense, expOf, luOf, pinvOf, solveOf, solveTriangularOf } from './dense.ts'
+import type { Dense } from './dense.ts'
+import { matmul } from './matmul.ts'
+
+const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+
+/** A system a x = b whose batches have been brought to the same shape. */
+function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
+  checkMatrix(op, a, true)
+  checkMatrix(op, b)
+  if (sizeAt(a.shape, -1) !== sizeAt(b.shape, -2) || !sameShape(a.shape.slice(0, -2), b.shape.slice(0, -2)))
+    throw new ShapeError(`${op}: matrices of shape ${formatShape(a.shape)} do not fit right sides of shape ${formatShape(b.shape)}.`)
+  return { shape: b.shape, dtype: b.dtype }
+}
+
+const solved = (a: Tensor, b: Tensor, fn: (a: Dense, b: Dense, batch: number) => Dense): Tensor => {
+  const sides = matricesOf(b)
+  return tensorOf(
+    matricesOf(a).map((matrix, batch) => fn(matrix, sides[batch] ?? matrix, batch).data),
+    b.shape,
+    b,
+  )
+}
+
+/** Both with the batch dimensions that they broadcast to. */
+function aligned(op: string, a: Tensor, b: Tensor): readonly [Tensor, Tensor] {
+  const batch = broadcastShapes(op, a.shape.slice(0, -2), b.shape.slice(0, -2))
+  return [expand(a, [...batch, ...a.shape.slice(-2)]), expand(b, [...batch, ...b.shape.slice(-2)])]
+}
+
+/**
+ * x with A x = B for square matrices. Internal; what torch.linalg.solve computes; PyTorch's `aten.linalg_solve_ex`.
+ *
+ * Shapes: [.., n, n] and [.., n, k] with the same batches give [.., n, k].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if a matrix is singular.
+ * @example torch.ops.tensorfx.solveMatrix(torch.tensor([[2]]), torch.tensor([[6]])).toArray() // [[3]]
+ */
+export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineOp({
+  schema: 'solve_matrix(Tensor A, Tensor B) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
+  meta: (a, b) => systemSpec('torch.linalg.solve', a, b),
+  kernel: (a, b) => {
+    systemSpec('torch.linalg.solve', a, b)
+    return solved(a, b, (matrix, side, batch) => {
+      const x = solveOf(matrix, side)
+      if (x === null) throw failure('torch.linalg.solve', batch, 'is singular')
+      return x
+    })
+  },
+  derivative: ([g], { args: [a], outputs: [x] }) => {
+    const side = solveMatrix(turned(a), g)
+    return [neg(matmul(side, turned(x))), side]
+  },
+})
+
+/**
+ * x with A x = B, or x A = B for `left: false`. PyTorch's `torch.linalg.solve`.
+ *
+ * Shapes: `A` [.., n, n] and `B` [.., n, k], or [.., n] with the batches of `A`; the result has the shape of `B`. Other batches broadcast.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if a matrix is singular.
+ * @example torch.linalg.solve(torch.tensor([[2, 0], [0, 4]]), torch.tensor([2, 8])).toArray() // [1, 2]
+ */
+export const linalgSolve: OpFunction<(A: Tensor, B: Tensor, options?: { readonly left?: boolean }) => Tensor> = defineOp({
+  schema: 'solve(Tensor A, Tensor B, *, bool left=True) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (a, b, left) => {
+    const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.shape, a.shape.slice(0, -1)))
+    const side = isVector ? unsqueeze(b, -1) : left ? b : turned(b)
+    const x = solveMatrix(...aligned('torch.linalg.solve', left ? a : turned(a), side))
+    return isVector ? squeeze(x, -1) : left ? x : turned(x)
+  },
+})
+
+/**
+ * X with A X = B for a triangular A, of which only the triangle counts. Internal; PyTorch's `aten.linalg_solve_triangular`.
+ *
+ * Shapes: [.., n, n] and [.., n, k] with the same batches give [.., n, k].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws DTypeError unless the tensors are floating.
+ * @example torch.ops.tensorfx.triangularSolve(torch.tensor([[2]]), torch.tensor([[6]]), true, false).toArray() // [[3]]
+ */
+export const triangularSolve: OpFunction<(a: Tensor, b: Tensor, upper: boolean, unitriangular: boolean) => Tensor> = defineOp({
+  schema: 'triangular_solve(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
+  meta: (a, b) => systemSpec('torch.linalg.solve_triangular', a, b),
+  kernel: (a, b, upper, unit) => {
+    systemSpec('torch.linalg.solve_triangular', a, b)
+    return solved(a, b, (matrix, side) => solveTriangularOf(matrix, side, upper, unit))
+  },
+  derivative: ([g], { args: [a, , upper, unit], outputs: [x] }) => {
+    const side = triangularSolve(turned(a), g, !upper, unit)
+    const full = neg(matmul(side, turned(x)))
+    return [upper ? triu(full, unit ? 1 : 0) : tril(full, unit ? -1 : 0), side, null, null]
+  },
+})
+
+export interface TriangularOptions {
+  readonly upper: boolean
+  /** False for X A = B. */
+  readonly left?: boolean
+  /** Whether the diagonal counts as ones. */
+  readonly unitriangular?: boolean
+}
+
+/**
+ * X with A X = B for a triangular A, of which only the triangle counts; X A = B for `left: false`. PyTorch's `torch.linalg.solve_triangular`.
+ *
+ * Shapes: `A` [.., n, n] and `B` [.., n, k] give [.., n, k]; batches broadcast.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws DTypeError unless the tensors are floating.
+ * @example torch.linalg.solveTriangular(torch.tensor([[2, 0], [1, 4]]), torch.tensor([[2], [9]]), { upper: false }).toArray() // [[1], [2]]
+ */
+export const solveTriangular: OpFunction<(A: Tensor, B: Tensor, options: TriangularOptions) => Tensor> = defineOp({
+  schema: 'solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (a, b, upper, left, unit) => {
+    const [matrix, side] = aligned('torch.linalg.solve_triangular', left ? a : turned(a), left ? b : turned(b))
+    const x = triangularSolve(matrix, side, left ? upper : !upper, unit)
+    return left ? x : turned(x)
+  },
+})
+
+/**
+ * The inverse of square matrices. PyTorch's `torch.linalg.inv`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError if one of them is singular.
+ * @example torch.linalg.inv(torch.tensor([[2, 0], [0, 4]])).toArray() // [[0.5, 0], [0, 0.25]]
+ */
+export const inv: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'inv(Tensor self) -> Tensor',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.inv', self, true)
+    return { shape: self.shape, dtype: self.dtype }
+  },
+  kernel: (self) => {
+    checkMatrix('torch.linalg.inv', self, true)
+    return solved(self, self, (matrix, _, batch) => {
+      const x = solveOf(
+        matrix,
+        dense(matrix.rows, matrix.rows, (i, j) => Number(i === j)),
+      )
+      if (x === null) throw failure('torch.linalg.inv', batch, 'is singular')
+      return x
+    })
+  },
+  derivative: ([g], { outputs: [out] }) => [neg(matmul(matmul(turned(out), g), turned(out)))],
+})
+
+/**
+ * The inverse of square matrices: `torch.linalg.inv`. PyTorch's `torch.inverse`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError if one of them is singular.
+ * @example torch.inverse(torch.tensor([[2, 0], [0, 4]])).toArray() // [[0.5, 0], [0, 0.25]]
+ */
+export const inverse: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'inverse(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => inv(self),
+})
+
+const scalars = (self: Tensor): TensorSpec => ({ shape: self.shape.slice(0, -2), dtype: self.dtype })
+/** One number for each matrix, as a factor of it. */
+const perMatrix = (t: Tensor): Tensor => unsqueeze(unsqueeze(t, -1), -1)
+
+/**
+ * The sign and the logarithm of the absolute value of the determinant: [sign, logabsdet]. PyTorch's `torch.linalg.slogdet`.
+ *
+ * Shapes: [.., n, n] gives twice [..].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.linalg.slogdet(torch.tensor([[0, 1], [2, 0]])).map((t) => t.item()) // [-1, 0.693147]
+ */
+export const linalgSlogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+  schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.slogdet', self, true)
+    return [scalars(self), scalars(self)]
+  },
+  kernel: (self): readonly [Tensor, Tensor] => {
+    checkMatrix('torch.linalg.slogdet', self, true)
+    const signs: number[] = []
+    const logs: number[] = []
+    for (const { lu, sign } of matricesOf(self).map(luOf)) {
+      const pivots = Array.from({ length: lu.rows }, (_, i) => at(lu, i, i))
+      signs.push(pivots.reduce((total, pivot) => total * Math.sign(pivot), sign))
+      logs.push(pivots.reduce((total, pivot) => total + Math.log(Math.abs(pivot)), 0))
+    }
+    const { shape } = scalars(self)
+    return [tensorOf([signs], shape, self), tensorOf([logs], shape, self)]
+  },
+  derivative: ([, g], { args: [self] }) => [g === null ? null : mul(perMatrix(g), turned(inv(self)))],
+})
+
+/**
+ * The determinant of square matrices. PyTorch's `torch.linalg.det`.
+ *
+ * Shape: [.., n, n] gives [..].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.linalg.det(torch.tensor([[1, 2], [3, 4]])).item() // -2
+ */
+export const linalgDet: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'det(Tensor self) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self) => {
+    const [sign, logs] = linalgSlogdet(self)
+    return mul(sign, exp(logs))
+  },
+})
+
+/**
+ * The determinant of square matrices: `torch.linalg.det`. PyTorch's `torch.det`.
+ *
+ * Shape: [.., n, n] gives [..].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.det(torch.tensor([[1, 2], [3, 4]])).item() // -2
+ */
+export const det: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'det(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => linalgDet(self),
+})
+
+/**
+ * The sign and the logarithm of the absolute value of the determinant: `torch.linalg.slogdet`. PyTorch's `torch.slogdet`.
+ *
+ * Shapes: [.., n, n] gives twice [..].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.slogdet(torch.tensor([[0, 1], [2, 0]])).map((t) => t.item()) // [-1, 0.693147]
+ */
+export const slogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+  schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
+  method: true,
+  decompose: (self) => linalgSlogdet(self),
+})
+
+/**
+ * The logarithm of the determinant; NaN if that is negative. PyTorch's `torch.logdet`.
+ *
+ * Shape: [.., n, n] gives [..].
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.logdet(torch.tensor([[2, 0], [0, 3]])).item() // 1.791759
+ */
+export const logdet: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'logdet(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => {
+    const [sign, logs] = linalgSlogdet(self)
+    return add(log(sign), logs)
+  },
+})
+
+/**
+ * The exponential of square matrices: the sum of A^k / k!. PyTorch's `torch.linalg.matrix_exp`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.linalg.matrixExp(torch.tensor([[0, 1], [0, 0]])).toArray() // [[1, 1], [0, 1]]
+ */
+export const linalgMatrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'matrix_exp(Tensor self) -> Tensor',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.matrix_exp', self, true)
+    return { shape: self.shape, dtype: self.dtype }
+  },
+  kernel: (self) => {
+    checkMatrix('torch.linalg.matrix_exp', self, true)
+    return tensorOf(
+      matricesOf(self).map((a) => expOf(a).data),
+      self.shape,
+      self,
+    )
+  },
+  // The upper right block of the exponential of [[A^T, G], [0, A^T]].
+  derivative: ([g], { args: [self] }) => {
+    const n = sizeAt(self.shape, -1)
+    const a = turned(self)
+    const block = cat([cat([a, g], -1), cat([zeros(a.shape, { dtype: a.dtype }), a], -1)], -2)
+    return [narrow(narrow(linalgMatrixExp(block), -2, 0, n), -1, n, n)]
+  },
+})
+
+/**
+ * The exponential of square matrices: `torch.linalg.matrix_exp`. PyTorch's `torch.matrix_exp`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws DTypeError unless `self` is floating.
+ * @example torch.matrixExp(torch.tensor([[0, 1], [0, 0]])).toArray() // [[1, 1], [0, 1]]
+ */
+export const matrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'matrix_exp(Tensor self) -> Tensor',
+  method: true,
+  decompose: (self) => linalgMatrixExp(self),
+})
+
+/**
+ * The pseudo-inverse, for which singular values up to `rtol` times the greatest count as 0. PyTorch's `torch.linalg.pinv`.
+ *
+ * Shape: [.., m, n] gives [.., n, m].
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.linalg.pinv(torch.tensor([[2], [0]])).toArray() // [[0.5, 0]]
+ */
+export const pinv: OpFunction<
+  (self: Tensor, options?: { readonly atol?: number | null; readonly rtol?: number | null; readonly hermitian?: boolean }) => Tensor
+> = defineOp({
+  schema: 'pinv(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.pinv', self)
+    return { shape: [...self.shape.slice(0, -2), sizeAt(self.shape, -1), sizeAt(self.shape, -2)], dtype: self.dtype }
+  },
+  kernel: (self, atol, rtol) => {
+    checkMatrix('torch.linalg.pinv', self)
+    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const relative = rtol ?? (atol === null ? Math.max(m, n) * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
+    const limit = (greatest: number): number => Math.max(atol ?? 0, relative * greatest)
+    return tensorOf(
+      matricesOf(self).map((a) => pinvOf(a, limit).data),
+      [...self.shape.slice(0, -2), n, m],
+      self,
+    )
+  },
+  // Golub and Pereyra's formula for matrices of constant rank.
+  derivative: ([g], { args: [a], outputs: [p] }) => {
+    const gt = turned(g)
+    const pt = turned(p)
+    const direct = neg(turned(matmul(matmul(p, gt), p)))
+    const left = matmul(sub(gt, matmul(matmul(a, p), gt)), matmul(p, pt))
+    const right = matmul(matmul(pt, p), sub(gt, matmul(matmul(gt, p), a)))
+    return [add(add(direct, left), right), null, null, null]
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link inverse} */
+    inverse(): Tensor
+    /** {@link det} */
+    det(): Tensor
+    /** {@link slogdet} */
+    slogdet(): readonly [Tensor, Tensor]
+    /** {@link logdet} */
+    logdet(): Tensor
+    /** {@link matrixExp} */
+    matrixExp(): Tensor
+  }
+}
