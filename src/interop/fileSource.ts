@@ -16,12 +16,16 @@ export async function bytesOf(where: string, source: FileSource): Promise<Uint8A
     const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
     if (fs === undefined)
       throw new UnsupportedError(`${where}: there is no file system here to read ${valueText(source)} from; give a URL, a Blob or the bytes.`)
-    return fs.readFile(source)
+    return fs.readFile(source).catch((error: unknown) => {
+      throw new ArgumentError(`${where}: ${valueText(source)} could not be read: ${messageOf(error)}`, { cause: error })
+    })
   }
   // For callers in JavaScript.
   if (isObject(source) && isBlob(source)) return new Uint8Array(await source.arrayBuffer())
   throw new ArgumentError(`${where}: the file must be a path, a URL, a Blob, a Uint8Array or an ArrayBuffer, got ${valueText(source)}.`)
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 async function fetched(where: string, url: URL): Promise<Uint8Array> {
   const response = await fetch(url)
