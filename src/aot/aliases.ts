@@ -88,8 +88,17 @@ export class Aliases {
     return alias.value
   }
 
+  /** Makes what these tensors hold views of one value, where they share memory that was written: whoever writes to one of them later writes to the others, too. */
+  join(tensors: readonly Tensor[]): void {
+    const counts = new Map<Memory, number>()
+    const aliases = [...new Set(tensors)].flatMap((tensor) => this.#aliases.get(tensor) ?? [])
+    for (const { memory } of aliases) counts.set(memory, (counts.get(memory) ?? 0) + 1)
+    for (const alias of aliases) if (alias.memory.version > 0 && (counts.get(alias.memory) ?? 0) > 1) alias.version = -1
+  }
+
   /** Records that `value`, of the shape and dtype of `tensor`, has been written to it. Throws UnsupportedError for a view that has no scatter. */
   write(tensor: Tensor, value: Tensor): void {
+    if (tensor.numel === 0) return
     const alias = this.#aliasOf(tensor)
     const { memory } = alias
     memory.value = withLayoutOf(memory.base, this.#scatter(alias, tensor, value))

@@ -144,6 +144,7 @@ export function traceJoint(
     const returned = withMode(mode, () => fn(...fakes))
     const aliases = options.keepAliases === true ? aliasesAmong(mode, returned, fakes) : new Map<number, Alias>()
     const results = returned.filter((_, i) => !aliases.has(i))
+    mode.joinResults(results)
     const outputs = results.map((r) => mode.nodeOf(r))
     const given = [...fakes, ...mode.constants.values()]
     const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
@@ -176,6 +177,7 @@ export function traceJoint(
       heads,
       gradInputs,
       writeBacks,
+      mayBeOverwritten: true,
       draws,
       forwardNodes,
       failure,

@@ -7,7 +7,7 @@ import { signatureOf } from '../fx/trace/parameters.ts'
 import { Module } from '../module/index.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { treeMap } from '../pytree/index.ts'
+import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
@@ -81,6 +81,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       )
       // What the function returns of its arguments are the arguments, so they get their values first.
       mode.writeBack()
+      mode.joinResults(treeLeaves(result))
       const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
       mode.graph.output(nodes)
       if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)

@@ -123,6 +123,11 @@ export class ProxyTensorMode implements DispatchMode {
     return this.#nodes.get(value) ?? this.#resolve?.(value) ?? this.#constant(value)
   }
 
+  /** To be called before the nodes of the results are asked for: results that shared memory share it in the graph, too. */
+  joinResults(results: readonly unknown[]): void {
+    this.#aliases.join(results.filter((result) => result instanceof Tensor))
+  }
+
   #constant(tensor: Tensor): Node {
     // A pending tensor without a node is computed here, which may throw.
     if (!tensor.isFake) tensor.realize()

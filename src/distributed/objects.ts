@@ -1,6 +1,10 @@
 // Values of JavaScript between ranks, as JSON.
 import { ArgumentError } from '../errors/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { decode as decodeAs, integer, list, object, record } from '../protocol/decode.ts'
+import type { Decoder } from '../protocol/decode.ts'
+import { isPlainObject } from '../protocol/index.ts'
+import { parseJson } from '../protocol/jsonText.ts'
 import { tensorBytes } from './bytes.ts'
 import { groupOr } from './processGroup.ts'
 import type { ProcessGroup } from './processGroup.ts'
@@ -13,10 +17,29 @@ function encode(where: string, value: unknown): Uint8Array {
     throw new ArgumentError(`${where}: the value cannot be written as JSON (${String(error)}).`, { cause: error })
   }
   if (text === undefined) throw new ArgumentError(`${where}: JSON has no ${typeof value}; pass null, or an object.`)
-  return new TextEncoder().encode(text)
+  const bytes = new TextEncoder().encode(text)
+  if (bytes.length > MAX_BYTES) throw new ArgumentError(`${where}: the value has ${bytes.length} bytes as JSON; at most ${MAX_BYTES} can be sent.`)
+  return bytes
 }
 
-const decode = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes))
+/** The longest text that a rank may send, in bytes. */
+const MAX_BYTES = 2 ** 28
+
+/** Any value of JSON. Its parts are visited for the limits of depth and size, and for keys that would replace a prototype. */
+const anything: Decoder<unknown> = (value, place) =>
+  Array.isArray(value) ? list(anything)(value, place) : isPlainObject(value) ? record(anything)(value, place) : value
+
+/** Reads what a rank sent: data that this process did not make. Throws ArgumentError for anything but JSON within the limits. */
+function decode(where: string, rank: number, bytes: Uint8Array): unknown {
+  const what = `the value of rank ${rank}`
+  return decodeAs(where, anything, parseJson(where, what, new TextDecoder().decode(bytes)), what)
+}
+
+/** Checks the lengths in bytes that ranks announce, before memory is taken for them. */
+const checkedLengths = (where: string, lengths: ArrayLike<number>): readonly number[] =>
+  decodeAs(where, LENGTHS, { lengthOfRank: Array.from(lengths) }).lengthOfRank
+
+const LENGTHS = object({ lengthOfRank: list(integer(0, MAX_BYTES)) })
 
 function vector(bytes: Uint8Array): Tensor {
   const tensor = Tensor.empty([bytes.length], 'uint8')
@@ -36,14 +59,14 @@ export function allGatherObject(value: unknown, group?: ProcessGroup): unknown[]
   }
   words(own).set([bytes.length])
   members.start({ kind: 'allgather', input: own, output: lengths }).wait()
-  const sizes = [...words(lengths)]
+  const sizes = checkedLengths('allGatherObject', words(lengths))
   const longest = Math.max(...sizes)
   const padded = new Uint8Array(longest)
   padded.set(bytes)
   const output = Tensor.empty([longest * members.size], 'uint8')
   members.start({ kind: 'allgather', input: vector(padded), output }).wait()
   const all = tensorBytes(output)
-  return sizes.map((size, rank) => decode(all.slice(rank * longest, rank * longest + size)))
+  return sizes.map((size, rank) => decode('allGatherObject', rank, all.slice(rank * longest, rank * longest + size)))
 }
 
 /** The value of rank `src` (of the group), on every rank. It travels as JSON. PyTorch's `broadcast_object_list`. */
@@ -55,8 +78,8 @@ export function broadcastObject(value: unknown, src: number, group?: ProcessGrou
   const words = (): Int32Array => new Int32Array(tensorBytes(length).buffer, tensorBytes(length).byteOffset, 1)
   words().set([bytes.length])
   members.start({ kind: 'broadcast', root: src, data: length }).wait()
-  const [size = 0] = words()
+  const [size = 0] = checkedLengths('broadcastObject', words())
   const data = members.rank === src ? vector(bytes) : Tensor.empty([size], 'uint8')
   members.start({ kind: 'broadcast', root: src, data }).wait()
-  return members.rank === src ? value : decode(tensorBytes(data))
+  return members.rank === src ? value : decode('broadcastObject', src, tensorBytes(data))
 }

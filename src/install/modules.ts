@@ -1,23 +1,22 @@
 // The composition root of modules: what they say about PyTorch's names that they do not have.
 import { Module } from '../module/index.ts'
+import { moduleMethods } from '../nn/moduleMethods.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { markCopy } from './copies.ts'
 
 const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
-const DTYPE = "layers take their dtype as an option: new nn.Linear(2, 3, { dtype: 'float64' })"
 
 const INSTEAD_OF_MODULE = new Map([
   ['cuda', NO_MODULE_DEVICES],
   ['cpu', NO_MODULE_DEVICES],
-  ['to', `${NO_MODULE_DEVICES}; ${DTYPE}`],
-  ['double', DTYPE],
-  ['half', DTYPE.replace('64', '16')],
   ['forward', 'the class of a module must define forward(x), which computes its output'],
 ])
 
 /** Modules explain PyTorch's spelling of their methods. Users add properties of their own, so nothing else is taken for a mistake. */
 export function installModules(): void {
   markCopy(Module.prototype)
+  for (const [name, value] of Object.entries(moduleMethods))
+    Object.defineProperty(Module.prototype, name, { value, writable: true, configurable: true })
   explainUnknownNames(Module.prototype, {
     owner: 'module',
     known: () => Object.getOwnPropertyNames(Module.prototype),

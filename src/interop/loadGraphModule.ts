@@ -7,7 +7,7 @@ import { GraphModule } from '../fx/index.ts'
 import { decodeNote, readGraph, trustOf } from '../fx/text/readJson.ts'
 import type { Trust, TrustOptions } from '../fx/text/readJson.ts'
 import { Module, setAttribute, splitPath } from '../module/index.ts'
-import { Place, boolean, integer, mapOf, name as nameText, object, optional } from '../protocol/decode.ts'
+import { boolean, integer, list, mapOf, name as nameText, object, optional, Place } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'
 import { isObject, isPlainObject } from '../protocol/index.ts'
 import { parseJson } from '../protocol/jsonText.ts'
@@ -15,7 +15,6 @@ import type { Tensor } from '../tensor/index.ts'
 import { CODEGEN, codegenFromJson } from './codegenJson.ts'
 import { KEY, VERSION, place } from './saveGraphModule.ts'
 import { LAYER, moduleFromSpec } from './moduleSpec.ts'
-import type { LayerSpec } from './moduleSpec.ts'
 import { readSafetensors } from './safetensors.ts'
 
 const WHERE = 'loadGraphModule'
@@ -24,10 +23,10 @@ const anything: Decoder<unknown> = (value) => value
 
 const TENSOR = object({ parameter: boolean, requiresGrad: boolean, persistent: optional(boolean), unregistered: optional(boolean) })
 
-/** A module that a graph calls or reads: a layer or a GraphModule. */
-type Child = { readonly layer: LayerSpec; readonly training: boolean } | { readonly graph: Description; readonly place: Place }
+const LAYER_CHILD = object({ layer: LAYER, training: boolean, frozen: optional(list(nameText, 64)) })
 
-const LAYER_CHILD = object({ layer: LAYER, training: boolean })
+/** A module that a graph calls or reads: a layer or a GraphModule. */
+type Child = Decoded<typeof LAYER_CHILD> | { readonly graph: Description; readonly place: Place }
 
 const child: Decoder<Child> = (value, at) => {
   if (!isPlainObject(value)) return at.refuse('an object', value)
@@ -121,7 +120,7 @@ class Builder {
 
   #child(inner: Child, prefix: string): Module {
     if ('graph' in inner) return this.build(inner.graph, prefix, inner.place)
-    const layer = moduleFromSpec(inner.layer, prefix, this.#find)
+    const layer = moduleFromSpec(inner.layer, prefix, this.#find, inner.frozen ?? [])
     layer.train(inner.training)
     return layer
   }

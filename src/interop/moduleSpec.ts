@@ -75,6 +75,10 @@ export function moduleSpec(module: Module): ModuleSpec | null {
   return { class: name, args: Object.keys(options).length === 0 ? required : [...required, options] }
 }
 
+/** The paths of a layer's parameters that are not trained. */
+export const frozenParameters = (layer: Module): readonly string[] =>
+  [...layer.stateDict()].flatMap(([path, tensor]) => (tensor.isParameter && !tensor.requiresGrad ? [path] : []))
+
 type ModuleClass = new (...args: readonly unknown[]) => Module
 
 const isModuleClass = (value: unknown): value is ModuleClass => isFunction(value) && value.prototype instanceof Module
@@ -95,10 +99,11 @@ export type LayerSpec = Decoded<typeof LAYER>
 
 /**
  * Makes a layer with the tensors that `find` returns for the names of its state after `prefix`. The layer is made without memory, so that a file cannot ask for
- * more than it has. Throws ArgumentError for a class that `nn` does not have, for other arguments than {@link moduleSpec} writes, and for tensors of other shapes.
+ * more than it has. The parameters at the paths in `frozen` are not trained. Throws ArgumentError for a class that `nn` does not have, for other arguments than {@link moduleSpec} writes, and for tensors of other shapes.
  */
-export function moduleFromSpec(spec: LayerSpec, prefix: string, find: (name: string) => Tensor): Module {
+export function moduleFromSpec(spec: LayerSpec, prefix: string, find: (name: string) => Tensor, frozen: readonly string[] = []): Module {
   const layer = makeLayer(spec, prefix)
+  const still = new Set(frozen)
   for (const [name, wanted] of layer.stateDict()) {
     const tensor = find(prefix + name)
     if (tensor.shape.join() !== wanted.shape.join())
@@ -107,9 +112,11 @@ export function moduleFromSpec(spec: LayerSpec, prefix: string, find: (name: str
       )
     const [ownerPath, own] = splitPath(name)
     const owner = layer.getSubmodule(ownerPath)
-    if (wanted.isParameter) setAttribute(owner, own, tensor.asParameter(wanted.requiresGrad))
+    if (wanted.isParameter) setAttribute(owner, own, tensor.asParameter(!still.delete(name) && wanted.requiresGrad))
     else owner.registerBuffer(own, tensor)
   }
+  for (const name of still)
+    throw new ArgumentError(`loadGraphModule: '${prefix}${name}' is frozen in the file, but ${spec.class} has no such parameter.`)
   return layer
 }
 

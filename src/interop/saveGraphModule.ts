@@ -10,7 +10,7 @@ import { Tensor } from '../tensor/index.ts'
 import { codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
 import { attributePaths } from './attributePaths.ts'
-import { moduleSpec, unknownModule } from './moduleSpec.ts'
+import { frozenParameters, moduleSpec, unknownModule } from './moduleSpec.ts'
 import type { ModuleSpec } from './moduleSpec.ts'
 import { writeSafetensors } from './safetensors.ts'
 
@@ -19,7 +19,14 @@ export const VERSION = 2
 export const KEY = 'tensorfx.graphmodule'
 
 /** A module that a graph calls or reads: a layer or a GraphModule. */
-type ChildJson = { readonly layer: ModuleSpec; readonly training: boolean } | { readonly graph: GraphModuleJson }
+type ChildJson = LayerJson | { readonly graph: GraphModuleJson }
+
+interface LayerJson {
+  readonly layer: ModuleSpec
+  readonly training: boolean
+  /** The paths of parameters that are not trained. Left out if there are none. */
+  readonly frozen?: readonly string[]
+}
 
 interface TensorJson {
   readonly parameter: boolean
@@ -86,7 +93,8 @@ function describe(gm: GraphModule, prefix: string, keep: (name: string, tensor: 
     else if (value instanceof Module) {
       const layer = moduleSpec(value)
       if (layer === null) throw unknownModule('saveGraphModule', path, value)
-      modules[path] = { layer, training: value.training }
+      const frozen = frozenParameters(value)
+      modules[path] = { layer, training: value.training, ...(frozen.length === 0 ? {} : { frozen }) }
       for (const [name, tensor] of value.stateDict()) if (tensor instanceof Tensor) keep(`${prefix}${path}.${name}`, tensor)
     } else throw new ArgumentError(`saveGraphModule: attribute '${path}' is neither a tensor nor a module; only those can be saved.`)
   }

@@ -1,6 +1,6 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
@@ -24,8 +24,9 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { attributePaths } from './attributePaths.ts'
 import { codegenToJson } from './codegenJson.ts'
-import { moduleSpec, unknownModule } from './moduleSpec.ts'
+import { frozenParameters, moduleSpec, unknownModule } from './moduleSpec.ts'
 import { readSafetensors, writeSafetensors } from './safetensors.ts'
+import { writeFolder } from './writeFolder.ts'
 
 /** The files of {@link toFolder} by name. */
 export interface FolderFiles {
@@ -45,15 +46,14 @@ export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
   return new FolderWriter(gm, name).files()
 }
 
-/** Writes {@link folderFiles} into `directory`, which is created if necessary. Only works in Node. PyTorch's GraphModule.to_folder. */
+/**
+ * Writes {@link folderFiles} into `directory`, which is created if necessary. Nothing is left half written: a new directory appears with all files, and in an existing
+ * one each file is replaced as a whole. Only works in Node. PyTorch's GraphModule.to_folder.
+ */
 export async function toFolder(gm: GraphModule, directory: string, name = 'FxModule'): Promise<void> {
   checkGraphModule('toFolder', gm)
   checkString('toFolder', 'directory', directory)
-  const files = folderFiles(gm, name)
-  const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
-  if (fs === undefined) throw new UnsupportedError('toFolder: there is no file system here; folderFiles(gm) returns the contents of the files.')
-  await fs.mkdir(directory, { recursive: true })
-  for (const [file, data] of Object.entries(files)) await fs.writeFile(`${directory}/${file}`, data)
+  await writeFolder('toFolder', directory, { ...folderFiles(gm, name) })
 }
 
 /** A module that holds attributes. For the code that {@link toFolder} writes. */
@@ -79,6 +79,13 @@ export function loadState<M extends Module>(module: M, bytes: Uint8Array): M {
   return module
 }
 
+/** A layer some of whose parameters are not trained: those at these paths. For the code that {@link toFolder} writes. */
+export function frozen<M extends Module>(layer: M, paths: readonly string[]): M {
+  checkArgument(isModule(layer), 'frozen', 'layer', 'a Module', layer)
+  for (const path of paths) layer.getParameter(path).requiresGrad = false
+  return layer
+}
+
 /** The function registered under a name. For the code that {@link toFolder} writes. Throws ArgumentError if there is none. */
 export function registered(name: string): TargetFunction {
   checkString('registered', 'name', name)
@@ -93,6 +100,7 @@ class FolderWriter {
   /** The constants at the top of the file by name: their values, and the code for them. */
   readonly #constants = new Map<string, { readonly value: unknown; readonly text: string }>()
   #needsPytree = false
+  #needsFrozen = false
 
   constructor(gm: GraphModule, name: string) {
     this.#gm = gm
@@ -106,7 +114,7 @@ class FolderWriter {
     const lines = [
       `// ${this.#name}: written by tensorfx from a graph. You may edit it; the parameters are in state.safetensors.`,
       `import { fx, nn, operator, torch } from 'tensorfx'`,
-      `import { Attributes, loadState, registered } from 'tensorfx/interop'`,
+      `import { Attributes, ${this.#needsFrozen ? 'frozen, ' : ''}loadState, registered } from 'tensorfx/interop'`,
       ...(this.#needsPytree ? [`import * as pytree from 'tensorfx/pytree'`] : []),
       '',
       ...[...this.#constants].map(([name, { text }]) => constant(name, text)),
@@ -157,7 +165,11 @@ class FolderWriter {
     if (value instanceof Module) {
       const spec = moduleSpec(value)
       if (spec === null) throw unknownModule('toFolder', path, value)
-      return `new nn.${spec.class}(${spec.args.map(written).join(', ')})`
+      const layer = `new nn.${spec.class}(${spec.args.map(written).join(', ')})`
+      const still = frozenParameters(value)
+      if (still.length === 0) return layer
+      this.#needsFrozen = true
+      return `frozen(${layer}, ${written(still)})`
     }
     throw new ArgumentError(`toFolder: attribute '${path}' is neither a tensor nor a module.`)
   }
@@ -245,7 +257,7 @@ interface Constant {
 const constant = (name: string, text: string): string => `const ${name} = ${text}`
 
 /** The names that every file uses itself. */
-const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 'loadState', 'registered', 'load'])
+const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 'frozen', 'loadState', 'registered', 'load'])
 
 function constantText(name: string, value: unknown): string {
   if (value === Slice) return 'fx.Slice'

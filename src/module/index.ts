@@ -1,6 +1,9 @@
 // Module, the base class of layers and models, and what works on modules without knowing operators.
-export { Module, cloneModule, isLibraryLayer, setModuleTracingHook } from './module.ts'
-export type { ForwardHook, ForwardPreHook, ModuleTracingHook, RemovableHandle, SelfCloning } from './module.ts'
+export { Module, isLibraryLayer, setModuleTracingHook } from './module.ts'
+export type { ForwardHook, ForwardPreHook, ModuleTracingHook } from './module.ts'
+export { cloneModule } from './clone.ts'
+export type { SelfCloning } from './clone.ts'
+export type { RemovableHandle } from './internals.ts'
 export { copyable } from './copyTensor.ts'
 export { LoadStateError, collectState, loadState } from './stateDict.ts'
 export type { LoadStateResult } from './stateDict.ts'

@@ -8,29 +8,23 @@ import {
   checkString,
   childPath,
   inspectAs,
-  isFunction,
   isParameter,
-  isPlainObject,
   isTensorLike,
   LEAF_MODULE,
   MODULE,
-  remembered,
-  setOwn,
   STANDS_FOR,
   valueText,
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
-import { CallableObject, makeCallable } from './callable.ts'
+import { CallableObject } from './callable.ts'
+import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
-import { collectState, listedOnce, loadState } from './stateDict.ts'
+import { addHook, buffersOf, hooksOf, knownBuffers } from './internals.ts'
+import type { RemovableHandle } from './internals.ts'
+import { hookedState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
 import { warnOfArrays } from './unregistered.ts'
-
-/** Undoes a registration. */
-export interface RemovableHandle {
-  remove(): void
-}
 
 /** Called before forward. A returned array replaces the arguments. */
 export type ForwardPreHook = (module: Module, args: readonly unknown[]) => readonly unknown[] | void
@@ -51,26 +45,13 @@ export function setModuleTracingHook(hook: ModuleTracingHook | null): ModuleTrac
   return before
 }
 
-interface Internals {
-  readonly buffers: Map<string, boolean>
-  readonly preHooks: Set<ForwardPreHook>
-  readonly hooks: Set<ForwardHook>
-}
-
-const internals = new WeakMap<Module, Internals>()
-
-function internalsOf(module: Module): Internals {
-  return remembered(internals, module, () => ({ buffers: new Map(), preHooks: new Set(), hooks: new Set() }))
-}
-
 /** Runs a module's forward, with its hooks if it has any. */
-function forwardOf(module: Module, own: Internals | undefined, given: readonly unknown[]): unknown {
-  if (own === undefined || (own.preHooks.size === 0 && own.hooks.size === 0)) return Reflect.apply(module.forward, module, given)
-  let args = given
-  for (const hook of own.preHooks) args = hook(module, args) ?? args
+function forwardOf(module: Module, given: readonly unknown[]): unknown {
+  let args: readonly unknown[] = given
+  for (const hook of hooksOf(module, 'forwardPre') ?? []) args = Reflect.apply(hook, undefined, [module, args]) ?? args
   let output: unknown = Reflect.apply(module.forward, module, args)
-  for (const hook of own.hooks) {
-    const replaced = hook(module, args, output)
+  for (const hook of hooksOf(module, 'forward') ?? []) {
+    const replaced: unknown = Reflect.apply(hook, undefined, [module, args, output])
     if (replaced !== undefined) output = replaced
   }
   return output
@@ -99,19 +80,33 @@ export abstract class Module extends CallableObject {
 
   /** The same as calling the module: runs the hooks and forward. `model.call(x)` is `model(x)`. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
-    const own = internals.get(this)
-    const output = tracing === null ? forwardOf(this, own, args) : tracing.callModule(this, (...given) => forwardOf(this, own, given), args)
+    const output = tracing === null ? forwardOf(this, args) : tracing.callModule(this, (...given) => forwardOf(this, given), args)
     return output as ReturnType<this['forward']>
   }
 
   /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
-    return added(internalsOf(this).preHooks, hook)
+    return addHook(this, 'forwardPre', hook)
   }
 
   /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
-    return added(internalsOf(this).hooks, hook)
+    return addHook(this, 'forward', hook)
+  }
+
+  /** Registers a hook that may change the result of `stateDict()`, a Map by dotted name; `prefix` is where this module's names start. */
+  registerStateDictPostHook(hook: (module: Module, state: Map<string, TensorLike>, prefix: string) => void): RemovableHandle {
+    return addHook(this, 'stateDict', hook)
+  }
+
+  /** Registers a hook that may change what `loadStateDict` is about to load, a Map by dotted name; `prefix` is where this module's names start. */
+  registerLoadStateDictPreHook(hook: (module: Module, state: Map<string, TensorLike>, prefix: string) => void): RemovableHandle {
+    return addHook(this, 'loadStateDictPre', hook)
+  }
+
+  /** Registers a hook that runs when values were loaded. */
+  registerLoadStateDictPostHook(hook: (module: Module, result: LoadStateResult) => void): RemovableHandle {
+    return addHook(this, 'loadStateDictPost', hook)
   }
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
@@ -119,7 +114,7 @@ export abstract class Module extends CallableObject {
     checkOptions('registerBuffer', options, { persistent: true })
     checkName('registerBuffer', name)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
-    internalsOf(this).buffers.set(name, options.persistent ?? true)
+    buffersOf(this).set(name, options.persistent ?? true)
     setAttribute(this, name, tensor)
   }
 
@@ -168,12 +163,12 @@ export abstract class Module extends CallableObject {
 
   /** Whether the module itself has a buffer of that name. */
   hasBuffer(name: string): boolean {
-    return internals.get(this)?.buffers.has(name) === true
+    return knownBuffers(this)?.has(name) === true
   }
 
   /** The module's own buffers, without those of children, and whether they are persistent. */
   *ownBuffers(): Generator<[string, TensorLike, boolean]> {
-    for (const [name, persistent] of internals.get(this)?.buffers ?? []) {
+    for (const [name, persistent] of knownBuffers(this) ?? []) {
       if (isTensorLike(peek(this, name))) yield [name, readTensor(this, name), persistent]
     }
   }
@@ -264,7 +259,7 @@ export abstract class Module extends CallableObject {
     const { names = 'own' } = options
     if (names !== 'own' && names !== 'pytorch')
       throw new ArgumentError(`stateDict: option 'names' must be 'own' or 'pytorch', got ${valueText(names)}.`)
-    const state = collectState(this)
+    const state = hookedState(this)
     return names === 'pytorch' ? new Map([...state].map(([name, value]) => [attributeName(name), value])) : state
   }
 
@@ -350,70 +345,5 @@ function ownEntries(module: Module): [string, unknown][] {
   return Object.keys(module).map((name) => [name, peek(module, name)])
 }
 
-function added<H>(hooks: Set<H>, hook: H): RemovableHandle {
-  hooks.add(hook)
-  return { remove: () => void hooks.delete(hook) }
-}
-
-function copyInternals(from: Module, to: Module): void {
-  const own = internals.get(from)
-  if (own !== undefined) internals.set(to, { buffers: new Map(own.buffers), preHooks: new Set(own.preHooks), hooks: new Set(own.hooks) })
-}
-
 /** Whether a module is a layer of the library, which tracers record as one call. */
 export const isLibraryLayer = (module: Module): boolean => getAttribute(module, LEAF_MODULE) === true
-
-/** A module that copies itself, because it has state besides its properties. */
-export interface SelfCloning {
-  cloneWith(copy: (value: unknown) => unknown): Module
-}
-
-const isSelfCloning = (value: Module): value is Module & SelfCloning => 'cloneWith' in value && isFunction(value.cloneWith)
-
-/** An empty module of the same class. */
-const makeModule = (like: Module): Module => makeCallable(Object.getPrototypeOf(like)) as unknown as Module
-
-/**
- * A copy of a module tree. Each module, array, Map, Set, plain object and tensor (by `copyTensor`) is copied once, so that sharing is preserved; other values are shared
- * with the original. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
- */
-export function cloneModule<M extends Module>(module: M, copyTensor: (tensor: TensorLike) => TensorLike): M {
-  const seen = new Map<unknown, unknown>()
-  const copy = (value: unknown): unknown => {
-    if (seen.has(value)) return seen.get(value)
-    const remember = <T>(made: T): T => {
-      seen.set(value, made)
-      return made
-    }
-    if (isTensorLike(value)) return remember(copyTensor(value))
-    if (value instanceof Module) {
-      const made = remember(isSelfCloning(value) ? value.cloneWith(copy) : makeModule(value))
-      if (!isSelfCloning(value)) for (const [key, item] of Object.entries(value)) setAttribute(made, key, copy(item))
-      copyInternals(value, made)
-      return made
-    }
-    // The copies are filled after they are remembered, because values may contain each other.
-    if (Array.isArray(value)) {
-      const made = remember<unknown[]>([])
-      for (const item of value) made.push(copy(item))
-      return made
-    }
-    if (value instanceof Map) {
-      const made = remember(new Map<unknown, unknown>())
-      for (const [key, item] of value) made.set(copy(key), copy(item))
-      return made
-    }
-    if (value instanceof Set) {
-      const made = remember(new Set<unknown>())
-      for (const item of value) made.add(copy(item))
-      return made
-    }
-    if (isPlainObject(value)) {
-      const made = remember<Record<string, unknown>>({})
-      for (const [key, item] of Object.entries(value)) setOwn(made, key, copy(item))
-      return made
-    }
-    return value
-  }
-  return copy(module) as M
-}

@@ -2,6 +2,7 @@
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
+import { runHooks } from './internals.ts'
 
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
@@ -43,6 +44,13 @@ export function collectState(module: Stateful): Map<string, TensorLike> {
     for (const [name, value] of part.ownParameters()) state.set(childPath(path, name), value)
     for (const [name, value, persistent] of part.ownBuffers()) if (persistent) state.set(childPath(path, name), value)
   }
+  return state
+}
+
+/** The same, as `stateDict` returns it: hooks may change it. */
+export function hookedState(module: Stateful): Map<string, TensorLike> {
+  const state = collectState(module)
+  for (const [path, part] of module.namedModules()) runHooks(part, 'stateDict', state, path === '' ? '' : `${path}.`)
   return state
 }
 
@@ -103,7 +111,9 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
       `loadStateDict: expected a Map or an object from dotted name to Tensor, as stateDict() returns it, got ${valueText(given)}.`,
     )
   const own = collectState(module)
-  const source = byOwnName(given instanceof Map ? given : new Map(Object.entries(given)), own)
+  const hooked: Map<string, TensorLike> = new Map(given instanceof Map ? given : Object.entries(given))
+  for (const [path, part] of module.namedModules()) runHooks(part, 'loadStateDictPre', hooked, path === '' ? '' : `${path}.`)
+  const source = byOwnName(hooked, own)
   const problems: string[] = []
   const missingKeys = [...own.keys()].filter((key) => !source.has(key))
   const unexpectedKeys = [...source.keys()].filter((key) => !own.has(key))
@@ -125,5 +135,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
     target.copyFrom(value)
   }
-  return { missingKeys, unexpectedKeys }
+  const result: LoadStateResult = { missingKeys, unexpectedKeys }
+  for (const [, part] of module.namedModules()) runHooks(part, 'loadStateDictPost', result)
+  return result
 }

@@ -113,7 +113,8 @@ export class ELU extends Module {
   }
 }
 
-function readDim(where: string, options: readonly unknown[]): number {
+/** The option `dim` of a layer that needs one. */
+export function readDim(where: string, options: readonly unknown[]): number {
   const { dim } = readOptions<{ dim: number | null }>(where, { dim: null }, options)
   if (dim === null || !Number.isInteger(dim))
     throw new ArgumentError(`${where}: dim must be an integer, got ${String(dim)}. Give the dimension: new ${where}(-1).`)

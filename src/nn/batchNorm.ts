@@ -5,7 +5,7 @@ import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
 import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { noGrad } from '../autograd/index.ts'
-import { batchNorm } from './functional.ts'
+import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
@@ -141,4 +141,89 @@ export class BatchNorm2d extends BatchNormLayer {
   }
 }
 
-markLeaf(BatchNorm1d, BatchNorm2d)
+/** Normalizes each channel of [N, C, D, H, W]. PyTorch's `nn.BatchNorm3d`. */
+export class BatchNorm3d extends BatchNormLayer {
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.BatchNorm3d', numFeatures, options)
+  }
+
+  protected override checkInput(input: Tensor): void {
+    checkChannels('nn.BatchNorm3d', input, [5], '[N, C, D, H, W]', this.numFeatures)
+  }
+}
+
+/** What the instance norms share: nothing is learned, and no statistics are kept, unless asked for. */
+abstract class InstanceNormLayer extends BatchNormLayer {
+  protected abstract readonly spatial: number
+
+  constructor(where: string, numFeatures: number, given: readonly unknown[]) {
+    const off = { ...defaults(), affine: false, trackRunningStats: false }
+    super(where, numFeatures, [readOptions(where, off, given)])
+  }
+
+  protected override checkInput(input: Tensor): void {
+    const form = ['[N, C, L] or [C, L]', '[N, C, H, W] or [C, H, W]', '[N, C, D, H, W] or [C, D, H, W]'][this.spatial - 1] ?? ''
+    const rank = this.spatial + 2
+    if ((input.ndim === rank || input.ndim === rank - 1) && input.shape[input.ndim - rank + 1] === this.numFeatures) return
+    throw new ShapeError(`${this.where()}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.`)
+  }
+
+  private where(): string {
+    return `nn.InstanceNorm${this.spatial}d`
+  }
+
+  override forward(input: Tensor): Tensor {
+    // A traced value has no shape to look at.
+    if (!(input instanceof Tensor)) return this.normalize(input)
+    this.checkInput(input)
+    return input.ndim === this.spatial + 1 ? this.normalize(input.unsqueeze(0)).squeeze(0) : this.normalize(input)
+  }
+
+  private normalize(input: Tensor): Tensor {
+    const { runningMean, runningVar, weight, bias, eps } = this
+    const momentum = this.momentum ?? 0
+    if (runningMean === null || runningVar === null) return instanceNorm(input, null, null, weight, bias, true, momentum, eps)
+    if (!this.training) return instanceNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
+    // Each sample's channels count as channels of one sample; the running statistics get the mean of theirs.
+    const [n = 1, c = 0, ...rest] = input.shape
+    const each = (t: Tensor): Tensor => t.repeat(n)
+    const [means, variances] = noGrad(() => [each(runningMean), each(runningVar)] as const)
+    const scale = { weight: weight === null ? null : each(weight), bias: bias === null ? null : each(bias) }
+    const out = batchNorm(input.reshape(1, n * c, ...rest), means, variances, { ...scale, training: true, momentum, eps })
+    noGrad(() => {
+      runningMean.copy_(means.view(n, c).mean(0))
+      runningVar.copy_(variances.view(n, c).mean(0))
+      this.numBatchesTracked?.add_(1)
+    })
+    return out.view(input.shape)
+  }
+}
+
+/** Normalizes each channel of each sample of [N, C, L]. PyTorch's `nn.InstanceNorm1d`. */
+export class InstanceNorm1d extends InstanceNormLayer {
+  protected override readonly spatial: number = 1
+
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.InstanceNorm1d', numFeatures, options)
+  }
+}
+
+/** Normalizes each channel of each sample of [N, C, H, W]. PyTorch's `nn.InstanceNorm2d`. */
+export class InstanceNorm2d extends InstanceNormLayer {
+  protected override readonly spatial: number = 2
+
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.InstanceNorm2d', numFeatures, options)
+  }
+}
+
+/** Normalizes each channel of each sample of [N, C, D, H, W]. PyTorch's `nn.InstanceNorm3d`. */
+export class InstanceNorm3d extends InstanceNormLayer {
+  protected override readonly spatial: number = 3
+
+  constructor(numFeatures: number, ...options: BatchNormArguments) {
+    super('nn.InstanceNorm3d', numFeatures, options)
+  }
+}
+
+markLeaf(BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

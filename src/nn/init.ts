@@ -1,7 +1,29 @@
 // Initial values of parameters, in place; PyTorch's torch.nn.init. Nothing here is recorded by autograd.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { copy_, eye, fill_, normal_ as drawNormal, uniform_ as drawUniform } from '../ops/index.ts'
+import {
+  add,
+  argsort,
+  clamp,
+  copy_,
+  div,
+  dot,
+  erf,
+  erfinv,
+  eye,
+  fill_,
+  full,
+  mul,
+  norm,
+  normal_ as drawNormal,
+  rand,
+  randn,
+  reshape,
+  scatter,
+  stack,
+  sub,
+  uniform_ as drawUniform,
+} from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
@@ -143,4 +165,80 @@ export function xavierUniform_(tensor: Tensor, ...options: Trailing<[gain: numbe
 export function xavierNormal_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const given = readOptions('init.xavierNormal_', XAVIER, options)
   return normal_(tensor, 0, xavierStd(tensor, given.gain), { generator: given.generator })
+}
+
+/** Options of {@link truncNormal_}. */
+export interface TruncNormalOptions extends DrawOptions {
+  readonly mean?: number
+  readonly std?: number
+  /** The least and the greatest value; default -2 and 2. */
+  readonly a?: number
+  readonly b?: number
+}
+
+/** Fills with normal numbers, drawn again where they are out of bounds. PyTorch's `init.trunc_normal_`. */
+export function truncNormal_(tensor: Tensor, ...options: Trailing<[mean: number, std: number, a: number, b: number], TruncNormalOptions>): Tensor {
+  const { mean, std, a, b, generator } = readOptions('init.truncNormal_', { mean: 0, std: 1, a: -2, b: 2, generator: null }, options)
+  if (!(a < b)) throw new ArgumentError(`init.truncNormal_: a must be below b, got ${a} and ${b}.`)
+  // The probability below a value, and the value of a probability.
+  const below = (x: number): number => (1 + erf(full([], (x - mean) / std / Math.SQRT2, { dtype: 'float64' })).item()) / 2
+  const [low, high] = [below(a), below(b)]
+  return noGrad(() => {
+    drawUniform(tensor, 2 * low - 1, 2 * high - 1, { generator })
+    return copy_(tensor, clamp(add(mul(erfinv(tensor), std * Math.SQRT2), mean), a, b))
+  })
+}
+
+/** Makes a convolution's weight pass its input on: 1 in the middle of the window from channel i to channel i, in each group. PyTorch's `init.dirac_`. */
+export function dirac_(tensor: Tensor, ...options: Trailing<[groups: number], { readonly groups?: number }>): Tensor {
+  const { groups } = readOptions('init.dirac_', { groups: 1 }, options)
+  const [out, into, ...window] = tensor.shape
+  if (out === undefined || into === undefined || window.length < 1 || window.length > 3)
+    throw new ShapeError(`init.dirac_: expected the weight of a convolution, with 3 to 5 dimensions, got shape ${formatShape(tensor.shape)}.`)
+  if (!Number.isInteger(groups) || groups < 1 || out % groups !== 0)
+    throw new ArgumentError(`init.dirac_: groups must divide the ${out} output channels, got ${groups}.`)
+  const each = out / groups
+  return noGrad(() => {
+    fill_(tensor, 0)
+    for (let g = 0; g < groups; g++)
+      for (let i = 0; i < Math.min(each, into); i++) {
+        let place = tensor.select(0, g * each + i).select(0, i)
+        for (const size of window) place = place.select(0, Math.floor(size / 2))
+        fill_(place, 1)
+      }
+    return tensor
+  })
+}
+
+/** Normal numbers, of which each column has this fraction of zeros (Martens, 2010). PyTorch's `init.sparse_`. */
+export function sparse_(tensor: Tensor, sparsity: number, ...options: Trailing<[std: number], { readonly std?: number } & DrawOptions>): Tensor {
+  const { std, generator } = readOptions('init.sparse_', { std: 0.01, generator: null }, options)
+  if (tensor.ndim !== 2) throw new ShapeError(`init.sparse_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
+  const zeros = Math.ceil(sparsity * tensor.size(0))
+  return noGrad(() => {
+    drawNormal(tensor, 0, std, { generator })
+    const chosen = argsort(rand(tensor.shape, { generator }), 0).narrow(0, 0, zeros)
+    return copy_(tensor, scatter(tensor, 0, chosen, 0))
+  })
+}
+
+/** A random orthogonal matrix times `gain`; of more dimensions, the later ones count as columns (Saxe et al., 2013). PyTorch's `init.orthogonal_`. */
+export function orthogonal_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
+  const { gain, generator } = readOptions('init.orthogonal_', XAVIER, options)
+  if (tensor.ndim < 2) throw new ShapeError(`init.orthogonal_: expected at least 2 dimensions, got shape ${formatShape(tensor.shape)}.`)
+  if (tensor.numel === 0) return tensor
+  const rows = tensor.size(0)
+  const columns = tensor.numel / rows
+  const [long, short] = rows < columns ? [columns, rows] : [rows, columns]
+  return noGrad(() => {
+    // Gram and Schmidt, twice for precision.
+    const vectors: Tensor[] = []
+    for (const drawn of randn([short, long], { dtype: 'float64', generator }).unbind()) {
+      let v = drawn
+      for (let again = 0; again < 2; again++) for (const u of vectors) v = sub(v, mul(u, dot(u, v)))
+      vectors.push(div(v, norm(v)))
+    }
+    const matrix = stack(vectors)
+    return copy_(tensor, mul(reshape(rows < columns ? matrix : matrix.t(), tensor.shape), gain))
+  })
 }

@@ -1,7 +1,7 @@
 // Linear, and the layers that compute nothing: Identity, Flatten.
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
-import { empty } from '../ops/index.ts'
+import { add, einsum, empty } from '../ops/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { linear } from './functional.ts'
@@ -59,6 +59,47 @@ export class Linear extends Module {
   }
 }
 
+/** a^T W b + bias of two inputs: [.., in1Features] and [.., in2Features] to [.., outFeatures]. PyTorch's `nn.Bilinear`. */
+export class Bilinear extends Module {
+  readonly in1Features: number
+  readonly in2Features: number
+  readonly outFeatures: number
+  /** [outFeatures, in1Features, in2Features] */
+  weight: Parameter
+  /** [outFeatures] */
+  bias: Parameter | null
+
+  constructor(in1Features: number, in2Features: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+    super()
+    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Bilinear', { bias: true, dtype: getDefaultDtype() }, options)
+    checkInteger('nn.Bilinear', 'in1Features', in1Features)
+    checkInteger('nn.Bilinear', 'in2Features', in2Features)
+    checkInteger('nn.Bilinear', 'outFeatures', outFeatures)
+    this.in1Features = in1Features
+    this.in2Features = in2Features
+    this.outFeatures = outFeatures
+    this.weight = new Parameter(empty([outFeatures, in1Features, in2Features], { dtype }))
+    this.bias = bias ? new Parameter(empty([outFeatures], { dtype })) : null
+    this.resetParameters()
+  }
+
+  /** New random values, uniform within 1 / sqrt(in1Features). */
+  resetParameters(): void {
+    const bound = 1 / Math.sqrt(this.in1Features)
+    uniform_(this.weight, -bound, bound)
+    if (this.bias !== null) uniform_(this.bias, -bound, bound)
+  }
+
+  override forward(input1: Tensor, input2: Tensor): Tensor {
+    const product = einsum('...i,oij,...j->...o', [input1, this.weight, input2])
+    return this.bias === null ? product : add(product, this.bias)
+  }
+
+  override extraRepr(): string {
+    return `in1_features=${this.in1Features}, in2_features=${this.in2Features}, out_features=${this.outFeatures}, bias=${py(this.bias !== null)}`
+  }
+}
+
 /** Returns its input; arguments are accepted and ignored. PyTorch's `nn.Identity`. */
 export class Identity extends Module {
   // eslint-disable-next-line typescript/no-useless-constructor -- it takes the arguments of the layer that it stands in for
@@ -100,4 +141,4 @@ export class Flatten extends Module {
   }
 }
 
-markLeaf(Linear, Identity, Flatten)
+markLeaf(Linear, Bilinear, Identity, Flatten)

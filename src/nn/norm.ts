@@ -1,11 +1,10 @@
-// Normalization within one sample: layer norm and group norm.
+// Normalization within one sample: layer norm, group norm and RMS norm.
 import { checkArgument } from '../protocol/index.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
-import { ones, zeros } from '../ops/index.ts'
-import { getDefaultDtype } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { add, mean, mul, ones, rsqrt, square, zeros } from '../ops/index.ts'
+import { Tensor, finfo, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { groupNorm, layerNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -13,6 +12,14 @@ import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 import { py, pyFloat } from './repr.ts'
+
+/** The shape of the last dimensions, of which one number means the last. */
+function shapeOf(where: string, normalizedShape: number | readonly number[]): readonly number[] {
+  const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
+  checkArgument(Array.isArray(shape), where, 'normalizedShape', 'an integer or an array of integers', shape)
+  for (const size of shape) checkInteger(where, 'normalizedShape', size)
+  return shape
+}
 
 /** Options of {@link LayerNorm}. */
 export interface LayerNormLayerOptions {
@@ -41,9 +48,7 @@ export class LayerNorm extends Module {
     super()
     const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: getDefaultDtype() }
     const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', defaults, options)
-    const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
-    checkArgument(Array.isArray(shape), 'nn.LayerNorm', 'normalizedShape', 'an integer or an array of integers', shape)
-    for (const size of shape) checkInteger('nn.LayerNorm', 'normalizedShape', size)
+    const shape = shapeOf('nn.LayerNorm', normalizedShape)
     this.normalizedShape = shape
     this.eps = eps
     this.elementwiseAffine = elementwiseAffine
@@ -119,4 +124,54 @@ export class GroupNorm extends Module {
   }
 }
 
-markLeaf(LayerNorm, GroupNorm)
+/** Options of {@link RMSNorm}. */
+export interface RMSNormLayerOptions {
+  /** Added to the mean of squares; null (default) for the dtype's eps. */
+  readonly eps?: number | null
+  /** Learn a scale per element. */
+  readonly elementwiseAffine?: boolean
+  readonly dtype?: DType
+}
+
+/** Divides by the root mean square over the last dimensions, which must have the shape `normalizedShape`. PyTorch's `nn.RMSNorm`. */
+export class RMSNorm extends Module {
+  readonly normalizedShape: readonly number[]
+  readonly eps: number | null
+  readonly elementwiseAffine: boolean
+  weight: Parameter | null
+
+  constructor(
+    normalizedShape: number | readonly number[],
+    ...options: Trailing<[eps: number | null, elementwiseAffine: boolean], RMSNormLayerOptions>
+  ) {
+    super()
+    const defaults: Required<RMSNormLayerOptions> = { eps: null, elementwiseAffine: true, dtype: getDefaultDtype() }
+    const { eps, elementwiseAffine, dtype } = readOptions('nn.RMSNorm', defaults, options)
+    this.normalizedShape = shapeOf('nn.RMSNorm', normalizedShape)
+    this.eps = eps
+    this.elementwiseAffine = elementwiseAffine
+    this.weight = elementwiseAffine ? new Parameter(ones(this.normalizedShape, { dtype })) : null
+  }
+
+  /** Scale 1. */
+  resetParameters(): void {
+    if (this.weight !== null) ones_(this.weight)
+  }
+
+  override forward(input: Tensor): Tensor {
+    const { normalizedShape, weight } = this
+    const dims = normalizedShape.map((_, i) => i - normalizedShape.length)
+    // A traced value has no shape to look at.
+    if (input instanceof Tensor && input.shape.slice(-dims.length).join() !== normalizedShape.join())
+      throw new ShapeError(`nn.RMSNorm: the input must end in shape ${py(normalizedShape)}, got shape ${formatShape(input.shape)}.`)
+    const eps = this.eps ?? finfo(input.dtype).eps
+    const normal = mul(input, rsqrt(add(mean(square(input), dims, true), eps)))
+    return weight === null ? normal : mul(normal, weight)
+  }
+
+  override extraRepr(): string {
+    return `${py(this.normalizedShape)}, eps=${this.eps === null ? 'None' : pyFloat(this.eps)}, elementwise_affine=${py(this.elementwiseAffine)}`
+  }
+}
+
+markLeaf(LayerNorm, GroupNorm, RMSNorm)

@@ -9,7 +9,7 @@ import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import { copyInto } from './eager/copy.ts'
 import { dimAndSize, partCount, sizeAt } from './shapes.ts'
-import { unsqueeze } from './view/reshape.ts'
+import { reshape, unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
 const isNothing = (t: Tensor): boolean => t.ndim === 1 && t.numel === 0
@@ -67,7 +67,13 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
   },
   derivative: ([g], { args: [tensors, dim] }) => {
     const at = wrapDim('torch.cat', dim, g.ndim)
-    return [startsOf(tensors, at).map(({ t, start, size }) => (isNothing(t) ? null : slice(g, at, start, start + size))), null]
+    return [
+      startsOf(tensors, at).map(({ t, start, size }) => {
+        const part = slice(g, at, start, start + size)
+        return isNothing(t) ? reshape(part, t.shape) : part
+      }),
+      null,
+    ]
   },
 })
 

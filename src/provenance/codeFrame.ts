@@ -2,6 +2,8 @@
 import { isAllowed } from '../protocol/index.ts'
 import type { Frame } from './frame.ts'
 
+/** How many files are kept. */
+const MAX_FILES = 100
 const cache = new Map<string, readonly string[] | null>()
 
 /** The frames of this process's own stacks. A frame that comes from a file may name any path, so only of these are the files read. */
@@ -25,6 +27,8 @@ function linesOf(file: string): readonly string[] | null {
   } catch {
     lines = null
   }
+  // Frames usually come from a few files. A long-lived process that sees many does not keep them all.
+  if (cache.size >= MAX_FILES) for (const [oldest] of [...cache].slice(0, MAX_FILES / 2)) cache.delete(oldest)
   cache.set(file, lines)
   return lines
 }

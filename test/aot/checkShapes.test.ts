@@ -101,3 +101,19 @@ describe('checkShapes', () => {
     expect(wrong.unchecked.length).toBeGreaterThan(100)
   })
 })
+
+describe('the words of a report', () => {
+  it('count errors, give multiples and differences of names, and the numbers of all names', () => {
+    const one = checkShapes((x: Tensor) => x.reshape([5]), { x: [3] })
+    expect(String(one)).toMatch(/^1 shape error:\n\nreshape: /)
+    const report = checkShapes((x: Tensor, y: Tensor) => [torch.cat([x, x, y]), x.slice(0, 2), x.matmul(y.t())], { x: ['n', 4], y: ['3*m', 4] })
+    expect(report.shapes).toMatchObject({ y: '[3*m, 4]', slice_1: '[n - 2, 4]', matmul: '[n, 3*m]' })
+    const both = checkShapes((x: Tensor, y: Tensor) => x.add(y), { x: ['n'], y: ['m'] })
+    expect(both.errors[0]?.when).toBe('n = 97, m = 101')
+  })
+
+  it('a size is a number or a name, perhaps with a factor', () => {
+    for (const size of ['n+1', '2*', '-n', 'n m', '*n', '2n', 1.5, -1])
+      expect(() => checkShapes((x: Tensor) => x, { x: [size] })).toThrow(/must be an array of numbers and names/)
+  })
+})

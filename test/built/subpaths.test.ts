@@ -27,6 +27,21 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(JSON.stringify(weight.toArray()))`,
     '[0.5,1]',
   ],
+  './func': [
+    `import { grad, jacrev, vmap } from 'tensorfx/func'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const cube = (x) => x.mul(x).mul(x).sum()
+     console.log(JSON.stringify([grad(cube)(tensor([1, 2])).toArray(), vmap(grad(cube))(tensor([1, 2])).toArray(), jacrev((x) => x.mul(x))(tensor([3])).toArray()]))`,
+    '[[3,12],[3,12],[[6]]]',
+  ],
+  './autograd': [
+    `import { checkpoint, functional, gradcheck } from 'tensorfx/autograd'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const x = tensor([1, 2], { dtype: 'float64', requiresGrad: true })
+     checkpoint((a) => a.sin().mul(a), x).sum().backward()
+     console.log(gradcheck((a) => a.sin(), [x]), JSON.stringify(functional.vjp((a) => a.mul(a), tensor([3]), tensor([1]))[1].toArray()), x.grad.shape.length)`,
+    'true [6] 1',
+  ],
   './ops': [
     `import { allOps, opByName } from 'tensorfx/ops'
      const { tensor } = await import('./test/built/parts.mjs')

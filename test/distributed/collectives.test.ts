@@ -84,6 +84,24 @@ describe.each(worlds.flatMap((world) => [2, 4].map((size) => ({ world, size })))
     }
   })
 
+  test('what another rank sends is checked like a file', () => {
+    const messages = ranks.map((found) => [found['objects']?.['wrong'], found['objects']?.['wrongLength'], found['objects']?.['length']].flat())
+    for (const [rank, said] of messages.entries()) {
+      if (rank === 1) continue
+      const expected = [
+        'the value of rank 1 is not JSON',
+        "the value of rank 1 has the key 'a' twice in one object",
+        'the value of rank 1 is nested more than 200 deep',
+        "b[0] has the key '__proto__'",
+        'lengthOfRank[0] must be an integer from 0 to 268435456, got -1',
+        'must be an integer from 0 to 268435456, got 536870912',
+      ]
+      expect(said).toHaveLength(expected.length)
+      said.forEach((text) => expect(text).toMatch(/^ArgumentError: broadcastObject: /))
+      expected.forEach((text, i) => expect(said[i]).toContain(text))
+    }
+  })
+
   test('groups have ranks of their own, and null for those outside', () => {
     ranks.forEach((found, rank) => {
       const { results, twice, far } = found['groups'] ?? {}

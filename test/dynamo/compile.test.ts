@@ -282,6 +282,7 @@ describe('errors and limits', () => {
     expect(error).toBeInstanceOf(BackendCompilerFailed)
     expect((error as Error).message).toMatch(/backend='relu_compile_error_TESTING_ONLY' raised:\nReluCompileError: relu found in graph/)
     expect((error as Error).cause).toBeInstanceOf(Error)
+    expect((error as BackendCompilerFailed).code).toBe('TFX_BACKEND_COMPILER_FAILED')
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     withConfig({ suppressErrors: true }, () =>
       expect(compile((x: Tensor) => torch.relu(x), { backend: 'relu_compile_error_TESTING_ONLY' })(torch.ones([2])).toArray()).toEqual([1, 1]),
@@ -336,6 +337,7 @@ describe('explain', () => {
       /^Graph Count: 2\nGraph Break Count: 1\nOp Count: 3\nBreak Reasons:\n {2}Break Reason 1:\n {4}Reason: the value of a tensor is read/,
     )
     expect(text).toMatch(/compile\.test\.ts", line \d+/)
+    expect(text).toMatch(/\nCompile Times \(ms\):/)
   })
 
   it('disable runs a part eagerly', () => {

@@ -78,6 +78,39 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(f.graphs()).toHaveLength(2)
   })
 
+  it('numbers that change before and after a list of tensors become inputs together', () => {
+    const [x, y] = [torch.ones([2]), torch.ones([3])]
+    const f = compile((k: number) => torch.cat([x.mul(k), y]).add(k), { backend })
+    for (const k of [1, 2, 3, 4.5]) expect(f(k).toArray()).toEqual([2 * k, 2 * k, 1 + k, 1 + k, 1 + k])
+    expect(f.graphs()).toHaveLength(2)
+  })
+
+  it('a value of before a break is read after a write through another tensor', () => {
+    agree(backend, (c) => {
+      const x = torch.ones([40])
+      const alias = x.view(4, 10)
+      const f = c((i: number) => {
+        const y = x.mul(i + 1)
+        const before = y.add(1).sum().item()
+        alias.select(0, 0).add_(1)
+        // Only few calls need the old value: it is not computed in the others.
+        return [before, i % 9 === 8 ? y : x]
+      })
+      return times(20, f)
+    })
+  })
+
+  it('reset drops what was compiled', () => {
+    const f = compile((x: Tensor) => x.add(1), { backend })
+    f(torch.ones([1]))
+    f(torch.ones([2]))
+    expect([f.graphs().length, f.recompileReasons().length]).toEqual([2, 1])
+    reset()
+    expect([f.graphs().length, f.recompileReasons().length]).toEqual([0, 0])
+    expect(f(torch.ones([2])).toArray()).toEqual([2, 2])
+    expect(f.graphs()).toHaveLength(1)
+  })
+
   it('an in-place operator keeps the dtype of its tensor', () => {
     agree(backend, (c) => {
       const f = c(() => {
@@ -259,4 +292,55 @@ it('suppressErrors keeps the gradients of a function whose backend fails', () =>
   expect((w.grad as unknown as Tensor).toArray()).toEqual([0, 3])
   expect(warn).toHaveBeenCalled()
   warn.mockRestore()
+})
+
+it('placeholders have the names of arguments, their parts, and parameters', () => {
+  class Model extends nn.Module {
+    lin: nn.Linear = new nn.Linear(2, 2)
+    override forward(x: Tensor, more: { mask: Tensor; list: Tensor[] }): Tensor {
+      return this.lin
+        .call(x)
+        .mul(more.mask)
+        .add(more.list[0] ?? x)
+    }
+  }
+  const f = compile(new Model(), { backend: 'eager' })
+  f.call(torch.ones([1, 2]), { mask: torch.ones([2]), list: [torch.ones([2])] })
+  const names = f
+    .graphs()[0]
+    ?.graph.findNodes({ op: 'placeholder' })
+    .map((node) => node.name)
+  expect(names).toEqual(['l_x_', 'p_lin_weight', 'p_lin_bias', 'l_more_mask_', 'l_more_list_0_'])
+})
+
+describe('settings in the environment', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs()
+    vi.resetModules()
+  })
+  const configWith = async (variables: Readonly<Record<string, string>>): Promise<Record<string, unknown>> => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+    vi.resetModules()
+    const { config: fresh } = await import('../../src/dynamo/config.ts')
+    return { ...fresh }
+  }
+
+  it('are read with the type of each setting', async () => {
+    expect(
+      await configWith({
+        TENSORFX_RECOMPILE_LIMIT: '16',
+        TENSORFX_SUPPRESS_ERRORS: '1',
+        TENSORFX_REPRO_AFTER: 'aot',
+        TENSORFX_SAME_TWO_MODELS_USE_FP64: '0',
+      }),
+    ).toMatchObject({ recompileLimit: 16, suppressErrors: true, reproAfter: 'aot', sameTwoModelsUseFp64: false })
+    expect(await configWith({ TENSORFX_SUPPRESS_ERRORS: 'false', TENSORFX_REPRO_AFTER: '' })).toMatchObject({
+      suppressErrors: false,
+      reproAfter: null,
+    })
+  })
+
+  it('are refused where they make no sense, with the name of the variable', async () => {
+    await expect(configWith({ TENSORFX_REPRO_AFTER: 'later' })).rejects.toThrow(/TENSORFX_REPRO_AFTER=later/)
+  })
 })

@@ -86,7 +86,7 @@ describe('SubgraphMatcher', () => {
     expect(new SubgraphMatcher(pattern).match(graphOf((x) => torch.sum(x as Tensor, 1, true)))).toEqual([])
   })
 
-  it('takes functions, methods and Python operators for one operation', () => {
+  it('takes functions, methods and Python operators for one operation (difference: one-operation)', () => {
     const spellings = [
       (x: Tensor, y: Tensor) => torch.relu(torch.add(x, y)),
       (x: Tensor, y: Tensor) => x.add(y).relu(),

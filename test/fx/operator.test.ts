@@ -71,7 +71,7 @@ describe('operator', () => {
     expect([operator.iadd(2, 3), operator.ifloordiv(-7, 2), operator.ior(5, 2), operator.irshift(-9, 1)]).toEqual([5, -4, 7, -5])
   })
 
-  it('setitem writes elements of tensors, arrays, Maps and objects', () => {
+  it('setitem writes elements of tensors, arrays, Maps and objects (difference: sizes-stay)', () => {
     const x = tensor([
       [1, 2, 3],
       [4, 5, 6],

@@ -69,6 +69,14 @@ describe('what is recorded', () => {
     expect(run(gm, { foo: 7 })).toBe(7)
   })
 
+  it('an entry of a record is read like an attribute, and like an element with operator.getitem (difference: entries-as-attributes)', () => {
+    const attribute = symbolicTrace((d: Record<string, number>) => d['x'])
+    expect(lines(attribute)[1]).toBe('%getattr_1 : [num_users=1] = call_function[target=builtins.getattr](args = (%d, x), kwargs = {})')
+    const element = symbolicTrace((d: Record<string, number>) => operator.getitem(d, 'x'))
+    expect(lines(element)[1]).toBe('%getitem : [num_users=1] = call_function[target=operator.getitem](args = (%d, x), kwargs = {})')
+    for (const gm of [attribute, element]) expect(run(gm, { x: 7 })).toBe(7)
+  })
+
   it('calling a traced value is recorded as __call__, and calls it', () => {
     const gm = symbolicTrace((f: (n: number) => number) => f(3))
     expect(lines(gm)[1]).toBe('%call : [num_users=1] = call_method[target=__call__](args = (%f, 3), kwargs = {})')

@@ -100,6 +100,39 @@ describe('saveGraphModule and loadGraphModule', () => {
     expect((copy.attribute('frozen') as Tensor).requiresGrad).toBe(false)
   })
 
+  it('keep parameters of layers frozen, also those of layers inside layers', () => {
+    class Tuned extends nn.Module {
+      backbone = new nn.Linear(2, 2).requiresGrad_(false)
+      attention = new nn.MultiheadAttention(2, 1)
+      head = new nn.Linear(2, 3)
+      override forward(x: Tensor): Tensor {
+        return this.head.call(this.attention.call(this.backbone.call(x), x, x)[0])
+      }
+    }
+    const model = new Tuned()
+    model.head.weight.requiresGrad = false
+    model.attention.outProj.weight.requiresGrad = false
+    const gm = symbolicTrace(model)
+    const frozen = (module: nn.Module): string[] => [...module.namedParameters()].flatMap(([path, p]) => (p.requiresGrad ? [] : [path])).sort()
+    expect(frozen(gm)).toEqual(['attention.outProj.weight', 'backbone.bias', 'backbone.weight', 'head.weight'])
+    expect(frozen(loadGraphModule(saveGraphModule(gm)))).toEqual(frozen(gm))
+  })
+
+  it('are read without a list of frozen parameters, as older files are, and refused with a wrong one', () => {
+    const withFrozen = (frozen: unknown): Uint8Array => {
+      const { tensors, metadata } = readSafetensors(saveGraphModule(symbolicTrace(new nn.Sequential(new nn.Linear(2, 2)))))
+      const file = JSON.parse(metadata['tensorfx.graphmodule'] ?? '') as { module: { modules: Record<string, object> } }
+      file.module.modules['0'] = { ...file.module.modules['0'], frozen }
+      return writeSafetensors(tensors, { ...metadata, 'tensorfx.graphmodule': JSON.stringify(file) })
+    }
+    const trained = (bytes: Uint8Array): boolean[] => [...loadGraphModule(bytes).parameters()].map((p) => p.requiresGrad)
+    expect(trained(withFrozen(undefined))).toEqual([true, true])
+    expect(trained(withFrozen(['bias']))).toEqual([true, false])
+    expect(() => loadGraphModule(withFrozen(['gain']))).toThrow("'0.gain' is frozen in the file, but Linear has no such parameter")
+    expect(() => loadGraphModule(withFrozen([1]))).toThrow('frozen[0] must be a string, got 1')
+    expect(() => loadGraphModule(withFrozen(Array(65).fill('bias')))).toThrow('at most 64 items')
+  })
+
   it('take GraphModules inside along', () => {
     const inner = symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU()))
     const outer = new GraphModule({ inner }, symbolicTrace((x) => x).graph)

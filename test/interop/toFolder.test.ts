@@ -1,6 +1,6 @@
 // toFolder: the written folder runs in a process of its own, with nothing but tensorfx.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -74,6 +74,35 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     expect(code).toContain('export class Net extends nn.Module {')
     expect(code).toContain('conv: new nn.Conv2d(1, 4, [3, 3], { stride: [1, 1], padding: [1, 1], dilation: [1, 1], groups: 1, bias: true })')
     expect(code).toContain('let inner_conv = this.inner.conv.call(x); x = null')
+  })
+
+  it('keeps parameters of layers frozen', () => {
+    const model = new nn.Sequential(new nn.Linear(2, 2), new nn.Linear(2, 2))
+    expect(folderFiles(symbolicTrace(model))['module.mjs']).not.toContain('frozen')
+    for (const parameter of new Set([...model.getSubmodule('0').parameters(), ...[...model.parameters()].slice(3)])) parameter.requiresGrad = false
+    const code = folderFiles(symbolicTrace(model))['module.mjs']
+    expect(code).toContain("import { Attributes, frozen, loadState, registered } from 'tensorfx/interop'")
+    expect(code).toContain("frozen(new nn.Linear(2, 2, { bias: true }), ['weight', 'bias'])")
+    expect(code).toContain("frozen(new nn.Linear(2, 2, { bias: true }), ['bias'])")
+    const layer = interop.frozen(new nn.Linear(2, 2), ['bias'])
+    expect([layer.weight.requiresGrad, layer.bias?.requiresGrad]).toEqual([true, false])
+    expect(() => interop.frozen(layer, ['gain'])).toThrow("'gain' is not a parameter of Linear")
+  })
+
+  it('leaves no half-written folder: a new one appears whole, and in an existing one other files stay', async () => {
+    const gm = symbolicTrace(new nn.Sequential(new nn.Linear(2, 2)))
+    const parent = join(folder, 'whole')
+    await toFolder(gm, join(parent, 'new/'))
+    expect(readdirSync(parent)).toEqual(['new'])
+    writeFileSync(join(parent, 'new', 'notes.txt'), 'mine')
+    writeFileSync(join(parent, 'new', 'module.mjs'), 'old')
+    await toFolder(gm, join(parent, 'new'))
+    expect(readdirSync(parent)).toEqual(['new'])
+    expect(readdirSync(join(parent, 'new')).sort()).toEqual(['module.mjs', 'notes.txt', 'state.safetensors'])
+    expect(readFileSync(join(parent, 'new', 'module.mjs'), 'utf8')).toContain('class FxModule')
+    // Where the folder cannot be, nothing of it stays.
+    await expect(toFolder(gm, join(parent, 'new', 'notes.txt'))).rejects.toThrow('EEXIST')
+    expect(readdirSync(join(parent, 'new')).sort()).toEqual(['module.mjs', 'notes.txt', 'state.safetensors'])
   })
 
   it('takes GraphModules inside along', () => {

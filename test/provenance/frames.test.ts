@@ -124,3 +124,20 @@ describe('the source around a frame', () => {
     expect(sourceLine(frame)).toBe('before')
   })
 })
+
+test('the lines of a file are kept for a while, not those of every file that a long-lived process ever saw', () => {
+  const many = mkdtempSync(join(tmpdir(), 'tensorfx-many-'))
+  try {
+    const frames = Array.from({ length: 151 }, (_, i): Frame => ({ file: join(many, `${i}.ts`), line: 1, column: 1, fn: 'f' }))
+    markOwn(frames)
+    const lines = (): (string | null)[] => frames.map((frame) => sourceLine(frame))
+    for (const { file } of frames) writeFileSync(file, 'before')
+    expect(new Set(lines())).toEqual(new Set(['before']))
+    for (const { file } of frames) writeFileSync(file, 'after')
+    // The last one first, since reading the others makes place for them.
+    expect(sourceLine(frames[150] ?? { file: '', line: 1, column: 1, fn: '' })).toBe('before')
+    expect(sourceLine(frames[0] ?? { file: '', line: 1, column: 1, fn: '' })).toBe('after')
+  } finally {
+    rmSync(many, { recursive: true })
+  }
+})

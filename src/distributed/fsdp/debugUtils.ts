@@ -7,7 +7,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { joinPath } from './flatParameter.ts'
 import type { FlatLayout, FlatShardMetadata, ShardParamInfo } from './flatParameter.ts'
 import type { FlatHandle } from './handle.ts'
-import { WRAPPED, cleanName } from './names.ts'
+import { cleanName } from './names.ts'
 import type { ShardingStrategy } from './unitOptions.ts'
 import { unitAround, unitOrNone } from './unit.ts'
 
@@ -78,7 +78,7 @@ interface Line {
 
 function* lines(module: Module, path: string, level: number, wrappers: boolean): Generator<Line> {
   const inner = wrappers ? undefined : unitOrNone(module)?.inner
-  if (inner !== undefined) return yield* lines(inner, path, level, wrappers)
+  if (inner !== undefined && inner !== module) return yield* lines(inner, path, level, wrappers)
   yield { path, module, level }
   for (const [name, child] of module.namedChildren()) yield* lines(child, joinPath(path, name), level + 1, wrappers)
 }
@@ -112,8 +112,8 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   return { tree, names }
 }
 
-/** The wrappers of a model, the outer ones first. PyTorch's `FSDP.fsdp_modules`. */
+/** The wrappers of a model, and modules that were given to `fullyShard`, the outer ones first. PyTorch's `FSDP.fsdp_modules`. */
 export function fsdpModules(model: Module): Module[] {
   checkModel('fsdpModules', model)
-  return [...model.modules()].filter((module) => unitOrNone(module) !== undefined && WRAPPED in module)
+  return [...model.modules()].filter((module) => unitOrNone(module) !== undefined)
 }

@@ -8,7 +8,6 @@ import { Tensor } from '../../tensor/index.ts'
 import { setAttribute } from '../../module/index.ts'
 import type { Module } from '../../module/index.ts'
 import { recordInstant } from '../stats.ts'
-import type { Work } from '../work.ts'
 import { flatLayout, shardMetadata, shardParamInfos, shardPadding } from './flatParameter.ts'
 import type { FlatLayout, FlatShardMetadata, ShardParamInfo } from './flatParameter.ts'
 import { countFull } from './memory.ts'
@@ -29,6 +28,12 @@ interface Progress {
   isPrefetched: boolean
   ranPreBackward: boolean
   ranPostBackward: boolean
+}
+
+/** Parameters on their way. */
+export interface Gathering {
+  isCompleted(): boolean
+  wait(): void
 }
 
 const bytesOf = ({ numel, dtype }: Tensor): number => numel * dtypeInfo[dtype].size
@@ -53,7 +58,7 @@ export class FlatHandle {
   /** The sharded gradients meanwhile. */
   hiddenGrads: (Tensor | null)[] = []
   #isFull: boolean
-  #gathering: Work | null = null
+  #gathering: Gathering | null = null
   /** The version of the shard that was gathered: a step makes what is gathered out of date. */
   #gatheredVersion = -1
   readonly #owner: Module
@@ -68,14 +73,9 @@ export class FlatHandle {
     this.settings = settings
     this.#owner = owner
     this.#parameters = parameters
-    this.layout = flatLayout(parameters.entries, {
-      shards: isSharded ? settings.shardGroup.size : 1,
-      worldSize: settings.shardGroup.size,
-      align: settings.useOrigParams ? Math.floor(16 / dtypeInfo[computeDtype].size) : 0,
-      shared: parameters.shared,
-    })
+    this.layout = this.makeLayout(parameters, isSharded ? settings.shardGroup.size : 1, computeDtype)
     this.rank = isSharded ? settings.shardGroup.rank : 0
-    this.infos = shardParamInfos(this.layout, this.rank)
+    this.infos = this.makeInfos()
     this.title = `${owner.getName()}:${this.layout.names[0] ?? ''}`
     this.#isDivided = isSharded || computeDtype !== dtype
     this.#isFull = !this.#isDivided
@@ -99,14 +99,43 @@ export class FlatHandle {
     tensors.forEach((tensor, i) => {
       flat.narrow(0, this.layout.offsets[i] ?? 0, tensor.numel).copy_(tensor.detach().reshape([tensor.numel]))
     })
-    return flat.narrow(0, this.rank * this.layout.shardNumel, this.layout.shardNumel).clone()
+    return this.ownPart(flat).clone()
+  }
+
+  /** Where the parameters lie. */
+  protected makeLayout(parameters: UnitParameters, shards: number, computeDtype: DType): FlatLayout {
+    return flatLayout(parameters.entries, {
+      shards,
+      worldSize: this.settings.shardGroup.size,
+      align: this.settings.useOrigParams ? Math.floor(16 / dtypeInfo[computeDtype].size) : 0,
+      shared: parameters.shared,
+    })
+  }
+
+  /** Which part of each parameter this rank stores. */
+  protected makeInfos(): readonly ShardParamInfo[] {
+    return shardParamInfos(this.layout, this.rank)
+  }
+
+  /** The shape in which this rank shows its part of a parameter. */
+  protected pieceShape(index: number): readonly number[] {
+    const { shape = [] } = this.layout.entries[index] ?? {}
+    return this.settings.strategy === 'NO_SHARD' ? shape : [this.infos[index]?.numelInShard ?? 0]
+  }
+
+  /** What lies in the order of the parameters, in the order of the ranks' shards: the same here. */
+  byRank(full: Tensor): Tensor {
+    return full
+  }
+
+  /** This rank's shard of what lies in the order of the parameters. */
+  ownPart(full: Tensor): Tensor {
+    return this.byRank(full).narrow(0, this.rank * this.layout.shardNumel, this.layout.shardNumel)
   }
 
   #piece(index: number, requiresGrad: boolean): Tensor {
-    const { offsetInShard, numelInShard } = this.infos[index] ?? {}
-    const numel = numelInShard ?? 0
-    const shape = this.settings.strategy === 'NO_SHARD' ? (this.layout.entries[index]?.shape ?? []) : [numel]
-    const piece = new Tensor(shape, this.local.dtype, this.local.storage, undefined, offsetInShard ?? 0)
+    const { offsetInShard } = this.infos[index] ?? {}
+    const piece = new Tensor(this.pieceShape(index), this.local.dtype, this.local.storage, undefined, offsetInShard ?? 0)
     piece.isParameter = true
     piece.requiresGrad = requiresGrad
     return piece
@@ -159,9 +188,9 @@ export class FlatHandle {
     this.#gathering = this.gatherInto(this.full)
   }
 
-  /** Fills a tensor of the padded size with all ranks' shards. */
-  gatherInto(target: Tensor): Work | null {
-    const input = noGrad(() => this.local.detach().to(target.dtype))
+  /** Fills a tensor of the padded size with all ranks' shards: those of the parameters, unless others are given. */
+  gatherInto(target: Tensor, shard: Tensor = this.local): Gathering | null {
+    const input = noGrad(() => shard.detach().to(target.dtype))
     if (this.layout.shards > 1) return this.settings.shardGroup.start({ kind: 'allgather', input, output: target })
     noGrad(() => target.detach().copy_(input))
     return null

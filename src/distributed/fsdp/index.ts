@@ -39,3 +39,5 @@ export {
 export type { AnyOptimizer, NamedOptimizerState, NamedStateValue, OptimStateKeyType } from './optimState.ts'
 export { ShardedGradScaler } from './gradScaler.ts'
 export type { GradScalerOptions, GradScalerState, ScaledOptimizer } from './gradScaler.ts'
+export { fullyShard } from './fullyShard.ts'
+export type { FsdpModule, FullyShardOptions } from './fullyShard.ts'

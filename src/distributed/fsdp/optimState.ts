@@ -76,9 +76,9 @@ function shardOf(home: Home, handle: FlatHandle, value: Tensor): Tensor {
 
 /** All ranks' parts of one value of a parameter's state. */
 function gatherValue(home: Home, handle: FlatHandle, shard: Tensor): Tensor {
-  const { layout, settings } = handle
+  const { layout } = handle
   const full = layout.shards === 1 ? shard : Tensor.empty([layout.paddedNumel], shard.dtype)
-  if (layout.shards > 1) settings.shardGroup.start({ kind: 'allgather', input: shard, output: full }).wait()
+  if (layout.shards > 1) handle.gatherInto(full, shard)?.wait()
   const { shape = [] } = layout.entries[home.index] ?? {}
   return noGrad(() =>
     full

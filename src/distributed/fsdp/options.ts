@@ -48,6 +48,10 @@ export interface Settings {
   readonly forwardPrefetch: boolean
   readonly limitAllGathers: boolean
   readonly useOrigParams: boolean
+  /** Whether forward frees the outermost unit's parameters like those of the others. */
+  readonly reshardsRoot: boolean
+  /** Whether `grad` shows what `noSync` has gathered on this rank. */
+  readonly showsUnreduced: boolean
 }
 
 const WHERE = 'FullyShardedDataParallel'
@@ -117,5 +121,7 @@ export function readOptions(options: FsdpOptions): Settings {
     forwardPrefetch: options.forwardPrefetch ?? false,
     limitAllGathers: options.limitAllGathers ?? true,
     useOrigParams: options.useOrigParams ?? false,
+    reshardsRoot: false,
+    showsUnreduced: true,
   }
 }

@@ -55,7 +55,7 @@ export function startReduction(handle: FlatHandle): PendingReduction | null {
     // A tensor of the engine may be another's too.
     const divided = before === 1 ? scaled : scaled.div(before)
     const sum = reduction('FullyShardedDataParallel', divided, 'sum', ranks)
-    return { whole: divided.to(sum.dtype).contiguous(), rule: sum }
+    return { whole: handle.byRank(divided).to(sum.dtype).contiguous(), rule: sum }
   })
   let works: Work[]
   let result: Tensor

@@ -149,7 +149,7 @@ export function runForward<T>(unit: Unit, args: readonly unknown[], call: (args:
 }
 
 function reshardAfterForward(unit: Unit, handle: FlatHandle): void {
-  handle.reshard(unit.isRoot !== true && reshardsAfterForward(unit.settings.strategy))
+  handle.reshard((unit.isRoot !== true || unit.settings.reshardsRoot) && reshardsAfterForward(unit.settings.strategy))
   handle.showShards()
 }
 
@@ -209,7 +209,7 @@ function endBackward(root: RootState): void {
     const { progress } = handle
     if (!progress.ranPostBackward && handle.isDivided && handle.isFull)
       handle.reshard(settings.strategy !== 'NO_SHARD' && (sync || reshardsAfterForward(settings.strategy)))
-    if (progress.ranPreBackward) showUnreduced(handle)
+    if (progress.ranPreBackward && settings.showsUnreduced) showUnreduced(handle)
     Object.assign(progress, { needsBackward: false, isPrefetched: false, ranPreBackward: false, ranPostBackward: false })
   }
   root.gathering.clear()

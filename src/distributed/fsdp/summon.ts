@@ -35,7 +35,8 @@ function gathered(handle: FlatHandle): Tensor {
 }
 
 /** The gradients of all ranks' pieces; null if no rank has any. */
-function gatheredGrads({ layout, infos, pieces, local, settings }: FlatHandle): Tensor | null {
+function gatheredGrads(handle: FlatHandle): Tensor | null {
+  const { layout, infos, pieces, local, settings } = handle
   const shard = Tensor.empty([layout.shardNumel], local.dtype)
   const some = Tensor.empty([1], 'int32')
   noGrad(() => {
@@ -51,7 +52,7 @@ function gatheredGrads({ layout, infos, pieces, local, settings }: FlatHandle): 
   if (some.item() === 0) return null
   if (layout.shards === 1) return shard
   const full = Tensor.empty([layout.paddedNumel], local.dtype)
-  settings.shardGroup.start({ kind: 'allgather', input: shard, output: full }).wait()
+  handle.gatherInto(full, shard)?.wait()
   return full
 }
 
@@ -96,10 +97,9 @@ export function enterFullParams(units: readonly Unit[], options: SummonOptions =
   return () => {
     for (const unit of units) summoned.delete(unit)
     for (const { handle, full, parameters } of shown) {
-      const { layout, local, rank } = handle
+      const { layout, local } = handle
       // Where a rank has all, what was written stays.
-      if (handle.isDivided && (writeback || layout.shards === 1))
-        noGrad(() => local.detach().copy_(full.narrow(0, rank * layout.shardNumel, layout.shardNumel)))
+      if (handle.isDivided && (writeback || layout.shards === 1)) noGrad(() => local.detach().copy_(handle.ownPart(full)))
       if (withGrads && writeback) keepGrads(handle, parameters)
       handle.showShards()
     }

@@ -19,10 +19,16 @@ export type { Layout, LayoutRegion } from './layoutRegions.ts'
 export { UnionFind } from './unionFind.ts'
 export { annotate } from '../values/annotate.ts'
 export { createTypeHint, typeMatches } from '../text/typeExpression.ts'
-export { Partitioner } from './acceleratorPartitioner.ts'
-export type { DAGNode, PartitionResult } from './acceleratorPartitioner.ts'
-export { Partition, getCommLatencyBetween, getExtraSizeOf, getLatencyOfOnePartition, getPartitionToLatencyMapping } from './partitionerUtils.ts'
-export type { Device, NodeLatency, PartitionLatency, PartitionMode, PartitionerConfig } from './partitionerUtils.ts'
+export { Partitioner } from './partitioner/acceleratorPartitioner.ts'
+export type { DAGNode, PartitionResult } from './partitioner/acceleratorPartitioner.ts'
+export {
+  Partition,
+  getCommLatencyBetween,
+  getExtraSizeOf,
+  getLatencyOfOnePartition,
+  getPartitionToLatencyMapping,
+} from './partitioner/partitionerUtils.ts'
+export type { Device, NodeLatency, PartitionLatency, PartitionMode, PartitionerConfig } from './partitioner/partitionerUtils.ts'
 export {
   checkDependency,
   combineTwoPartitions,
@@ -35,16 +41,16 @@ export {
   reorganizePartitions,
   resetPartitionDevice,
   setParentsAndChildren,
-} from './partitionList.ts'
-export type { DevicePartitionStats } from './partitionList.ts'
-export { Dyn, TensorType, TypeList, isConsistent, isMorePrecise, isTensorType, parseTensorType, typesEqual } from './tensorType.ts'
-export type { Dimension, DynType } from './tensorType.ts'
-export { SizeExpression } from './sizeExpression.ts'
-export { setInputTypes, tensorTypes } from './tensorTypes.ts'
-export type { GivenType } from './tensorTypes.ts'
-export { Equality } from './refinementTypes.ts'
-export { GraphTypeChecker, registerInferenceRule } from './graphGradualTypechecker.ts'
-export type { InferenceRule } from './graphGradualTypechecker.ts'
+} from './partitioner/partitionList.ts'
+export type { DevicePartitionStats } from './partitioner/partitionList.ts'
+export { Dyn, TensorType, TypeList, isConsistent, isMorePrecise, isTensorType, parseTensorType, typesEqual } from './gradualTypes/tensorType.ts'
+export type { Dimension, DynType } from './gradualTypes/tensorType.ts'
+export { SizeExpression } from './gradualTypes/sizeExpression.ts'
+export { setInputTypes, tensorTypes } from './gradualTypes/tensorTypes.ts'
+export type { GivenType } from './gradualTypes/tensorTypes.ts'
+export { Equality } from './gradualTypes/refinementTypes.ts'
+export { GraphTypeChecker, registerInferenceRule } from './gradualTypes/graphGradualTypechecker.ts'
+export type { InferenceRule } from './gradualTypes/graphGradualTypechecker.ts'
 export {
   adaptiveavgpool2dCheck,
   broadcastTypes,
@@ -54,10 +60,10 @@ export {
   getGreatestUpperBound,
   linearCheck,
   maxpool2dCheck,
-} from './shapeRules.ts'
-export { Refine, registerAlgebraicExpressionsInferenceRule, registerRefinementRule } from './refine.ts'
-export type { AlgebraicRule, RefinementRule } from './refine.ts'
-export type { RuleTarget } from './layerRules.ts'
+} from './gradualTypes/shapeRules.ts'
+export { Refine, registerAlgebraicExpressionsInferenceRule, registerRefinementRule } from './gradualTypes/refine.ts'
+export type { AlgebraicRule, RefinementRule } from './gradualTypes/refine.ts'
+export type { RuleTarget } from './gradualTypes/layerRules.ts'
 export {
   checkForTypeEquality,
   convertEq,
@@ -66,4 +72,4 @@ export {
   substituteAllTypes,
   substituteSolutionOneType,
   unifyEq,
-} from './unifyRefinements.ts'
+} from './gradualTypes/unifyRefinements.ts'

@@ -13,7 +13,9 @@ import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
+import { to } from '../pointwise/cast.ts'
 import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
+import { narrowTo, wideFor } from './wide.ts'
 
 const NAME = 'torch.nn.functional.batch_norm'
 
@@ -106,7 +108,10 @@ export const nativeBatchNormBackward: OpFunction<
     launch(batchNormBackwardKernel(dtype, lanesOverChannels, weight !== null), [gi, gw, gb, ...operands], numbers)
     return [gi, gw, gb]
   },
-  decompose: backwardFormula,
+  decompose: (grad, input, weight, batchMean, invstd) => {
+    const wide = wideFor(input)
+    return narrowTo(input, backwardFormula(wide(grad), wide(input), wide(weight), wide(batchMean), wide(invstd)))
+  },
   // The derivative of nativeBatchNorm uses the formula itself if it has to be differentiated.
   derivative: () => {
     throw new InternalError('native_batch_norm_backward is never recorded')
@@ -143,9 +148,11 @@ export const nativeBatchNorm: OpFunction<
     return [out, mu, invstd, variance]
   },
   decompose: (input, weight, bias, eps) => {
-    const { mu, invstd, variance, centered } = statistics(input, eps)
-    const out = mul(centered, spread(weight === null ? invstd : mul(invstd, weight), input))
-    return [bias === null ? out : add(out, spread(bias, input)), mu, invstd, variance]
+    const wide = wideFor(input)
+    const { mu, invstd, variance, centered } = statistics(wide(input), eps)
+    const out = mul(centered, spread(weight === null ? invstd : mul(invstd, wide(weight)), input))
+    const shifted = bias === null ? out : add(out, spread(wide(bias), input))
+    return [...narrowTo(input, [shifted, mu, invstd]), to(variance, input.dtype)]
   },
   derivative: ([g], { args: [input, weight, bias, eps], outputs: [, mu, invstd] }) => {
     if (g === null) return [null, null, null, null]

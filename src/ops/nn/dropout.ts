@@ -1,7 +1,6 @@
 // Dropout: a random mask times the input. A composite, so that captures see the draw and the product.
 import { ArgumentError } from '../../errors/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { zerosLike } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { mul } from '../pointwise/arithmetic.ts'
@@ -38,7 +37,7 @@ export const dropout: OpFunction<{
   decompose: (input, p, training, inplace) => {
     if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.dropout: p must be between 0 and 1, got ${p}.`)
     if (!training || p === 0) return input
-    const masked = p === 1 ? zerosLike(input) : mul(input, mul(to(ge(rand(input.shape), p), input.dtype), 1 / (1 - p)))
+    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(rand(input.shape), p), input.dtype), 1 / (1 - p)))
     return inplace ? input.copy_(masked) : masked
   },
 })

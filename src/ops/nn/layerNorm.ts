@@ -13,6 +13,7 @@ import { checkOperand } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNorm } from './batchNorm.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
+import { narrowTo, wideFor } from './wide.ts'
 
 const NAME = 'torch.nn.functional.layer_norm'
 
@@ -111,7 +112,10 @@ export const nativeLayerNormBackward: OpFunction<
     launch(layerNormBackwardKernel(dtype, weight !== null), [gi, gw, gb, ...operands], sizes(input, normalizedShape))
     return [gi, gw, gb]
   },
-  decompose: backwardFormula,
+  decompose: (grad, input, normalizedShape, mu, rstd, weight) => {
+    const wide = wideFor(input)
+    return narrowTo(input, backwardFormula(wide(grad), wide(input), normalizedShape, wide(mu), wide(rstd), wide(weight)))
+  },
   // The derivative of nativeLayerNorm uses the formula itself if it has to be differentiated.
   derivative: () => {
     throw new InternalError('native_layer_norm_backward is never recorded')
@@ -147,11 +151,12 @@ export const nativeLayerNorm: OpFunction<
     return [out, mu, rstd]
   },
   decompose: (input, normalizedShape, weight, bias, eps) => {
-    const { mu, rstd, centered } = statistics(input, normalizedShape, eps)
+    const wide = wideFor(input)
+    const { mu, rstd, centered } = statistics(wide(input), normalizedShape, eps)
     let out = mul(centered, rstd)
-    if (weight !== null) out = mul(out, weight)
-    if (bias !== null) out = add(out, bias)
-    return [out, mu, rstd]
+    if (weight !== null) out = mul(out, wide(weight))
+    if (bias !== null) out = add(out, wide(bias))
+    return narrowTo(input, [out, mu, rstd])
   },
   derivative: ([g], { args: [input, normalizedShape, weight, bias, eps], outputs: [, mu, rstd] }) => {
     if (g === null) return [null, null, null, null, null]

@@ -111,7 +111,18 @@ export function objects() {
     all: dist.allGatherObject({ rank: rank(), x: Array.from({ length: rank() }, () => 1) }),
     fromOne: dist.broadcastObject(rank() === 1 ? { a: [1, 'ü'] } : null, 1),
     noJson: message(() => dist.allGatherObject(undefined)),
+    wrong: ['{"a"', '{"a":1,"a":2}', '['.repeat(300), '{"b":[{"__proto__":1}]}'].map((text) => fromRank1(new TextEncoder().encode(text))),
+    wrongLength: fromRank1([], -1),
+    length: fromRank1([], 2 ** 29),
   }
+}
+
+/** What broadcastObject says to bytes that rank 1 sends with the operations that it uses, and to the number of bytes. */
+function fromRank1(bytes, length = bytes.length) {
+  if (rank() !== 1) return message(() => dist.broadcastObject(null, 1))
+  dist.broadcast(torch.tensor([length], { dtype: 'int32' }), 1)
+  if (length === bytes.length) dist.broadcast(torch.tensor([...bytes], { dtype: 'uint8' }), 1)
+  return null
 }
 
 export function groups() {

@@ -176,7 +176,7 @@ describe('solve', () => {
     vi.doMock('z3-solver', () => {
       throw new Error('not installed')
     })
-    const { solve, hasZ3 } = await import('../../../src/fx/experimental/migrateGradualTypes/solver.ts')
+    const { solve, hasZ3 } = await import('../../../src/fx/experimental/migrateGradualTypes/solver/solver.ts')
     const formula = m.And(m.sameInt(a, 3), m.compare(a, '<', b))
     expect([await hasZ3(), (await solve(formula)).solver, (await solve(formula)).status]).toEqual([false, 'search', 'sat'])
     await expect(solve(formula, { solver: 'z3' })).rejects.toThrow("Install it: npm install z3-solver, or choose { solver: 'search' }")

@@ -1,6 +1,6 @@
 // Broadcasting as equations between sizes: every rank, with and without missing dimensions. PyTorch's generate_broadcasting, of
 // torch.fx.experimental.migrate_gradual_types.constraint_transformation.
-import { Dyn } from '../tensorType.ts'
+import { Dyn } from '../gradualTypes/tensorType.ts'
 import { BinConstraintD, Conj, Disj } from './constraint.ts'
 import type { Constraint, DVar, Size, TVar } from './constraint.ts'
 import type { ApplyBroadcasting } from './operatorConstraints.ts'

@@ -1,8 +1,8 @@
 // Constraints on the types of tensors, their sizes, and what is computed from sizes. PyTorch's torch.fx.experimental.migrate_gradual_types.constraint.
 import { ArgumentError } from '../../../errors/index.ts'
 import { isObject, kindOf } from '../../../protocol/index.ts'
-import { Dyn, isTensorType, typesEqual } from '../tensorType.ts'
-import type { DynType, TensorType } from '../tensorType.ts'
+import { Dyn, isTensorType, typesEqual } from '../gradualTypes/tensorType.ts'
+import type { DynType, TensorType } from '../gradualTypes/tensorType.ts'
 import { opAdd, opDiv, opEq, opGt, opLt, opMod, opMul, opNeq, opSub } from './operation.ts'
 import type { Operation } from './operation.ts'
 

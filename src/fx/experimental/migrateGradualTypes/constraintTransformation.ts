@@ -2,7 +2,7 @@
 // torch.fx.experimental.migrate_gradual_types.constraint_transformation.
 import { UnsupportedError } from '../../../errors/index.ts'
 import { Slice } from '../../graph/pythonValues.ts'
-import { Dyn, TensorType, isTensorType } from '../tensorType.ts'
+import { Dyn, TensorType, isTensorType } from '../gradualTypes/tensorType.ts'
 import { generateBroadcasting } from './broadcasting.ts'
 import { BinConstraintD, BinConstraintT, Conj, Disj, F, Prod, T, TVar, isDim } from './constraint.ts'
 import type { Constraint, Size, TensorTerm } from './constraint.ts'

@@ -1,8 +1,8 @@
 // The constraints of layers.
 import { getAttribute } from '../../../module/index.ts'
-import { moduleOf } from '../layerRules.ts'
-import { numberOf } from '../shapeRules.ts'
-import { TensorType } from '../tensorType.ts'
+import { moduleOf } from '../gradualTypes/layerRules.ts'
+import { numberOf } from '../gradualTypes/shapeRules.ts'
+import { TensorType } from '../gradualTypes/tensorType.ts'
 import { BinConstraintD, BinConstraintT } from './constraint.ts'
 import type { Constraint, DVar } from './constraint.ts'
 import { CalcConv, CalcMaxPool } from './operatorConstraints.ts'

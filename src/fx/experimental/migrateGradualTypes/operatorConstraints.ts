@@ -3,7 +3,7 @@
 import type { Slice } from '../../graph/pythonValues.ts'
 import { tuple } from '../../graph/pythonValues.ts'
 import { pyRepr } from '../../text/format.ts'
-import type { TensorType } from '../tensorType.ts'
+import type { TensorType } from '../gradualTypes/tensorType.ts'
 import { Constraint, DVar, TVar, check, describe, isDim } from './constraint.ts'
 import type { Size } from './constraint.ts'
 

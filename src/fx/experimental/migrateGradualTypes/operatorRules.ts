@@ -1,8 +1,8 @@
 // The constraints of functions and methods.
 import { normalizeFunction } from '../../graph/operatorSchemas.ts'
 import { Slice } from '../../graph/pythonValues.ts'
-import { flattenedDims } from '../graphGradualTypechecker.ts'
-import { Dyn, TensorType } from '../tensorType.ts'
+import { flattenedDims } from '../gradualTypes/graphGradualTypechecker.ts'
+import { Dyn, TensorType } from '../gradualTypes/tensorType.ts'
 import { BinConstraintD, BinConstraintT, Conj, DVar, Disj, F, TVar } from './constraint.ts'
 import type { Constraint, Size } from './constraint.ts'
 import { CalcProduct, CanReshape, DGreatestUpperBound, GetItem, GetItemTensor, IndexSelect, Transpose } from './operatorConstraints.ts'

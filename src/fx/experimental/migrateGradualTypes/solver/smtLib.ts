@@ -1,8 +1,8 @@
 // Formulas in SMT-LIB, the language of solvers such as Z3, and their answers.
-import { InternalError } from '../../../errors/index.ts'
+import { InternalError } from '../../../../errors/index.ts'
 import { Model, namesIn } from './model.ts'
-import { D, number, tensor, z3Dyn } from './z3Types.ts'
-import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
+import { D, number, tensor, z3Dyn } from '../z3Types.ts'
+import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from '../z3Types.ts'
 
 /** What a solver says of assertions, and the values that it found, as definitions in SMT-LIB. */
 export type SmtAnswer = { readonly status: 'sat'; readonly definitions: string } | { readonly status: 'unsat' | 'unknown' }

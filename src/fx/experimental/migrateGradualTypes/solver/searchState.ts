@@ -1,6 +1,6 @@
 // What the search knows about variables: the types of tensors that are equal, the bounds of integers, and comparisons that are not decided yet. Everything can be undone.
 import { compute } from './model.ts'
-import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
+import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from '../z3Types.ts'
 
 type Name = number | string
 

@@ -1,11 +1,11 @@
 // Gradual types of tensors: shapes in which sizes, or the whole shape, may be unknown. PyTorch's torch.fx.tensor_type.
-import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkArray, checkString, isFunction, isObject, valueText } from '../../protocol/index.ts'
-import type { NodeType, TypeValue } from '../../protocol/index.ts'
-import { isTuple, markTuple, tuple } from '../graph/pythonValues.ts'
-import { pyRepr } from '../text/format.ts'
-import { isVar } from './unification/variable.ts'
-import type { Var } from './unification/variable.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import { checkArgument, checkArray, checkString, isFunction, isObject, valueText } from '../../../protocol/index.ts'
+import type { NodeType, TypeValue } from '../../../protocol/index.ts'
+import { isTuple, markTuple, tuple } from '../../graph/pythonValues.ts'
+import { pyRepr } from '../../text/format.ts'
+import { isVar } from '../unification/variable.ts'
+import type { Var } from '../unification/variable.ts'
 
 /** A size that is not known, or the type of a value of which nothing is known. */
 export interface DynType extends TypeValue {

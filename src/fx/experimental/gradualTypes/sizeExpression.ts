@@ -1,8 +1,8 @@
 // Sizes as expressions of variables: sums of variables and of `floor(…)`, with rational factors. They print as sympy does: `floor(~1/2 - 1/2) + 1`.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError } from '../../../errors/index.ts'
 import type { Dimension } from './tensorType.ts'
-import { isVar } from './unification/variable.ts'
-import type { Var } from './unification/variable.ts'
+import { isVar } from '../unification/variable.ts'
+import type { Var } from '../unification/variable.ts'
 
 /** A fraction in lowest terms; the denominator is positive. */
 interface Fraction {

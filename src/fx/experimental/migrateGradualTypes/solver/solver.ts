@@ -1,12 +1,12 @@
 // Decides formulas: with Z3, if the optional package z3-solver is installed, and otherwise with a search of our own.
-import { ArgumentError, InternalError, UnsupportedError } from '../../../errors/index.ts'
-import { checkOptions, isFunction, valueText } from '../../../protocol/index.ts'
+import { ArgumentError, InternalError, UnsupportedError } from '../../../../errors/index.ts'
+import { checkOptions, isFunction, valueText } from '../../../../protocol/index.ts'
 import { search } from './integerSearch.ts'
 import type { Model } from './model.ts'
 import { runZ3 } from './smtLib.ts'
 import type { SmtAnswer, SmtSolver } from './smtLib.ts'
-import { And } from './z3Types.ts'
-import type { Formula } from './z3Types.ts'
+import { And } from '../z3Types.ts'
+import type { Formula } from '../z3Types.ts'
 
 /** What decides: `z3` is the package z3-solver, `search` needs no package, and `auto` is Z3 if it is installed. */
 export type SolverChoice = 'auto' | 'z3' | 'search'

@@ -1,5 +1,5 @@
 // Equations between sizes. PyTorch's torch.fx.experimental.refinement_types.
-import type { NodeType } from '../../protocol/index.ts'
+import type { NodeType } from '../../../protocol/index.ts'
 import { typesEqual } from './tensorType.ts'
 import type { Dimension } from './tensorType.ts'
 

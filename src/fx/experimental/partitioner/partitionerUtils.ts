@@ -1,10 +1,10 @@
 // Parts of a graph on devices: how much memory they need, and how long they take. A device is a description, not something that runs. PyTorch's
 // torch.fx.experimental.partitioner_utils.
-import { ArgumentError } from '../../errors/index.ts'
-import { checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, valueText } from '../../protocol/index.ts'
-import type { Node } from '../graph/node.ts'
-import type { SizeBytes } from '../passes/graphManipulation.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import { checkNode } from '../../../protocol/graphChecks.ts'
+import { checkArgument, checkArray, valueText } from '../../../protocol/index.ts'
+import type { Node } from '../../graph/node.ts'
+import type { SizeBytes } from '../../passes/graphManipulation.ts'
 
 /** Something that can run a part of a graph. PyTorch's Device. */
 export interface Device {

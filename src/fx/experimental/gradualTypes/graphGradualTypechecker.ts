@@ -1,11 +1,11 @@
 // Checks the shapes of a graph without running it, as far as they are known. PyTorch's torch.fx.experimental.graph_gradual_typechecker.
-import { ShapeError, UnsupportedError } from '../../errors/index.ts'
-import type { Module } from '../../module/index.ts'
-import { isTensorLike } from '../../protocol/index.ts'
-import { Node } from '../graph/node.ts'
-import type { NodeType } from '../../protocol/index.ts'
-import { normalizeFunction } from '../graph/operatorSchemas.ts'
-import type { GraphModule } from '../run/graphModule.ts'
+import { ShapeError, UnsupportedError } from '../../../errors/index.ts'
+import type { Module } from '../../../module/index.ts'
+import { isTensorLike } from '../../../protocol/index.ts'
+import { Node } from '../../graph/node.ts'
+import type { NodeType } from '../../../protocol/index.ts'
+import { normalizeFunction } from '../../graph/operatorSchemas.ts'
+import type { GraphModule } from '../../run/graphModule.ts'
 import { RuleTable, moduleOf, placeOf } from './layerRules.ts'
 import type { RuleTarget } from './layerRules.ts'
 import {

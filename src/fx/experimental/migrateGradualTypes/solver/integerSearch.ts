@@ -3,8 +3,8 @@
 import { Model, namesIn } from './model.ts'
 import { SearchState } from './searchState.ts'
 import type { Comparison } from './searchState.ts'
-import { And, D, FALSE, Int, Or, TRUE, compare, sameInt, sameTensor, tensor, z3Dyn } from './z3Types.ts'
-import type { Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
+import { And, D, FALSE, Int, Or, TRUE, compare, sameInt, sameTensor, tensor, z3Dyn } from '../z3Types.ts'
+import type { Formula, IntTerm, TensorTermZ3 } from '../z3Types.ts'
 
 /** How many decisions a search may take. */
 const BUDGET = 20_000

@@ -1,11 +1,11 @@
 // Rules for what nodes call: functions, methods and layers, by the names that graphs print. The type checker and the constraint generator have one table of each kind.
-import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { Module, isLibraryLayer } from '../../module/index.ts'
-import { checkArgument, checkCallable, isCallable, snakeCase, targetInfo } from '../../protocol/index.ts'
-import type { TargetFunction } from '../../protocol/index.ts'
-import { targetText } from '../graph/node.ts'
-import type { Node } from '../graph/node.ts'
-import { originOf } from '../graph/origin.ts'
+import { ArgumentError, UnsupportedError } from '../../../errors/index.ts'
+import { Module, isLibraryLayer } from '../../../module/index.ts'
+import { checkArgument, checkCallable, isCallable, snakeCase, targetInfo } from '../../../protocol/index.ts'
+import type { TargetFunction } from '../../../protocol/index.ts'
+import { targetText } from '../../graph/node.ts'
+import type { Node } from '../../graph/node.ts'
+import { originOf } from '../../graph/origin.ts'
 
 /** What rules are found by: a function, a class of modules, or the name that graphs print (`torch.add`, `torch.nn.Conv2d`). */
 export type RuleTarget = TargetFunction | object | string

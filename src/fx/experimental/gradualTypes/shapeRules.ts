@@ -1,13 +1,13 @@
 // How layers and functions change gradual types: what GraphTypeChecker's rules compute. PyTorch's torch.fx.experimental.graph_gradual_typechecker.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import type { Module } from '../../module/index.ts'
-import { getAttribute } from '../../module/index.ts'
-import { checkArgument, isModule, valueText } from '../../protocol/index.ts'
-import type { NodeType } from '../../protocol/index.ts'
+import { ArgumentError, ShapeError } from '../../../errors/index.ts'
+import type { Module } from '../../../module/index.ts'
+import { getAttribute } from '../../../module/index.ts'
+import { checkArgument, isModule, valueText } from '../../../protocol/index.ts'
+import type { NodeType } from '../../../protocol/index.ts'
 import { SizeExpression } from './sizeExpression.ts'
 import { Dyn, isConsistent, isMorePrecise, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
 import type { Dimension, TensorType } from './tensorType.ts'
-import { isVar } from './unification/variable.ts'
+import { isVar } from '../unification/variable.ts'
 
 const checkType = (where: string, type: unknown): void => checkArgument(isTensorType(type), where, 'type', 'a TensorType', type)
 

@@ -1,9 +1,9 @@
 // Values of variables that make a formula true.
-import { ArgumentError } from '../../../errors/index.ts'
-import { Dyn, tensorTypeOf } from '../tensorType.ts'
-import type { DynType, TensorType } from '../tensorType.ts'
-import { D, intText, number, tensor, z3Dyn } from './z3Types.ts'
-import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from './z3Types.ts'
+import { ArgumentError } from '../../../../errors/index.ts'
+import { Dyn, tensorTypeOf } from '../../gradualTypes/tensorType.ts'
+import type { DynType, TensorType } from '../../gradualTypes/tensorType.ts'
+import { D, intText, number, tensor, z3Dyn } from '../z3Types.ts'
+import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from '../z3Types.ts'
 
 /** The integer that a term is. Division rounds down and the rest is not negative, for positive divisors, as in Z3; null for a division by zero, which may be anything. */
 export function evaluateInt(term: IntTerm, valueOf: (name: number | string) => number): number | null {

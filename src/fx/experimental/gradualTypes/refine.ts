@@ -1,7 +1,7 @@
 // Variables in the place of unknown sizes, and equations between them. PyTorch's Refine, of torch.fx.experimental.graph_gradual_typechecker.
-import { Node } from '../graph/node.ts'
-import type { NodeType } from '../../protocol/index.ts'
-import type { GraphModule } from '../run/graphModule.ts'
+import { Node } from '../../graph/node.ts'
+import type { NodeType } from '../../../protocol/index.ts'
+import type { GraphModule } from '../../run/graphModule.ts'
 import { flattenedDims, inputOf } from './graphGradualTypechecker.ts'
 import { RuleTable, moduleOf } from './layerRules.ts'
 import type { RuleTarget } from './layerRules.ts'
@@ -9,7 +9,7 @@ import { Equality } from './refinementTypes.ts'
 import { broadcastTypes, calculateOutDimension } from './shapeRules.ts'
 import { Dyn, TypeList, gradualType, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
 import type { Dimension, TensorType } from './tensorType.ts'
-import { Var } from './unification/variable.ts'
+import { Var } from '../unification/variable.ts'
 
 /** The equations between the sizes of a node's inputs and those of its value. */
 export type RefinementRule = (node: Node) => readonly Equality[]

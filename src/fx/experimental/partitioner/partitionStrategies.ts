@@ -1,8 +1,8 @@
 // The ways to divide a graph among devices; see PartitionerConfig.mode.
-import { ArgumentError } from '../../errors/index.ts'
-import { Module } from '../../module/index.ts'
-import type { Node } from '../graph/node.ts'
-import type { GraphModule } from '../run/graphModule.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import { Module } from '../../../module/index.ts'
+import type { Node } from '../../graph/node.ts'
+import type { GraphModule } from '../../run/graphModule.ts'
 import {
   checkDependency,
   combineTwoPartitions,

@@ -1,18 +1,18 @@
 // Which sizes of a graph are equal: the equations of Refine, solved. PyTorch's torch.fx.experimental.unify_refinements.
-import { ShapeError } from '../../errors/index.ts'
-import { checkGraph, checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray } from '../../protocol/index.ts'
-import { tuple } from '../graph/pythonValues.ts'
-import type { Graph } from '../graph/graph.ts'
-import type { NodeType } from '../../protocol/index.ts'
-import type { GraphModule } from '../run/graphModule.ts'
+import { ShapeError } from '../../../errors/index.ts'
+import { checkGraph, checkGraphModule } from '../../../protocol/graphChecks.ts'
+import { checkArgument, checkArray } from '../../../protocol/index.ts'
+import { tuple } from '../../graph/pythonValues.ts'
+import type { Graph } from '../../graph/graph.ts'
+import type { NodeType } from '../../../protocol/index.ts'
+import type { GraphModule } from '../../run/graphModule.ts'
 import { Refine } from './refine.ts'
 import { Equality } from './refinementTypes.ts'
 import { TypeList, gradualType, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
 import type { Dimension } from './tensorType.ts'
-import { unify } from './unification/core.ts'
-import type { Substitution } from './unification/core.ts'
-import { isVar } from './unification/variable.ts'
+import { unify } from '../unification/core.ts'
+import type { Substitution } from '../unification/core.ts'
+import { isVar } from '../unification/variable.ts'
 
 /** The two sides of equations. PyTorch's convert_eq. */
 export function convertEq(equations: readonly Equality[]): readonly [lhs: readonly unknown[], rhs: readonly unknown[]] {

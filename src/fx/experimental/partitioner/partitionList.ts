@@ -1,8 +1,8 @@
 // Lists of parts of a graph: which parts need which others, and which devices they fit. PyTorch's helpers in torch.fx.experimental.accelerator_partitioner.
-import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkArray, isObject } from '../../protocol/index.ts'
-import type { Node } from '../graph/node.ts'
-import { Dependencies } from '../passes/dependencies.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import { checkArgument, checkArray, isObject } from '../../../protocol/index.ts'
+import type { Node } from '../../graph/node.ts'
+import { Dependencies } from '../../passes/dependencies.ts'
 import { Partition, checkMap, checkPartition, checkPartitions, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
 import type { Device, PartitionLatency } from './partitionerUtils.ts'
 

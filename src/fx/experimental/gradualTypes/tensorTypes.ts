@@ -1,12 +1,12 @@
 // Types for the inputs of a function: next to its parameters, as a decorator or around it, or by name on a graph. What Python's annotations are for PyTorch.
-import { ArgumentError } from '../../errors/index.ts'
-import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, isFunction, isPlainObject, nearest, valueText } from '../../protocol/index.ts'
-import type { TargetFunction } from '../../protocol/index.ts'
-import type { NodeType } from '../../protocol/index.ts'
-import type { GraphModule } from '../run/graphModule.ts'
-import { signatureOf, standsFor } from '../trace/parameters.ts'
-import { isProxy, nodeOf } from '../values/proxy.ts'
+import { ArgumentError } from '../../../errors/index.ts'
+import { checkGraphModule } from '../../../protocol/graphChecks.ts'
+import { checkArgument, isFunction, isPlainObject, nearest, valueText } from '../../../protocol/index.ts'
+import type { TargetFunction } from '../../../protocol/index.ts'
+import type { NodeType } from '../../../protocol/index.ts'
+import type { GraphModule } from '../../run/graphModule.ts'
+import { signatureOf, standsFor } from '../../trace/parameters.ts'
+import { isProxy, nodeOf } from '../../values/proxy.ts'
 
 /** The type of a parameter; null for none. */
 export type GivenType = NodeType | null

@@ -1,0 +1,54 @@
+// What a module has besides its properties: which of them are buffers, and hooks.
+import { remembered } from '../protocol/index.ts'
+
+/** Any hook; the methods that register hooks know their types. */
+export type Hook = (...args: never[]) => unknown
+
+/** When hooks run. */
+export type HookKind = 'forwardPre' | 'forward' | 'stateDict' | 'loadStateDictPre' | 'loadStateDictPost'
+
+interface Internals {
+  /** Names of buffers, and whether they are persistent. */
+  readonly buffers: Map<string, boolean>
+  readonly hooks: Map<HookKind, Set<Hook>>
+}
+
+/** Undoes a registration. */
+export interface RemovableHandle {
+  remove(): void
+}
+
+const internals = new WeakMap<object, Internals>()
+
+const internalsOf = (module: object): Internals => remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map() }))
+
+/** The buffers of a module, to add one. */
+export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers
+
+/** The buffers of a module; undefined if it has none. */
+export const knownBuffers = (module: object): ReadonlyMap<string, boolean> | undefined => internals.get(module)?.buffers
+
+/** Hooks of a kind; undefined if there are none. */
+export function hooksOf(module: object, kind: HookKind): ReadonlySet<Hook> | undefined {
+  const hooks = internals.get(module)?.hooks.get(kind)
+  return hooks === undefined || hooks.size === 0 ? undefined : hooks
+}
+
+/** Adds a hook. */
+export function addHook(module: object, kind: HookKind, hook: Hook): RemovableHandle {
+  const own = remembered(internalsOf(module).hooks, kind, () => new Set<Hook>())
+  own.add(hook)
+  return { remove: () => void own.delete(hook) }
+}
+
+/** Runs the hooks of a kind. */
+export function runHooks(module: object, kind: HookKind, ...args: readonly unknown[]): void {
+  for (const hook of hooksOf(module, kind) ?? []) Reflect.apply(hook, undefined, [module, ...args])
+}
+
+/** Gives a copy what the original has. */
+export function copyInternals(from: object, to: object): void {
+  const own = internals.get(from)
+  if (own !== undefined)
+    internals.set(to, { buffers: new Map(own.buffers), hooks: new Map([...own.hooks].map(([kind, hooks]) => [kind, new Set(hooks)])) })
+}

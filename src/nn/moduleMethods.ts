@@ -1,0 +1,132 @@
+// Methods of modules that need operators: other dtypes, and hooks on gradients.
+import { Function, noGrad } from '../autograd/index.ts'
+import type { FunctionContext } from '../autograd/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { dtypeInfo, isDType } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { Module, setAttribute } from '../module/index.ts'
+import type { RemovableHandle } from '../module/index.ts'
+import { to } from '../ops/index.ts'
+import { checkCallable, isCallable, valueText } from '../protocol/index.ts'
+import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
+import { Tensor } from '../tensor/index.ts'
+
+/** Called in backward with the gradients of a module's tensor arguments and of its results. A returned array replaces the former. */
+export type FullBackwardHook = (
+  module: Module,
+  gradInput: readonly (Tensor | null)[],
+  gradOutput: readonly (Tensor | null)[],
+  // eslint-disable-next-line typescript/no-invalid-void-type -- a hook may return nothing
+) => readonly (Tensor | null)[] | null | undefined | void
+
+declare module '../module/module.ts' {
+  interface Module {
+    /**
+     * Converts all floating-point parameters and buffers, in this module and below. They become new tensors: make optimizers afterwards. Throws ArgumentError for
+     * anything but a floating-point dtype (there are no devices). PyTorch's `Module.to`.
+     */
+    to(dtype: DType): this
+    /** `to('float32')` */
+    float(): this
+    /** `to('float64')` */
+    double(): this
+    /** `to('float16')` */
+    half(): this
+    /** `to('bfloat16')` */
+    bfloat16(): this
+    /** Registers a hook that runs in backward when the gradients of the module's arguments are known. PyTorch's `register_full_backward_hook`. */
+    registerFullBackwardHook(hook: FullBackwardHook): RemovableHandle
+  }
+}
+
+function convert(module: Module, dtype: DType): void {
+  if (!isDType(dtype) || !dtypeInfo[dtype].floating)
+    throw new ArgumentError(`Module.to: expected a floating-point dtype such as 'float16', got ${valueText(dtype)}. There are no devices here.`)
+  const made = new Map<Tensor, Tensor>()
+  for (const part of module.modules()) {
+    for (const [name, tensor] of [...part.ownParameters(), ...part.ownBuffers()]) {
+      if (!(tensor instanceof Tensor) || !dtypeInfo[tensor.dtype].floating || tensor.dtype === dtype) continue
+      const known = made.get(tensor)
+      const other = known ?? noGrad(() => (tensor.isParameter ? to(tensor, dtype).asParameter(tensor.requiresGrad) : to(tensor, dtype)))
+      made.set(tensor, other)
+      setAttribute(part, name, other)
+    }
+  }
+}
+
+type Seen = (grads: readonly (Tensor | null)[]) => readonly (Tensor | null)[]
+
+/** Passes tensors on, and shows their gradients to a function, which may replace them. */
+class Watch extends Function {
+  static override forward(ctx: FunctionContext, seen: Seen, ...tensors: readonly Tensor[]): readonly Tensor[] {
+    ctx['seen'] = seen
+    return tensors
+  }
+
+  static override backward(ctx: FunctionContext, ...grads: readonly Tensor[]): readonly (Tensor | null)[] {
+    const { seen } = ctx
+    const replaced: unknown = isCallable(seen) ? Reflect.apply(seen, undefined, [grads]) : grads
+    return [null, ...(Array.isArray(replaced) ? replaced : grads)]
+  }
+}
+
+/** The value with its tensors watched. */
+function watched(value: unknown, seen: Seen): unknown {
+  const { leaves, spec } = treeFlatten(value)
+  const tensors = leaves.filter((leaf) => leaf instanceof Tensor && dtypeInfo[leaf.dtype].floating)
+  if (tensors.length === 0) return value
+  const result = Watch.apply(seen, ...tensors)
+  const passed = result instanceof Tensor ? [result] : result
+  return treeUnflatten(
+    leaves.map((leaf) => passed[tensors.indexOf(leaf)] ?? leaf),
+    spec,
+  )
+}
+
+function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
+  checkCallable('registerFullBackwardHook', 'hook', hook)
+  // A module may call itself: each call has gradients of its own.
+  const calls: { gradOutput: readonly (Tensor | null)[] }[] = []
+  const before = module.registerForwardPreHook((_, args) => {
+    const call: { gradOutput: readonly (Tensor | null)[] } = { gradOutput: [] }
+    calls.push(call)
+    const inside = watched(args, (gradInput) => hook(module, gradInput, call.gradOutput) ?? gradInput)
+    return Array.isArray(inside) ? inside : args
+  })
+  const after = module.registerForwardHook((_module, _args, output) => {
+    const call = calls.pop()
+    return watched(output, (gradOutput) => {
+      if (call !== undefined) call.gradOutput = gradOutput
+      return gradOutput
+    })
+  })
+  return {
+    remove: () => {
+      before.remove()
+      after.remove()
+    },
+  }
+}
+
+/** Methods that the composition root gives to Module. */
+export const moduleMethods: object = {
+  to(this: Module, dtype: DType): Module {
+    convert(this, dtype)
+    return this
+  },
+  float(this: Module): Module {
+    return this.to('float32')
+  },
+  double(this: Module): Module {
+    return this.to('float64')
+  },
+  half(this: Module): Module {
+    return this.to('float16')
+  },
+  bfloat16(this: Module): Module {
+    return this.to('bfloat16')
+  },
+  registerFullBackwardHook(this: Module, hook: FullBackwardHook): RemovableHandle {
+    return backwardHook(this, hook)
+  },
+}

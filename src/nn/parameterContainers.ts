@@ -1,0 +1,118 @@
+// ParameterList and ParameterDict: parameters in an array or by name, so that they are registered.
+import { ArgumentError } from '../errors/index.ts'
+import { Module } from '../module/index.ts'
+import { checkIterable, valueText } from '../protocol/index.ts'
+import { Tensor, formatShape } from '../tensor/index.ts'
+import { Parameter } from './parameter.ts'
+
+/** A parameter, or a tensor that becomes one. */
+function parameterFrom(where: string, value: unknown): Parameter {
+  if (value instanceof Parameter) return value
+  if (value instanceof Tensor) return new Parameter(value)
+  throw new ArgumentError(`${where}: expected a Parameter or a Tensor, got ${valueText(value)}.`)
+}
+
+const describe = (module: Module): string => {
+  const lines = [...module.ownParameters()].map(
+    ([name, p]) => `  (${name}): Parameter containing: [${String(Reflect.get(p, 'dtype'))} of size ${formatShape(p.shape)}]`,
+  )
+  return lines.length === 0 ? `${module.getName()}()` : `${module.getName()}(\n${lines.join('\n')}\n)`
+}
+
+/** Parameters in an array: `this.scales = new nn.ParameterList([a, b])`. Tensors become parameters. PyTorch's `nn.ParameterList`. */
+export class ParameterList extends Module {
+  constructor(parameters: Iterable<Tensor> = []) {
+    super()
+    this.extend(parameters)
+  }
+
+  /** Number of parameters. */
+  override get length(): number {
+    return [...this.ownParameters()].length
+  }
+
+  /** The parameter at a position; negative counts from the end. Throws ArgumentError out of range. */
+  at(index: number): Parameter {
+    const found = [...this].at(index)
+    if (found === undefined || !Number.isInteger(index))
+      throw new ArgumentError(`nn.ParameterList.at: index ${index} is out of range for ${this.length} parameter(s).`)
+    return found
+  }
+
+  /** Adds a parameter at the end; returns this. */
+  append(parameter: Tensor): this {
+    this.registerParameter(String(this.length), parameterFrom('nn.ParameterList.append', parameter))
+    return this
+  }
+
+  /** Adds parameters at the end; returns this. */
+  extend(parameters: Iterable<Tensor>): this {
+    checkIterable('nn.ParameterList', 'parameters', parameters)
+    for (const parameter of parameters) this.append(parameter)
+    return this
+  }
+
+  *[Symbol.iterator](): IterableIterator<Parameter> {
+    for (const [, parameter] of this.ownParameters()) yield parameterFrom('nn.ParameterList', parameter)
+  }
+
+  override forward(): never {
+    throw new ArgumentError('nn.ParameterList has no forward: use its parameters, `this.scales.at(0)`.')
+  }
+
+  override toString(): string {
+    return describe(this)
+  }
+}
+
+/** Parameters by name. Tensors become parameters. A name must not be that of one of its methods. PyTorch's `nn.ParameterDict`. */
+export class ParameterDict extends Module {
+  constructor(parameters: Readonly<Record<string, Tensor>> | ReadonlyMap<string, Tensor> = {}) {
+    super()
+    const entries: Iterable<readonly [string, Tensor]> = parameters instanceof Map ? parameters : Object.entries(parameters)
+    for (const [name, parameter] of entries) this.set(name, parameter)
+  }
+
+  /** Number of parameters. */
+  get size(): number {
+    return [...this.ownParameters()].length
+  }
+
+  has(name: string): boolean {
+    return [...this.keys()].includes(name)
+  }
+
+  /** The parameter of that name. Throws ArgumentError listing the names when there is none. */
+  get(name: string): Parameter {
+    for (const [own, parameter] of this.entries()) if (own === name) return parameter
+    throw new ArgumentError(`nn.ParameterDict.get: there is no parameter '${name}'. The parameters are ${[...this.keys()].join(', ')}.`)
+  }
+
+  /** Adds or replaces a parameter; returns this. */
+  set(name: string, parameter: Tensor): this {
+    if (name in this && !this.has(name))
+      throw new ArgumentError(`nn.ParameterDict.set: the name '${name}' is taken by a property of ParameterDict; choose another one.`)
+    this.registerParameter(name, parameterFrom('nn.ParameterDict.set', parameter))
+    return this
+  }
+
+  *keys(): Generator<string> {
+    for (const [name] of this.ownParameters()) yield name
+  }
+
+  *entries(): Generator<[string, Parameter]> {
+    for (const [name, parameter] of this.ownParameters()) yield [name, parameterFrom('nn.ParameterDict', parameter)]
+  }
+
+  [Symbol.iterator](): IterableIterator<string> {
+    return this.keys()
+  }
+
+  override forward(): never {
+    throw new ArgumentError('nn.ParameterDict has no forward: use its parameters, `this.scales.get(name)`.')
+  }
+
+  override toString(): string {
+    return describe(this)
+  }
+}

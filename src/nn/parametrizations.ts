@@ -1,0 +1,3 @@
+// torch.nn.utils.parametrizations.
+export { spectralNorm, weightNorm } from './weightNorm.ts'
+export type { SpectralNormOptions, WeightNormOptions } from './weightNorm.ts'

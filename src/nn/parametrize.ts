@@ -1,0 +1,162 @@
+// Parametrizations: a parameter of a module that is computed from others each time it is read. PyTorch's torch.nn.utils.parametrize.
+import { ArgumentError } from '../errors/index.ts'
+import { Module, isLibraryLayer } from '../module/index.ts'
+import { LEAF_MODULE, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import { ModuleDict } from './containers.ts'
+import { Parameter } from './parameter.ts'
+
+/** A parametrization that can be turned round: assigning the parameter, and registering it, need that. */
+interface Invertible {
+  rightInverse(value: Tensor): Tensor | readonly Tensor[]
+}
+
+const isInvertible = (module: Module): module is Module & Invertible => 'rightInverse' in module && isFunction(module.rightInverse)
+
+/** The parameters behind a parametrized one, `original` or `original0`, `original1`, …, and the parametrizations, `0`, `1`, …, in order. */
+export class ParametrizationList extends Module {
+  constructor(parametrization: Module, value: Parameter) {
+    super()
+    const behind = isInvertible(parametrization) ? parametrization.rightInverse(value) : value
+    const make = (t: Tensor): Parameter => new Parameter(t.detach().clone(), { requiresGrad: value.requiresGrad })
+    if (behind instanceof Tensor) this.registerParameter('original', behind === value ? value : make(behind))
+    else behind.forEach((t, i) => this.registerParameter(`original${i}`, make(t)))
+    this.addModule('0', parametrization)
+  }
+
+  /** Adds a parametrization of what the others give. */
+  append(parametrization: Module): void {
+    this.addModule(String([...this.children()].length), parametrization)
+  }
+
+  /** The value of the parameter. */
+  override forward(): Tensor {
+    let values: readonly unknown[] = [...this.ownParameters()].map(([, p]) => p)
+    for (const parametrization of this.children()) values = [Reflect.apply(parametrization, undefined, values)]
+    const [value] = values
+    if (value instanceof Tensor) return value
+    throw new ArgumentError(`parametrization: forward must return a Tensor, got ${valueText(value)}.`)
+  }
+
+  /** Changes what is behind, so that the parameter has this value. */
+  assign(value: Tensor): void {
+    let behind: Tensor | readonly Tensor[] = value
+    for (const parametrization of [...this.children()].toReversed()) {
+      if (!isInvertible(parametrization) || !(behind instanceof Tensor))
+        throw new ArgumentError(
+          `parametrization: ${parametrization.getName()} has no method rightInverse, so a parametrized parameter cannot be assigned.`,
+        )
+      behind = parametrization.rightInverse(behind)
+    }
+    const values = behind instanceof Tensor ? [behind] : behind
+    ;[...this.ownParameters()].forEach(([, p], i) => {
+      const source = values[i]
+      if (p instanceof Tensor && source !== undefined) p.copyFrom(source)
+    })
+  }
+}
+
+/**
+ * Makes a property of a module one that is computed each time it is read. The module gets a class of its own (`ParametrizedLinear`), so that copies have the
+ * property too.
+ */
+export function computeAttribute(module: Module, name: string, read: (self: Module) => Tensor, write: (self: Module, value: unknown) => void): void {
+  const leaf = isLibraryLayer(module)
+  const before: object = Object.getPrototypeOf(module)
+  const own = Object.hasOwn(before, PARAMETRIZED) ? before : subclassOf(before, leaf)
+  Reflect.deleteProperty(module, name)
+  Object.setPrototypeOf(module, own)
+  Object.defineProperty(own, name, {
+    configurable: true,
+    enumerable: false,
+    get(this: Module) {
+      return read(this)
+    },
+    set(this: Module, value: unknown) {
+      write(this, value)
+    },
+  })
+}
+
+const PARAMETRIZED = Symbol('parametrized')
+
+function subclassOf(before: object, leaf: boolean): object {
+  const original: { readonly name: string } = before.constructor
+  const own: object = Object.create(before)
+  // The statics of the class, under another name.
+  const named: object = Object.create(original, { name: { value: `Parametrized${original.name}` } })
+  Object.defineProperty(own, 'constructor', { value: named, configurable: true, writable: true })
+  Object.defineProperty(own, PARAMETRIZED, { value: before })
+  Object.defineProperty(own, LEAF_MODULE, { value: leaf })
+  return own
+}
+
+const listOf = (module: Module, name: string): ParametrizationList | null => {
+  const lists: unknown = Object.hasOwn(module, 'parametrizations') ? Reflect.get(module, 'parametrizations') : null
+  const list: unknown = lists instanceof ModuleDict && lists.has(name) ? lists.get(name) : null
+  return list instanceof ParametrizationList ? list : null
+}
+
+const required = (module: Module, name: string): ParametrizationList => {
+  const list = listOf(module, name)
+  if (list === null) throw new ArgumentError(`parametrization: '${name}' of ${module.getName()} is not parametrized.`)
+  return list
+}
+
+/**
+ * Makes a parameter of a module the result of a parametrization, a module whose forward computes it from what is trained instead; that is a parameter
+ * `parametrizations.<name>.original`, or several if the parametrization has a method `rightInverse` that returns several. Returns the module. Throws ArgumentError if
+ * the module has no such parameter. PyTorch's `parametrize.register_parametrization`.
+ */
+export function registerParametrization<M extends Module>(module: M, name: string, parametrization: Module): M {
+  if (!isModule(module) || !isModule(parametrization))
+    throw new ArgumentError(
+      `registerParametrization: the module and the parametrization must be Modules, got ${valueText(module)} and ${valueText(parametrization)}.`,
+    )
+  const known = listOf(module, name)
+  if (known !== null) {
+    known.append(parametrization)
+    return module
+  }
+  const value: unknown = Object.hasOwn(module, name) ? Reflect.get(module, name) : null
+  if (!(value instanceof Parameter)) {
+    const names = [...module.ownParameters()].map(([own]) => own).join(', ') || 'none'
+    throw new ArgumentError(`registerParametrization: ${module.getName()} has no parameter '${name}'; its parameters are ${names}.`)
+  }
+  const list = new ParametrizationList(parametrization, value)
+  const lists: unknown = Object.hasOwn(module, 'parametrizations') ? Reflect.get(module, 'parametrizations') : null
+  if (lists instanceof ModuleDict) lists.set(name, list)
+  else module.addModule('parametrizations', new ModuleDict({ [name]: list }))
+  computeAttribute(
+    module,
+    name,
+    (self) => required(self, name).forward(),
+    (self, given) => {
+      if (!(given instanceof Tensor)) throw new ArgumentError(`parametrization: '${name}' must be assigned a Tensor, got ${valueText(given)}.`)
+      required(self, name).assign(given)
+    },
+  )
+  return module
+}
+
+/** Whether a parameter of the module, or any, is parametrized. PyTorch's `parametrize.is_parametrized`. */
+export function isParametrized(module: Module, name?: string): boolean {
+  return name === undefined ? Object.hasOwn(module, 'parametrizations') : listOf(module, name) !== null
+}
+
+/** Makes a parametrized parameter an ordinary one with its current value; returns the module. PyTorch's `parametrize.remove_parametrizations`. */
+export function removeParametrizations<M extends Module>(module: M, name: string): M {
+  const value = required(module, name).forward()
+  const lists: unknown = Reflect.get(module, 'parametrizations')
+  if (lists instanceof ModuleDict) {
+    lists.delete(name)
+    if (lists.size === 0) {
+      Reflect.deleteProperty(module, 'parametrizations')
+      const own: object = Object.getPrototypeOf(module)
+      const before: unknown = Reflect.get(own, PARAMETRIZED)
+      if (typeof before === 'object' && before !== null) Object.setPrototypeOf(module, before)
+    }
+  }
+  Object.defineProperty(module, name, { value: new Parameter(value.detach().clone()), writable: true, enumerable: true, configurable: true })
+  return module
+}

@@ -1,0 +1,2 @@
+// torch.nn.utils.parametrize.
+export { isParametrized, ParametrizationList, registerParametrization, removeParametrizations } from './parametrize.ts'

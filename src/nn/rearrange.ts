@@ -1,0 +1,73 @@
+// Layers that only rearrange: Unflatten and ChannelShuffle; and the fixed forms of Upsample.
+import { ArgumentError } from '../errors/index.ts'
+import { Module } from '../module/index.ts'
+import { checkArgument, valueText } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { channelShuffle } from './functional.ts'
+import { markLeaf } from './leaf.ts'
+import { checkInteger } from './options.ts'
+import { py } from './repr.ts'
+import { Upsample } from './upsample.ts'
+
+/** One dimension as several; one size may be -1. PyTorch's `nn.Unflatten`. */
+export class Unflatten extends Module {
+  readonly dim: number
+  readonly unflattenedSize: readonly number[]
+
+  constructor(dim: number, unflattenedSize: readonly number[]) {
+    super()
+    if (!Number.isInteger(dim)) throw new ArgumentError(`nn.Unflatten: dim must be an integer, got ${valueText(dim)}.`)
+    checkArgument(Array.isArray(unflattenedSize), 'nn.Unflatten', 'unflattenedSize', 'an array of sizes', unflattenedSize)
+    this.dim = dim
+    this.unflattenedSize = unflattenedSize
+  }
+
+  override forward(input: Tensor): Tensor {
+    return input.unflatten(this.dim, this.unflattenedSize)
+  }
+
+  override extraRepr(): string {
+    return `dim=${this.dim}, unflattened_size=${py(this.unflattenedSize)}`
+  }
+}
+
+/** Takes channels from each group in turn. PyTorch's `nn.ChannelShuffle`. */
+export class ChannelShuffle extends Module {
+  readonly groups: number
+
+  constructor(groups: number) {
+    super()
+    checkInteger('nn.ChannelShuffle', 'groups', groups)
+    this.groups = groups
+  }
+
+  override forward(input: Tensor): Tensor {
+    return channelShuffle(input, this.groups)
+  }
+
+  override extraRepr(): string {
+    return `groups=${this.groups}`
+  }
+}
+
+/** The size, or the factor. */
+export interface UpsamplingOptions {
+  readonly size?: number | readonly number[] | null
+  readonly scaleFactor?: number | readonly number[] | null
+}
+
+/** Repeats the pixels of [N, C, H, W]. PyTorch's `nn.UpsamplingNearest2d`. */
+export class UpsamplingNearest2d extends Upsample {
+  constructor(options: UpsamplingOptions) {
+    super({ ...options, mode: 'nearest' })
+  }
+}
+
+/** Interpolates the pixels of [N, C, H, W] in both directions; corners stay corners. PyTorch's `nn.UpsamplingBilinear2d`. */
+export class UpsamplingBilinear2d extends Upsample {
+  constructor(options: UpsamplingOptions) {
+    super({ ...options, mode: 'bilinear', alignCorners: true })
+  }
+}
+
+markLeaf(Unflatten, ChannelShuffle, UpsamplingNearest2d, UpsamplingBilinear2d)

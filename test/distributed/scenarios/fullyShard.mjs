@@ -1,0 +1,104 @@
+// fullyShard: training steps as in the goldens, and its methods.
+import { nn, optim, torch } from 'tensorfx'
+import { getRank, getWorldSize, recordCollectives } from 'tensorfx/distributed'
+import { fullyShard, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
+import { Block, UnitModule, init, input, loss, models, part } from './fsdpModels.mjs'
+
+const tensor = (t) => (t === null ? null : { shape: t.shape, data: t.toArray().flat(Infinity) })
+const named = (entries, of = (t) => t) => Object.fromEntries([...entries].map(([name, t]) => [name, tensor(of(t))]))
+const inner = { Tower: Block, CompositeModel: UnitModule }
+const STEPS = { allgather: 'all_gather_single', reducescatter: 'reduce_scatter_single' }
+
+function make(name, options = {}) {
+  const model = init(new models[name]())
+  for (const module of [...model.modules()]) if (inner[name] !== undefined && module instanceof inner[name]) fullyShard(module, options)
+  fullyShard(model, options)
+  return model
+}
+
+const sgd = (model) => new optim.SGD(model.parameters(), { lr: 0.1, momentum: 0.9, weightDecay: 0.01 })
+const message = (fn) => {
+  try {
+    fn()
+  } catch (error) {
+    return `${error.name}: ${error.message}`
+  }
+  return 'no error'
+}
+
+function batchOf(name, step) {
+  if (name !== 'Scalarish') return part(name, step, getRank(), getWorldSize())
+  const rows = 3 * getWorldSize()
+  return [input([rows, 2], 1000 + step), input([rows, 2], 2000 + step)].map((t) => t.narrow(0, 3 * getRank(), 3))
+}
+
+function train(name, reshardAfterForward) {
+  const model = make(name, { reshardAfterForward })
+  const optimizer = sgd(model)
+  const result = { text: String(model), params: named(model.namedParameters()), losses: [], events: [] }
+  const note = (title, fn) => {
+    result.events.push(`-- ${title}`)
+    for (const { name: kind, cat, args } of recordCollectives(fn))
+      if (cat === 'collective') result.events.push(`${STEPS[kind]} ${/\[(\d+)\]/.exec(args.description)[1]}`)
+  }
+  for (let step = 0; step < 3; step++) {
+    const [x, y] = batchOf(name, step)
+    let value
+    note(`step ${step}`, () => (value = loss(name, model(x), y)))
+    note('backward', () => value.backward())
+    result.grads ??= named(model.namedParameters(), (p) => p.grad)
+    optimizer.step()
+    optimizer.zeroGrad()
+    result.losses.push(value.item())
+  }
+  result.state = named([...model.namedParameters()])
+  result.full = summonFullParams(model, () => named(model.namedParameters()), { writeback: false })
+  return result
+}
+
+export const trained = () =>
+  Object.fromEntries(
+    ['Mlp', 'Odd', 'Tower', 'CompositeModel', 'Tied', 'ConvBn', 'Scalarish'].flatMap((name) =>
+      [true, false].map((reshard) => [`${name}_reshard=${reshard ? 'True' : 'False'}`, train(name, reshard)]),
+    ),
+  )
+
+export function api() {
+  const result = {}
+  const tower = make('Tower')
+  const step = (model, i) => {
+    const [x, y] = batchOf('Tower', i)
+    loss('Tower', model(x), y).backward()
+  }
+  step(tower, 0)
+  result.clip = tower.clipGradNorm_(0.05).item()
+  result.clipped = named(tower.namedParameters(), (p) => p.grad)
+  const [apart, together] = [make('Tower'), make('Tower')]
+  apart.setRequiresGradientSync(false)
+  step(apart, 0)
+  result.unsynced = [...apart.parameters()].every(({ grad }) => grad === null)
+  apart.setRequiresGradientSync(true)
+  step(apart, 1)
+  for (const i of [0, 1]) step(together, i)
+  result.accumulated = [apart, together].map((model) => named(model.namedParameters(), (p) => p.grad))
+  const mlp = make('Mlp')
+  const shapes = () => [...mlp.namedParameters()].map(([name, p]) => [name, p.shape])
+  const before = shapes()
+  mlp.unshard()
+  const whole = shapes()
+  mlp.reshard()
+  result.shapes = [before, whole, shapes()]
+  result.list = message(() => fullyShard(new nn.ModuleList([new nn.Linear(2, 2)])))
+  result.twice = message(() => fullyShard(mlp))
+  const mixed = make('Mlp', { mixedPrecision: { paramDtype: 'bfloat16' } })
+  const [x, y] = batchOf('Mlp', 0)
+  const output = mixed(x)
+  result.mixed = [output.dtype]
+  loss('Mlp', output.to('float32'), y).backward()
+  result.mixed.push(...[...mixed.parameters()].map(({ grad }) => grad.dtype))
+  const other = make('Mlp')
+  torch.noGrad(() => [...other.parameters()].forEach((p) => p.zero_()))
+  other.loadStateDict(stateDictType(other, 'FULL_STATE_DICT', () => mlp.stateDict()))
+  result.loaded = [named(mlp.stateDict()), named(other.stateDict())]
+  return result
+}
