@@ -59,29 +59,6 @@ const LEFT_OUT = {
   kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole',
 }
 
-/** What does not check its arguments yet: the partitioner and the gradual types of fx.experimental, and what was added with them. */
-const NOT_YET = new Set(
-  [
-    'TypeList adaptiveavgpool2dCheck calculateOutDimension checkDependency checkForTypeEquality combineTwoPartitions convertEq flattenCheck getBfsLevelPartition',
-    'getCommLatencyBetween getDevicePartitionStats getDeviceToPartitionsMapping getExtraSizeOf getLatencyOfOnePartition getLatencyOfPartitionedGraph',
-    'getLogicalIdToDevice getNodeToPartitionMapping getPartitionToLatencyMapping immutableList inferSymbolicTypes inferSymbolicTypesSinglePass linearCheck',
-    'maxpool2dCheck parseTensorType registerInferenceRule reorganizePartitions resetPartitionDevice setInputTypes setParentsAndChildren substituteAllTypes unifyEq',
-    'bn2dInferenceRule conv2dInferenceRule TensorType checkTypes Refine Partition Device Partitioner PartitionerConfig Dag DagNode',
-  ]
-    .join(' ')
-    .split(' ')
-    .map((name) => `fx_experimental.${name}`)
-    .concat([
-      'fx_passes.checkSubgraphsConnected',
-      'fx_passes.getSourcePartitions',
-      'fx_viewer.graphView',
-      'aot.getIsolatedGraphModule',
-      'interop.loadSafetensors',
-      'graph.createNode',
-      'node.updateKwarg',
-    ]),
-)
-
 /** Members that are not called: of every function, and what tests of the language call. */
 const SKIPPED_MEMBERS = new Set(['constructor', 'dispose', 'op', 'then', 'toJSON', 'prototype', 'length', 'name', 'caller', 'arguments', 'callee'])
 
@@ -169,7 +146,7 @@ function values({ torch, nn, fx, fake }) {
 export function surfaceOf(entries, samples) {
   const found = new Map()
   // Programs catch errors, and seldom make any of ours.
-  const leftOut = (name) => NOT_YET.has(name) || Object.keys(LEFT_OUT).some((key) => name === key || name.startsWith(`${key}.`))
+  const leftOut = (name) => Object.keys(LEFT_OUT).some((key) => name === key || name.startsWith(`${key}.`))
   const seen = new Set()
   const add = (name, call) => {
     if (!leftOut(name) && !found.has(name)) found.set(name, call)

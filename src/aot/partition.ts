@@ -1,5 +1,6 @@
 // Splitting a joint graph: which values of the forward are saved for the backward, and which the backward recomputes.
 import { checkGraph } from '../protocol/graphChecks.ts'
+import { checkArgument } from '../protocol/index.ts'
 import { opOf } from '../ops/index.ts'
 import { Node } from '../fx/index.ts'
 import type { Graph } from '../fx/index.ts'
@@ -63,6 +64,7 @@ export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean
 /** Saves every value of the forward that the backward reads; nothing is recomputed. PyTorch's default_partition. */
 export const defaultPartition: Partition = (joint) => {
   checkGraph('defaultPartition', Reflect.get(Object(joint), 'graph'), 'joint.graph')
+  checkArgument(joint.forwardNodes instanceof Set, 'defaultPartition', 'joint.forwardNodes', 'a Set of Nodes', joint.forwardNodes)
   const saved = backwardClosure(joint, (node) => joint.forwardNodes.has(node))
   return [...saved].filter((node) => joint.forwardNodes.has(node))
 }

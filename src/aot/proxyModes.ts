@@ -2,6 +2,7 @@
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
+import { checkArray } from '../protocol/index.ts'
 import { makeFx } from './makeFx.ts'
 import type { MakeFxOptions } from './makeFx.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
@@ -20,4 +21,7 @@ export const getIsolatedGraphModule = (
   fn: Module | ((...args: never[]) => unknown),
   args: readonly unknown[],
   options: MakeFxOptions = {},
-): GraphModule => withoutModes(() => makeFx(fn, options)(...args))
+): GraphModule => {
+  checkArray('getIsolatedGraphModule', 'args', args)
+  return withoutModes(() => makeFx(fn, options)(...args))
+}

@@ -17,18 +17,27 @@ export async function bytesOf(where: string, source: FileSource): Promise<Uint8A
     const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
     if (fs === undefined)
       throw new UnsupportedError(`${where}: there is no file system here to read ${valueText(source)} from; give a URL, a Blob or the bytes.`)
-    return fs.readFile(source)
+    return fs.readFile(source).catch(unreadable(where, source))
   }
   // For callers in JavaScript.
   if (isObject(source) && isBlob(source)) return new Uint8Array(await source.arrayBuffer())
   throw new ArgumentError(`${where}: the file must be a path, a URL, a Blob, a Uint8Array or an ArrayBuffer, got ${valueText(source)}.`)
 }
 
+/** What a path that cannot be read throws. */
+const unreadable =
+  (where: string, source: string | URL) =>
+  (error: unknown): never => {
+    throw new ArgumentError(`${where}: ${valueText(source)} could not be read: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
+  }
+
 /** Reads a file in parts, and closes it at the end, whatever happens. A path and a Blob are never held whole. */
 export async function withParts<T>(where: string, source: FileSource, read: (file: PartReader) => Promise<T>): Promise<T> {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises')
   if ((typeof source === 'string' || (source instanceof URL && source.protocol === 'file:')) && fs !== undefined) {
-    const handle = await fs.open(source)
+    const handle = await fs.open(source).catch(unreadable(where, source))
     try {
       const { size } = await handle.stat()
       let at = 0

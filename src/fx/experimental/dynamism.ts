@@ -1,6 +1,6 @@
 // Which sizes and numbers differ between examples of a program's inputs. PyTorch's torch.fx.experimental._dynamism.
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkArray, checkString, isModule, isPlainObject, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkString, isModule, isObject, isPlainObject, isTensorLike } from '../../protocol/index.ts'
 import { extractTensorMetadata } from '../passes/shapeProp.ts'
 
 /** For each argument, by the path of each leaf in it (`L['x'][0]`): which dimensions differ between the examples. A number has one flag. */
@@ -42,6 +42,8 @@ export function moduleToNestedDict(module: Module): Record<string, unknown> {
  *     trackDynamismAcrossExamples([{ x: torch.zeros(2, 3) }, { x: torch.zeros(5, 3) }])  // { x: { "L['x']": [true, false] } }
  */
 export function trackDynamismAcrossExamples(examples: readonly Readonly<Record<string, unknown>>[]): Dynamism {
+  checkArray('trackDynamismAcrossExamples', 'examples', examples)
+  examples.forEach((item, i) => checkArgument(isObject(item), 'trackDynamismAcrossExamples', `examples[${i}]`, 'an object of inputs', item))
   checkArray('trackDynamismAcrossExamples', 'examples', examples)
   const seen = new Map<string, { argument: string; sizes: Set<unknown>[] }>()
   for (const example of examples)

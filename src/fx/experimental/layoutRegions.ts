@@ -1,7 +1,7 @@
 // Regions of a graph that compute in another layout: channels last, a narrower dtype, the tensors of a library. Their inputs are converted, their results are converted
 // back, and conversions between neighbours cancel out. PyTorch's torch.fx.experimental.optimization, whose only layout is MKL-DNN's.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkOptions, isFunction } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, isFunction, isObject } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Module } from '../../module/index.ts'
 import { present } from '../../errors/index.ts'
@@ -39,7 +39,10 @@ export interface Layout {
 const OPTIONS: Readonly<Record<keyof Layout, true>> = { enter: true, leave: true, supports: true, follows: true, heuristic: true, convert: true }
 
 /** Whether a region has more than two nodes. PyTorch's use_mkl_length. */
-export const useLongRegions = (region: LayoutRegion): boolean => region.nodes.length > 2
+export function useLongRegions(region: LayoutRegion): boolean {
+  checkArgument(isObject(region) && Array.isArray(region.nodes), 'useLongRegions', 'region', 'a region { nodes, startNodes, endNodes }', region)
+  return region.nodes.length > 2
+}
 
 /** Throws ArgumentError unless `layout` can be used. */
 export function checkLayout(where: string, layout: Layout): void {

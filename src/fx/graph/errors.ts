@@ -1,6 +1,6 @@
 // The errors that graphs and tracing throw, and the check of what a node calls.
 import { TensorfxError } from '../../errors/index.ts'
-import { isFunction, isModule, kindOf, targetInfo } from '../../protocol/index.ts'
+import { isFunction, isModule, isObject, kindOf, targetInfo, valueText } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { captureStack, codeFrame } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
@@ -26,16 +26,19 @@ export function targetText(target: TargetFunction | string): string {
   return targetInfo(target)?.name ?? (target.name === '' ? '<anonymous>' : target.name)
 }
 
+/** Objects need not be convertible to a text. */
+const shownValue = (value: unknown): string => (isObject(value) ? valueText(value) : String(value))
+
 /** Throws GraphError unless a node with this opcode can have this target. */
 export function checkTarget(graph: unknown, name: string, op: Opcode, target: TargetFunction | string): void {
-  if (!OPCODES.has(op)) throw new GraphError(`op '${String(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
+  if (!OPCODES.has(op)) throw new GraphError(`op '${shownValue(op)}' is not in the legal ops: ${[...OPCODES].join(', ')}`)
   if (isModule(target))
     throw new GraphError(
       `Node '${name}': the target is a module, ${kindOf(target)}; add the module to the GraphModule and call it by its path: graph.callModule('path', args).`,
     )
   const expected = op === 'call_function' ? 'function' : 'string'
   if (typeof target === expected) return
-  const shown = isFunction(target) ? targetText(target) : String(target)
+  const shown = isFunction(target) ? targetText(target) : shownValue(target)
   throw new GraphError(`Node [graph = ${String(graph)}, name = '${name}'] target ${shown} has type ${typeof target} but a ${expected} is expected`)
 }
 

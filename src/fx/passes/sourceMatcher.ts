@@ -1,5 +1,6 @@
 // getSourcePartitions: the nodes that come from the same call of a layer or function. PyTorch's torch.fx.passes.utils.source_matcher_utils.
-import { isFunction } from '../../protocol/index.ts'
+import { checkGraph } from '../../protocol/graphChecks.ts'
+import { checkArgument, checkArray, checkCallable, isFunction, isObject } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -33,6 +34,9 @@ export function getSourcePartitions(
   wantedSources: readonly unknown[],
   filter: (node: Node) => boolean = () => true,
 ): Map<unknown, SourcePartition[]> {
+  checkGraph('getSourcePartitions', graph)
+  checkArray('getSourcePartitions', 'wantedSources', wantedSources)
+  checkCallable('getSourcePartitions', 'filter', filter)
   const calls = new Map<unknown, Map<unknown, Node[]>>()
   for (const node of graph.nodes) {
     const origin = originOf(node, wantedSources)
@@ -58,6 +62,8 @@ export function getSourcePartitions(
 
 /** Whether a node of `second` uses a node of `first`. PyTorch's check_subgraphs_connected. */
 export function checkSubgraphsConnected(first: SourcePartition, second: SourcePartition): boolean {
+  for (const [name, part] of Object.entries({ first, second }))
+    checkArgument(isObject(part) && Array.isArray(part.nodes), 'checkSubgraphsConnected', name, 'a SourcePartition', part)
   const nodes = new Set(second.nodes)
   return first.nodes.some((node) => [...node.users].some((user) => nodes.has(user)))
 }

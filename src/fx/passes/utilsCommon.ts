@@ -43,5 +43,8 @@ export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: str
 }
 
 /** Whether two graphs are equal but for the names and the order of their nodes. PyTorch's compare_graphs; `compareGraphs` of `tensorfx/fx/json` tells where two graphs differ. */
-export const areIsomorphic = (a: Graph, b: Graph): boolean =>
-  new SubgraphMatcher(a, { matchOutput: true, matchPlaceholder: true }).match(b).length > 0
+export function areIsomorphic(a: Graph, b: Graph): boolean {
+  checkGraph('areIsomorphic', a, 'a')
+  checkGraph('areIsomorphic', b, 'b')
+  return new SubgraphMatcher(a, { matchOutput: true, matchPlaceholder: true }).match(b).length > 0
+}

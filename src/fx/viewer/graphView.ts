@@ -60,6 +60,7 @@ export interface GraphView {
 /** What to show for a graph; with `before`, also what changed since then. Nodes are matched by name. */
 export function graphView(gm: GraphModule, name: string, before: GraphModule | null = null): GraphView {
   checkGraphModule('graphView', gm)
+  if (before !== null) checkGraphModule('graphView', before, 'before')
   if (before === null) return { name, nodes: [...gm.graph.nodes].map((n) => viewNode(n, 'same', null)), code: codeOf(gm, new Map()), isDiff: false }
   const old = new Map([...before.graph.nodes].map((n) => [n.name, n]))
   const now = new Set([...gm.graph.nodes].map((n) => n.name))

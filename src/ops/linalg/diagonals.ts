@@ -1,5 +1,5 @@
 // Matrices from diagonals, their traces, and the positions of triangles.
-import { ShapeError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { withoutModes } from '../../dispatch/index.ts'
 import { formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { DType } from '../../kernels/index.ts'
@@ -90,11 +90,24 @@ export const trace: OpFunction<(self: Tensor) => Tensor> = defineOp({
   },
 })
 
+const LARGEST_TRIANGLE = 2 ** 26
+
 function triangle(rows: number, columns: number, dtype: DType | null, holds: (row: number, column: number) => boolean): Tensor {
-  const found: (readonly [number, number])[] = []
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) if (holds(i, j)) found.push([i, j])
-  const values = [...found.map(([i]) => i), ...found.map(([, j]) => j)]
-  return withoutModes(() => tensorFromValues(values, [2, found.length], dtype ?? 'int64'))
+  if (rows < 0 || columns < 0 || !(rows * columns <= LARGEST_TRIANGLE))
+    throw new ArgumentError(
+      `torch.tril_indices and triu_indices: a matrix of at most ${LARGEST_TRIANGLE} elements is expected, got [${rows}, ${columns}].`,
+    )
+  let count = 0
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) if (holds(i, j)) count++
+  const values = new Int32Array(2 * count)
+  let next = 0
+  for (let i = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++) {
+      if (!holds(i, j)) continue
+      values[next] = i
+      values[count + next++] = j
+    }
+  return withoutModes(() => tensorFromValues(values, [2, count], dtype ?? 'int64'))
 }
 
 type TriangleIndices = (

@@ -25,7 +25,13 @@ export type AxisWindows = readonly (readonly number[])[]
 const PADDING = -1
 const BEYOND = -2
 
-export const range = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i)
+/** Longer lists take all memory of JavaScript, which ends the process. */
+const LONGEST = 2 ** 24
+
+export function range(n: number): readonly number[] {
+  if (n > LONGEST) throw new ArgumentError(`pooling: a dimension can have at most ${LONGEST} windows, got ${n}.`)
+  return Array.from({ length: n }, (_, i) => i)
+}
 
 const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
 

@@ -1,7 +1,7 @@
 // Rules for what nodes call: functions, methods and layers, by the names that graphs print. The type checker and the constraint generator have one table of each kind.
 import { ArgumentError, UnsupportedError } from '../../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../../module/index.ts'
-import { snakeCase, targetInfo } from '../../../protocol/index.ts'
+import { checkArgument, checkCallable, isCallable, snakeCase, targetInfo } from '../../../protocol/index.ts'
 import type { TargetFunction } from '../../../protocol/index.ts'
 import { targetText } from '../../graph/node.ts'
 import type { Node } from '../../graph/node.ts'
@@ -35,6 +35,8 @@ export class RuleTable<Rule> {
 
   /** Adds a rule. @throws ArgumentError if there is one already. */
   add(target: RuleTarget, rule: Rule): void {
+    checkArgument(typeof target === 'string' || isCallable(target), this.#what, 'target', 'a function, a class or a name', target)
+    checkCallable(this.#what, 'rule', rule)
     const known = typeof target === 'string' ? this.#rules.get(target) : (this.#rules.get(target) ?? this.#byName(target))
     if (known !== undefined) throw new ArgumentError(`${this.#what} already registered for ${nameOf(target)}!`)
     this.#rules.set(target, rule)

@@ -2,12 +2,19 @@
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import type { Module } from '../../../module/index.ts'
 import { getAttribute } from '../../../module/index.ts'
-import { valueText } from '../../../protocol/index.ts'
+import { checkArgument, isModule, valueText } from '../../../protocol/index.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import { SizeExpression } from './sizeExpression.ts'
 import { Dyn, isConsistent, isMorePrecise, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
 import type { Dimension, TensorType } from './tensorType.ts'
 import { isVar } from '../unification/variable.ts'
+
+const checkType = (where: string, type: unknown): void => checkArgument(isTensorType(type), where, 'type', 'a TensorType', type)
+
+function checkLayerType(where: string, type: unknown, module: unknown): void {
+  checkType(where, type)
+  checkArgument(isModule(module), where, 'module', 'a Module', module)
+}
 
 /** An option of a layer for one of two dimensions: a number for both, or one for each. */
 export function optionAt(module: Module, name: string, index: number): number {
@@ -73,9 +80,10 @@ export function getGreatestUpperBound(one: NodeType, other: NodeType): NodeType 
  * @throws ShapeError for anything else, and for a size that is smaller than the window.
  */
 export function calculateOutDimension(size: Dimension, module: Module, index: number): Dimension {
+  checkArgument(isModule(module), 'calculateOutDimension', 'module', 'a Module', module)
   if (size === Dyn) return Dyn
   if (typeof size !== 'number' && !isVar(size) && !(size instanceof SizeExpression))
-    throw new ShapeError(`${String(size)} in ${String(module)} must be a number or Dyn. Received ${typeof size}`)
+    throw new ShapeError(`${valueText(size)} in ${String(module)} must be a number or Dyn. Received ${typeof size}`)
   const padding: unknown = getAttribute(module, 'padding')
   if (padding === 'same') return size
   const stride = optionAt(module, 'stride', index)
@@ -96,6 +104,7 @@ const lastTwo = (type: TensorType, height: Dimension, width: Dimension): TensorT
 
 /** The type of a max pooling layer's result. PyTorch's maxpool2d_check. @throws ShapeError for a rank other than 3 and 4. */
 export function maxpool2dCheck(type: TensorType, module: Module): TensorType {
+  checkLayerType('maxpool2dCheck', type, module)
   const [height, width] = type.dims.slice(-2)
   if (height === undefined || width === undefined || (type.dims.length !== 3 && type.dims.length !== 4))
     throw new ShapeError(`Wrong size ${String(type)} for ${String(module)}`)
@@ -104,6 +113,7 @@ export function maxpool2dCheck(type: TensorType, module: Module): TensorType {
 
 /** The type of an adaptive average pooling layer's result; null as output size keeps the size. PyTorch's adaptiveavgpool2d_check. @throws ShapeError for a rank other than 3 and 4. */
 export function adaptiveavgpool2dCheck(type: TensorType, module: Module): TensorType {
+  checkLayerType('adaptiveavgpool2dCheck', type, module)
   const [height, width] = type.dims.slice(-2)
   if (height === undefined || width === undefined || (type.dims.length !== 3 && type.dims.length !== 4))
     throw new ShapeError(`Tensor ranks must be 3 or 4. Got ${String(type)}`)
@@ -117,6 +127,7 @@ export function adaptiveavgpool2dCheck(type: TensorType, module: Module): Tensor
 
 /** The type of a linear layer's result. PyTorch's linear_check. @throws ShapeError for another last size, and for tensors without dimensions. */
 export function linearCheck(type: TensorType, module: Module): TensorType {
+  checkLayerType('linearCheck', type, module)
   const last = type.dims.at(-1)
   if (last === undefined) throw new ShapeError(`Type ${String(type)} must have rank 1 or more.`)
   const [taken, given] = [numberOf(module, 'inFeatures'), numberOf(module, 'outFeatures')]
@@ -129,6 +140,8 @@ export function linearCheck(type: TensorType, module: Module): TensorType {
  * @throws ShapeError for dimensions that the type does not have, or in the wrong order.
  */
 export function flattenCheck(type: TensorType, startDim: number, endDim: number): TensorType {
+  checkType('flattenCheck', type)
+  for (const [name, dim] of Object.entries({ startDim, endDim })) checkArgument(Number.isInteger(dim), 'flattenCheck', name, 'an integer', dim)
   const rank = type.dims.length
   if (rank === 0) return tensorTypeOf([1])
   const [start, end] = [startDim < 0 ? rank + startDim : startDim, endDim < 0 ? rank + endDim : endDim]

@@ -1,6 +1,6 @@
 // Gradual types of tensors: shapes in which sizes, or the whole shape, may be unknown. PyTorch's torch.fx.tensor_type.
 import { ArgumentError } from '../../../errors/index.ts'
-import { isFunction, isObject, valueText } from '../../../protocol/index.ts'
+import { checkArgument, checkArray, checkString, isFunction, isObject, valueText } from '../../../protocol/index.ts'
 import type { NodeType, TypeValue } from '../../../protocol/index.ts'
 import { isTuple, markTuple, tuple } from '../../graph/pythonValues.ts'
 import { pyRepr } from '../../text/format.ts'
@@ -78,6 +78,8 @@ export class TypeList implements TypeValue {
   readonly types: readonly NodeType[]
 
   constructor(types: readonly NodeType[]) {
+    checkArray('TypeList', 'types', types)
+    types.forEach((type, i) => checkArgument(typeof type === 'string' || isObject(type), 'TypeList', `types[${i}]`, 'a type', type))
     this.types = types
     this.typescript = `[${types.map((type) => (typeof type === 'string' ? 'unknown' : type.typescript)).join(', ')}]`
   }
@@ -131,6 +133,7 @@ export function isMorePrecise(a: TypeLike, b: TypeLike): boolean {
  * The type that a text means: `Dyn`, `TensorType[(1, Dyn)]`, or the text itself. Graphs from JSON have their types as text.
  */
 export function parseTensorType(text: string): NodeType {
+  checkString('parseTensorType', 'text', text)
   if (text === 'Dyn') return Dyn
   const match = /^TensorType\[(?:\[([^[\]()]*)\]|\(([^[\]()]*)\))\]$/.exec(text.trim())
   if (match === null) return text

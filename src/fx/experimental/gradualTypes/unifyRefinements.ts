@@ -1,11 +1,13 @@
 // Which sizes of a graph are equal: the equations of Refine, solved. PyTorch's torch.fx.experimental.unify_refinements.
 import { ShapeError } from '../../../errors/index.ts'
+import { checkGraph, checkGraphModule } from '../../../protocol/graphChecks.ts'
+import { checkArgument, checkArray } from '../../../protocol/index.ts'
 import { tuple } from '../../graph/pythonValues.ts'
 import type { Graph } from '../../graph/graph.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import type { GraphModule } from '../../run/graphModule.ts'
 import { Refine } from './refine.ts'
-import type { Equality } from './refinementTypes.ts'
+import { Equality } from './refinementTypes.ts'
 import { TypeList, gradualType, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
 import type { Dimension } from './tensorType.ts'
 import { unify } from '../unification/core.ts'
@@ -13,8 +15,11 @@ import type { Substitution } from '../unification/core.ts'
 import { isVar } from '../unification/variable.ts'
 
 /** The two sides of equations. PyTorch's convert_eq. */
-export const convertEq = (equations: readonly Equality[]): readonly [lhs: readonly unknown[], rhs: readonly unknown[]] =>
-  tuple(tuple(...equations.map(({ lhs }) => lhs)), tuple(...equations.map(({ rhs }) => rhs)))
+export function convertEq(equations: readonly Equality[]): readonly [lhs: readonly unknown[], rhs: readonly unknown[]] {
+  checkArray('convertEq', 'equations', equations)
+  equations.forEach((item, i) => checkArgument(item instanceof Equality, 'convertEq', `equations[${i}]`, 'an Equality', item))
+  return tuple(tuple(...equations.map(({ lhs }) => lhs)), tuple(...equations.map(({ rhs }) => rhs)))
+}
 
 /** The values of variables that satisfy all equations; false if there are none. PyTorch's unify_eq. */
 export const unifyEq = (equations: readonly Equality[]): Substitution | false => unify(...convertEq(equations))
@@ -53,6 +58,8 @@ function substituted(mapping: ReadonlyMap<unknown, unknown>, type: NodeType): No
  * Writes the values of variables into the types of a graph's nodes. Variables that stand for variables are followed to the end. PyTorch's substitute_all_types.
  */
 export function substituteAllTypes(graph: Graph, mapping: ReadonlyMap<unknown, unknown>): void {
+  checkGraph('substituteAllTypes', graph)
+  checkArgument(mapping instanceof Map, 'substituteAllTypes', 'mapping', 'a Map', mapping)
   const values = resolved(mapping)
   for (const node of graph.nodes) node.type = substituted(values, gradualType(node.type))
 }
@@ -100,17 +107,21 @@ function firstContradiction(equations: readonly Equality[]): Equality | undefine
  * @throws ShapeError if sizes contradict each other.
  */
 export function inferSymbolicTypes(gm: GraphModule): void {
+  checkGraphModule('inferSymbolicTypes', gm)
   refineOnce(gm)
   refineOnce(gm).symbolicRelations()
 }
 
 /** Like {@link inferSymbolicTypes}, but goes over the graph once. PyTorch's infer_symbolic_types_single_pass. */
 export function inferSymbolicTypesSinglePass(gm: GraphModule): void {
+  checkGraphModule('inferSymbolicTypesSinglePass', gm)
   refineOnce(gm)
 }
 
 /** Whether the nodes of two graphs, in order, have the same types. PyTorch's check_for_type_equality. */
 export function checkForTypeEquality(one: Graph, other: Graph): boolean {
+  checkGraph('checkForTypeEquality', one, 'one')
+  checkGraph('checkForTypeEquality', other, 'other')
   const others = [...other.nodes]
   return [...one.nodes].every((node, i) => typesEqual(node.type, others[i]?.type ?? null)) && one.nodes.length === others.length
 }

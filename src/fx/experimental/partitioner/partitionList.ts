@@ -1,12 +1,23 @@
 // Lists of parts of a graph: which parts need which others, and which devices they fit. PyTorch's helpers in torch.fx.experimental.accelerator_partitioner.
 import { ArgumentError } from '../../../errors/index.ts'
+import { checkArgument, checkArray, isObject } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
 import { Dependencies } from '../../passes/dependencies.ts'
-import { Partition, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
+import { Partition, checkMap, checkPartition, checkPartitions, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
 import type { Device, PartitionLatency } from './partitionerUtils.ts'
+
+const isDevice = (value: unknown): boolean =>
+  isObject(value) && Number.isInteger(Reflect.get(value, 'logicalId')) && typeof Reflect.get(value, 'availableMemBytes') === 'number'
+
+function checkDevices(where: string, value: unknown): void {
+  checkArray(where, 'devices', value)
+  if (Array.isArray(value))
+    value.forEach((item, i) => checkArgument(isDevice(item), where, `devices[${i}]`, 'a Device { name, logicalId, availableMemBytes }', item))
+}
 
 /** Notes which parts need values of which others. PyTorch's set_parents_and_children. */
 export function setParentsAndChildren(partitions: readonly Partition[]): void {
+  checkPartitions('setParentsAndChildren', partitions)
   // Placeholders and attributes are in every part that needs them.
   const homes = new Map<Node, Partition[]>()
   for (const partition of partitions) {
@@ -30,12 +41,16 @@ export function setParentsAndChildren(partitions: readonly Partition[]): void {
 
 /** Numbers parts by their places, and notes which need which others. PyTorch's reorganize_partitions. */
 export function reorganizePartitions(partitions: readonly Partition[]): void {
+  checkPartitions('reorganizePartitions', partitions)
   for (const [i, partition] of partitions.entries()) partition.partitionId = i
   setParentsAndChildren(partitions)
 }
 
 /** Replaces two parts of a list by one with the nodes of both, at the end. PyTorch's combine_two_partitions. */
 export function combineTwoPartitions(first: Partition, second: Partition, partitions: Partition[]): void {
+  checkPartition('combineTwoPartitions', first, 'first')
+  checkPartition('combineTwoPartitions', second, 'second')
+  checkPartitions('combineTwoPartitions', partitions)
   const combined = new Partition(partitions.length)
   for (const { nodes } of [first, second]) for (const node of nodes) combined.nodes.add(node)
   combined.recalculateMemSize()
@@ -53,6 +68,7 @@ function ordered(partitions: readonly Partition[]): readonly Partition[] {
 
 /** Sets the levels of parts. PyTorch's get_bfs_level_partition. */
 export function getBfsLevelPartition(partitions: readonly Partition[]): void {
+  checkPartitions('getBfsLevelPartition', partitions)
   for (const partition of ordered(partitions)) {
     let level = -1
     for (const parent of partition.parents) level = Math.max(level, parent.bfsLevel)
@@ -62,13 +78,17 @@ export function getBfsLevelPartition(partitions: readonly Partition[]): void {
 
 /** The number of the part of each node; the last part, if several have it. PyTorch's get_node_to_partition_mapping. */
 export function getNodeToPartitionMapping(partitions: readonly Partition[]): Map<Node, number> {
+  checkPartitions('getNodeToPartitionMapping', partitions)
   const mapping = new Map<Node, number>()
   for (const partition of partitions) for (const node of partition.nodes) mapping.set(node, partition.partitionId)
   return mapping
 }
 
 /** Devices by their numbers. PyTorch's get_logical_id_to_device. */
-export const getLogicalIdToDevice = (devices: readonly Device[]): Map<number, Device> => new Map(devices.map((device) => [device.logicalId, device]))
+export function getLogicalIdToDevice(devices: readonly Device[]): Map<number, Device> {
+  checkDevices('getLogicalIdToDevice', devices)
+  return new Map(devices.map((device) => [device.logicalId, device]))
+}
 
 /** What {@link getDevicePartitionStats} returns. */
 export interface DevicePartitionStats {
@@ -79,6 +99,8 @@ export interface DevicePartitionStats {
 
 /** The parts and the memory left on each device, and the parts that have none. PyTorch's get_device_partition_stats. @throws ArgumentError for a device that is missing. */
 export function getDevicePartitionStats(partitions: readonly Partition[], devices: readonly Device[]): DevicePartitionStats {
+  checkPartitions('getDevicePartitionStats', partitions)
+  checkDevices('getDevicePartitionStats', devices)
   const byId = getLogicalIdToDevice(devices)
   const deviceToPartitions = new Map(devices.map((device): [Device, Partition[]] => [device, []]))
   const deviceToLeftMemBytes = new Map(devices.map((device) => [device, device.availableMemBytes]))
@@ -98,6 +120,8 @@ export function getDevicePartitionStats(partitions: readonly Partition[], device
  * get_device_to_partitions_mapping.
  */
 export function getDeviceToPartitionsMapping(partitions: readonly Partition[], devices: readonly Device[]): boolean {
+  checkPartitions('getDeviceToPartitionsMapping', partitions)
+  checkDevices('getDeviceToPartitionsMapping', devices)
   const { deviceToPartitions, deviceToLeftMemBytes, noDevicePartitions } = getDevicePartitionStats(partitions, devices)
   let order = [...devices]
   const left = (device: Device): number => deviceToLeftMemBytes.get(device) ?? 0
@@ -127,11 +151,13 @@ function neededBeside(partition: Partition, others: readonly Partition[]): numbe
 
 /** Takes parts off their devices. PyTorch's reset_partition_device. */
 export function resetPartitionDevice(partitions: readonly Partition[]): void {
+  checkPartitions('resetPartitionDevice', partitions)
   for (const partition of partitions) partition.logicalDeviceIds = []
 }
 
 /** Whether a part needs, through others, its own values. PyTorch's check_dependency. */
 export function checkDependency(partition: Partition): boolean {
+  checkPartition('checkDependency', partition)
   const reached = new Set(partition.children)
   for (const next of reached) {
     if (next === partition) return true
@@ -149,6 +175,8 @@ export function getLatencyOfPartitionedGraph(
   partitionToLatencyMapping: ReadonlyMap<Partition, PartitionLatency>,
   transferRateBytesPerSec: number,
 ): number {
+  checkPartitions('getLatencyOfPartitionedGraph', partitions)
+  checkMap('getLatencyOfPartitionedGraph', 'partitionToLatencyMapping', partitionToLatencyMapping)
   // The longest chain that begins with each part.
   const longest = new Map<Partition, number>()
   let most = 0

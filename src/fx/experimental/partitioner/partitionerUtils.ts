@@ -1,6 +1,8 @@
 // Parts of a graph on devices: how much memory they need, and how long they take. A device is a description, not something that runs. PyTorch's
 // torch.fx.experimental.partitioner_utils.
 import { ArgumentError } from '../../../errors/index.ts'
+import { checkNode } from '../../../protocol/graphChecks.ts'
+import { checkArgument, checkArray, valueText } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
 import type { SizeBytes } from '../../passes/graphManipulation.ts'
 
@@ -69,6 +71,8 @@ export function sizeOf(node: Node): SizeBytes {
  * @throws ArgumentError if getSizeOfAllNodes has not run.
  */
 export function getExtraSizeOf(node: Node, nodes: ReadonlySet<Node>): number {
+  checkNode('getExtraSizeOf', node)
+  checkArgument(nodes instanceof Set, 'getExtraSizeOf', 'nodes', 'a Set of Nodes', nodes)
   let size = sizeOf(node).totalSize
   for (const input of node.allInputNodes) if (!nodes.has(input)) size += sizeOf(input).outputSize
   return size
@@ -135,6 +139,19 @@ export class Partition {
   }
 }
 
+/** Throws ArgumentError unless the argument is a Partition. */
+export const checkPartition = (where: string, value: unknown, name = 'partition'): void =>
+  checkArgument(value instanceof Partition, where, name, 'a Partition', value)
+
+/** Throws ArgumentError unless the argument is an array of Partitions. */
+export function checkPartitions(where: string, value: unknown): void {
+  checkArray(where, 'partitions', value)
+  if (Array.isArray(value)) value.forEach((item, i) => checkPartition(where, item, `partitions[${i}]`))
+}
+
+/** Throws ArgumentError unless the argument is a Map. */
+export const checkMap = (where: string, name: string, value: unknown): void => checkArgument(value instanceof Map, where, name, 'a Map', value)
+
 const NONE: PartitionLatency = { memLatencySec: 0, computerLatencySec: 0, overallLatencySec: 0 }
 
 /**
@@ -142,6 +159,8 @@ const NONE: PartitionLatency = { memLatencySec: 0, computerLatencySec: 0, overal
  * @throws ArgumentError for a node without a latency.
  */
 export function getLatencyOfOnePartition(partition: Partition, nodeToLatencyMapping: ReadonlyMap<Node, NodeLatency>): PartitionLatency {
+  checkPartition('getLatencyOfOnePartition', partition)
+  checkMap('getLatencyOfOnePartition', 'nodeToLatencyMapping', nodeToLatencyMapping)
   const nodes = [...partition.nodes].filter((node) => !isInput(node)).sort((a, b) => a.compareTo(b))
   // The longest chain that begins with each node.
   const longest = new Map<Node, PartitionLatency>()
@@ -168,21 +187,27 @@ function slowest(latencies: readonly (PartitionLatency | undefined)[]): Partitio
 }
 
 /** The latency of each part. PyTorch's get_partition_to_latency_mapping. */
-export const getPartitionToLatencyMapping = (
+export function getPartitionToLatencyMapping(
   partitions: readonly Partition[],
   nodeToLatencyMapping: ReadonlyMap<Node, NodeLatency>,
-): Map<Partition, PartitionLatency> => new Map(partitions.map((partition) => [partition, getLatencyOfOnePartition(partition, nodeToLatencyMapping)]))
+): Map<Partition, PartitionLatency> {
+  checkPartitions('getPartitionToLatencyMapping', partitions)
+  checkMap('getPartitionToLatencyMapping', 'nodeToLatencyMapping', nodeToLatencyMapping)
+  return new Map(partitions.map((partition) => [partition, getLatencyOfOnePartition(partition, nodeToLatencyMapping)]))
+}
 
 /**
  * How long the values of `parent` take to get to `child`, in seconds; 0 if both are on the same devices. PyTorch's get_comm_latency_between.
  * @throws ArgumentError unless the rate is above 0.
  */
 export function getCommLatencyBetween(parent: Partition, child: Partition, transferRateBytesPerSec: number): number {
+  checkPartition('getCommLatencyBetween', parent, 'parent')
+  checkPartition('getCommLatencyBetween', child, 'child')
   const { logicalDeviceIds: devices } = parent
   if (devices.length > 0 && devices.length === child.logicalDeviceIds.length && devices.every((id, i) => id === child.logicalDeviceIds[i])) return 0
   if (!(transferRateBytesPerSec > 0))
     throw new ArgumentError(
-      `transferRateBytesPerSec must be a number above 0, got ${transferRateBytesPerSec}; it says how fast values get from device to device.`,
+      `transferRateBytesPerSec must be a number above 0, got ${valueText(transferRateBytesPerSec)}; it says how fast values get from device to device.`,
     )
   const sent = new Set<Node>()
   for (const node of child.nodes) for (const input of node.allInputNodes) if (parent.nodes.has(input)) sent.add(input)
