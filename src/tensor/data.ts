@@ -2,6 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
+import { INSPECT } from '../protocol/index.ts'
 import { elementAt, readElements, windowOf, exactElements } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
@@ -137,7 +138,7 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
     return formatTensor(this)
   },
   dispose,
-  [Symbol.for('nodejs.util.inspect.custom')](this: Tensor): string {
+  [INSPECT](this: Tensor): string {
     return formatTensor(this)
   },
   valueOf(this: Tensor): never {

@@ -312,10 +312,9 @@ export class Graph {
     if (listed) this.#list(node)
   }
 
-  /** Moves a node before `point` (null: to the end). An erased node is added again. Throws GraphError if `point` was erased. @internal */
+  /** Moves a node before `point` (null: to the end). An erased node is added again. @internal */
   moveBefore(node: Node, point: Node | null): void {
     if (point === node) return
-    if (point?.erased === true) throw new GraphError(`Attempting to move node '${node.name}' to '${point.name}', which was erased.`)
     this.willChange()
     if (node.erased) this.#list(node)
     else this.#unlink(node)

@@ -234,7 +234,7 @@ class BaseNode {
     this.args = [...this.#args.slice(0, index), value, ...this.#args.slice(index)]
   }
 
-  /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph. */
+  /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   prepend(this: Node, node: Node): void {
     this.#checkMove('Node.prepend', node)
     if (node === this) {
@@ -248,13 +248,13 @@ class BaseNode {
   append(node: Node): void {
     this.#checkMove('Node.append', node)
     if (node === this) return
-    if (this.erased) throw new GraphError(`Attempting to move node '${node.name}' to '${this.#name}', which was erased.`)
     this.graph.moveBefore(node, this.next === node ? node.next : this.next)
   }
 
   #checkMove(where: string, node: Node): void {
     checkNode(where, node)
     if (node.graph !== this.graph) throw new GraphError('Attempting to move a Node into a different Graph')
+    if (this.erased && node !== this) throw new GraphError(`Attempting to move node '${node.name}' to '${this.#name}', which was erased.`)
   }
 
   /** Whether this node comes before `other` in the graph. Constant time. */

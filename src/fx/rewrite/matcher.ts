@@ -273,7 +273,7 @@ const sameLiteral = (a: Argument, b: Argument): boolean =>
   Object.is(a, b) ||
   (isObject(a) &&
     isObject(b) &&
-    !(a instanceof Node || b instanceof Node) &&
+    !(a instanceof Node) &&
     sameKeys(a, b) &&
     Object.entries(a).every(([key, value]) => sameLiteral(value, Reflect.get(b, key))))
 

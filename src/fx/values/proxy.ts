@@ -1,6 +1,6 @@
 // Traced values: what a program computes with during symbolic tracing. Operations on them become nodes: the functions of the operator table recognise them by the
 // override protocol, and a JavaScript Proxy intercepts methods and properties. Anything that cannot be recorded throws a TraceError.
-import { checkArgument, isCallable, isFunction, isObject, isPlainObject, isTensorLike, OVERRIDE } from '../../protocol/index.ts'
+import { checkArgument, INSPECT, isCallable, isFunction, isObject, isPlainObject, isTensorLike, OVERRIDE } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
 import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
@@ -30,9 +30,6 @@ export interface ProxyTracer {
 
 /** The property by which a traced value gives access to its {@link ProxyCore}. */
 const CORE: unique symbol = Symbol('tensorfx.fx.proxy')
-
-/** The method by which Node's console formats a value. */
-const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
 
 /** What a traced value consists of. */
 export interface ProxyCore {
@@ -170,7 +167,7 @@ export class TracedHandler implements ProxyHandler<ProxyTarget> {
   #length(): never {
     throw new TraceError(
       "'length' is not supported in symbolic tracing by default: it is not known while tracing",
-      'To record it, call fx.len(x) (PyTorch: torch.fx.wrap("len")); for a tensor, use x.shape[0] or x.ndim.',
+      'To record it, call fx.len(x); for a tensor, use x.shape[0] or x.ndim.',
     )
   }
 }

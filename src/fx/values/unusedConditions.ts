@@ -22,7 +22,7 @@ const HELP = `If the code there branches on it (if, ?:, &&, ||, !, while), the g
   - trace one side on purpose: make the condition an argument, and fix it with concreteArgs
   - detect such code: fx.bool(condition) throws while tracing, and the lint rule no-tensor-condition finds it in the source
   - if all you need is speed: use compile(), with condition.item()
-If the result is really not needed, new Tracer({ unusedConditions: 'ignore' }) disables this check.`
+If the result is not needed: new Tracer({ unusedConditions: 'ignore' }).`
 
 const known = new WeakSet<Node>()
 
