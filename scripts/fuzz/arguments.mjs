@@ -10,6 +10,8 @@ const LEFT_OUT = {
   'tensorfx.torch.autograd.Function.backward': 'overridden by the user',
   'tensorfx.torch.ops.higher_order': 'what graphs record; programs call cond, whileLoop, scan and map',
   'sgd.checkGroup': 'protected',
+  'sgd.checkAtLeast0': 'protected',
+  'sgd.shapeOfState': 'protected',
   'sgd.checkOption': 'protected',
   'sgd.update': 'protected',
   'sgd.stateOf': 'protected',

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { allOps } from 'tensorfx/ops'
 import { camelCase } from '../../src/protocol/index.ts'
 import { operatorPages } from '../../scripts/operatorPages.mjs'
+import { inPlaceForms } from '../ops/valueCases.ts'
 
 const pages = operatorPages()
 const DECLARATION =
@@ -17,7 +18,9 @@ describe.each(['torch', 'torch.nn.functional'])('the pages of %s', (namespace) =
     path,
     constant,
   }))
-  const operators = allOps().filter((op) => op.qualname.slice(0, op.qualname.lastIndexOf('.')) === namespace)
+  // In-place forms that follow from the declaration of their operator are described there.
+  const derived = new Set(inPlaceForms().map(({ qualname }) => qualname))
+  const operators = allOps().filter((op) => op.qualname.slice(0, op.qualname.lastIndexOf('.')) === namespace && !derived.has(op.qualname))
 
   it('are those of the operator table', () => {
     const names = operators.map((op) => camelCase(op.qualname.slice(namespace.length + 1)))

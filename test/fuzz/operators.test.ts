@@ -12,7 +12,7 @@ import { builtInOps } from '../ops/builtInOps.ts'
 import { Plain } from '../ops/plain.ts'
 import { allValueCases, replace, tensorOf } from '../ops/valueCases.ts'
 
-const ROUNDS = Number(process.env.TENSORFX_FUZZ ?? 12)
+const ROUNDS = Number(process.env.TENSORFX_FUZZ ?? 2)
 const SEED = Number(process.env.TENSORFX_SEED ?? 1)
 /** Only operators whose name contains this. */
 const ONLY = process.env.TENSORFX_FUZZ_ONLY ?? ''

@@ -42,7 +42,8 @@ describe('normalizeFunction', () => {
   it('test_normalize_operator_exhaustive: every operator of the table has all its arguments by name', () => {
     for (const { fn, schema, qualname } of builtInOps()) {
       const args = schema.args.filter((arg) => !arg.kwargOnly).map((_, i) => i)
-      const call = normalizeFunction(fn, args, {}, { onlyKwargs: true })
+      const required = schema.args.filter((arg) => arg.kwargOnly && !arg.hasDefault).map((arg): [string, number] => [arg.name, 0])
+      const call = normalizeFunction(fn, args, Object.fromEntries(required), { onlyKwargs: true })
       const names = schema.args.map(({ name }) => (name === 'self' ? 'input' : name))
       expect([qualname, Object.keys(call?.kwargs ?? {})]).toEqual([qualname, names])
       expect(normalizeFunction(fn, [], call?.kwargs, { onlyKwargs: true })).toEqual(call)

@@ -17,7 +17,10 @@ import { arrayOf, maxUlps, numbersOf, runBoth } from './harness.ts'
 const OPS = Object.keys(scalarOps) as ScalarOp[]
 
 /** The functions that are seldom used, which JavaScript computes. */
-const RARE = 'acos acosh asin asinh atan atan2 atanh cosh digamma erfc erfinv hypot lgamma log10 log2 polygamma sinh tan'.split(' ')
+const RARE = (
+  'acos acosh airyAi asin asinh atan atan2 atanh besselJ0 besselJ1 besselK0 besselY0 besselY1 cosh digamma erfc erfcx erfinv hypot i0 i0e i1 i1e igamma igammac ' +
+  'lgamma log10 log2 ndtri polygamma sinh tan zeta'
+).split(' ')
 
 /** A kernel that applies `op` to the elements of its operands of a dtype. */
 function kernelOf(op: ScalarOp, dtype: DType): Kernel {

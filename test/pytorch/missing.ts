@@ -15,7 +15,8 @@ export const missingOperators: ReadonlySet<string> = words(`
 
 /** The other cases that fail. */
 export const missingCases: ReadonlySet<string> = words(`
-  cat_4 cdist_5 clamp_11 clamp_8 embedding_4 embedding_5 interpolate_47 interpolate_48 interpolate_49 interpolate_62 interpolate_63
-  masked_fill_2 median_5 mode_4 nn.GRU_10 nn.LSTM_12 nn.MultiheadAttention_11 nn.MultiheadAttention_13 nn.MultiheadAttention_9 norm_6
-  optim_LBFGS_1 random_3 repeat_interleave_4 round_8 scaled_dot_product_attention_8 squeeze_3 where_3
+  cat_4 cdist_5 clamp_11 clamp_8 embedding_4 embedding_5 i0_2 interpolate_47 interpolate_48 interpolate_49 interpolate_62 interpolate_63
+  linalg.det_5 linalg.lstsq_2 linalg.matrix_power_1 linalg.matrix_power_5 linalg.qr_2 linalg.qr_3 linalg.qr_5 linalg.qr_6
+  linalg.vector_norm_13 masked_fill_2 median_5 mode_4 nn.GRU_10 nn.LSTM_12 nn.MultiheadAttention_11 nn.MultiheadAttention_13
+  nn.MultiheadAttention_9 norm_6 optim_LBFGS_1 random_3 repeat_interleave_4 round_8 scaled_dot_product_attention_8 squeeze_3 where_3
 `)

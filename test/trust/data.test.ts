@@ -240,6 +240,8 @@ describe('the names that a graph from a file may use', () => {
         'dispose',
         'isFake',
         'isLeaf',
+        'mH',
+        'mT',
         'ndim',
         'realize',
         'registerHook',

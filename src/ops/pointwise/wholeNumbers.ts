@@ -93,7 +93,7 @@ function wide(value: unknown, name: string): Tensor | number {
  *
  * Shape: that of `self`; integers become floats of the default dtype.
  *
- * @throws ArgumentError unless `p` is positive.
+ * @throws ArgumentError unless `p` is positive and at most 1000.
  * @example torch.mvlgamma(torch.tensor([2, 3]), 2).toArray() // [0.451583, 1.550195]
  */
 export const mvlgamma: OpFunction<(self: Tensor, p: number) => Tensor> = defineOp({
@@ -101,7 +101,8 @@ export const mvlgamma: OpFunction<(self: Tensor, p: number) => Tensor> = defineO
   method: true,
   inPlace: 'method',
   decompose: (self, p) => {
-    if (p < 1) throw new ArgumentError(`torch.mvlgamma: p must be positive, got ${p}.`)
+    // Each dimension is two steps of the graph.
+    if (p < 1 || p > 1000) throw new ArgumentError(`torch.mvlgamma: p must be positive and at most 1000, got ${p}.`)
     let out = lgamma(self)
     for (let j = 1; j < p; j++) out = add(out, lgamma(sub(self, j / 2)))
     return add(out, ((p * (p - 1)) / 4) * Math.log(Math.PI))
