@@ -32,7 +32,7 @@ export const pointwise = {
 }
 
 /** Operators whose shapes depend on values, which a trace of shapes does not know. */
-const BY_VALUES = /(?:^|\.)(?:nonzero|argwhere|masked\w*|index\w*|repeatInterleave|bincount|unique)$/i
+const BY_VALUES = /(?:^|\.)(?:nonzero|argwhere|masked\w*|index\w*|repeatInterleave|bincount|unique\w*)$/i
 
 /** Windows on the storage. A trace of aliases, or of gradients through them, knows less of the storage than eager does. */
 const windowsOf = (w, x) =>
