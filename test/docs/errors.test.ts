@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { TensorfxError, torch } from 'tensorfx'
+import * as autograd from 'tensorfx/autograd'
 import * as compile from 'tensorfx/compile'
 import * as debug from 'tensorfx/debug'
 import * as distributed from 'tensorfx/distributed'
@@ -16,6 +17,7 @@ import { errorClasses, errorPage } from '../../scripts/errorReference.mjs'
 
 const entries: Readonly<Record<string, object>> = {
   tensorfx,
+  'tensorfx/autograd': autograd,
   'tensorfx/compile': compile,
   'tensorfx/debug': debug,
   'tensorfx/distributed': distributed,
