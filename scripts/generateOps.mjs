@@ -140,7 +140,7 @@ function inPlaceText(forms) {
     ...forms
       .filter((form) => form.method)
       .flatMap(({ functional, name }) => [
-        `    /** {@link ${functional}}, written into this tensor. PyTorch's \`Tensor.${name}\`. */`,
+        `    /** \`torch.${name.slice(0, -1)}\`, written into this tensor. PyTorch's \`Tensor.${name}\`. */`,
         `    ${name}(...rest: RestOf<typeof ${functional}>): Tensor`,
       ]),
     '  }',
