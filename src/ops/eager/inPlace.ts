@@ -37,11 +37,14 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
 /** Runs `functional` on the arguments and stores the result in `args[0]`. Throws if shape or dtype do not fit, and then nothing is written. */
 export function writeInPlace(qualname: string, functional: OpDef, args: readonly Arg[]): Tensor {
   const self = tensorAt(args, 0)
-  inPlaceSpec(qualname, functional, args)
-  self.realize().announceWrite()
   // Reading and writing the same elements one by one is safe; an operand that overlaps self in another layout is not.
-  if (functional.pointwise !== null && !overlapsInAnotherLayout(self, args)) launchPointwise(functional, args, self)
-  else {
+  if (functional.pointwise !== null && !overlapsInAnotherLayout(self, args)) {
+    // Its watchers keep what the memory holds now, so they may hear of a call that is refused, too.
+    self.realize().announceWrite()
+    launchPointwise(functional, args, self, () => inPlaceSpec(qualname, functional, args))
+  } else {
+    inPlaceSpec(qualname, functional, args)
+    self.realize().announceWrite()
     const result = runKernel(functional, args)
     if (!(result instanceof Tensor)) throw new InternalError(`${functional.qualname} returned several tensors`)
     copyInto(result, self)
@@ -51,12 +54,12 @@ export function writeInPlace(qualname: string, functional: OpDef, args: readonly
 }
 
 function overlapsInAnotherLayout(self: Tensor, args: readonly Arg[]): boolean {
-  return args.some(
-    (arg, i) =>
-      i > 0 &&
-      arg instanceof Tensor &&
-      arg.storage !== null &&
-      arg.storage === self.storage &&
-      !(arg.offset === self.offset && sameShape(arg.shape, self.shape) && sameShape(arg.strides, self.strides)),
-  )
+  const { storage } = self
+  if (storage === null) return false
+  for (let i = 1; i < args.length; i++) {
+    const arg = args[i]
+    if (!(arg instanceof Tensor) || arg.storage !== storage || arg === self) continue
+    if (arg.offset !== self.offset || !sameShape(arg.shape, self.shape) || !sameShape(arg.strides, self.strides)) return true
+  }
+  return false
 }

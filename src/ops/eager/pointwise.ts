@@ -77,8 +77,11 @@ function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): Numb
   })
 }
 
-/** Runs the operator on real tensors into `out`, or into a new tensor if that is null. Throws ShapeError if the operands do not broadcast. */
-export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tensor | null): Tensor {
+/**
+ * Runs the operator on real tensors into `out`, or into a new tensor if that is null. Throws ShapeError if the operands do not broadcast. `check` is called
+ * before anything is written, unless a call with the same dtypes, and operands of equal shape, has passed it before.
+ */
+export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tensor | null, check?: () => void): Tensor {
   const kernels = byId[op.id] ?? kernelsOf(op)
   let first: Tensor | null = null
   let flat = true
@@ -110,9 +113,13 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
     if (flat) flat = out.contiguousLayout && first !== null && sameShape(first.shape, out.shape)
     signature = -(signature * 16 + codeOf(out.dtype))
   }
-  if (!flat || first === null || args.length > 10) return runLayout(op, kernels, args, out, signature, literals)
+  if (!flat || first === null || args.length > 10) {
+    check?.()
+    return runLayout(op, kernels, args, out, signature, literals)
+  }
   let kernel = literals === '' ? kernels.flat.get(signature) : kernelsByLiterals.get(`${kernels.key} ${signature}|${literals}`)
   if (kernel === undefined) {
+    check?.()
     const { result } = pointwiseDTypes(op, args)
     const compiled = { ...flatKernel(op, args, usesOf(kernels, op, args), out?.dtype ?? result), result }
     if (literals === '') kernels.flat.set(signature, compiled)
@@ -132,33 +139,36 @@ function emptyLike(like: Tensor, dtype: DType): Tensor {
 function runFlat(kernels: OpKernels, kernel: FlatKernel, args: readonly Arg[], out: Tensor): void {
   const outBlock = out.realize().block
   let resident = outBlock.ptr !== 0
-  const pointers = [outBlock.ptr + out.offset * dtypeInfo[out.dtype].size]
+  // Room for the usual calls: a list that grows takes room for many more.
+  const numbers = [outBlock.ptr + out.offset * dtypeInfo[out.dtype].size, 0, 0, 0, 0, 0]
+  let count = 1
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (!(arg instanceof Tensor)) continue
     const { ptr } = (arg.storage ?? arg.realize()).block
     if (ptr === 0) resident = false
-    pointers.push(ptr + arg.offset * dtypeInfo[arg.dtype].size)
+    numbers[count++] = ptr + arg.offset * dtypeInfo[arg.dtype].size
   }
-  const first = pointers.length
-  pointers.push(out.numel)
+  const first = count
+  numbers[count++] = out.numel
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
-    if (typeof arg === 'number' && isParameter(kernels, arg, i)) pointers.push(arg)
+    if (typeof arg === 'number' && isParameter(kernels, arg, i)) numbers[count++] = arg
   }
-  if (resident) callKernel(kernel.run, pointers)
-  else launchPointwiseSpilled(kernel.run, args, out, pointers.slice(first))
+  if (resident) callKernel(kernel.run, numbers, count)
+  else launchPointwiseSpilled(kernel.run, args, out, numbers.slice(first, count))
 }
 
 function isParameter(kernels: OpKernels, arg: number, i: number): boolean {
   return kernels.baked[i] !== true && arg !== kernels.defaults[i]
 }
 
-/** `run(...p)`, without the cost of a spread for the usual counts. */
-function callKernel(run: CompiledKernel['run'], p: readonly number[]): void {
-  if (p.length === 3) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0)
-  else if (p.length === 4) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0)
-  else if (p.length === 5) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0)
+/** `run` with the first `count` numbers, without the cost of a spread for the usual counts. */
+function callKernel(run: CompiledKernel['run'], p: readonly number[], count: number): void {
+  if (count === 3) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0)
+  else if (count === 4) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0)
+  else if (count === 5) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0)
+  else if (count === 6) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0, p[5] ?? 0)
   else run(...p)
 }
 

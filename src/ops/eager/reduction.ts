@@ -47,27 +47,27 @@ interface Plan {
   readonly numbers: readonly number[]
 }
 
-/** The last plan of each operator, because in a loop the next call is usually like the last. */
-const lastPlan = new WeakMap<ReductionOp, Plan>()
+/** How many plans of an operator are kept: a training loop comes back to the same few calls. */
+const PLANS = 8
+const plansOf = new WeakMap<ReductionOp, Plan[]>()
 
 const sameDims = (a: Arg, b: Arg): boolean => a === b || (isArgList(a) && isArgList(b) && a.length === b.length && a.every((dim, i) => dim === b[i]))
+
+const isPlanOf = (plan: Plan, { dtype, shape, strides }: Tensor, dim: Arg, keepdim: Arg): boolean =>
+  plan.dtype === dtype && plan.keepdim === keepdim && sameShape(plan.shape, shape) && sameShape(plan.strides, strides) && sameDims(plan.dim, dim)
 
 /** Runs a reduction on a real tensor. */
 export function launchReduction(op: ReductionOp, args: readonly Arg[]): Tensor {
   const self = tensorAt(args, 0)
   const dim = args[1] ?? null
   const keepdim = args[2] ?? false
-  let plan = lastPlan.get(op)
-  if (
-    plan === undefined ||
-    plan.dtype !== self.dtype ||
-    plan.keepdim !== keepdim ||
-    !sameShape(plan.shape, self.shape) ||
-    !sameShape(plan.strides, self.strides) ||
-    !sameDims(plan.dim, dim)
-  ) {
+  let plans = plansOf.get(op)
+  if (plans === undefined) plansOf.set(op, (plans = []))
+  let plan = plans.find((known) => isPlanOf(known, self, dim, keepdim))
+  if (plan === undefined) {
     plan = makePlan(op, args, dim, keepdim)
-    lastPlan.set(op, plan)
+    if (plans.length === PLANS) plans.shift()
+    plans.push(plan)
   }
   const out = Tensor.empty(plan.outShape, plan.outType)
   if (plan.kernel !== null) launch(plan.kernel, [out, self], plan.numbers)
