@@ -34,7 +34,7 @@ export function scaledBesselI(order: 0 | 1, x: number): number {
   return sign * circleMean(60, (angle) => Math.exp(size * (Math.cos(angle) - 1)) * Math.cos(order * angle))
 }
 
-/** The modified Bessel function I of order 0 or 1. At infinity, order 0 is NaN as in PyTorch, which multiplies infinity by 0. */
+/** The modified Bessel function I of order 0 or 1. At infinity, order 0 is NaN as in PyTorch, which divides infinity by infinity. */
 export const besselI = (order: 0 | 1, x: number): number =>
   Math.abs(x) === Infinity ? (order === 1 ? x : NaN) : scaledBesselI(order, x) * Math.exp(Math.abs(x))
 
