@@ -49,7 +49,7 @@ describe('tensorfx ops', () => {
     const names = runCommand(['ops', 'soft'])
       .text.split('\n')
       .slice(1, -1)
-      .map((line) => cells(line)[0])
+      .map((line) => cells(line)[1])
     expect(names).toContain('torch.softmax')
     expect(names.every((name) => name?.includes('soft'))).toBe(true)
     const table = (text: string): unknown => runCommand(['ops', text]).text.split('\n').length
