@@ -213,7 +213,7 @@ class Hunt {
       after: after ?? 'dynamo',
       spec: this.#spec,
       imports: this.#imports,
-      rate,
+      ...flakiness(rate),
       backendProblem: whyNotNameable(this.#spec.backend),
     } as const
     this.#attempt(() => (this.#path = dumpCheckpoint(runDir, gm, inputs, options, this.#print)))
