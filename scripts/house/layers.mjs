@@ -38,6 +38,7 @@ export const layers = [
   { place: 'rewriter', holds: 'rewriting of sources, so that tracers see conditions', imports: [...wings(), 'fx', 'nn'] },
   { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: capture },
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },
+  { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...capture, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },

@@ -1,7 +1,6 @@
 // DecompositionInterpreter: runs a graph and records the operators that it runs into another graph, some of them replaced by others.
 import { noGrad } from '../autograd/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
-import { UnsupportedError } from '../errors/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import type { Argument, Graph, GraphModule, Node } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
@@ -24,8 +23,8 @@ const INHERITED = ['stack_trace', 'nn_module_stack', 'source_fn_stack'] as const
  *     new DecompositionInterpreter(gm, graph, new Map([[F.silu, (x) => x.mul(x.sigmoid())]])).run(torch.ones([2]))
  *     const decomposed = new GraphModule(gm, graph)
  *
- * `run` returns tensors without data. PyTorch's torch.fx.experimental.proxy_tensor.DecompositionInterpreter.
- * @throws UnsupportedError for an input that holds tensors, but is none.
+ * `run` returns tensors without data. The tensors in an array or object become inputs of their own (`pair_1`, `pair_2`). PyTorch's
+ * torch.fx.experimental.proxy_tensor.DecompositionInterpreter.
  */
 export class DecompositionInterpreter extends Interpreter {
   readonly newGraph: Graph
@@ -61,15 +60,17 @@ export class DecompositionInterpreter extends Interpreter {
 
   override placeholder(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
     const value = super.placeholder(target, args, kwargs)
-    if (value instanceof Tensor) {
-      const fake = fakeLike(value)
-      this.#mode.placeholder(target, fake, value)
-      return fake
+    if (!treeLeaves(value).some((leaf) => leaf instanceof Tensor)) {
+      this.newGraph.placeholder(target)
+      return value
     }
-    if (treeLeaves(value).some((leaf) => leaf instanceof Tensor))
-      throw new UnsupportedError(`DecompositionInterpreter: the input '${target}' holds tensors; pass each tensor as an input of its own.`)
-    this.newGraph.placeholder(target)
-    return value
+    let count = 0
+    return treeMap(value, (leaf) => {
+      if (!(leaf instanceof Tensor)) return leaf
+      const fake = fakeLike(leaf)
+      this.#mode.placeholder(value === leaf ? target : `${target}_${++count}`, fake, leaf)
+      return fake
+    })
   }
 
   override getAttr(target: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {

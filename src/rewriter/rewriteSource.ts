@@ -1,6 +1,7 @@
 // rewriteSource: replaces what JavaScript hides from a tracer (conditions, `===`, `&&`, `typeof`) by calls that a tracer sees; runtime.ts has these calls. Lines stay
 // where they are.
 import MagicString from 'magic-string'
+import { checkOptions, checkString } from '../protocol/index.ts'
 import { namesOf } from './names.ts'
 import { ABSENT, defaultsOfStatement, takesAbsent } from './patterns.ts'
 import { bare, parseModule, walk } from './syntax.ts'
@@ -49,6 +50,8 @@ const PLAIN = new Set(['<', '>', '<=', '>=', 'in', 'instanceof'])
  * @throws ArgumentError if the code is not valid JavaScript.
  */
 export function rewriteSource(code: string, options: RewriteOptions = {}): Rewritten | null {
+  checkString('rewriteSource', 'code', code)
+  checkOptions('rewriteSource', options, { runtime: true, file: true })
   const { runtime = 'tensorfx/rewriter/runtime', file = 'the source' } = options
   if (code.includes(`${RUNTIME}.`)) return null
   const program = parseModule(code, file)

@@ -250,9 +250,16 @@ describe('DecompositionInterpreter', () => {
     expect([close(result, sum.mul(2)), close(model.total, sum)]).toEqual([true, true])
   })
 
-  it('inputs that hold tensors are refused, and so is what is no graph', () => {
-    const gm = symbolicTrace((pair: { a: Tensor }) => pair.a.sin()) as GraphModule
-    expect(messageOf(() => new DecompositionInterpreter(gm, new Graph()).run({ a: X }))).toContain("the input 'pair' holds tensors")
+  it('the tensors in an input become inputs of their own', () => {
+    const gm = symbolicTrace((pair: { a: Tensor; b: Tensor }) => pair.a.sin().sub(pair.b)) as GraphModule
+    const graph = new Graph()
+    new DecompositionInterpreter(gm, graph).run({ a: X, b: X.cos() })
+    expect(graph.findNodes({ op: 'placeholder' }).map((node) => node.name)).toEqual(['pair_1', 'pair_2'])
+    expect(close(new GraphModule({}, graph).call(X, X.cos()) as Tensor, X.sin().sub(X.cos()))).toBe(true)
+  })
+
+  it('what is no graph is refused', () => {
+    const gm = symbolicTrace((x: Tensor) => x.sin()) as GraphModule
     expect(messageOf(() => new DecompositionInterpreter(gm, {} as Graph))).toContain("argument 'newGraph' must be a Graph")
   })
 })

@@ -1,0 +1,7 @@
+// tensorfx/interop/onnx
+import { installFx } from '../../install/fx.ts'
+import { installTensors } from '../../install/tensors.ts'
+export * from '../../interop/onnx/index.ts'
+
+installFx()
+installTensors()
