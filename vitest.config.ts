@@ -20,6 +20,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // On the sources too these run on dist/, in processes of their own, or look at the text of the sources: a second time they would say nothing new.
+    exclude: built ? ['test/built/**', 'test/distributed/**', 'test/house/**', 'test/lint-rules/**'] : [],
     testTimeout: 30_000,
     pool: 'forks',
     // All cores: by default vitest leaves one idle, which is half of two.

@@ -1,65 +1,7 @@
 // Calls everything public with absurd arguments. A call may return, or throw a TensorfxError; a raw error of the engine is a finding, and so is a tensor with an
 // impossible shape, or one that reaches outside its storage.
+import { LEFT_OUT } from './leftOut.mjs'
 import { hashOf, randomFrom } from './random.mjs'
-
-/** What the fuzzer does not call, and why: `*` stands for any end. */
-const LEFT_OUT = {
-  'tensorfx.Tensor': 'internal: tensors are made by torch.tensor and the like',
-  'tensorfx.torch.Tensor': 'internal: tensors are made by torch.tensor and the like',
-  'tensorfx.torch.autograd.Function.forward': 'overridden by the user',
-  'tensorfx.torch.autograd.Function.backward': 'overridden by the user',
-  'tensorfx.torch.ops.higher_order': 'what graphs record; programs call cond, whileLoop, scan and map',
-  'sgd.checkGroup': 'protected',
-  'sgd.checkAtLeast0': 'protected',
-  'sgd.shapeOfState': 'protected',
-  'sgd.checkOption': 'protected',
-  'sgd.update': 'protected',
-  'sgd.stateOf': 'protected',
-  'tensorfx.torch.optim.Optimizer': 'abstract: its subclasses check',
-  'fx_viewer.renderSvg': 'passes a text on to Graphviz, whose error says what is wrong with it',
-  'compile.InvalidBackend': 'an error',
-  'fx.math': 'the functions of JavaScript',
-  'graph.tracerClass': 'a class, which is a setting of the graph',
-  'graph.rename': 'internal',
-  'graph.relist': 'internal',
-  'graph.moveBefore': 'internal',
-  'graph.formatNode': 'internal',
-  'graph.isImpure': 'internal',
-  'graphModule.cloneWith': 'internal',
-  'graphModule.isImpureModule': 'internal',
-  'graphModule.isImpureBody': 'internal',
-  ...Object.fromEntries(
-    ['runNode', 'placeholder', 'getAttr', 'callFunction', 'callMethod', 'callModule', 'output', 'fetchAttr', 'fetchArgsKwargs'].flatMap((name) =>
-      ['interpreter', 'transformer'].map((of) => [`${of}.${name}`, 'overridden by subclasses, and called with what nodes hold']),
-    ),
-  ),
-  ...Object.fromEntries(
-    ['getattr', 'createProxy', 'createNode', 'createArg', 'traceBodies', 'getFreshQualname', 'untraced', 'createArgsForRoot', 'callModule'].map(
-      (name) => [`tracer.${name}`, 'overridden by subclasses, and called while tracing'],
-    ),
-  ),
-  ...Object.fromEntries(
-    ['cse', 'deadCode', 'legalize', 'mergeAttributeReads', 'propagateShapes', 'split', 'unusedSubmodules'].map((name) => [
-      `fx_passes.${name}.run`,
-      'called by runPasses',
-    ]),
-  ),
-  'dispatch.dispatch': 'takes normalized arguments',
-  'dispatch.dispatchBelowAutograd': 'takes normalized arguments',
-  'dispatch.runKernel': 'takes normalized arguments',
-  'debug.runRepro': 'reads the command line, and ends the process',
-  'debug.Isolator': 'starts processes',
-  'debug.minifyBackendFailure': 'starts processes',
-  'debug.workerHelper': 'starts a worker',
-  'debug.serveWorker': 'listens to messages of the process',
-  'debug.setFileStore': 'replaces where files are written',
-  'debug.fileStore': 'writes files',
-  'debug.InputReader': 'reads files',
-  'debug.InputWriter': 'writes files',
-  'debug.setLogSink': 'replaces where logs go',
-  'debug.installDebug': 'changes how everything else compiles',
-  kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole',
-}
 
 /** Members that are not called: of every function, and what tests of the language call. */
 const SKIPPED_MEMBERS = new Set(['constructor', 'dispose', 'op', 'then', 'toJSON', 'prototype', 'length', 'name', 'caller', 'arguments', 'callee'])
@@ -67,7 +9,7 @@ const SKIPPED_MEMBERS = new Set(['constructor', 'dispose', 'op', 'then', 'toJSON
 class UsersError extends Error {}
 
 /** Values that arguments are drawn from. Made anew for each call, as a call may change them. */
-function values({ torch, nn, fx, fake }) {
+function values({ torch, nn, fx, fake, more }) {
   const cyclic = []
   cyclic.push(cyclic)
   const cyclicObject = {}
@@ -140,15 +82,31 @@ function values({ torch, nn, fx, fake }) {
       [...gm.graph.nodes][1],
       new nn.Linear(3, 2),
       [torch.ones([2]), torch.ones([2])],
+      torch.zeros([3, 3]).requiresGrad_(),
+      new nn.Parameter(torch.ones([2, 2])),
+      [new nn.Parameter(torch.ones([2]))],
+      new torch.optim.SGD([new nn.Parameter(torch.ones([2]))], { lr: 0.1 }),
+      nn.Linear,
+      'weight',
+      'mean',
+      0.25,
+      (x) => torch.mul(x, x).sum(),
+      { weight: torch.ones([2, 3]), bias: torch.ones([2]) },
+      { params: [new nn.Parameter(torch.ones([2]))], lr: 0.1 },
+      ...more(),
     ],
   }
 }
 
-/** Everything that can be called, by name: functions and classes of the entries, their static members, and methods of samples. */
+/** Everything that can be called, by name: functions and classes of the entries, their static members, and methods of samples; and what is left out in vain. */
 export function surfaceOf(entries, samples) {
   const found = new Map()
-  // Programs catch errors, and seldom make any of ours.
-  const leftOut = (name) => Object.keys(LEFT_OUT).some((key) => name === key || name.startsWith(`${key}.`))
+  const stale = new Set(Object.keys(LEFT_OUT))
+  const leftOut = (name) => {
+    const key = Object.keys(LEFT_OUT).find((key) => name === key || name.startsWith(`${key}.`))
+    if (key !== undefined) stale.delete(key)
+    return key !== undefined
+  }
   const seen = new Set()
   const add = (name, call) => {
     if (!leftOut(name) && !found.has(name)) found.set(name, call)
@@ -157,19 +115,21 @@ export function surfaceOf(entries, samples) {
   const visit = (path, value, depth) => {
     if (depth > 3 || value === null || (typeof value !== 'object' && typeof value !== 'function') || seen.has(value)) return
     seen.add(value)
+    // Programs catch errors, and seldom make any of ours.
     if (typeof value === 'function' && value.prototype instanceof Error) return
-    if (typeof value === 'function')
+    if (typeof value === 'function' && !(isClass(value) && leftOut(`new ${path}`)))
       add(path, isClass(value) ? (args) => Reflect.construct(value, args) : (args) => Reflect.apply(value, undefined, args))
     const prototype = Object.getPrototypeOf(value)
     const isNamespace = value[Symbol.toStringTag] === 'Module' || prototype === Object.prototype || prototype === null || typeof value === 'function'
     if (!isNamespace && depth > 0 && Object.getPrototypeOf(prototype) !== Object.prototype && path.split('.').length > 2) return
-    for (const key of Object.getOwnPropertyNames(value)) {
+    for (const key of Object.getOwnPropertyNames(value).toSorted()) {
       if (SKIPPED_MEMBERS.has(key) || key.startsWith('_')) continue
       const descriptor = Object.getOwnPropertyDescriptor(value, key)
       if (descriptor !== undefined && 'value' in descriptor) visit(`${path}.${key}`, descriptor.value, depth + 1)
     }
   }
-  for (const [entry, module] of Object.entries(entries)) for (const key of Object.keys(module)) visit(`${entry}.${key}`, module[key], 0)
+  // Sorted, as it depends on how modules are loaded which names come first.
+  for (const [entry, module] of Object.entries(entries)) for (const key of Object.keys(module).toSorted()) visit(`${entry}.${key}`, module[key], 0)
   for (const [name, make] of Object.entries(samples)) {
     const names = new Set()
     for (let level = make(); level !== null && level !== Object.prototype && level !== Function.prototype; level = Object.getPrototypeOf(level))
@@ -183,7 +143,7 @@ export function surfaceOf(entries, samples) {
         return Reflect.apply(self[key], self, args)
       })
   }
-  return found
+  return { found, stale }
 }
 
 /** What is wrong with the tensors in a result; null if nothing is. */
@@ -209,13 +169,38 @@ function wrongTensors(result, Tensor, depth = 0) {
   return null
 }
 
-/** Arguments for round `round`: first one absurd value in each place, then anything. */
-function draw(random, pools, round) {
-  const count = random.int(5)
-  const list = []
-  for (let i = 0; i < count; i++) list.push(random.next() < (round % 2 === 0 ? 0.4 : 0.8) ? random.pick(pools.absurd) : random.pick(pools.usual))
+/** Where an argument comes from: a place in a pool, or an object of options whose values come from such places. */
+const place = (random, absurd) => ({ pool: random.chance(absurd) ? 'absurd' : 'usual', at: random.next() })
+
+/** Places of arguments for round `round`: any, or those of an earlier call whose outcome was new, with a change. */
+function draw(random, earlier, options, round) {
+  const absurd = round % 2 === 0 ? 0.4 : 0.8
+  if (earlier.length === 0 || random.chance(0.3)) return Array.from({ length: random.int(5) }, () => place(random, absurd))
+  const list = [...random.pick(earlier)]
+  const at = random.int(list.length + 1)
+  if (options.length > 0 && random.chance(0.5)) {
+    const old = list.at(-1)
+    const known = old !== undefined && 'options' in old
+    list.splice(known ? -1 : list.length, 1, { options: [...(known ? old.options : []), [random.pick(options), place(random, 0.6)]] })
+  } else if (at < list.length && random.chance(0.2)) list.splice(at, 1)
+  else list[at] = place(random, 0.5)
   return list
 }
+
+/** The argument at a place. */
+const argumentAt = (place, pools) =>
+  'options' in place
+    ? Object.fromEntries(place.options.map(([name, value]) => [name, argumentAt(value, pools)]))
+    : pools[place.pool][Math.floor(place.at * pools[place.pool].length)]
+
+/** What an error says, but for values and numbers. */
+const essenceOf = (error) =>
+  `${error?.name}: ${String(error?.message)
+    .replace(/'[^']*'|\d+/g, '_')
+    .slice(0, 80)}`
+
+/** The names of options, when an error lists them. */
+const optionsIn = (error) => /[Kk]nown are ([\w, ]+)\./.exec(String(error?.message))?.[1].split(', ') ?? []
 
 const textOf = (value) => {
   try {
@@ -235,20 +220,31 @@ const textOf = (value) => {
 }
 
 /**
- * Calls every function of the surface `rounds` times. `library` is the entries by name (`tensorfx` is the front door), `reset` undoes what a call may change for
- * others. Returns the findings: which call, and what happened.
+ * Calls every function of the surface `rounds` times. `library` is the entries by name (`tensorfx` is the front door), and what else arguments may be (`more`); `reset` undoes what a call may
+ * change for others. Returns the findings: which call, and what happened.
  */
 export async function fuzzArguments(library, { seed, rounds, only = null, reset = () => {} }) {
   const { torch, nn, fx, Tensor, TensorfxError } = library.entries.tensorfx
   const fake = library.fake()
-  const surface = surfaceOf(library.entries, library.samples)
+  const { found: surface, stale } = surfaceOf(library.entries, library.samples)
   const findings = []
+  for (const name of stale) findings.push({ name, text: name, what: 'is left out, but there is no such function' })
   let calls = 0
   for (const [name, call] of surface) {
     if (only !== null && !name.includes(only)) continue
     const random = randomFrom(seed ^ hashOf(name))
+    const outcomes = new Set()
+    const earlier = []
+    let options = []
+    const note = (outcome, places) => {
+      if (outcomes.has(outcome)) return
+      outcomes.add(outcome)
+      earlier.push(places)
+    }
     for (let round = 0; round < rounds; round++) {
-      const args = draw(random, values({ torch, nn, fx, fake }), round)
+      const places = draw(random, earlier, options, round)
+      const pools = values({ torch, nn, fx, fake, more: library.more })
+      const args = places.map((place) => argumentAt(place, pools))
       const text = `${name}(${args.map(textOf).join(', ')})`
       calls++
       try {
@@ -256,9 +252,12 @@ export async function fuzzArguments(library, { seed, rounds, only = null, reset 
         if (result instanceof Promise) result = await result
         const wrong = wrongTensors(result, Tensor)
         if (wrong !== null) findings.push({ name, text, what: `returned ${wrong}` })
+        note('returned', places)
       } catch (error) {
+        note(essenceOf(error), places)
+        options = [...new Set([...options, ...optionsIn(error)])]
         // An argument may be a class, which cannot be called.
-        if (String(error?.message).startsWith('Class constructor A cannot be invoked')) continue
+        if (/^Class constructor (?:A|Linear) cannot be invoked/.test(String(error?.message))) continue
         if (!(error instanceof TensorfxError) && !(error instanceof UsersError) && !causedBy(error, UsersError))
           findings.push({
             name,
@@ -269,7 +268,7 @@ export async function fuzzArguments(library, { seed, rounds, only = null, reset 
         else if (error instanceof TensorfxError && error.code === 'TFX_INTERNAL')
           findings.push({ name, text, what: error.message, stack: error.stack })
       }
-      reset()
+      await reset()
     }
   }
   return { functions: surface.size, calls, findings }

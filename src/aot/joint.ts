@@ -1,9 +1,9 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
 import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
-import { checkArgument, checkArray, checkCallable, isObject } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, isObject, valueText } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
-import { UnsupportedError, present } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
 import { GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
 import { Tensor, asTensors } from '../tensor/index.ts'
@@ -142,6 +142,7 @@ export function traceJoint(
 
   function trace(): JointGraph {
     const returned = withMode(mode, () => fn(...fakes))
+    if (!Array.isArray(returned)) throw new ArgumentError(`traceJoint: fn must return an array of tensors, got ${valueText(returned)}.`)
     const aliases = options.keepAliases === true ? aliasesAmong(mode, returned, fakes) : new Map<number, Alias>()
     const results = returned.filter((_, i) => !aliases.has(i))
     mode.joinResults(results)

@@ -78,6 +78,12 @@ export function withChangingNumbers<T>(fn: () => T): T {
   }
 }
 
+/**
+ * Whether anything but the caller hears of an operator on `args`: a mode, or a backward pass. If not, a composite may run a kernel that leaves out what only a
+ * backward reads.
+ */
+export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !== null || (dispatchState.gradEnabled && anyRequiresGrad(args))
+
 /** Calls an operator with normalized arguments (one per schema argument). */
 export function dispatch(op: OpDef, args: readonly Arg[]): Result {
   if (op.derivative === null && op.decompose !== null) return op.decompose(...args)

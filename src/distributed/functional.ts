@@ -8,7 +8,7 @@ import { publish } from '../library/index.ts'
 import { cat, chunk, makeOp, registerOp } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
 import { declareEffects, valueText } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, checkTensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Arg } from '../dispatch/index.ts'
 import { REDUCE_OPS } from './collective.ts'
@@ -189,6 +189,7 @@ export function allGatherTensor(tensor: Tensor, dim = 0, group?: ProcessGroup): 
 /** This rank's part, along `dim`, of the reduction of all ranks' tensors. PyTorch's functional `reduce_scatter_tensor`. */
 export function reduceScatterTensor(tensor: Tensor, op: ReduceOp = 'sum', dim = 0, group?: ProcessGroup): Tensor {
   const { size, name } = groupOr(group)
+  checkTensor('reduceScatterTensor', 'tensor', tensor)
   const length = tensor.shape[dim] ?? 1
   if (length % size !== 0) throw new ArgumentError(`reduceScatterTensor: dimension ${dim} (${length}) must divide by the number of ranks (${size}).`)
   const rows = dim === 0 ? tensor : cat(chunk(tensor, size, dim), 0)
@@ -203,6 +204,7 @@ export function allToAllSingle(
   group?: ProcessGroup,
 ): Tensor {
   const { size, name } = groupOr(group)
+  checkTensor('allToAllSingle', 'tensor', tensor)
   const equal = Array.from({ length: size }, () => (tensor.shape[0] ?? 0) / size)
   if ((outputSplits === null || inputSplits === null) && !Number.isInteger(equal[0] ?? 0))
     throw new ArgumentError(

@@ -262,7 +262,11 @@ export function destroyProcessGroup(): void {
 export const isInitialized = (): boolean => world !== null
 
 /** The group that is meant: the world by default. Throws DistributedError before `initProcessGroup`. @internal */
-export const groupOr = (group: ProcessGroup | undefined | null): ProcessGroup => group ?? theWorld().main
+export function groupOr(group: ProcessGroup | undefined | null): ProcessGroup {
+  if (group === undefined || group === null) return theWorld().main
+  if (!(group instanceof ProcessGroup)) throw new ArgumentError(`group must be a ProcessGroup, as newGroup returns it, got ${valueText(group)}.`)
+  return group
+}
 
 /** The group with a name, which graphs refer to. Throws DistributedError if there is none. @internal */
 export function groupNamed(name: string): ProcessGroup {

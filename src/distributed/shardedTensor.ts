@@ -1,10 +1,11 @@
 // A tensor of which each rank holds a part. PyTorch's ShardedTensor.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { TENSOR, valueText } from '../protocol/index.ts'
+import { TENSOR, checkArgument, checkArray, isPlainObject, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, checkTensor } from '../tensor/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { decode, integer, list, object } from '../protocol/decode.ts'
 import { broadcast } from './inPlace.ts'
 import { allGatherObject } from './objects.ts'
 import { groupOr } from './processGroup.ts'
@@ -36,6 +37,15 @@ export function chunkRows(rows: number, ranks: number): readonly { readonly star
 function part(tensor: Tensor, offsets: readonly number[], sizes: readonly number[]): Tensor {
   return offsets.reduce((view, offset, dim) => view.narrow(dim, offset, sizes[dim] ?? 0), tensor)
 }
+
+const SIZES = list(integer(0), 64)
+const METADATA = object({ offsets: SIZES, sizes: SIZES, rank: integer(0) })
+
+const checkSizes = (where: string, name: string, value: unknown): readonly number[] => decode(where, SIZES, value, name)
+
+/** Whether two parts have an element in common. */
+const overlap = (a: ShardMetadata, b: ShardMetadata): boolean =>
+  a.offsets.every((start, d) => start < (b.offsets[d] ?? 0) + (b.sizes[d] ?? 0) && (b.offsets[d] ?? 0) < start + (a.sizes[d] ?? 0))
 
 /**
  * A tensor in parts on several ranks, as sharded state dicts hold them. Every rank knows where all parts are. PyTorch's `ShardedTensor`.
@@ -72,15 +82,31 @@ export class ShardedTensor implements TensorLike {
   static fromLocalShards(shards: readonly Shard[], shape: readonly number[], dtype: DType, group?: ProcessGroup): ShardedTensor {
     const where = 'ShardedTensor.fromLocalShards'
     const members = groupOr(group)
-    const own = shards.map(({ tensor, offsets }, i) => {
+    checkArray(where, 'shards', shards)
+    checkSizes(where, 'shape', shape)
+    const own = shards.map((shard, i) => {
+      checkArgument(isPlainObject(shard) && Array.isArray(shard['offsets']), where, `shards[${i}]`, 'an object { tensor, offsets }', shard)
+      const { tensor, offsets } = shard
+      checkSizes(where, `shards[${i}].offsets`, offsets)
       if (!(tensor instanceof Tensor) || tensor.dtype !== dtype || offsets.length !== shape.length)
         throw new ArgumentError(
           `${where}: shards[${i}] must be a ${dtype} Tensor with ${shape.length} offsets, got ${valueText(tensor)} at [${String(offsets)}].`,
         )
       return { offsets, sizes: tensor.shape, rank: members.rank }
     })
-    const all: ShardMetadata[] = []
-    for (const list of allGatherObject(own, members)) if (Array.isArray(list)) all.push(...list)
+    const all = allGatherObject(own, members).flatMap((parts) => decode(where, list(METADATA, 100_000), parts, 'the parts of a rank'))
+    for (const [i, one] of all.entries()) {
+      const isInside = one.sizes.length === shape.length && shape.every((size, d) => (one.offsets[d] ?? 0) + (one.sizes[d] ?? 0) <= size)
+      if (!isInside)
+        throw new ArgumentError(
+          `${where}: a part of shape [${one.sizes.join(', ')}] at [${one.offsets.join(', ')}] is outside of the tensor of shape [${shape.join(', ')}].`,
+        )
+      const other = all.slice(0, i).find((earlier) => overlap(earlier, one))
+      if (other !== undefined)
+        throw new ArgumentError(
+          `${where}: the parts at [${other.offsets.join(', ')}] and [${one.offsets.join(', ')}] overlap. Each element must be in one part.`,
+        )
+    }
     const covered = all.reduce((sum, { sizes }) => sum + sizes.reduce((a, b) => a * b, 1), 0)
     const numel = shape.reduce((a, b) => a * b, 1)
     if (covered !== numel)
@@ -93,6 +119,7 @@ export class ShardedTensor implements TensorLike {
   /** This rank's rows of a tensor that all ranks have. Nothing is sent. */
   static chunk(whole: Tensor, group?: ProcessGroup): ShardedTensor {
     const members = groupOr(group)
+    checkTensor('ShardedTensor.chunk', 'whole', whole)
     const [rows = 0, ...rest] = whole.shape
     const chunks = chunkRows(rows, members.size)
     const metadata = chunks.flatMap(({ start, count }, rank) =>

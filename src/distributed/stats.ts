@@ -1,4 +1,5 @@
 // How much a rank has sent, and when: counts per kind of collective, and a timeline that chrome://tracing and a later report can read.
+import { checkCallable } from '../protocol/index.ts'
 import { bytesSent, describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
 
@@ -90,6 +91,7 @@ export function resetCollectiveStats(): void {
  * @example const events = recordCollectives(() => trainStep())
  */
 export function recordCollectives(fn: () => void): readonly CollectiveEvent[] {
+  checkCallable('recordCollectives', 'fn', fn)
   const outer = timeline
   const own: CollectiveEvent[] = []
   timeline = own

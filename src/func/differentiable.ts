@@ -77,7 +77,7 @@ export function gradients(
   return found.map((g, i) => g ?? zerosLike(inputs[i] ?? g ?? new Tensor([], 'float32', null)))
 }
 
-/** Whether a derivative must be recorded: somebody may differentiate it. */
+/** Whether the tape of a derivative is kept, because it may be differentiated again. */
 export const needsTape = (outputs: readonly Tensor[], own: readonly Tensor[]): boolean => isGradEnabled() && dependsOnOthers(outputs, own)
 
 /** The nested value without its history, unless it depends on tensors besides `own`. */

@@ -1,6 +1,6 @@
 // torch.autograd.functional: derivatives of a function at a point.
 import { isGradEnabled, noGrad } from '../autograd/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { grad, hessian as hessianOf, jacrev, jvp as jvpOf, vjp as vjpOf } from './derivatives.ts'
 
@@ -15,36 +15,45 @@ export interface FunctionalOptions {
 
 type Fn = (...inputs: readonly Tensor[]) => unknown
 
-const listOf = (inputs: Inputs): readonly Tensor[] => (inputs instanceof Tensor ? [inputs] : inputs)
-
-function run<T>(where: string, options: FunctionalOptions, fn: () => T): T {
-  checkOptions(where, options, { createGraph: true })
-  return options.createGraph === true && isGradEnabled() ? fn() : noGrad(fn)
+function listOf(where: string, name: string, given: Inputs): readonly Tensor[] {
+  if (given instanceof Tensor) return [given]
+  checkArray(where, name, given)
+  return given
 }
 
-const argnumsOf = (inputs: Inputs): number | readonly number[] => (inputs instanceof Tensor ? 0 : inputs.map((_, i) => i))
+const argnumsOf = (inputs: Inputs): number | readonly number[] => (inputs instanceof Tensor ? 0 : [...inputs.keys()])
+
+function run<T>(where: string, fn: Fn, options: FunctionalOptions, compute: () => T): T {
+  checkCallable(where, 'fn', fn)
+  checkOptions(where, options, { createGraph: true })
+  return options.createGraph === true && isGradEnabled() ? compute() : noGrad(compute)
+}
 
 /** The Jacobian of `fn` at the inputs: for several inputs an array for each result. PyTorch's torch.autograd.functional.jacobian. */
 export function jacobian(fn: Fn, inputs: Inputs, options: FunctionalOptions = {}): unknown {
-  return run('jacobian', options, () => jacrev(fn, { argnums: argnumsOf(inputs) })(...listOf(inputs)))
+  const list = listOf('jacobian', 'inputs', inputs)
+  return run('jacobian', fn, options, () => jacrev(fn, { argnums: argnumsOf(inputs) })(...list))
 }
 
 /** The second derivatives of `fn`, which returns a number. PyTorch's torch.autograd.functional.hessian. */
 export function hessian(fn: Fn, inputs: Inputs, options: FunctionalOptions = {}): unknown {
-  return run('hessian', options, () => hessianOf(fn, { argnums: argnumsOf(inputs) })(...listOf(inputs)))
+  const list = listOf('hessian', 'inputs', inputs)
+  return run('hessian', fn, options, () => hessianOf(fn, { argnums: argnumsOf(inputs) })(...list))
 }
 
 /** The value of `fn`, and `v` times its Jacobian: `[value, product]`. PyTorch's torch.autograd.functional.vjp. */
 export function vjp(fn: Fn, inputs: Inputs, v: unknown, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
-  return run('vjp', options, () => {
-    const [value, pullback] = vjpOf(fn, ...listOf(inputs))
+  const list = listOf('vjp', 'inputs', inputs)
+  return run('vjp', fn, options, () => {
+    const [value, pullback] = vjpOf(fn, ...list)
     return [value, pullback(v)]
   })
 }
 
 /** The value of `fn`, and its Jacobian times `v`: `[value, product]`. PyTorch's torch.autograd.functional.jvp. */
 export function jvp(fn: Fn, inputs: Inputs, v: Inputs, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
-  return run('jvp', options, () => jvpOf(fn, listOf(inputs), listOf(v)))
+  const [list, tangents] = [listOf('jvp', 'inputs', inputs), listOf('jvp', 'v', v)]
+  return run('jvp', fn, options, () => jvpOf(fn, list, tangents))
 }
 
 function second(
@@ -55,10 +64,10 @@ function second(
   options: FunctionalOptions,
   forward: boolean,
 ): readonly [value: unknown, product: unknown] {
-  return run(where, options, () => {
-    const all = listOf(inputs)
+  const [all, vectors] = [listOf(where, 'inputs', inputs), listOf(where, 'v', v)]
+  return run(where, fn, options, () => {
     const gradient = (...at: readonly Tensor[]): readonly Tensor[] => grad(fn, { argnums: all.map((_, i) => i) })(...at)
-    const product = forward ? jvpOf(gradient, all, listOf(v))[1] : vjpOf(gradient, ...all)[1](listOf(v))
+    const product = forward ? jvpOf(gradient, all, vectors)[1] : vjpOf(gradient, ...all)[1](vectors)
     const list: readonly unknown[] = Array.isArray(product) ? product : [product]
     return [fn(...all), inputs instanceof Tensor ? list[0] : list]
   })

@@ -3,7 +3,7 @@ import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { detach, mul, randnLike, reshape, sum, tensor, to } from '../ops/index.ts'
-import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -41,6 +41,7 @@ export function gradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly
 
 function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions): boolean {
   checkCallable(where, 'fn', fn)
+  checkArray(where, 'inputs', inputs)
   checkOptions(where, options, { eps: true, atol: true, rtol: true, raiseException: true })
   const { eps = 1e-6, atol = 1e-5, rtol = 1e-3, raiseException = true } = options
   const wanted = inputs.filter((x) => x instanceof Tensor && x.requiresGrad)
@@ -81,7 +82,9 @@ function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: read
 
 /** The same as {@link gradcheck} for the gradients themselves: checks second derivatives. PyTorch's torch.autograd.gradgradcheck. */
 export function gradgradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
-  const wanted = inputs.flatMap((x, i) => (x.requiresGrad ? [i] : []))
+  checkCallable('gradgradcheck', 'fn', fn)
+  checkArray('gradgradcheck', 'inputs', inputs)
+  const wanted = inputs.flatMap((x, i) => (x instanceof Tensor && x.requiresGrad ? [i] : []))
   let weights: readonly Tensor[] | null = null
   const gradients = (...args: Tensor[]): readonly Tensor[] =>
     enableGrad(() => {

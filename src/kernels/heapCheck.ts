@@ -188,7 +188,17 @@ const granules = ({ address, bytes }: Live): readonly [first: number, end: numbe
 
 /** The first position whose byte is another; -1 if there is none. */
 function findOther(bytes: Uint8Array, start: number, end: number, byte: number): number {
-  for (let i = start; i < end; i++) if (bytes[i] !== byte) return i
+  let i = start
+  // Large blocks by words.
+  if (end - start >= 64) {
+    while (i % 4 !== 0) if (bytes[i++] !== byte) return i - 1
+    const words = new Int32Array(bytes.buffer, 0, end >>> 2)
+    const expected = Math.imul(byte, 0x01010101)
+    let word = i >>> 2
+    while (word < words.length && words[word] === expected) word++
+    i = 4 * word
+  }
+  for (; i < end; i++) if (bytes[i] !== byte) return i
   return -1
 }
 

@@ -42,8 +42,10 @@ function finalize(held: number): void {
     else disposed.set(held, idle - 1)
     return
   }
+  // Remainders of numbers beyond 2^31 are slow.
   const address = Math.floor(held / SHIFT)
-  if (held % SHIFT !== 0) return free(address, held % SHIFT)
+  const small = held - address * SHIFT
+  if (small !== 0) return free(address, small)
   const bytes = sizes.get(address)
   if (bytes === undefined) throw new InternalError(`the block at address ${address} has no known size`)
   sizes.delete(address)
@@ -163,7 +165,7 @@ export function newBlock(nbytes: number): Block {
   if (ptr === 0) return newSpill(nbytes)
   const block = new Block(ptr, nbytes, null)
   const held = heldOf(ptr, nbytes)
-  if (held % SHIFT === 0) sizes.set(ptr, nbytes)
+  if (nbytes === 0 || nbytes >= SHIFT) sizes.set(ptr, nbytes)
   ;(cleanup ?? startCleanup()).registry.register(block, held)
   return block
 }
@@ -200,7 +202,7 @@ export function reviveBlock(block: Block): void {
     return
   }
   const held = heldOf(block.ptr, block.nbytes)
-  if (held % SHIFT === 0) sizes.set(block.ptr, block.nbytes)
+  if (block.nbytes === 0 || block.nbytes >= SHIFT) sizes.set(block.ptr, block.nbytes)
   ;(cleanup ?? startCleanup()).registry.register(block, held, block)
 }
 

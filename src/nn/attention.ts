@@ -3,7 +3,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
-import { formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, scaledDotProductAttention } from './functional.ts'
 import { xavierUniform_, zeros_ } from './init.ts'
@@ -78,6 +78,7 @@ export class MultiheadAttention extends Module {
       ['key', key],
       ['value', value],
     ] as const) {
+      checkTensor('nn.MultiheadAttention', name, x)
       if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || x.shape.at(-1) !== this.embedDim) {
         throw new ShapeError(
           `nn.MultiheadAttention: ${name} must have 2 or 3 dimensions, as many as query, and ${this.embedDim} features in the last; got shape ${formatShape(x.shape)}.`,

@@ -39,8 +39,9 @@ function vectorNorm(x: Tensor, normType: number): Tensor {
 export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: ClipGradNormOptions = {}): Tensor {
   const { normType, errorIfNonfinite } = readOptions('nn.utils.clipGradNorm_', { normType: 2, errorIfNonfinite: false }, [options])
   if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm))
-    throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${String(maxNorm)}.`)
-  if (!(normType > 0)) throw new ArgumentError(`nn.utils.clipGradNorm_: normType must be positive, got ${normType}.`)
+    throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${valueText(maxNorm)}.`)
+  if (typeof normType !== 'number' || !(normType > 0))
+    throw new ArgumentError(`nn.utils.clipGradNorm_: normType must be positive, got ${valueText(normType)}.`)
   const grads = gradients(parameters)
   return noGrad(() => {
     if (grads.length === 0) return zeros([])
@@ -61,7 +62,8 @@ export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: 
 
 /** Bounds every element of the gradients to [-clipValue, clipValue]. PyTorch's `nn.utils.clip_grad_value_`. */
 export function clipGradValue_(parameters: Parameters, clipValue: number): void {
-  if (!(clipValue >= 0)) throw new ArgumentError(`nn.utils.clipGradValue_: clipValue must be at least 0, got ${clipValue}.`)
+  if (typeof clipValue !== 'number' || !(clipValue >= 0))
+    throw new ArgumentError(`nn.utils.clipGradValue_: clipValue must be at least 0, got ${valueText(clipValue)}.`)
   noGrad(() => {
     for (const grad of gradients(parameters)) clamp_(grad, -clipValue, clipValue)
   })

@@ -170,7 +170,7 @@ export class ModuleDict<M extends Module = Module> extends Module {
   /** The module of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): M {
     for (const [own, module] of this.entries()) if (own === name) return module
-    throw new ArgumentError(`nn.ModuleDict.get: there is no module '${name}'. The modules are ${[...this.keys()].join(', ')}.`)
+    throw new ArgumentError(`nn.ModuleDict.get: there is no module ${valueText(name)}. The modules are ${[...this.keys()].join(', ')}.`)
   }
 
   has(name: string): boolean {

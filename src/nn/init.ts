@@ -24,10 +24,10 @@ import {
   sub,
   uniform_ as drawUniform,
 } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
-import { formatShape } from '../tensor/index.ts'
+import { checkArgument, checkOptions, isObject } from '../protocol/index.ts'
+import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
-import { readOptions } from './options.ts'
+import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
 /** Activations that {@link calculateGain} knows, in PyTorch's spelling. */
@@ -82,6 +82,7 @@ export function ones_(tensor: Tensor): Tensor {
 
 /** Makes a matrix the identity. Throws ShapeError for other dimensions. PyTorch's `init.eye_`. */
 export function eye_(tensor: Tensor): Tensor {
+  checkTensor('init.eye_', 'tensor', tensor)
   const [rows, columns, ...others] = tensor.shape
   if (rows === undefined || columns === undefined || others.length > 0)
     throw new ShapeError(`init.eye_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
@@ -90,6 +91,9 @@ export function eye_(tensor: Tensor): Tensor {
 
 /** Connections into and out of one unit of a weight [out, in, ...window]. Throws ShapeError below two dimensions. PyTorch's `_calculate_fan_in_and_fan_out`. */
 export function calculateFanInAndFanOut(tensor: Pick<Tensor, 'shape'>): readonly [fanIn: number, fanOut: number] {
+  // Whatever has a shape has fans.
+  const given: unknown = tensor
+  if (!isObject(given) || !Array.isArray(Reflect.get(given, 'shape'))) checkTensor('init.calculateFanInAndFanOut', 'tensor', tensor)
   const [out, into, ...window] = tensor.shape
   if (out === undefined || into === undefined) {
     throw new ShapeError(
@@ -102,6 +106,7 @@ export function calculateFanInAndFanOut(tensor: Pick<Tensor, 'shape'>): readonly
 
 /** The factor that keeps the variance through an activation; `param` is the slope of leaky_relu. PyTorch's `init.calculate_gain`. */
 export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number {
+  checkArgument(typeof param === 'number', 'init.calculateGain', 'param', 'a number', param)
   switch (nonlinearity) {
     case 'linear':
     case 'conv1d':
@@ -135,6 +140,7 @@ function kaimingStd(tensor: Tensor, { a, mode, nonlinearity }: Kaiming): number 
 /** Uniform numbers whose variance suits ReLU networks (He et al., 2015). PyTorch's `init.kaiming_uniform_`. */
 export function kaimingUniform_(tensor: Tensor, ...options: Trailing<[a: number], KaimingOptions>): Tensor {
   const given = readOptions('init.kaimingUniform_', KAIMING, options)
+  checkTensor('init.kaimingUniform_', 'tensor', tensor)
   if (tensor.numel === 0) return tensor
   const bound = Math.sqrt(3) * kaimingStd(tensor, given)
   return uniform_(tensor, -bound, bound, { generator: given.generator })
@@ -143,11 +149,17 @@ export function kaimingUniform_(tensor: Tensor, ...options: Trailing<[a: number]
 /** Normal numbers whose variance suits ReLU networks (He et al., 2015). PyTorch's `init.kaiming_normal_`. */
 export function kaimingNormal_(tensor: Tensor, ...options: Trailing<[a: number], KaimingOptions>): Tensor {
   const given = readOptions('init.kaimingNormal_', KAIMING, options)
+  checkTensor('init.kaimingNormal_', 'tensor', tensor)
   return tensor.numel === 0 ? tensor : normal_(tensor, 0, kaimingStd(tensor, given), { generator: given.generator })
 }
 
 type Xavier = Required<XavierOptions>
 const XAVIER: Xavier = { gain: 1, generator: null }
+
+function checkGain(where: string, tensor: Tensor, gain: number): void {
+  checkTensor(where, 'tensor', tensor)
+  checkNumber(where, 'gain', gain, 'a number', () => true)
+}
 
 function xavierStd(tensor: Tensor, gain: number): number {
   const [fanIn, fanOut] = calculateFanInAndFanOut(tensor)
@@ -157,6 +169,7 @@ function xavierStd(tensor: Tensor, gain: number): number {
 /** Uniform numbers that keep the variance both ways (Glorot and Bengio, 2010). PyTorch's `init.xavier_uniform_`. */
 export function xavierUniform_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const given = readOptions('init.xavierUniform_', XAVIER, options)
+  checkGain('init.xavierUniform_', tensor, given.gain)
   const bound = Math.sqrt(3) * xavierStd(tensor, given.gain)
   return uniform_(tensor, -bound, bound, { generator: given.generator })
 }
@@ -164,6 +177,7 @@ export function xavierUniform_(tensor: Tensor, ...options: Trailing<[gain: numbe
 /** Normal numbers that keep the variance both ways (Glorot and Bengio, 2010). PyTorch's `init.xavier_normal_`. */
 export function xavierNormal_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const given = readOptions('init.xavierNormal_', XAVIER, options)
+  checkGain('init.xavierNormal_', tensor, given.gain)
   return normal_(tensor, 0, xavierStd(tensor, given.gain), { generator: given.generator })
 }
 
@@ -192,6 +206,7 @@ export function truncNormal_(tensor: Tensor, ...options: Trailing<[mean: number,
 /** Makes a convolution's weight pass its input on: 1 in the middle of the window from channel i to channel i, in each group. PyTorch's `init.dirac_`. */
 export function dirac_(tensor: Tensor, ...options: Trailing<[groups: number], { readonly groups?: number }>): Tensor {
   const { groups } = readOptions('init.dirac_', { groups: 1 }, options)
+  checkTensor('init.dirac_', 'tensor', tensor)
   const [out, into, ...window] = tensor.shape
   if (out === undefined || into === undefined || window.length < 1 || window.length > 3)
     throw new ShapeError(`init.dirac_: expected the weight of a convolution, with 3 to 5 dimensions, got shape ${formatShape(tensor.shape)}.`)
@@ -213,6 +228,8 @@ export function dirac_(tensor: Tensor, ...options: Trailing<[groups: number], { 
 /** Normal numbers, of which each column has this fraction of zeros (Martens, 2010). PyTorch's `init.sparse_`. */
 export function sparse_(tensor: Tensor, sparsity: number, ...options: Trailing<[std: number], { readonly std?: number } & DrawOptions>): Tensor {
   const { std, generator } = readOptions('init.sparse_', { std: 0.01, generator: null }, options)
+  checkTensor('init.sparse_', 'tensor', tensor)
+  checkNumber('init.sparse_', 'sparsity', sparsity, 'a number from 0 to 1', (v) => v >= 0 && v <= 1)
   if (tensor.ndim !== 2) throw new ShapeError(`init.sparse_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
   const zeros = Math.ceil(sparsity * tensor.size(0))
   return noGrad(() => {
@@ -225,6 +242,7 @@ export function sparse_(tensor: Tensor, sparsity: number, ...options: Trailing<[
 /** A random orthogonal matrix times `gain`; of more dimensions, the later ones count as columns (Saxe et al., 2013). PyTorch's `init.orthogonal_`. */
 export function orthogonal_(tensor: Tensor, ...options: Trailing<[gain: number], XavierOptions>): Tensor {
   const { gain, generator } = readOptions('init.orthogonal_', XAVIER, options)
+  checkGain('init.orthogonal_', tensor, gain)
   if (tensor.ndim < 2) throw new ShapeError(`init.orthogonal_: expected at least 2 dimensions, got shape ${formatShape(tensor.shape)}.`)
   if (tensor.numel === 0) return tensor
   const rows = tensor.size(0)

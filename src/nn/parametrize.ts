@@ -1,8 +1,8 @@
 // Parametrizations: a parameter of a module that is computed from others each time it is read. PyTorch's torch.nn.utils.parametrize.
 import { ArgumentError } from '../errors/index.ts'
 import { Module, isLibraryLayer } from '../module/index.ts'
-import { LEAF_MODULE, isFunction, isModule, valueText } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { LEAF_MODULE, checkModule, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { Tensor, checkTensor } from '../tensor/index.ts'
 import { ModuleDict } from './containers.ts'
 import { Parameter } from './parameter.ts'
 
@@ -17,6 +17,8 @@ const isInvertible = (module: Module): module is Module & Invertible => 'rightIn
 export class ParametrizationList extends Module {
   constructor(parametrization: Module, value: Parameter) {
     super()
+    checkModule('ParametrizationList', 'parametrization', parametrization)
+    checkTensor('ParametrizationList', 'value', value)
     const behind = isInvertible(parametrization) ? parametrization.rightInverse(value) : value
     const make = (t: Tensor): Parameter => new Parameter(t.detach().clone(), { requiresGrad: value.requiresGrad })
     if (behind instanceof Tensor) this.registerParameter('original', behind === value ? value : make(behind))
@@ -98,6 +100,7 @@ const listOf = (module: Module, name: string): ParametrizationList | null => {
 }
 
 const required = (module: Module, name: string): ParametrizationList => {
+  checkModule('parametrization', 'module', module)
   const list = listOf(module, name)
   if (list === null) throw new ArgumentError(`parametrization: '${name}' of ${module.getName()} is not parametrized.`)
   return list

@@ -3,7 +3,8 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, cat, chunk, empty, flip, mul, relu, sigmoid, stack, sub, tanh, unbind, unsqueeze, zeros } from '../ops/index.ts'
-import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { checkArray } from '../protocol/index.ts'
+import { Tensor, checkTensor, formatShape, getDefaultDtype, sameShape } from '../tensor/index.ts'
 import { dropout, linear } from './functional.ts'
 import { uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -68,6 +69,13 @@ function recurrenceOf(where: string, nonlinearity: string): Recurrence {
 function parameterOf(module: Module, name: string): Tensor | null {
   const value: unknown = Reflect.get(module, name)
   return value instanceof Tensor ? value : null
+}
+
+/** Throws ArgumentError unless the first states are null or tensors. */
+function checkStates(where: string, given: unknown): void {
+  if (given === null) return
+  checkArray(where, 'states', given)
+  if (Array.isArray(given)) for (const state of given) checkTensor(where, 'states', state)
 }
 
 function required(module: Module, name: string): Tensor {
@@ -154,6 +162,8 @@ abstract class Recurrent extends Module {
   /** The output and the last states. `given` are the first states, [layers * directions, batch, size] each; null for zeros. */
   protected run(input: Tensor, given: readonly Tensor[] | null): readonly [output: Tensor, states: readonly Tensor[]] {
     const where = `nn.${this.constructor.name}`
+    checkTensor(where, 'input', input)
+    checkStates(where, given)
     const batched = input.ndim === 3
     if ((input.ndim !== 2 && input.ndim !== 3) || input.shape.at(-1) !== this.inputSize)
       throw new ShapeError(
@@ -331,11 +341,16 @@ abstract class Cell extends Module {
   }
 
   protected step({ step, states }: Recurrence, input: Tensor, given: readonly Tensor[] | null): readonly Tensor[] {
+    const where = `nn.${this.constructor.name}`
+    checkTensor(where, 'input', input)
+    checkStates(where, given)
     if ((input.ndim !== 1 && input.ndim !== 2) || input.shape.at(-1) !== this.inputSize)
-      throw new ShapeError(
-        `nn.${this.constructor.name}: the input must be [batch, ${this.inputSize}] or [${this.inputSize}], got shape ${formatShape(input.shape)}.`,
-      )
-    const zero = (): Tensor => zeros([...input.shape.slice(0, -1), this.hiddenSize], { dtype: input.dtype })
+      throw new ShapeError(`${where}: the input must be [batch, ${this.inputSize}] or [${this.inputSize}], got shape ${formatShape(input.shape)}.`)
+    const shape = [...input.shape.slice(0, -1), this.hiddenSize]
+    for (const state of given ?? [])
+      if (!sameShape(state.shape, shape))
+        throw new ShapeError(`${where}: the states must have shape ${formatShape(shape)}, got ${formatShape(state.shape)}.`)
+    const zero = (): Tensor => zeros(shape, { dtype: input.dtype })
     const state = given ?? Array.from({ length: states }, zero)
     return step(linear(input, this.weightIh, this.biasIh), state, this.weightHh, this.biasHh, null)
   }

@@ -4,7 +4,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { cat, copy_, reshape } from '../ops/index.ts'
 import { checkIterable, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { Tensor, formatShape } from '../tensor/index.ts'
+import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
 
 function listOf(where: string, parameters: Iterable<TensorLike>): readonly Tensor[] {
   checkIterable(where, 'parameters', parameters)
@@ -22,6 +22,7 @@ export function parametersToVector(parameters: Iterable<TensorLike>): Tensor {
 /** Copies the elements of a vector into the parameters. Throws ShapeError if their number differs. PyTorch's `vector_to_parameters`. */
 export function vectorToParameters(vector: Tensor, parameters: Iterable<TensorLike>): void {
   const list = listOf('vectorToParameters', parameters)
+  checkTensor('vectorToParameters', 'vector', vector)
   const count = list.reduce((sum, p) => sum + p.numel, 0)
   if (vector.ndim !== 1 || vector.numel !== count)
     throw new ShapeError(`vectorToParameters: the parameters have ${count} elements, but the vector has shape ${formatShape(vector.shape)}.`)

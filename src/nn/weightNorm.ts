@@ -3,7 +3,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkModule, checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { ConvTranspose1d, ConvTranspose2d } from './convTranspose.ts'
 import { checkInteger } from './options.ts'
@@ -61,6 +61,7 @@ export function weightNorm<M extends Module>(module: M, options: WeightNormOptio
 
 /** The parameter of a module. Throws ArgumentError if there is none. */
 function parameterOf(where: string, module: Module, name: string): Parameter {
+  checkModule(where, 'module', module)
   const value: unknown = Object.hasOwn(module, name) ? Reflect.get(module, name) : null
   if (value instanceof Parameter) return value
   throw new ArgumentError(`${where}: ${module.getName()} has no parameter '${name}'.`)

@@ -3,17 +3,25 @@ import { dispatch } from '../dispatch/index.ts'
 import type { OpDef } from '../dispatch/index.ts'
 import { OVERRIDE, findOverride } from '../protocol/index.ts'
 import type { OverrideKind } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import { asKeywords, normalize, splitOptions } from './normalize.ts'
 import { usualArguments } from './usualArguments.ts'
 
+/** A way to call an operator. */
+export interface Call {
+  /** With the arguments as the user wrote them, in a list that may be changed. */
+  readonly with: (args: unknown[]) => unknown
+  /** `x.add(y)`, the most frequent call of all. */
+  readonly withTwo: (self: Tensor, other: unknown) => unknown
+}
+
 /**
- * A function that calls `op` with the arguments as the user wrote them. `kind` is what an override hears: a function call or a method call.
- * With `keywords`, it hears arguments that have defaults by name, given or not.
+ * Calls of `op`. `kind` is what an override hears: a function call or a method call. With `keywords`, it hears arguments that have defaults by name, given or not.
  */
-export function callAs(op: OpDef, kind: OverrideKind, keywords = false): (args: unknown[]) => unknown {
+export function callAs(op: OpDef, kind: OverrideKind, keywords = false): Call {
   const usual = usualArguments(op)
-  return (args) => {
-    const values = usual(args)
+  const callWith = (args: unknown[]): unknown => {
+    const values = usual.of(args)
     if (values !== null) return dispatch(op, values)
     const override = findOverride(args)
     if (override !== null) {
@@ -21,5 +29,12 @@ export function callAs(op: OpDef, kind: OverrideKind, keywords = false): (args: 
       return override[OVERRIDE](kind, op.fn, positional, options)
     }
     return dispatch(op, normalize(op, args))
+  }
+  return {
+    with: callWith,
+    withTwo: (self, other) => {
+      const values = usual.ofTwo(self, other)
+      return values === null ? callWith([self, other]) : dispatch(op, values)
+    },
   }
 }

@@ -74,9 +74,9 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
   const fn =
     schema.returns.length > 0
-      ? (...args: unknown[]): unknown => call(args)
+      ? (...args: unknown[]): unknown => call.with(args)
       : (...args: unknown[]): unknown => {
-          const result = call(args)
+          const result = call.with(args)
           return Array.isArray(result) ? undefined : result
         }
   withName(fn, camelCase(schema.name))

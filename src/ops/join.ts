@@ -78,6 +78,34 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
 })
 
 /**
+ * Tensors joined along a dimension: {@link cat}. PyTorch's `torch.concat`.
+ *
+ * Shapes: as for {@link cat}.
+ *
+ * @throws ShapeError if other sizes differ, or `dim` is out of range.
+ * @throws ArgumentError if there are no tensors.
+ * @example torch.concat([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
+ */
+export const concat: typeof cat = defineOp({
+  schema: 'concat(Tensor[] tensors, int dim=0) -> Tensor',
+  decompose: (tensors, dim) => cat(tensors, dim),
+})
+
+/**
+ * Tensors joined along a dimension: {@link cat}. PyTorch's `torch.concatenate`.
+ *
+ * Shapes: as for {@link cat}.
+ *
+ * @throws ShapeError if other sizes differ, or `dim` is out of range.
+ * @throws ArgumentError if there are no tensors.
+ * @example torch.concatenate([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
+ */
+export const concatenate: typeof cat = defineOp({
+  schema: 'concatenate(Tensor[] tensors, int dim=0) -> Tensor',
+  decompose: (tensors, dim) => cat(tensors, dim),
+})
+
+/**
  * Tensors of one shape along a new dimension. PyTorch's `torch.stack`.
  *
  * Shape: that of the tensors, with their number inserted at `dim`.

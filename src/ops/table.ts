@@ -49,9 +49,9 @@ export function registerOp<F extends OpFunction>(fn: F): F {
 function methodOf(op: OpDef): TargetFunction {
   const call = callAs(op, 'method')
   function method(this: Tensor, ...args: unknown[]): unknown {
+    if (args.length === 1) return call.withTwo(this, args[0])
     // A spread would make room for many more.
-    if (args.length === 1) return call([this, args[0]])
-    return args.length === 0 ? call([this]) : call([this, ...args])
+    return args.length === 0 ? call.with([this]) : call.with([this, ...args])
   }
   return withName(method, op.fn.name)
 }

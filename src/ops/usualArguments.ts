@@ -52,8 +52,15 @@ function allFit(kinds: Uint8Array, args: unknown[]): args is Arg[] {
 
 const isComplete = (values: readonly (Arg | undefined)[]): values is Arg[] => !values.includes(undefined)
 
-/** A function from the arguments of a call (which it may change) to one value per schema argument, or null for a call that `normalize` must look at. */
-export function usualArguments(op: OpDef): (args: unknown[]) => Arg[] | null {
+/** What makes one value per schema argument of the arguments of a call, or null of a call that `normalize` must look at. */
+export interface UsualArguments {
+  /** The list of arguments may be changed. */
+  readonly of: (args: unknown[]) => Arg[] | null
+  /** The arguments of `x.add(y)`: without a list between the call and the values. */
+  readonly ofTwo: (self: Tensor, other: unknown) => Arg[] | null
+}
+
+export function usualArguments(op: OpDef): UsualArguments {
   const { args: declared } = op.schema
   const count = declared.length
   const kinds = kindsOf(op)
@@ -77,15 +84,26 @@ export function usualArguments(op: OpDef): (args: unknown[]) => Arg[] | null {
     }
     return isComplete(values) ? values : null
   }
-  return (args) => {
-    const given = args.length
-    const last = args[given - 1]
-    if (!(last instanceof Tensor) && given <= count + 1 && isPlainObject(last)) return withOptions(args, last)
-    if (given < least || given > count || !allFit(kinds, args)) return null
-    if (given === count) return args
-    // A copy has the right size at once, where a list that grows takes room for many more.
-    const values = filled.slice()
-    for (let i = 0; i < given; i++) values[i] = args[i] ?? null
-    return values
+  const [first = 0, second = 0] = kinds
+  const takesTwo = least <= 2 && count >= 2 && (first & TENSOR) !== 0
+  return {
+    of: (args) => {
+      const given = args.length
+      const last = args[given - 1]
+      if (!(last instanceof Tensor) && given <= count + 1 && isPlainObject(last)) return withOptions(args, last)
+      if (given < least || given > count || !allFit(kinds, args)) return null
+      if (given === count) return args
+      // A copy has the right size at once, where a list that grows takes room for many more.
+      const values = filled.slice()
+      for (let i = 0; i < given; i++) values[i] = args[i] ?? null
+      return values
+    },
+    ofTwo: (self, other) => {
+      if (!takesTwo || !fits(second, other)) return null
+      const values = filled.slice()
+      values[0] = self
+      values[1] = owned(other)
+      return values
+    },
   }
 }

@@ -1,6 +1,6 @@
 // More learning-rate schedules in closed form: each says the rate of a group after a number of steps.
 import { ArgumentError } from '../errors/index.ts'
-import { checkOptions, isFunction } from '../protocol/index.ts'
+import { checkArray, checkOptions, isFunction } from '../protocol/index.ts'
 import { LRScheduler } from './lrScheduler.ts'
 import type { ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -177,6 +177,7 @@ export class ChainedScheduler extends LRScheduler {
   readonly schedulers: readonly LRScheduler[]
 
   constructor(schedulers: readonly LRScheduler[]) {
+    checkArray('optim.ChainedScheduler', 'schedulers', schedulers)
     const [first] = schedulers
     if (first === undefined) throw new ArgumentError('optim.ChainedScheduler: give at least one schedule.')
     super(first.optimizer)

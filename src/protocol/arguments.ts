@@ -1,6 +1,6 @@
 // Arguments of public functions: what a message says about one that does not fit.
 import { ArgumentError } from '../errors/index.ts'
-import { isCallable, isFunction, isObject } from './kinds.ts'
+import { isCallable, isFunction, isModule, isObject } from './kinds.ts'
 import { valueText } from './valueText.ts'
 
 /** Throws ArgumentError unless `fits`. `where` is the function, `name` its argument, `expected` what it takes: `a GraphModule`. */
@@ -10,6 +10,9 @@ export function checkArgument(fits: boolean, where: string, name: string, expect
 
 /** Throws ArgumentError unless the argument is a function. */
 export const checkCallable = (where: string, name: string, value: unknown): void => checkArgument(isCallable(value), where, name, 'a function', value)
+
+/** Throws ArgumentError unless the argument is a Module. */
+export const checkModule = (where: string, name: string, value: unknown): void => checkArgument(isModule(value), where, name, 'a Module', value)
 
 /** Throws ArgumentError unless the argument is an array. */
 export const checkArray = (where: string, name: string, value: unknown): void => checkArgument(Array.isArray(value), where, name, 'an array', value)

@@ -1,6 +1,6 @@
 // rewriteFunction: a function whose conditions a tracer sees, made from the function's own source. Its free names come from `scope`, because a source has no closure.
 import { ArgumentError } from '../errors/index.ts'
-import { isFunction } from '../protocol/index.ts'
+import { checkCallable, isFunction } from '../protocol/index.ts'
 import { standsFor } from '../fx/trace/parameters.ts'
 import { namesOf } from './names.ts'
 import { RUNTIME, rewriteSource } from './rewriteSource.ts'
@@ -17,6 +17,7 @@ export type AnyFunction = (this: unknown, ...args: never[]) => unknown
  * @throws ArgumentError if the source is hidden, uses names that `scope` lacks, assigns names outside, or uses private names of its class.
  */
 export function rewriteFunction<F extends AnyFunction>(fn: F, scope: Readonly<Record<string, unknown>> = {}, superclass: object | null = null): F {
+  checkCallable('rewriteFunction', 'fn', fn)
   const source = Function.prototype.toString.call(fn)
   const name = fn.name === '' ? 'the function' : fn.name
   if (source.includes(`${RUNTIME}.`)) return fn

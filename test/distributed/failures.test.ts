@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { command, worlds } from './worlds.ts'
+import { MPI_ENV, command, worlds } from './worlds.ts'
 
 const SCRIPT = fileURLToPath(new URL('scenarios/failures.mjs', import.meta.url))
 
@@ -17,15 +17,10 @@ function run(world: 'threads' | 'mpi', way: string): Promise<End> {
   const start = performance.now()
   const [file, args] = command(world, 2, [SCRIPT, world, '2', way])
   return new Promise((resolve) => {
-    const child = execFile(
-      file,
-      args,
-      { timeout: 60_000, env: { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' } },
-      (error, stdout, stderr) => {
-        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
-        resolve({ code, output: stdout + stderr, seconds: (performance.now() - start) / 1000, pid: child.pid ?? 0 })
-      },
-    )
+    const child = execFile(file, args, { timeout: 60_000, env: { ...process.env, ...MPI_ENV } }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
+      resolve({ code, output: stdout + stderr, seconds: (performance.now() - start) / 1000, pid: child.pid ?? 0 })
+    })
   })
 }
 

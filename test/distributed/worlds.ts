@@ -1,12 +1,22 @@
-// Runs scenario files (test/distributed/scenarios) as worlds of ranks: threads everywhere, MPI where it is installed.
+// Runs scenario files (test/distributed/scenarios) as worlds of ranks: threads everywhere, MPI where it is installed. A world runs all of them, one after the other,
+// and the suites (test/distributed/suites) look at what the ranks have found.
 import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** What one rank found: a result per scenario, or its error. */
-export type RankResults = Readonly<Record<string, never>>
+/** What one rank found: of each scenario file, a result per scenario, or its error. */
+type RankResults = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** A world whose ranks have run all scenarios. */
+export interface World {
+  readonly kind: 'threads' | 'mpi'
+  readonly size: number
+  /** What the ranks have found in a scenario file. To be called when tests run. */
+  results<T>(scenario: string): readonly T[]
+}
 
 const isLaunchable = (command: string): boolean => {
   try {
@@ -25,7 +35,8 @@ export const hasMpi: boolean = isLaunchable(MPIRUN)
 /** The worlds that can be started here. Without MPI the tests of its world say so in their names. */
 export const worlds: readonly ('threads' | 'mpi')[] = hasMpi ? ['threads', 'mpi'] : ['threads']
 
-const MPI_ENV = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
+/** Open MPI refuses to run as root, in containers too, unless it is told twice. */
+export const MPI_ENV = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
 
 /** Open MPI wants to hear that ranks may share cores; MPICH does not know the option. */
 const mpirunOptions = (): string[] =>
@@ -33,20 +44,46 @@ const mpirunOptions = (): string[] =>
 
 const RUN = at('scenarios/run.mjs')
 
+/** Collectives come first: only the first thousand of a group are all compared, and they look for what that finds. */
+const SCENARIOS = ['collectives', 'ddp', 'fsdpTraining', 'fsdpApi', 'fullyShard']
+
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */
 export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>
   world === 'threads' ? [process.execPath, args] : [MPIRUN, ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
 
-/** Runs a scenario file on `size` ranks of a world. */
-export async function runScenarios(world: 'threads' | 'mpi', size: number, name: string): Promise<readonly RankResults[]> {
-  const file = at(`scenarios/${name}.mjs`)
-  const args = world === 'threads' ? [RUN, 'threads', String(size), file] : [RUN, 'mpi', '0', file]
-  const { stdout } = await promisify(execFile)(...command(world, size, args), {
+/** Runs all scenarios on `size` ranks of a world. */
+async function runScenarios(kind: 'threads' | 'mpi', size: number): Promise<readonly RankResults[]> {
+  const args = [RUN, kind, String(size), ...SCENARIOS.map((name) => at(`scenarios/${name}.mjs`))]
+  const { stdout } = await promisify(execFile)(...command(kind, size, args), {
     env: { ...process.env, ...MPI_ENV },
-    timeout: 120_000,
+    timeout: 240_000,
     maxBuffer: 2 ** 28,
   })
   const line = stdout.split('\n').find((text) => text.startsWith('RESULTS '))
   if (line === undefined) throw new Error(`the ranks printed no results: ${stdout}`)
   return JSON.parse(line.slice('RESULTS '.length)) as readonly RankResults[]
+}
+
+/** Starts a world, and runs suites on what its ranks found. */
+export function describeWorld(kind: 'threads' | 'mpi', size: number, suites: readonly ((world: World) => void)[]): void {
+  if (!worlds.includes(kind)) {
+    test(`${kind} is not installed here, so its world of ${size} is not tested`, () => expect(hasMpi).toBe(false))
+    return
+  }
+  describe(`${size} ranks on ${kind}`, () => {
+    let ranks: readonly RankResults[] = []
+    beforeAll(async () => {
+      ranks = await runScenarios(kind, size)
+    }, 240_000)
+
+    test('no scenario fails', () => {
+      expect(ranks).toHaveLength(size)
+      for (const rank of ranks)
+        for (const [file, results] of Object.entries(rank))
+          for (const [name, result] of Object.entries(results))
+            if (typeof result === 'object' && result !== null && 'stack' in result) expect(result.stack, `${file} ${name}`).toBeUndefined()
+    })
+
+    for (const suite of suites) suite({ kind, size, results: <T>(scenario: string) => ranks.map((rank) => rank[scenario] as T) })
+  })
 }

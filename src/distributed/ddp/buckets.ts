@@ -1,6 +1,6 @@
 // Which gradients travel together. Pure arithmetic.
 import { ArgumentError } from '../../errors/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { checkArgument, checkArray, isPlainObject, valueText } from '../../protocol/index.ts'
 
 /** What matters of a tensor for its bucket. */
 export interface BucketItem {
@@ -16,7 +16,16 @@ export interface BucketItem {
  * @example assignBuckets([{ bytes: 8, dtype: 'float32' }, { bytes: 8, dtype: 'float32' }], [8]) // [[0], [1]]
  */
 export function assignBuckets(items: readonly BucketItem[], limits: readonly number[]): number[][] {
-  if (limits.length === 0 || !limits.every((limit) => limit >= 0))
+  checkArray('assignBuckets', 'items', items)
+  for (const [i, item] of items.entries())
+    checkArgument(
+      isPlainObject(item) && typeof item['bytes'] === 'number' && item['bytes'] >= 0 && typeof item['dtype'] === 'string',
+      'assignBuckets',
+      `items[${i}]`,
+      'an object { bytes, dtype }',
+      item,
+    )
+  if (!Array.isArray(limits) || limits.length === 0 || !limits.every((limit) => typeof limit === 'number' && limit >= 0))
     throw new ArgumentError(`assignBuckets: limits must be one or more numbers of bytes, got ${valueText(limits)}.`)
   const open = new Map<string, { indices: number[]; bytes: number; closed: number }>()
   const done: number[][] = []

@@ -2,7 +2,7 @@
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkOptions, isModule, valueText } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -86,6 +86,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    * `no_sync`.
    */
   noSync<T>(fn: () => T): T {
+    checkCallable('noSync', 'fn', fn)
     const state = stateOf(this)
     const outer = state.sync
     state.sync = false
@@ -98,6 +99,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
 
   /** Lets `hook` send the buckets instead of the mean over the ranks. It returns the gradients, or a Work. PyTorch's `register_comm_hook`. */
   registerCommHook<S>(state: S, hook: (state: S, bucket: GradBucket) => Tensor | Work): void {
+    checkCallable('registerCommHook', 'hook', hook)
     stateOf(this).reducer.hook = (bucket) => hook(state, bucket)
   }
 

@@ -1,6 +1,7 @@
 // The layout of a flat parameter: where each parameter of a unit lies in one long vector, and which part of it each rank holds. Pure arithmetic, no tensors and no
 // process group.
 import { ArgumentError } from '../../errors/index.ts'
+import { checkArgument, checkArray, checkOptions, isPlainObject } from '../../protocol/index.ts'
 
 /** A parameter of a unit. */
 export interface FlatEntry {
@@ -79,6 +80,21 @@ export interface FlatLayoutOptions {
 
 const numelOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1)
 
+const WHERE = 'flatLayout'
+
+const checkCount = (name: string, value: unknown, least: number): void =>
+  checkArgument(Number.isSafeInteger(value) && Number(value) >= least, WHERE, name, `an integer of at least ${least}`, value)
+
+/** Throws ArgumentError unless it is what {@link flatLayout} returns. */
+const checkLayout = (where: string, layout: unknown): void =>
+  checkArgument(
+    isPlainObject(layout) && Array.isArray(layout['offsets']) && Array.isArray(layout['numels']),
+    where,
+    'layout',
+    'what flatLayout returns',
+    layout,
+  )
+
 /** `net.0` and `weight` make `net.0.weight`. */
 export const joinPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
@@ -88,7 +104,14 @@ export const joinPath = (path: string, name: string): string => (path === '' ? n
  * @example flatLayout([{ name: 'weight', modulePath: '', shape: [7, 5] }], { shards: 2 }).shardNumel // 18
  */
 export function flatLayout(entries: readonly FlatEntry[], options: FlatLayoutOptions): FlatLayout {
+  checkArray(WHERE, 'entries', entries)
+  for (const [i, entry] of entries.entries())
+    checkArgument(isPlainObject(entry) && Array.isArray(entry['shape']), WHERE, `entries[${i}]`, 'an object { name, modulePath, shape }', entry)
+  checkOptions(WHERE, options, { shards: true, align: true, worldSize: true, shared: true })
   const { shards, align = 0, worldSize = shards, shared = [] } = options
+  checkCount('shards', shards, 1)
+  checkCount('align', align, 0)
+  checkCount('worldSize', worldSize, 1)
   const segments: FlatSegment[] = []
   let at = 0
   const add = (numel: number, isPadding: boolean): void => {
@@ -119,8 +142,11 @@ export function flatLayout(entries: readonly FlatEntry[], options: FlatLayoutOpt
 }
 
 /** The elements of a rank's shard that are only there so that all shards are equally long. */
-export const shardPadding = ({ numel, shardNumel }: FlatLayout, rank: number): number =>
-  shardNumel - Math.max(0, Math.min(shardNumel, numel - rank * shardNumel))
+export function shardPadding(layout: FlatLayout, rank: number): number {
+  checkLayout('shardPadding', layout)
+  const { numel, shardNumel } = layout
+  return shardNumel - Math.max(0, Math.min(shardNumel, numel - rank * shardNumel))
+}
 
 const NOT_IN_SHARD: ShardParamInfo = {
   inShard: false,
@@ -132,6 +158,7 @@ const NOT_IN_SHARD: ShardParamInfo = {
 
 /** Which part of each parameter a rank's shard holds. */
 export function shardParamInfos(layout: FlatLayout, rank: number): ShardParamInfo[] {
+  checkLayout('shardParamInfos', layout)
   const start = rank * layout.shardNumel
   const end = start + layout.shardNumel
   return layout.offsets.map((offset, i) => {

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
 import type { LoadStateResult } from '../../module/index.ts'
-import { isModule, isParameter, valueText } from '../../protocol/index.ts'
+import { checkCallable, isModule, isParameter, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -190,6 +190,7 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
 
   /** Runs `fn`; backward in it adds to this rank's gradients, whole, and sends nothing. The next backward outside reduces the sums. PyTorch's `no_sync`. */
   noSync<T>(fn: () => T): T {
+    checkCallable('noSync', 'fn', fn)
     const own: Unit[] = unitsIn(this)
     const before = own.map(({ sync }) => sync)
     for (const unit of own) unit.sync = false

@@ -2,8 +2,8 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isfinite } from '../../ops/index.ts'
-import { checkOptions, valueText } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { checkArgument, checkOptions, isObject, valueText } from '../../protocol/index.ts'
+import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 
@@ -83,6 +83,7 @@ export class ShardedGradScaler {
 
   /** The loss times the scale. */
   scale(loss: Tensor): Tensor {
+    checkTensor('ShardedGradScaler.scale', 'loss', loss)
     return this.#options.enabled ? loss.mul(this.#scale) : loss
   }
 
@@ -91,7 +92,8 @@ export class ShardedGradScaler {
     return this.#options.enabled ? this.#scale : 1
   }
 
-  #stage(optimizer: ScaledOptimizer): Stage {
+  #stage(where: string, optimizer: ScaledOptimizer): Stage {
+    checkArgument(isObject(optimizer) && Array.isArray(optimizer.paramGroups), `ShardedGradScaler.${where}`, 'optimizer', 'an Optimizer', optimizer)
     let stage = this.#stages.get(optimizer)
     if (stage === undefined) {
       stage = { isUnscaled: false, foundInf: false }
@@ -103,7 +105,7 @@ export class ShardedGradScaler {
   /** Divides the gradients by the scale: before clipping them, for example. Throws ArgumentError if that was done since the last update. */
   unscale_(optimizer: ScaledOptimizer): void {
     if (!this.#options.enabled) return
-    const stage = this.#stage(optimizer)
+    const stage = this.#stage('unscale_', optimizer)
     if (stage.isUnscaled) throw new ArgumentError('unscale_() has already been called on this optimizer since the last update().')
     stage.isUnscaled = true
     const found = noGrad(() => {
@@ -123,8 +125,9 @@ export class ShardedGradScaler {
   /** Takes the step, unless a gradient of some rank is infinite or NaN. Returns whether it did. */
   step(optimizer: ScaledOptimizer): boolean {
     if (this.#options.enabled) {
-      if (!this.#stage(optimizer).isUnscaled) this.unscale_(optimizer)
-      if (this.#stage(optimizer).foundInf) return false
+      const stage = this.#stage('step', optimizer)
+      if (!stage.isUnscaled) this.unscale_(optimizer)
+      if (stage.foundInf) return false
     }
     optimizer.step()
     return true

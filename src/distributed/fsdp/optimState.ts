@@ -2,7 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { isPlainObject, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkModule, entryOf, isObject, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Optimizer, OptimizerState, ParamState } from '../../optim/index.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
@@ -43,7 +43,8 @@ interface Home {
 }
 
 /** The parameters of a model without wrappers, in order. */
-function homesOf(model: Module): Home[] {
+function homesOf(where: string, model: Module): Home[] {
+  checkModule(where, 'model', model)
   const homes: Home[] = []
   const seen = new Set<unknown>()
   for (const [path, module] of model.namedModules()) {
@@ -97,7 +98,7 @@ function plainState(state: Readonly<ParamState> | undefined): Readonly<Record<st
       throw new UnsupportedError(
         `FSDP: the optimizer's state '${key}' is a list, which has no form by parameters' names. Use an optimizer of tensors and numbers.`,
       )
-    plain[key] = value
+    setOwn(plain, key, value)
   }
   return plain
 }
@@ -148,14 +149,15 @@ function namedGroups(homes: readonly Home[], optimizer: AnyOptimizer): readonly 
   })
 }
 
-function namedState(model: Module, optimizer: AnyOptimizer, settings: StateDictSettings | null): NamedOptimizerState {
-  const homes = homesOf(model)
+function namedState(where: string, model: Module, optimizer: AnyOptimizer, settings: StateDictSettings | null): NamedOptimizerState {
+  const homes = homesOf(where, model)
+  checkOptimizer(where, optimizer)
   const trained = new Set(optimizer.paramGroups.flatMap(({ params }) => params))
   const state: Record<string, Record<string, NamedStateValue>> = {}
   for (const home of homes) {
     if (!trained.has(home.trained)) continue
     const own = gatherState(home, optimizer, settings)
-    if (own !== null) state[home.name] = own
+    if (own !== null) setOwn(state, home.name, own)
   }
   return { state, paramGroups: namedGroups(homes, optimizer) }
 }
@@ -167,7 +169,7 @@ const EMPTY: NamedOptimizerState = { state: {}, paramGroups: [] }
  * `FSDP.full_optim_state_dict`.
  */
 export function fullOptimStateDict(model: Module, optimizer: AnyOptimizer, rank0Only = true): NamedOptimizerState {
-  const full = namedState(model, optimizer, null)
+  const full = namedState('fullOptimStateDict', model, optimizer, null)
   return rank0Only && getRank() !== 0 ? EMPTY : full
 }
 
@@ -179,7 +181,7 @@ export function optimStateDict(model: Module, optimizer: AnyOptimizer): NamedOpt
       "optimStateDict: there is no 'LOCAL_STATE_DICT' of optimizers here; optimizer.stateDict() is this rank's own, or use 'SHARDED_STATE_DICT'.",
     )
   try {
-    const named = SimpleProfiler.profile('all', () => namedState(model, optimizer, settings))
+    const named = SimpleProfiler.profile('all', () => namedState('optimStateDict', model, optimizer, settings))
     return settings.type === 'FULL_STATE_DICT' && settings.optimRank0Only && getRank() !== 0 ? EMPTY : named
   } finally {
     SimpleProfiler.dumpAndReset('FSDP _optim_state_dict() profiling: ')
@@ -187,6 +189,7 @@ export function optimStateDict(model: Module, optimizer: AnyOptimizer): NamedOpt
 }
 
 function settingsOf(model: Module): StateDictSettings {
+  checkModule('optimStateDict', 'model', model)
   for (const module of model.modules()) {
     const unit = unitOrNone(module)
     if (unit !== undefined) return unit.stateDictType
@@ -206,12 +209,14 @@ function localPart(home: Home, handle: FlatHandle, whole: Tensor): Tensor {
 }
 
 /** This rank's form of a state by names: numbers in place of names, shards in place of whole tensors. */
-function localState(model: Module, optimizer: AnyOptimizer, named: NamedOptimizerState): OptimizerState {
+function localState(where: string, model: Module, optimizer: AnyOptimizer, named: NamedOptimizerState): OptimizerState {
+  const homes = homesOf(where, model)
+  checkOptimizer(where, optimizer)
   const numbers = new Map(optimizer.paramGroups.flatMap(({ params }) => params).map((tensor, i) => [tensor, i]))
   const state: Record<number, Record<string, Tensor | number>> = {}
-  for (const home of homesOf(model)) {
+  for (const home of homes) {
     const number = numbers.get(home.trained)
-    const given = named.state[home.name]
+    const given = entryOf(named.state, home.name)
     if (number === undefined || given === undefined) continue
     const { handle } = home
     const own: Record<string, Tensor | number> = state[number] ?? {}
@@ -242,6 +247,16 @@ function localState(model: Module, optimizer: AnyOptimizer, named: NamedOptimize
   return { state, paramGroups }
 }
 
+function checkOptimizer(where: string, optimizer: unknown): void {
+  const fits =
+    isObject(optimizer) &&
+    'paramGroups' in optimizer &&
+    Array.isArray(optimizer.paramGroups) &&
+    'state' in optimizer &&
+    optimizer.state instanceof Map
+  checkArgument(fits, where, 'optimizer', 'an Optimizer', optimizer)
+}
+
 function checkNamed(where: string, named: unknown): asserts named is NamedOptimizerState {
   if (!isPlainObject(named) || !isPlainObject(named['state']) || !Array.isArray(named['paramGroups']))
     throw new ArgumentError(
@@ -256,7 +271,7 @@ function checkNamed(where: string, named: unknown): asserts named is NamedOptimi
 export function optimStateDictToLoad(model: Module, optimizer: AnyOptimizer, state: NamedOptimizerState): OptimizerState {
   checkNamed('optimStateDictToLoad', state)
   try {
-    return SimpleProfiler.profile('resharding', () => localState(model, optimizer, state))
+    return SimpleProfiler.profile('resharding', () => localState('optimStateDictToLoad', model, optimizer, state))
   } finally {
     SimpleProfiler.dumpAndReset('FSDP _flatten_optim_state_dict() profiling: ')
   }
@@ -265,7 +280,7 @@ export function optimStateDictToLoad(model: Module, optimizer: AnyOptimizer, sta
 /** This rank's form of a full state that every rank has. PyTorch's `FSDP.shard_full_optim_state_dict`. */
 export function shardFullOptimStateDict(state: NamedOptimizerState, model: Module, optimizer: AnyOptimizer): OptimizerState {
   checkNamed('shardFullOptimStateDict', state)
-  return localState(model, optimizer, state)
+  return localState('shardFullOptimStateDict', model, optimizer, state)
 }
 
 /** A value as JSON, without the data of tensors. */
@@ -294,7 +309,7 @@ export function scatterFullOptimStateDict(state: NamedOptimizerState | null, mod
   const named: Record<string, Record<string, NamedStateValue>> = {}
   for (const [name, values] of outline.state) {
     const target: Record<string, NamedStateValue> = {}
-    named[name] = target
+    setOwn(named, name, target)
     for (const [key, description] of values) {
       const known = own.state[name]?.[key]
       if (typeof description === 'number') target[key] = description
@@ -306,7 +321,7 @@ export function scatterFullOptimStateDict(state: NamedOptimizerState | null, mod
       }
     }
   }
-  return localState(model, optimizer, { state: named, paramGroups: outline.paramGroups })
+  return localState('scatterFullOptimStateDict', model, optimizer, { state: named, paramGroups: outline.paramGroups })
 }
 
 /** Names or numbers of parameters, as {@link rekeyOptimStateDict} makes them. PyTorch's `OptimStateKeyType`. */
@@ -325,7 +340,7 @@ export function rekeyOptimStateDict(
   checkNamed(where, state)
   if (keyType !== 'PARAM_NAME' && keyType !== 'PARAM_ID')
     throw new ArgumentError(`${where}: keyType must be 'PARAM_NAME' or 'PARAM_ID', got ${valueText(keyType)}.`)
-  const names = homesOf(model).map(({ name }) => name)
+  const names = homesOf(where, model).map(({ name }) => name)
   const rename = (key: unknown): string => {
     const found = keyType === 'PARAM_ID' ? names.indexOf(String(key)) : names[Number(key)]
     if (found === undefined || found === -1)

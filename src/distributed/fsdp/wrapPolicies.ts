@@ -1,7 +1,7 @@
 // Which modules of a model become units of their own.
 import { ArgumentError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkCallable, checkIterable, checkOptions, isCallable, isFunction, isPlainObject, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkIterable, checkModule, checkOptions, isCallable, isFunction, isPlainObject, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { UnitOptions } from './unitOptions.ts'
 
@@ -105,7 +105,8 @@ const hasClassName = (module: Module, names: readonly string[]): boolean => {
 export function sizeBasedAutoWrapPolicy(minNumParams = 1e8, options: SizeBasedOptions = {}): WrapFunction {
   const where = 'sizeBasedAutoWrapPolicy'
   checkOptions(where, options, { forceLeafModules: true, excludeWrapModules: true })
-  if (!(minNumParams > 0)) throw new ArgumentError(`${where}: minNumParams must be a positive number, got ${valueText(minNumParams)}.`)
+  if (typeof minNumParams !== 'number' || !(minNumParams > 0))
+    throw new ArgumentError(`${where}: minNumParams must be a positive number, got ${valueText(minNumParams)}.`)
   const given = (classes: Iterable<ModuleClass> | undefined, names: readonly string[]): ((module: Module) => boolean) => {
     if (classes === undefined) return (module) => hasClassName(module, names)
     const list = classList(where, classes)
@@ -152,6 +153,7 @@ function recursiveTargets(module: Module, policy: WrapFunction, ignored: Ignored
 
 /** The modules below `root` that a policy wraps; never `root` itself. */
 export function wrapTargets(root: Module, policy: AutoWrapPolicy, ignored: Ignored): WrapTarget[] {
+  checkModule('wrapTargets', 'root', root)
   if (policy instanceof ModuleWrapPolicy || policy instanceof CustomPolicy)
     return policy.targets(root, ignored).filter(({ module }) => module !== root)
   if (!isCallable(policy))

@@ -416,8 +416,9 @@ function freeze(value: Argument, inputs: Inputs, depth = 0): Argument {
 }
 
 function freezeList(values: readonly Argument[], inputs: Inputs, depth: number): readonly Argument[] {
-  const out = values.slice()
-  for (let i = 0; i < out.length; i++) out[i] = freeze(out[i], inputs, depth + 1)
+  // `slice` is slow on lists that were frozen, which have a prototype of their own.
+  const out = new Array<Argument>(values.length)
+  for (let i = 0; i < out.length; i++) out[i] = freeze(values[i], inputs, depth + 1)
   return freezeArguments(out, isTuple(values))
 }
 

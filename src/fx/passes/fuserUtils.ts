@@ -4,6 +4,7 @@ import { checkArgument, checkArray, checkIterable, isObject } from '../../protoc
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
+import { mapArg } from '../graph/mapArg.ts'
 import { Dependencies } from './dependencies.ts'
 import { stableTopologicalSort } from './legalize.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -148,13 +149,36 @@ export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<
     seen.add(node)
   }
   checkTogether(gm, groups)
+  // A node takes the results of calls when it is fused itself, or at the end: once, because a call can have thousands of inputs from as many groups.
+  const results = new Map<Node, Node>()
   groups.forEach((group, i) => {
-    insertSubgm(gm, fuse(gm, topoSort(group), `${prefix}${i}`, false), lastOf(group))
-    eraseNodes(gm, group)
+    for (const node of group) useResults(gm, node, results)
+    const fused = fuse(gm, topoSort(group), `${prefix}${i}`, false)
+    for (const [n, result] of insertCall(gm, fused, lastOf(group)).entries()) {
+      const output = fused.outputs[n]
+      output?.replaceAllUsesWith(result, () => false, { propagateMeta: true })
+      if (output !== undefined) results.set(output, result)
+    }
   })
+  for (const node of gm.graph.nodes) if (!seen.has(node)) useResults(gm, node, results)
+  for (const group of groups) eraseNodes(gm, group)
   stableTopologicalSort(gm)
   gm.recompile()
   return gm
+}
+
+/** Replaces the inputs of a node that have become results of calls. */
+function useResults(gm: GraphModule, node: Node, results: ReadonlyMap<Node, Node>): void {
+  let isUser = false
+  for (const input of node.allInputNodes) {
+    const result = results.get(input)
+    if (result === undefined) continue
+    gm.fireReplaceHooks(input, result.name, node)
+    isUser = true
+  }
+  if (!isUser) return
+  node.args = mapArg(node.args, (input) => results.get(input) ?? input)
+  node.kwargs = mapArg(node.kwargs, (input) => results.get(input) ?? input)
 }
 
 /** Throws GraphError if a group is invalid, or if the groups together need each other's results. */
@@ -181,19 +205,22 @@ export function insertSubgm(gm: GraphModule, fused: FusedModule, after?: Node): 
   checkArgument(isObject(fused), 'insertSubgm', 'fused', 'what fuseAsGraphModule returned', fused)
   const { graphModule, inputs, outputs } = fused
   checkGraphModule('insertSubgm', graphModule, 'fused.graphModule')
-  const place = after ?? lastOf(outputs)
-  const { graph } = gm
+  const results = insertCall(gm, fused, after)
+  const inside = insideOf(outputs, inputs)
+  for (const [i, result] of results.entries()) outputs[i]?.replaceAllUsesWith(result, (user) => !inside.has(user), { propagateMeta: true })
+  return gm
+}
+
+/** Adds the module and a call of it. Returns the nodes with the values of its outputs. */
+function insertCall(gm: GraphModule, { graphModule, inputs, outputs }: FusedModule, after: Node | undefined): Node[] {
   const path = graphModule.className
+  const { graph } = gm
   gm.addSubmodule(path, graphModule)
   const isSingle = !Array.isArray(graphModule.graph.outputNode().args[0])
-  graph.insertingAfter(place ?? null, () => {
+  return graph.insertingAfter(after ?? lastOf(outputs) ?? null, () => {
     const call = graph.callModule(path, inputs)
-    const results = isSingle ? [call] : outputs.map((_, i) => graph.callFunction(operator.getitem, [call, i]))
-    const inside = insideOf(outputs, inputs)
-    for (const [i, result] of results.entries())
-      outputs[i]?.replaceAllUsesWith(result, (user) => user !== call && !inside.has(user), { propagateMeta: true })
+    return isSingle ? [call] : outputs.map((_, i) => graph.callFunction(operator.getitem, [call, i]))
   })
-  return gm
 }
 
 /** The nodes that `outputs` are computed by from `inputs`. */

@@ -133,43 +133,62 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
 
 /** A new tensor with the shape and strides of a contiguous one. */
 function emptyLike(like: Tensor, dtype: DType): Tensor {
-  return new Tensor(like.shape, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.strides)
+  return new Tensor(like.shape, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.strides, 0, like)
 }
 
-function runFlat(kernels: OpKernels, kernel: FlatKernel, args: readonly Arg[], out: Tensor): void {
-  const outBlock = out.realize().block
-  let resident = outBlock.ptr !== 0
-  // Room for the usual calls: a list that grows takes room for many more.
-  const numbers = [outBlock.ptr + out.offset * dtypeInfo[out.dtype].size, 0, 0, 0, 0, 0]
-  let count = 1
+/** The address of a tensor's first element, 0 for one that is not on the heap. */
+function addressOf(tensor: Tensor): number {
+  const { ptr } = (tensor.storage ?? tensor.realize()).block
+  return ptr === 0 ? 0 : ptr + tensor.offset * dtypeInfo[tensor.dtype].size
+}
+
+function runFlat(kernels: OpKernels, { run }: FlatKernel, args: readonly Arg[], out: Tensor): void {
+  // The usual calls have up to three operands and one number: they need no list.
+  const target = addressOf(out)
+  const { numel } = out
+  let [a, b, c, number] = [0, 0, 0, 0]
+  let operands = 0
+  let numbers = 0
+  let usual = target !== 0
+  for (let i = 0; usual && i < args.length; i++) {
+    const arg = args[i]
+    if (arg instanceof Tensor) {
+      const address = addressOf(arg)
+      if (operands === 0) a = address
+      else if (operands === 1) b = address
+      else c = address
+      operands++
+      usual = address !== 0 && operands <= 3
+    } else if (typeof arg === 'number' && isParameter(kernels, arg, i)) {
+      number = arg
+      numbers++
+      usual = numbers === 1
+    }
+  }
+  if (!usual) runWithList(kernels, run, args, out)
+  else if (numbers === 0) {
+    if (operands === 1) run(target, a, numel)
+    else if (operands === 2) run(target, a, b, numel)
+    else run(target, a, b, c, numel)
+  } else if (operands === 1) run(target, a, numel, number)
+  else if (operands === 2) run(target, a, b, numel, number)
+  else run(target, a, b, c, numel, number)
+}
+
+function runWithList(kernels: OpKernels, run: CompiledKernel['run'], args: readonly Arg[], out: Tensor): void {
+  const addresses = [addressOf(out)]
+  const numbers = [out.numel]
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
-    if (!(arg instanceof Tensor)) continue
-    const { ptr } = (arg.storage ?? arg.realize()).block
-    if (ptr === 0) resident = false
-    numbers[count++] = ptr + arg.offset * dtypeInfo[arg.dtype].size
+    if (arg instanceof Tensor) addresses.push(addressOf(arg))
+    else if (typeof arg === 'number' && isParameter(kernels, arg, i)) numbers.push(arg)
   }
-  const first = count
-  numbers[count++] = out.numel
-  for (let i = 0; i < args.length; i++) {
-    const arg = args[i]
-    if (typeof arg === 'number' && isParameter(kernels, arg, i)) numbers[count++] = arg
-  }
-  if (resident) callKernel(kernel.run, numbers, count)
-  else launchPointwiseSpilled(kernel.run, args, out, numbers.slice(first, count))
+  if (addresses.includes(0)) launchPointwiseSpilled(run, args, out, numbers)
+  else run(...addresses, ...numbers)
 }
 
 function isParameter(kernels: OpKernels, arg: number, i: number): boolean {
   return kernels.baked[i] !== true && arg !== kernels.defaults[i]
-}
-
-/** `run` with the first `count` numbers, without the cost of a spread for the usual counts. */
-function callKernel(run: CompiledKernel['run'], p: readonly number[], count: number): void {
-  if (count === 3) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0)
-  else if (count === 4) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0)
-  else if (count === 5) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0)
-  else if (count === 6) run(p[0] ?? 0, p[1] ?? 0, p[2] ?? 0, p[3] ?? 0, p[4] ?? 0, p[5] ?? 0)
-  else run(...p)
 }
 
 function launchPointwiseSpilled(run: CompiledKernel['run'], args: readonly Arg[], out: Tensor, numbers: readonly number[]): void {

@@ -197,7 +197,8 @@ function conv2dSpec(
   return input.ndim === 3 ? { shape: spec.shape.slice(1), dtype: spec.dtype } : spec
 }
 
-type Conv = {
+/** The arguments of convolutions: by position, or in an options object. */
+export type Conv = {
   (input: Tensor, weight: Tensor, bias?: Tensor | null, stride?: Pair, padding?: Pair | 'same' | 'valid', dilation?: Pair, groups?: number): Tensor
   (input: Tensor, weight: Tensor, bias: Tensor | null | undefined, options: ConvOptions): Tensor
   (input: Tensor, weight: Tensor, options: ConvOptions & { readonly bias?: Tensor | null }): Tensor

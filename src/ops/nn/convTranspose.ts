@@ -7,12 +7,13 @@ import { defineOp } from '../defineOp.ts'
 import { constantPadNd } from '../join.ts'
 import { sizeAt } from '../shapes.ts'
 import { flip } from '../view/repeat.ts'
-import { transpose } from '../view/permute.ts'
+import { permute, transpose } from '../view/permute.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { conv1d, conv2d } from './conv.ts'
+import { conv3d } from './conv3d.ts'
 import type { Pair } from './windows.ts'
-import { windowPair, windowSize } from './windows.ts'
+import { sizesOf } from './windowTables.ts'
 
 /** Options of the transposed convolutions; numbers hold for every spatial dimension. */
 export interface ConvTransposeOptions {
@@ -81,9 +82,28 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
     kernel.map((_, k) => k + 2),
   )
   const padded = constantPadNd(x, amounts)
-  return spatial === 1
-    ? conv1d(padded, turned, bias, { dilation: window.dilation, groups })
-    : conv2d(padded, turned, bias, { dilation: window.dilation, groups })
+  const conv = spatial === 1 ? conv1d : spatial === 2 ? conv2d : conv3d
+  return conv(padded, turned, bias, { dilation: window.dilation, groups })
+}
+
+interface GivenWindow {
+  readonly stride: unknown
+  readonly padding: unknown
+  readonly outputPadding: unknown
+  readonly dilation: unknown
+}
+
+/** The transposed convolution of [N, C, ..] or [C, ..], with the options as they were given. */
+function transposedConv(spatial: number, input: Tensor, weight: Tensor, bias: Tensor | null, groups: number, given: GivenWindow): Tensor {
+  const op = `torch.nn.functional.conv_transpose${spatial}d`
+  const window: Window = {
+    stride: sizesOf(op, 'stride', given.stride, spatial, 1),
+    padding: sizesOf(op, 'padding', given.padding, spatial, 0),
+    outputPadding: sizesOf(op, 'output_padding', given.outputPadding, spatial, 0),
+    dilation: sizesOf(op, 'dilation', given.dilation, spatial, 1),
+  }
+  if (input.ndim === spatial + 1) return squeeze(transposed(op, unsqueeze(input, 0), weight, bias, window, groups), 0)
+  return transposed(op, input, weight, bias, window, groups)
 }
 
 type ConvTranspose = {
@@ -104,17 +124,8 @@ export const convTranspose1d: OpFunction<ConvTranspose> = defineOp({
   schema:
     'conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
   namespace: 'torch.nn.functional',
-  decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) => {
-    const op = 'torch.nn.functional.conv_transpose1d'
-    const window: Window = {
-      stride: [windowSize(op, 'stride', stride, 1)],
-      padding: [windowSize(op, 'padding', padding, 0)],
-      outputPadding: [windowSize(op, 'output_padding', outputPadding, 0)],
-      dilation: [windowSize(op, 'dilation', dilation, 1)],
-    }
-    if (input.ndim === 2) return squeeze(transposed(op, unsqueeze(input, 0), weight, bias, window, groups), 0)
-    return transposed(op, input, weight, bias, window, groups)
-  },
+  decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
+    transposedConv(1, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
 })
 
 /**
@@ -130,15 +141,43 @@ export const convTranspose2d: OpFunction<ConvTranspose> = defineOp({
   schema:
     'conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
   namespace: 'torch.nn.functional',
-  decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) => {
-    const op = 'torch.nn.functional.conv_transpose2d'
-    const window: Window = {
-      stride: windowPair(op, 'stride', stride, 1),
-      padding: windowPair(op, 'padding', padding, 0),
-      outputPadding: windowPair(op, 'output_padding', outputPadding, 0),
-      dilation: windowPair(op, 'dilation', dilation, 1),
-    }
-    if (input.ndim === 3) return squeeze(transposed(op, unsqueeze(input, 0), weight, bias, window, groups), 0)
-    return transposed(op, input, weight, bias, window, groups)
+  decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
+    transposedConv(2, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
+})
+
+/**
+ * Transposed convolution over [N, C, depth, height, width]: the gradient of conv3d for its input. PyTorch's `F.conv_transpose3d`.
+ *
+ * Shapes: input [N, C, D, H, W] or [C, D, H, W], weight [C, O / groups, kd, kh, kw], bias [O]; sizes as for {@link convTranspose1d}.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError if `outputPadding` is not smaller than stride or dilation.
+ * @example F.convTranspose3d(torch.tensor([[[[1, 2]]]]), torch.tensor([[[[[1], [3]]]]])).toArray() // [[[[1, 2], [3, 6]]]]
+ */
+export const convTranspose3d: OpFunction<ConvTranspose> = defineOp({
+  schema:
+    'conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
+  namespace: 'torch.nn.functional',
+  decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
+    transposedConv(3, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
+})
+
+/**
+ * One-dimensional convolution of sequences whose channels come last, with `pad` zeros at both ends. PyTorch's `torch.conv_tbc`.
+ *
+ * Shapes: input [T, N, C], weight [K, C, O] and bias [O] give [T + 2 pad - K + 1, N, O].
+ *
+ * @throws ShapeError if channels or sizes do not fit.
+ * @throws DTypeError if the dtypes differ.
+ * @example torch.convTbc(torch.tensor([[[1]], [[2]], [[3]]]), torch.tensor([[[1]], [[10]]]), torch.tensor([0])).toArray() // [[[21]], [[32]]]
+ */
+export const convTbc: OpFunction<(input: Tensor, weight: Tensor, bias: Tensor, pad?: number) => Tensor> = defineOp({
+  schema: 'conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0) -> Tensor',
+  decompose: (input, weight, bias, pad) => {
+    if (input.ndim !== 3 || weight.ndim !== 3)
+      throw new ShapeError(
+        `torch.conv_tbc: expected input [time, batch, channels] and weight [kernel, channels, outChannels], got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
+      )
+    return permute(conv1d(permute(input, [1, 2, 0]), permute(weight, [2, 1, 0]), bias, 1, pad), [2, 0, 1])
   },
 })

@@ -8,6 +8,8 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
+import { ones } from '../creation.ts'
+import { div } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { checkOperand, pairOf, sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
@@ -19,6 +21,8 @@ const NAME = 'torch.nn.functional.embedding'
 export interface EmbeddingOptions {
   /** Rows of this index get no gradient. */
   readonly paddingIdx?: number | null
+  /** Divide the gradient of each row by how often its index occurs in the input. */
+  readonly scaleGradByFreq?: boolean
 }
 
 function check(input: Tensor, weight: Tensor): TensorSpec {
@@ -109,8 +113,14 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
   },
 })
 
+/** How often each index occurs: [.., 1], one number for each row of the result. */
+function frequencies(input: Tensor, rows: number, dtype: DType): Tensor {
+  return embedding(input, embeddingBackward(ones([...input.shape, 1], { dtype }), input, rows, -1))
+}
+
 /**
- * The rows of `weight` at the indices `input`. Rows of index `paddingIdx` get no gradient. PyTorch's `F.embedding`.
+ * The rows of `weight` at the indices `input`. Rows of index `paddingIdx` get no gradient; with `scaleGradByFreq` the others get it divided by
+ * the number of times that they occur. PyTorch's `F.embedding`.
  *
  * Shapes: input [..] (any integer dtype) and weight [N, D] give [.., D].
  *
@@ -119,10 +129,10 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
  * @example F.embedding(torch.tensor([1, 0]).long(), torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
  */
 export const embedding: OpFunction<{
-  (input: Tensor, weight: Tensor, paddingIdx?: number | null): Tensor
+  (input: Tensor, weight: Tensor, paddingIdx?: number | null, options?: { readonly scaleGradByFreq?: boolean }): Tensor
   (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor
 }> = defineOp({
-  schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor',
+  schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None, *, bool scale_grad_by_freq=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   meta: (input, weight) => check(input, weight),
@@ -135,9 +145,9 @@ export const embedding: OpFunction<{
     launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.strides)])
     return out
   },
-  derivative: ([g], { args: [input, weight, paddingIdx] }) => {
+  derivative: ([g], { args: [input, weight, paddingIdx, byFrequency] }) => {
     const rows = sizeAt(weight.shape, 0)
     const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + rows : paddingIdx
-    return [null, embeddingBackward(g, input, rows, padding), null]
+    return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null]
   },
 })

@@ -1,5 +1,6 @@
 // Pooling over images: maximum (with positions), mean, and adaptive mean.
 import { valueText } from '../../protocol/index.ts'
+import { isWatched } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -143,7 +144,7 @@ export const maxPool2dWithIndices: OpFunction<
     const shape = outShape(input, g)
     const out = Tensor.empty(shape, input.dtype)
     const indices = Tensor.empty(shape, 'int64')
-    launch(maxPoolKernel(input.dtype, ...geometryKey(g)), [out, indices, contiguous(input)], [planesOf(input)])
+    launch(maxPoolKernel(input.dtype, true, ...geometryKey(g)), [out, indices, contiguous(input)], [planesOf(input)])
     return [out, indices]
   },
   derivative: ([g], { args: [input], outputs: [, indices] }) => [
@@ -155,6 +156,17 @@ export const maxPool2dWithIndices: OpFunction<
     null,
   ],
 })
+
+/** The maximum over windows of a real tensor, without positions. */
+function maxOnly(
+  input: Tensor,
+  ...window: readonly [kernelSize: unknown, stride: unknown, padding: unknown, dilation: unknown, ceilMode: boolean]
+): Tensor {
+  const g = geometryOf(MAX, input, ...window)
+  const out = Tensor.empty(outShape(input, g), input.dtype)
+  launch(maxPoolKernel(input.dtype, false, ...geometryKey(g)), [out, contiguous(input)], [planesOf(input)])
+  return out
+}
 
 /** Options of maxPool2d. */
 export interface MaxPoolOptions {
@@ -215,6 +227,7 @@ export const maxPool2d: OpFunction<MaxPool> = defineOp({
     return returnIndices ? [values, indices] : values
   },
   decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
+    if (!returnIndices && !input.isFake && !isWatched([input])) return maxOnly(input, kernelSize, stride, padding, dilation, ceilMode)
     const both = maxPool2dWithIndices(
       input,
       checkedPair(MAX, 'kernel_size', kernelSize),

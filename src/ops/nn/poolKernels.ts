@@ -111,29 +111,36 @@ const taps = (g: PoolGeometry): readonly (readonly [number, number])[] =>
 
 const overPlanes = (w: Window, body: readonly Stmt[]): Stmt => forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'simd', body)])])
 
-/** Maximum and its flat position in the plane: params out, indices, input, planes. */
-export const maxPoolKernel = kernelCache((dtype: DType, ...key: GeometryKey): CompiledKernel => {
+/** Maximum and, `withIndices`, its flat position in the plane: params out, indices (if any), input, planes. */
+export const maxPoolKernel = kernelCache((dtype: DType, withIndices: boolean, ...key: GeometryKey): CompiledKernel => {
   const g = geometryOf(...key)
   const [out, indices, input] = [bufferParam('out', dtype, 'write'), bufferParam('indices', 'int64', 'write'), bufferParam('input', dtype)]
   const planes = sizeParam('planes')
   const w = windowOf(g, loopVar('plane', planes))
-  const best = local('best', dtype)
-  const where = local('where', 'int32')
-  const lowest = constant(dtype, dtypeInfo[dtype].lowest)
-  const body: Stmt[] = [declare(best, lowest), declare(where, int(-1))]
+  const [best, where] = [local('best', dtype), local('where', 'int32')]
+  const body: Stmt[] = []
+  const first = w.tap(0, 0).mask
   taps(g).forEach(([kh, kw], i) => {
     const { index, position, mask } = w.tap(kh, kw)
     const value = local(`value${i}`, dtype)
-    const better = local(`better${i}`, 'bool')
     body.push(declare(value, load(input, index, mask)))
+    if (i === 0) {
+      // A first element outside of the image loses to any other.
+      const start = (inside: Expr, outside: Expr): Expr => (mask === null ? inside : call('where', mask, inside, outside))
+      body.push(declare(best, start(read(value), constant(dtype, dtypeInfo[dtype].lowest))), declare(where, start(position, int(-1))))
+      return
+    }
+    const better = local(`better${i}`, 'bool')
     // NaN wins, the first of equals wins, and a window that holds only -Infinity still has a position.
-    const wins = call('or', call('or', call('gt', read(value), read(best)), call('ne', read(value), read(value))), call('lt', read(where), int(0)))
+    const greater = call('or', call('gt', read(value), read(best)), call('ne', read(value), read(value)))
+    const wins = first === null ? greater : call('or', greater, call('lt', read(where), int(0)))
     body.push(declare(better, mask === null ? wins : call('and', mask, wins)))
     body.push(assign(best, call('where', read(better), read(value), read(best))))
-    body.push(assign(where, call('where', read(better), position, read(where))))
+    if (withIndices || first !== null) body.push(assign(where, call('where', read(better), position, read(where))))
   })
-  body.push(store(out, w.out, read(best)), store(indices, w.out, cast(read(where), 'int64')))
-  return compileKernel({ name: 'max_pool2d', params: [out, indices, input, planes], body: [overPlanes(w, body)] })
+  body.push(store(out, w.out, read(best)))
+  if (withIndices) body.push(store(indices, w.out, cast(read(where), 'int64')))
+  return compileKernel({ name: 'max_pool2d', params: [out, ...(withIndices ? [indices] : []), input, planes], body: [overPlanes(w, body)] })
 })
 
 /** Scatters gradients to the positions of the maxima: params gradInput, grad, indices, total, planes, inPlane, outPlane. */

@@ -2,20 +2,12 @@
 import { torch } from 'tensorfx'
 import * as dist from 'tensorfx/distributed'
 import { input, tokens } from './data.mjs'
+import { message } from './helpers.mjs'
 
 const rank = () => dist.getRank()
 const world = () => dist.getWorldSize()
 const list = (tensor) => tensor.toArray()
 const own = () => input([6], 50 + rank(), 4)
-const message = (fn) => {
-  try {
-    fn()
-  } catch (error) {
-    return `${error.name}: ${error.message}`
-  }
-  return 'no error'
-}
-
 const FLOATS = ['float32', 'float64', 'float16', 'bfloat16']
 const OPS = ['sum', 'avg', 'product', 'min', 'max', 'band', 'bor', 'bxor']
 

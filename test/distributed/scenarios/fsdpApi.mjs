@@ -16,28 +16,15 @@ import {
   summonFullParams,
 } from 'tensorfx/distributed/fsdp'
 import { init, input, loss, models, part } from './fsdpModels.mjs'
-import { orderOf, wrapped } from './fsdpTraining.mjs'
+import { grads, listed, message, orderOf, sgd, tensor, whole, wrapped } from './helpers.mjs'
 
 const STYLES = { flat: false, orig: true }
-const tensor = (t) => (t === null || t === undefined ? null : { shape: t.shape, data: t.toArray().flat?.(Infinity) ?? [t.item()] })
-const listed = (entries) => [...entries].map(([name, t]) => [cleanName(name), tensor(t)])
-const grads = (model) => [...model.namedParameters()].map(([name, p]) => [cleanName(name), tensor(p.grad)])
 const shapes = (model) => [...model.namedParameters()].map(([name, p]) => [cleanName(name), p.shape])
-const whole = (model) => summonFullParams(model, () => Object.fromEntries(listed(model.namedParameters())), { writeback: false })
-const sgd = (model) => new optim.SGD(model.parameters(), { lr: 0.1, momentum: 0.9, weightDecay: 0.01 })
 const backward = (model, name, step) => {
   const [x, y] = part(name, step, getRank(), getWorldSize())
   const value = loss(name, model(x), y)
   value.backward()
   return value.item()
-}
-const message = (fn) => {
-  try {
-    fn()
-  } catch (error) {
-    return `${error.name}: ${error.message}`
-  }
-  return 'no error'
 }
 const byStyle = (fn) => Object.fromEntries(Object.entries(STYLES).map(([style, useOrigParams]) => [style, fn(useOrigParams, style)]))
 

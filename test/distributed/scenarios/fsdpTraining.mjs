@@ -1,52 +1,10 @@
 // FullyShardedDataParallel: training steps as in the goldens, for every strategy.
 import { readFileSync } from 'node:fs'
 import { optim } from 'tensorfx'
-import { getRank, getWorldSize, newGroup, recordCollectives } from 'tensorfx/distributed'
-import {
-  FullyShardedDataParallel,
-  ModuleWrapPolicy,
-  alwaysWrapPolicy,
-  cleanName,
-  fullParameterStats,
-  resetFullParameterStats,
-  summonFullParams,
-} from 'tensorfx/distributed/fsdp'
-import { Block, UnitModule, init, loss, models, part } from './fsdpModels.mjs'
-
-const flat = (tensor) => (tensor === null ? null : tensor.toArray().flat(Infinity))
-
-/** Groups of half the ranks each, and the pairs of ranks with the same shard. */
-let groups
-function hybridGroups() {
-  if (groups !== undefined) return groups
-  const made = [
-    [0, 1],
-    [2, 3],
-    [0, 2],
-    [1, 3],
-  ].map((ranks) => newGroup(ranks))
-  groups = [made[getRank() < 2 ? 0 : 1], made[getRank() % 2 === 0 ? 2 : 3]]
-  return groups
-}
-
-const policies = {
-  Mlp: null,
-  Odd: null,
-  Tied: null,
-  ConvBn: alwaysWrapPolicy,
-  Tower: new ModuleWrapPolicy([Block]),
-  CompositeModel: new ModuleWrapPolicy([UnitModule]),
-}
-
-/** A wrapped model of the goldens. */
-export function wrapped(name, shardingStrategy, options = {}) {
-  return new FullyShardedDataParallel(init(new models[name]()), {
-    shardingStrategy,
-    autoWrapPolicy: policies[name],
-    ...(shardingStrategy.includes('HYBRID') ? { processGroup: hybridGroups() } : {}),
-    ...options,
-  })
-}
+import { getRank, getWorldSize } from 'tensorfx/distributed'
+import { cleanName, fullParameterStats, resetFullParameterStats, summonFullParams } from 'tensorfx/distributed/fsdp'
+import { loss, part } from './fsdpModels.mjs'
+import { flat, orderOf, sgd, wrapped } from './helpers.mjs'
 
 function recordedRuns(world) {
   const { cases } = JSON.parse(readFileSync(new URL('../../goldens/distributed/fsdp-train.json', import.meta.url), 'utf8'))
@@ -54,14 +12,14 @@ function recordedRuns(world) {
 }
 
 const optimizers = {
-  sgd: (parameters) => new optim.SGD(parameters, { lr: 0.1, momentum: 0.9, weightDecay: 0.01 }),
-  adamw: (parameters) => new optim.AdamW(parameters, { lr: 0.05, weightDecay: 0.1 }),
+  sgd,
+  adamw: (model) => new optim.AdamW(model.parameters(), { lr: 0.05, weightDecay: 0.1 }),
 }
 
 function train(name, strategy, useOrigParams, kind, options = {}, steps = 5) {
   resetFullParameterStats()
   const model = wrapped(name, strategy, { useOrigParams, ...options })
-  const optimizer = optimizers[kind](model.parameters())
+  const optimizer = optimizers[kind](model)
   const result = { losses: [] }
   for (let step = 0; step < steps; step++) {
     const [x, y] = part(name, step, getRank(), getWorldSize())
@@ -89,20 +47,10 @@ export const trained = () =>
 /** Without prefetching a unit is gathered only when it computes. */
 export const withoutPrefetch = () => train('Tower', 'FULL_SHARD', false, 'sgd', { backwardPrefetch: null })
 
-const STEPS = { allgather: 'all_gather', reducescatter: 'reduce_scatter_single', allreduce: 'all_reduce' }
-
-/** What one rank does in `fn`, in the words of the goldens. */
-export const orderOf = (fn) =>
-  recordCollectives(fn).map(({ name, cat, args }) => {
-    const [, numel] = /\[(\d+)\]/.exec(args.description) ?? []
-    if (cat !== 'fsdp') return `${STEPS[name] ?? name} ${numel}`
-    return name.startsWith('reshard') ? `reshard ${args.description} ${name.split(' ')[1]}` : `${name} ${args.description}`
-  })
-
 /** Two steps of a strategy. */
 function order(strategy, options) {
   const model = wrapped('Tower', strategy, options)
-  const optimizer = optimizers.sgd(model.parameters())
+  const optimizer = sgd(model)
   const log = []
   for (const step of [0, 1]) {
     const [x, y] = part('Tower', step, getRank(), getWorldSize())

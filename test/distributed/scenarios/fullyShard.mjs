@@ -1,11 +1,10 @@
 // fullyShard: training steps as in the goldens, and its methods.
-import { nn, optim, torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import { getRank, getWorldSize, recordCollectives } from 'tensorfx/distributed'
 import { fullyShard, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
 import { Block, UnitModule, init, input, loss, models, part } from './fsdpModels.mjs'
+import { message, named, sgd } from './helpers.mjs'
 
-const tensor = (t) => (t === null ? null : { shape: t.shape, data: t.toArray().flat(Infinity) })
-const named = (entries, of = (t) => t) => Object.fromEntries([...entries].map(([name, t]) => [name, tensor(of(t))]))
 const inner = { Tower: Block, CompositeModel: UnitModule }
 const STEPS = { allgather: 'all_gather_single', reducescatter: 'reduce_scatter_single' }
 
@@ -14,16 +13,6 @@ function make(name, options = {}) {
   for (const module of [...model.modules()]) if (inner[name] !== undefined && module instanceof inner[name]) fullyShard(module, options)
   fullyShard(model, options)
   return model
-}
-
-const sgd = (model) => new optim.SGD(model.parameters(), { lr: 0.1, momentum: 0.9, weightDecay: 0.01 })
-const message = (fn) => {
-  try {
-    fn()
-  } catch (error) {
-    return `${error.name}: ${error.message}`
-  }
-  return 'no error'
 }
 
 function batchOf(name, step) {

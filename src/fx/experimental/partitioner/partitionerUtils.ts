@@ -38,7 +38,7 @@ export interface PartitionerConfig {
   /**
    * `'sizeBased'` (default) fills one device after the other, in graph order. `'sparseNn'` keeps embeddings apart, and repeats the rest on each of their devices.
    * `'costAware'` begins with one part for each node, and joins the two that save most time until nothing is saved. `'klBased'` begins with `'sizeBased'`, and swaps
-   * nodes while that saves time. `'aotBased'` takes the parts that the mappings say.
+   * nodes while that saves time. Both try all pairs, as PyTorch does, and are for graphs of some hundred nodes. `'aotBased'` takes the parts that the mappings say.
    */
   readonly mode?: PartitionMode
   /** Bytes per second between devices. `'costAware'` and `'klBased'` need it. */

@@ -1,8 +1,8 @@
 // What FullyShardedDataParallel offers besides training, against PyTorch's: noSync, summonFullParams, clipping, state dicts, optimizer states, mixed precision.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { close, goldenSet } from './goldens.ts'
-import type { RecordedTensor } from './goldens.ts'
-import { runScenarios, worlds } from './worlds.ts'
+import { close, goldenSet } from '../goldens.ts'
+import type { RecordedTensor } from '../goldens.ts'
+import type { World } from '../worlds.ts'
 
 type Style = 'flat' | 'orig'
 type Named = readonly (readonly [string, RecordedTensor | null])[]
@@ -119,17 +119,12 @@ function closeStates(actual: States | undefined, expected: States, where: string
 
 const STYLES: readonly Style[] = ['flat', 'orig']
 
-// Four processes wait for each other for most of their time: fsdp.test.ts has them.
-describe.each(worlds.flatMap((world) => (world === 'mpi' ? [2] : [2, 4]).map((size) => ({ world, size }))))(
-  '$size ranks on $world',
-  ({ world, size }) => {
+export const fsdpApiSuite = ({ size, results }: World): void =>
+  void describe('fsdpApi', () => {
     let ranks: readonly Api[] = []
-    beforeAll(async () => {
-      ranks = (await runScenarios(world, size, 'fsdpApi')) as unknown as readonly Api[]
-      for (const results of ranks)
-        for (const [name, result] of Object.entries(results) as readonly [string, Readonly<Record<string, unknown>>][])
-          if (typeof result['stack'] === 'string') throw new Error(`${name}: ${result['stack']}`)
-    }, 120_000)
+    beforeAll(() => {
+      ranks = results<Api>('fsdpApi')
+    })
 
     /** Compares all recordings of a name on all ranks. */
     function compare(name: string, fn: (theirs: Readonly<Record<string, never>>, ours: Api, rank: number) => void): void {
@@ -348,5 +343,4 @@ describe.each(worlds.flatMap((world) => (world === 'mpi' ? [2] : [2, 4]).map((si
         }
       })
     })
-  },
-)
+  })

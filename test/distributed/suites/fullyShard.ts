@@ -1,8 +1,8 @@
 // fullyShard against PyTorch's: rows of each parameter, training, the order of collectives, and its methods.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { close, goldenSet } from './goldens.ts'
-import type { RecordedTensor } from './goldens.ts'
-import { runScenarios, worlds } from './worlds.ts'
+import { close, goldenSet } from '../goldens.ts'
+import type { RecordedTensor } from '../goldens.ts'
+import type { World } from '../worlds.ts'
 
 type ByName = Readonly<Record<string, RecordedTensor | null>>
 
@@ -70,17 +70,12 @@ function closeAll(actual: ByName | undefined, expected: Divided, where: string):
   expect(names.filter((name) => actual?.[name] !== undefined).length, where).toBe(Object.keys(actual ?? {}).length)
 }
 
-// Four processes wait for each other for most of their time: fsdp.test.ts has them.
-describe.each(worlds.flatMap((world) => (world === 'mpi' ? [2] : [2, 4]).map((size) => ({ world, size }))))(
-  '$size ranks on $world',
-  ({ world, size }) => {
+export const fullyShardSuite = ({ size, results }: World): void =>
+  void describe('fullyShard', () => {
     let ranks: readonly Results[] = []
-    beforeAll(async () => {
-      ranks = (await runScenarios(world, size, 'fullyShard')) as unknown as readonly Results[]
-      for (const results of ranks)
-        for (const result of Object.values(results) as readonly Readonly<Record<string, unknown>>[])
-          if (typeof result['stack'] === 'string') throw new Error(result['stack'])
-    }, 120_000)
+    beforeAll(() => {
+      ranks = results<Results>('fullyShard')
+    })
 
     const runs = [...recorded].filter(([key, golden]) => golden.world === size && key.includes('_reshard='))
 
@@ -138,5 +133,4 @@ describe.each(worlds.flatMap((world) => (world === 'mpi' ? [2] : [2, 4]).map((si
         expect(api.twice).toMatch(/this FSDPMlp is divided already/)
       }
     })
-  },
-)
+  })

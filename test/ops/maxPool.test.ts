@@ -1,0 +1,61 @@
+// The maximum over windows has two kernels: one for calls that nothing records, and one with the positions that a backward pass needs.
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { torch } from '../../src/index.ts'
+import { FakeTensorMode, isWatched, withMode } from '../../src/dispatch/index.ts'
+import { dtypes } from '../../src/tensor/index.ts'
+
+const { maxPool2d } = torch.nn.functional
+const special = fc.constantFrom(NaN, -Infinity, Infinity, -0, 0, 1, 1, -2, 3.5)
+
+test('without positions the values are those with positions, bit by bit: NaN, infinities, zeros of both signs, ties, padding', () => {
+  fc.assert(
+    fc.property(
+      fc.array(special, { minLength: 30, maxLength: 30 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 1, max: 2 }),
+      fc.integer({ min: 0, max: 1 }),
+      fc.boolean(),
+      (data, kernelSize, dilation, padding, ceilMode) => {
+        const x = torch.tensor(data).reshape([1, 5, 6])
+        const options = { stride: 1, padding: Math.min(padding, Math.floor(kernelSize / 2)), dilation, ceilMode }
+        const [values] = maxPool2d(x, kernelSize, { ...options, returnIndices: true })
+        const alone = maxPool2d(x, kernelSize, options)
+        expect(alone.toArray()).toEqual(values.toArray())
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+test.each(dtypes.filter((dtype) => dtype !== 'bool'))('%s: the same values with and without positions', (dtype) => {
+  const x = torch
+    .tensor([
+      [
+        [3, 1, 2, 9],
+        [4, 4, 0, 5],
+        [7, 6, 8, 1],
+      ],
+    ])
+    .to(dtype)
+  const alone = maxPool2d(x, 2, 1)
+  expect(alone.dtype).toBe(dtype)
+  expect(alone.toArray()).toEqual(maxPool2d(x, 2, 1, 0, 1, false, true)[0].toArray())
+})
+
+test('a window that holds only -Infinity has a position, also one that begins outside of the image', () => {
+  const x = torch.full([1, 2, 2], -Infinity)
+  expect(maxPool2d(x, 2, 1, 1, 1, false, true)[1].toArray()).toEqual([
+    [
+      [0, 0, 1],
+      [0, 0, 1],
+      [2, 2, 3],
+    ],
+  ])
+})
+
+test('calls are watched by a mode, and by a backward pass that will come', () => {
+  const w = torch.ones([1]).requiresGrad_()
+  expect([isWatched([torch.ones([1])]), isWatched([w]), torch.noGrad(() => isWatched([w]))]).toEqual([false, true, false])
+  expect(withMode(new FakeTensorMode(), () => isWatched([torch.ones([1])]))).toBe(true)
+})

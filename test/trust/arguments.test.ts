@@ -1,0 +1,93 @@
+// What fuzz:arguments has found: public functions that threw raw errors, or computed something, for arguments that do not fit.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ArgumentError, ShapeError, nn, optim, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
+import * as dist from 'tensorfx/distributed'
+import * as fsdp from 'tensorfx/distributed/fsdp'
+import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
+
+beforeAll(() => dist.initProcessGroup({ backend: 'single' }))
+afterAll(() => {
+  dist.destroyProcessGroup()
+})
+
+/** Calls a function as JavaScript may. */
+const call =
+  (fn: object, ...args: readonly unknown[]) =>
+  (): unknown =>
+    typeof fn === 'function' ? Reflect.apply(fn, undefined, args) : undefined
+const make =
+  (type: object, ...args: readonly unknown[]) =>
+  (): unknown =>
+    typeof type === 'function' ? Reflect.construct(type, args) : undefined
+
+const x = (): Tensor => torch.ones([2, 3])
+const shards = (...offsets: readonly (readonly number[])[]): unknown => offsets.map((at) => ({ tensor: torch.ones([2]), offsets: at }))
+const scaler = new fsdp.ShardedGradScaler()
+
+describe('an argument that does not fit is named', () => {
+  it.each<readonly [message: string, run: () => unknown]>([
+    ["init.eye_: argument 'tensor' must be a Tensor, got 1.", call(nn.init.eye_, 1)],
+    ["init.calculateFanInAndFanOut: argument 'tensor' must be a Tensor, got", call(nn.init.calculateFanInAndFanOut, {})],
+    ["init.calculateGain: argument 'param' must be a number, got 'x'.", call(nn.init.calculateGain, 'leaky_relu', 'x')],
+    ["init.kaimingUniform_: argument 'tensor' must be a Tensor, got undefined.", call(nn.init.kaimingUniform_)],
+    ["init.kaimingNormal_: argument 'tensor' must be a Tensor, got", call(nn.init.kaimingNormal_, [])],
+    ["init.xavierUniform_: argument 'tensor' must be a Tensor, got null.", call(nn.init.xavierUniform_, null)],
+    ["init.xavierNormal_: gain must be a number, got 'x'.", call(nn.init.xavierNormal_, x(), 'x')],
+    ["init.dirac_: argument 'tensor' must be a Tensor, got 2.", call(nn.init.dirac_, 2)],
+    ["init.sparse_: argument 'tensor' must be a Tensor, got 2.", call(nn.init.sparse_, 2)],
+    ['init.sparse_: sparsity must be a number from 0 to 1, got 2.', call(nn.init.sparse_, x(), 2)],
+    ["init.orthogonal_: argument 'tensor' must be a Tensor, got 'x'.", call(nn.init.orthogonal_, 'x')],
+    ['nn.utils.clipGradNorm_: maxNorm must be a number, got 1n.', call(nn.utils.clipGradNorm_, [], 1n)],
+    ["vectorToParameters: argument 'vector' must be a Tensor, got 1.", call(nn.utils.vectorToParameters, 1, [])],
+    ["weightNorm: argument 'module' must be a Module, got 1.", call(nn.utils.weightNorm, 1)],
+    ["parametrization: argument 'module' must be a Module, got 1.", call(nn.utils.parametrize.removeParametrizations, 1, 'weight')],
+    ["ParametrizationList: argument 'parametrization' must be a Module, got 1.", make(nn.utils.parametrize.ParametrizationList, 1, x())],
+    ["nn.LSTM: argument 'states' must be an array, got 1.", () => Reflect.apply(new nn.LSTM(3, 2).forward, new nn.LSTM(3, 2), [x(), 1])],
+    ["nn.GRU: argument 'input' must be a Tensor, got 1.", () => Reflect.apply(new nn.GRU(3, 2).forward, new nn.GRU(3, 2), [1])],
+    ['nn.GRUCell: the states must have shape [4, 2], got [2].', () => new nn.GRUCell(3, 2).forward(torch.ones([4, 3]), torch.ones([2]))],
+    [
+      "nn.MultiheadAttention: argument 'query' must be a Tensor, got 1.",
+      () => Reflect.apply(new nn.MultiheadAttention(4, 2).forward, new nn.MultiheadAttention(4, 2), [1]),
+    ],
+    ['nn.ModuleDict.get: there is no module Symbol(s).', () => Reflect.apply(new nn.ModuleDict({}).get, new nn.ModuleDict({}), [Symbol('s')])],
+    ["optim.ChainedScheduler: argument 'schedulers' must be an array, got undefined.", make(optim.ChainedScheduler)],
+    ["jacobian: argument 'fn' must be a function, got 1.", call(functional.jacobian, 1, x())],
+    ["hessian: argument 'inputs' must be an array, got 2.", call(functional.hessian, () => x(), 2)],
+    ["vhp: argument 'v' must be an array, got", call(functional.vhp, () => x(), x(), {})],
+    ["gradcheck: argument 'inputs' must be an array, got 2.", call(gradcheck, () => x(), 2)],
+    ["gradgradcheck: argument 'inputs' must be an array, got 2.", call(gradgradcheck, () => x(), 2)],
+    ["rewriteFunction: argument 'fn' must be a function, got", call(rewriteFunction, x())],
+    ["rewriteSource: argument 'code' must be a string, got 1.", call(rewriteSource, 1)],
+    ['group must be a ProcessGroup, as newGroup returns it, got', call(dist.allReduce, x(), { group: {} })],
+    ["ShardedTensor.chunk: argument 'whole' must be a Tensor, got 1.", call(dist.ShardedTensor.chunk, 1)],
+    ["ShardedTensor.fromLocalShards: argument 'shards' must be an array, got 'x'.", call(dist.ShardedTensor.fromLocalShards, 'x', [4], 'float32')],
+    ['a part of shape [2] at [3] is outside of the tensor of shape [4].', call(dist.ShardedTensor.fromLocalShards, shards([3]), [4], 'float32')],
+    ['the parts at [0] and [1] overlap.', call(dist.ShardedTensor.fromLocalShards, shards([0], [1]), [4], 'float32')],
+    ["assignBuckets: argument 'items[0]' must be an object { bytes, dtype }, got null.", call(dist.assignBuckets, [null], [1])],
+    ['assignBuckets: limits must be one or more numbers of bytes, got 1.', call(dist.assignBuckets, [], 1)],
+    ["reduceScatterTensor: argument 'tensor' must be a Tensor, got 1.", call(dist.functional.reduceScatterTensor, 1)],
+    ["allToAllSingle: argument 'tensor' must be a Tensor, got 1.", call(dist.functional.allToAllSingle, 1)],
+    ["recordCollectives: argument 'fn' must be a function, got 1.", call(dist.recordCollectives, 1)],
+    ["SimpleProfiler.profile: argument 'fn' must be a function, got 1.", call(fsdp.SimpleProfiler.profile, 'all', 1)],
+    ["cleanName: argument 'name' must be a string, got 1.", call(fsdp.cleanName, 1)],
+    ["flatLayout: argument 'shards' must be an integer of at least 1, got 0.", call(fsdp.flatLayout, [], { shards: 0 })],
+    ["flatLayout: argument 'entries[0]' must be an object { name, modulePath, shape }, got 1.", call(fsdp.flatLayout, [1], { shards: 1 })],
+    ["shardPadding: argument 'layout' must be what flatLayout returns, got undefined.", call(fsdp.shardPadding)],
+    ["argument 'layout' must be what flatLayout returns, got 1.", call(fsdp.shardMetadata, 1)],
+    ["fullOptimStateDict: argument 'model' must be a Module, got 1.", call(fsdp.fullOptimStateDict, 1)],
+    ["optimStateDict: argument 'model' must be a Module, got 1.", call(fsdp.optimStateDict, 1)],
+    ["fullOptimStateDict: argument 'optimizer' must be an Optimizer, got 1.", call(fsdp.fullOptimStateDict, new nn.ReLU(), 1)],
+    ["wrapTargets: argument 'root' must be a Module, got 1.", call(fsdp.wrapTargets, 1, fsdp.alwaysWrapPolicy)],
+    ["ShardedGradScaler.scale: argument 'loss' must be a Tensor, got 1.", () => Reflect.apply(scaler.scale, scaler, [1])],
+    ["ShardedGradScaler.step: argument 'optimizer' must be an Optimizer, got 1.", () => Reflect.apply(scaler.step, scaler, [1])],
+  ])('%s', (message, run) => {
+    expect(run).toThrow(message)
+    try {
+      run()
+    } catch (error) {
+      expect(error instanceof ArgumentError || error instanceof ShapeError).toBe(true)
+    }
+  })
+})
