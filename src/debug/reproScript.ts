@@ -125,7 +125,7 @@ const runtimeVersion = (): string => {
 }
 
 /** `tensorfx` if that resolves from the script's folder, otherwise the address of this package. */
-function packageSpecifier(entry: string, scriptPath: string): string {
+export function packageSpecifier(entry: string, scriptPath: string): string {
   const specifier = entry === '' ? 'tensorfx' : `tensorfx/${entry}`
   const modules = nodeModule('node:module')
   const urls = nodeModule('node:url')

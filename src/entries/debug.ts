@@ -51,5 +51,6 @@ export type {
   SameOptions,
   StartHelper,
 } from '../debug/index.ts'
+export * from '../debug/compare/index.ts'
 
 installCompile()

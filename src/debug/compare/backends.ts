@@ -1,0 +1,105 @@
+// What can be compared: registered backends, functions, and onnxruntime, all as one thing that prepares a graph and runs it.
+import { noGrad } from '../../autograd/index.ts'
+import { makeFx } from '../../aot/index.ts'
+import { lookupBackend, runnable, withConfig } from '../../dynamo/index.ts'
+import type { Backend } from '../../dynamo/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import type { GraphModule, Node } from '../../fx/index.ts'
+import { isCallable, isFunction, valueText } from '../../protocol/index.ts'
+import { treeMap } from '../../pytree/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { cloneInput } from '../twoModels.ts'
+import { onnxSession } from './onnxRuntime.ts'
+import { tensorsIn } from './reference.ts'
+
+/** A backend to compare: `'eager'`, the name of a registered backend, `'onnxruntime'`, or a function that compiles a graph. */
+export type ComparedBackend = string | Backend
+
+/** A prepared graph: returns the tensors of its result, in the order of `treeLeaves`. */
+export type Prepared = (inputs: readonly unknown[]) => readonly Tensor[] | Promise<readonly Tensor[]>
+
+/** A backend that can run graphs. */
+export interface Candidate {
+  readonly name: string
+  /** Whether it compiles whole graphs, so that a node may behave otherwise among its neighbours. */
+  readonly compiles: boolean
+  /** Compiles in this process and returns at once; null if it cannot. */
+  readonly compile: ((gm: GraphModule, inputs: readonly unknown[]) => (inputs: readonly unknown[]) => readonly Tensor[]) | null
+  /** Prepares a graph, hands it to `use`, and frees what it took. */
+  with<T>(gm: GraphModule, inputs: readonly unknown[], use: (run: Prepared) => Promise<T>): Promise<T>
+}
+
+const copies = (inputs: readonly unknown[]): unknown[] => inputs.map((input) => treeMap(input, cloneInput))
+
+function immediate(name: string, compiles: boolean, compile: NonNullable<Candidate['compile']>): Candidate {
+  return { name, compiles, compile, with: (gm, inputs, use) => use(compile(gm, inputs)) }
+}
+
+/** Runs a compiled graph as it is run when nothing is watched: without gradients, and without dumps of failures. */
+const quietly = <T>(fn: () => T): T => withConfig({ reproAfter: null }, () => noGrad(fn))
+
+/** A function that is a backend gets the graph as it is. */
+function asGiven(backend: Backend): NonNullable<Candidate['compile']> {
+  return (gm, inputs) => {
+    const compiled = quietly(() => runnable(backend(gm.deepCopy({ shareTensors: true }), copies(inputs))))
+    return (values) => quietly(() => tensorsIn(compiled(...copies(values))))
+  }
+}
+
+/** A registered backend gets what compile would give it: a graph of operators, whose weights are inputs. */
+function lowered(backend: Backend): NonNullable<Candidate['compile']> {
+  return (gm, inputs) => {
+    const own = gm.deepCopy({ shareTensors: true })
+    const graph = quietly(() => makeFx((...args) => tensorsIn(own.call(...args)))(...inputs))
+    const weights = weightsAsInputs(graph)
+    const compiled = quietly(() => runnable(backend(graph, [...copies(tensorsIn(inputs)), ...weights])))
+    return (values) => quietly(() => tensorsIn(compiled(...copies(tensorsIn(values)), ...weights)))
+  }
+}
+
+/** Makes the tensors that a graph reads from its module inputs, after its own; returns them. */
+function weightsAsInputs(gm: GraphModule): readonly Tensor[] {
+  const { graph } = gm
+  const weights: Tensor[] = []
+  let last: Node | null = graph.findNodes({ op: 'placeholder' }).at(-1) ?? null
+  for (const node of graph.findNodes({ op: 'get_attr' })) {
+    const value = node.op === 'get_attr' ? gm.attribute(node.target) : null
+    if (!(value instanceof Tensor)) continue
+    const make = (): Node => graph.placeholder(`weight_${weights.length}`)
+    const input: Node = last === null ? graph.insertingBefore(null, make) : graph.insertingAfter(last, make)
+    last = input
+    input.meta['val'] = { shape: value.shape, dtype: value.dtype, strides: value.strides }
+    weights.push(value)
+    node.replaceAllUsesWith(input)
+    graph.eraseNode(node)
+  }
+  gm.recompile()
+  return weights
+}
+
+/** The backend that a name or function stands for. Throws InvalidBackend for an unknown name, ArgumentError for anything else. */
+export function candidate(backend: ComparedBackend): Candidate {
+  if (backend === 'eager')
+    return immediate('eager', false, (gm) => {
+      const own = gm.deepCopy({ shareTensors: true })
+      return (inputs) => noGrad(() => tensorsIn(own.call(...copies(inputs))))
+    })
+  if (backend === 'onnxruntime')
+    return {
+      name: backend,
+      compiles: true,
+      compile: null,
+      async with(gm, inputs, use) {
+        const session = await onnxSession(gm, inputs)
+        try {
+          return await use((values) => session.run(...values))
+        } finally {
+          await session.release()
+        }
+      },
+    }
+  // Registered backends take graphs of operators, as compile captures them.
+  if (typeof backend === 'string') return immediate(backend, true, lowered(lookupBackend(backend)))
+  if (isCallable(backend) && isFunction(backend)) return immediate(backend.name === '' ? 'backend' : backend.name, true, asGiven(backend))
+  throw new ArgumentError(`compareBackends: a backend must be a name or a function (gm, inputs) => compiled, got ${valueText(backend)}.`)
+}

@@ -1,0 +1,11 @@
+// Comparing backends node by node.
+export { compareBackends } from './compareBackends.ts'
+export type { CompareBackendsOptions } from './compareBackends.ts'
+export { BackendComparison } from './result.ts'
+export type { ComparisonParts, Culprit, NodeRow } from './result.ts'
+export type { Measured } from './measure.ts'
+export type { Candidate, ComparedBackend, Prepared } from './backends.ts'
+export type { ReferenceKind } from './reference.ts'
+export type { MinifiedDifference, MinifyDifferenceOptions } from './minifyDifference.ts'
+export { onnxSession } from './onnxRuntime.ts'
+export type { OnnxRuntimeOptions, OnnxSession } from './onnxRuntime.ts'

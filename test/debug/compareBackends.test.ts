@@ -1,0 +1,245 @@
+// compareBackends: planted faults are found where they are, correct backends have none, and a difference ends in a repro.
+import { describe, expect, it } from 'vitest'
+import { torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { compareBackends } from 'tensorfx/debug'
+import { Interpreter, symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule, Node } from 'tensorfx/fx'
+import { F } from 'tensorfx/nn'
+import type { Module } from 'tensorfx/nn'
+import type { Backend } from '../../src/dynamo/index.ts'
+import { samples } from '../fx/samples/all.ts'
+import { traced } from '../fx/samples/harness.ts'
+
+const TOLERANCE = 1e-5
+
+const asTensor = (value: unknown): Tensor => value as Tensor
+const callModule = (layer: unknown, x: unknown): unknown => (layer as (value: unknown) => unknown)(x)
+const half = (value: unknown): Tensor => asTensor(value).half().float()
+
+/** What goes wrong at one node: gets the interpreter, the node, and the values of its arguments. */
+type Fault = (run: Interpreter, node: Node, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>) => unknown
+
+class Faulty extends Interpreter {
+  readonly #name: string
+  readonly #fault: Fault
+
+  constructor(gm: GraphModule, name: string, fault: Fault) {
+    super(gm)
+    this.#name = name
+    this.#fault = fault
+  }
+
+  override runNode(node: Node): unknown {
+    if (node.name !== this.#name) return super.runNode(node)
+    const [args, kwargs] = this.fetchArgsKwargs(node)
+    return this.#fault(this, node, args, kwargs)
+  }
+}
+
+/** A backend that is right but for one node. */
+function planted(node: string, kind: string, fault: Fault): Backend {
+  const backend: Backend =
+    (gm) =>
+    (...inputs: readonly unknown[]) =>
+      new Faulty(gm, node, fault).run(...inputs)
+  return Object.defineProperty(backend, 'name', { value: `${kind} at ${node}` })
+}
+
+const moved = (x: Tensor): Tensor => torch.cat([torch.zerosLike(x.narrow(-1, 0, 1)), x.narrow(-1, 0, (x.shape.at(-1) ?? 1) - 1)], -1)
+
+const FAULTS = {
+  'wrong eps': (run, node, args) => {
+    if (node.op !== 'call_module') throw new Error(`${node.name} is not a layer`)
+    const layer = run.fetchAttr(node.target) as Module & { eps: number }
+    const { eps } = layer
+    layer.eps = 0.02
+    try {
+      return callModule(layer, args[0])
+    } finally {
+      layer.eps = eps
+    }
+  },
+  'wrong axis': (_, __, args) => F.softmax(asTensor(args[0]), { dim: -2 }),
+  'float16 rounding': (run, node) => half(Interpreter.prototype.runNode.call(run, node)),
+  'swapped operands': (_, __, args) => {
+    const [a, b] = args.map(asTensor) as [Tensor, Tensor]
+    return b.transpose(-2, -1).matmul(a.transpose(-2, -1))
+  },
+  'off-by-one pad': (run, node, args) => {
+    if (node.op !== 'call_module') throw new Error(`${node.name} is not a layer`)
+    return callModule(run.fetchAttr(node.target), moved(asTensor(args[0])))
+  },
+} satisfies Record<string, Fault>
+type Kind = keyof typeof FAULTS
+
+const sample = (name: string): { readonly gm: GraphModule; readonly inputs: readonly unknown[] } => {
+  const found = samples.find(({ golden }) => golden === name)
+  if (found === undefined) throw new Error(`no sample ${name}`)
+  return { gm: traced(found), inputs: found.inputs?.() ?? [] }
+}
+
+/** Plants each fault in a backend of its own and expects that node to be named. */
+async function expectNamed(gm: GraphModule, inputs: readonly unknown[], places: readonly (readonly [node: string, kind: Kind])[]): Promise<void> {
+  const backends = places.map(([node, kind]) => planted(node, kind, FAULTS[kind]))
+  const result = await compareBackends(gm, inputs, { backends, tol: TOLERANCE })
+  const named = [...result.culprits].map(([name, culprit]) => [name, culprit?.nodes.map((node) => node.name)])
+  expect(named).toEqual(places.map(([node, kind]) => [`${kind} at ${node}`, [node]]))
+  for (const [name, culprit] of result.culprits) expect(culprit?.error, name).toBeGreaterThan(10 * TOLERANCE)
+}
+
+describe('a planted fault is named, and no node that inherits it', () => {
+  it('in 6 places of a CNN', async () => {
+    const { gm, inputs } = sample('cnn')
+    await expectNamed(gm, inputs, [
+      ['conv1', 'off-by-one pad'],
+      ['bn1', 'wrong eps'],
+      ['conv2', 'off-by-one pad'],
+      ['bn2', 'wrong eps'],
+      ['pool', 'float16 rounding'],
+      ['fc', 'float16 rounding'],
+    ])
+  })
+
+  it('in 12 places of a ResNet-18', async () => {
+    const { gm, inputs } = sample('resnet18')
+    await expectNamed(gm, inputs, [
+      ['conv1', 'off-by-one pad'],
+      ['bn1', 'wrong eps'],
+      ['maxpool', 'off-by-one pad'],
+      ['layer1_0_conv1', 'off-by-one pad'],
+      ['layer1_1_bn2', 'wrong eps'],
+      ['layer2_0_conv1', 'off-by-one pad'],
+      ['layer2_0_bn1', 'wrong eps'],
+      ['layer2_0_conv2', 'float16 rounding'],
+      ['layer3_1_conv2', 'off-by-one pad'],
+      ['layer4_1_bn2', 'wrong eps'],
+      ['avgpool', 'float16 rounding'],
+      ['fc', 'float16 rounding'],
+    ])
+  })
+
+  it('in 12 places of two GPT blocks', async () => {
+    const { gm, inputs } = sample('gpt2.proxy_buffers')
+    await expectNamed(gm, inputs, [
+      ['blocks_0_ln_1', 'wrong eps'],
+      ['blocks_0_attn_c_attn', 'float16 rounding'],
+      ['matmul', 'swapped operands'],
+      ['softmax', 'wrong axis'],
+      ['blocks_0_mlp_1', 'float16 rounding'],
+      ['blocks_1_ln_2', 'wrong eps'],
+      ['matmul_2', 'swapped operands'],
+      ['softmax_1', 'wrong axis'],
+      ['matmul_3', 'float16 rounding'],
+      ['blocks_1_mlp_2', 'float16 rounding'],
+      ['add_4', 'float16 rounding'],
+      ['ln_f', 'wrong eps'],
+    ])
+  })
+})
+
+describe('compareBackends', () => {
+  it('finds no node in eager, inductor, aot_eager and onnxruntime', async () => {
+    const { gm, inputs } = sample('gpt2.proxy_buffers')
+    const backends = ['eager', 'inductor', 'aot_eager', 'onnxruntime']
+    const result = await compareBackends(gm, inputs, { backends, tol: TOLERANCE })
+    expect([...result.culprits]).toEqual(backends.map((name) => [name, null]))
+    expect(result.notes).toEqual([])
+    for (const row of result.rows)
+      for (const name of backends) {
+        expect([row.node.name, name, row.alone.get(name)?.status]).toEqual([row.node.name, name, 'ok'])
+        if (name !== 'eager' && row.node.name !== 'split' && row.node.name !== 'split_1')
+          expect(row.inGraph.get(name)?.status, `${row.node.name} in ${name}`).toBe('ok')
+      }
+    expect(String(result)).toMatch(/^node +target +value +eager +inductor +aot_eager +onnxruntime\n/)
+    expect(String(result)).toContain('onnxruntime: no node differs')
+  })
+
+  const x = torch.tensor([
+    [0.5, -1.5],
+    [2, 3],
+  ])
+  const program = symbolicTrace((a: Tensor) => a.mul(a).add(1).relu().sub(0.25))
+
+  it('finds what is wrong only among other nodes', async () => {
+    const among: Backend =
+      (gm) =>
+      (...inputs: readonly unknown[]) =>
+        new Faulty(gm, gm.graph.nodes.length > 4 ? 'relu' : '', (_, __, args) => asTensor(args[0])).run(...inputs)
+    const result = await compareBackends(
+      symbolicTrace((a: Tensor) => a.mul(2).relu().sub(1)),
+      [x],
+      { backends: [among] },
+    )
+    expect(result.first).toMatchObject({ backend: 'among', found: 'in the graph', error: expect.any(Number) })
+    expect(result.first?.nodes.map((node) => node.name)).toEqual(['relu'])
+  })
+
+  it('finds what is wrong only where nodes are fused', async () => {
+    // Wrong if the product is not an output: when a kernel computes both.
+    const fused: Backend =
+      (gm) =>
+      (...inputs: readonly unknown[]) => {
+        const product = [...gm.graph.nodes].find((node) => node.name === 'mul')
+        const isFused = product !== undefined && product.op !== 'placeholder' && [...product.users.keys()].every((user) => user.name === 'add')
+        return new Faulty(gm, isFused ? 'add' : '', (_, __, args) => asTensor(args[0]).add(1.5)).run(...inputs)
+      }
+    const result = await compareBackends(program, [x], { backends: [fused] })
+    expect(result.first?.found).toBe('only where it is fused')
+    expect(result.first?.nodes.map((node) => node.name)).toEqual(['mul', 'add'])
+  })
+
+  it('compares a graph that writes to what is read later in functional form', async () => {
+    const gm = symbolicTrace((a: Tensor) => {
+      const b = a.mul(2)
+      const c = b.add(1)
+      b.add_(5)
+      return c.mul(b)
+    })
+    const result = await compareBackends(gm, [x], { backends: ['eager', 'inductor'] })
+    expect([result.functional, result.first]).toEqual([true, null])
+    expect((await compareBackends(program, [x], { backends: ['eager'] })).functional).toBe(false)
+    expect(x.toArray()).toEqual([
+      [0.5, -1.5],
+      [2, 3],
+    ])
+  })
+
+  it('leaves out what draws random numbers, and names what cannot run', async () => {
+    const gm = symbolicTrace((a: Tensor) => F.dropout(a, { p: 0.5 }).add(1))
+    const result = await compareBackends(gm, [x], { backends: ['eager', 'inductor'] })
+    expect(result.rows.map((row) => [row.node.name, row.alone.get('eager')?.status])).toEqual([
+      ['dropout', 'skipped'],
+      ['add', 'ok'],
+    ])
+    expect(result.notes[0]).toMatch(/'dropout' draws random numbers/)
+    const inverse = await compareBackends(
+      symbolicTrace((a: Tensor) => torch.linalg.inv(a)),
+      [x],
+      { backends: ['onnxruntime'] },
+    )
+    expect(inverse.rows[0]?.alone.get('onnxruntime')).toMatchObject({
+      status: 'failed',
+      reason: expect.stringMatching(/torch\.linalg\.inv cannot be exported/),
+    })
+    expect(String(inverse)).toMatch(/inv .*failed/)
+  })
+
+  it('minifies a difference, and writes a repro', async () => {
+    const result = await compareBackends(program, [x], { backends: ['relu_accuracy_error_TESTING_ONLY'] })
+    expect(result.first?.nodes.map((node) => node.name)).toEqual(['relu'])
+    const small = await result.minify('relu_accuracy_error_TESTING_ONLY')
+    expect([...small.gm.graph.nodes].map((node) => node.op)).toEqual(['placeholder', 'call_method', 'output'])
+    expect(small.path).toBeNull()
+    await expect(result.minify('inductor')).rejects.toThrow(/'inductor' was not compared/)
+  })
+
+  it('refuses bad options', async () => {
+    await expect(compareBackends(program, [x], { backends: [] })).rejects.toThrow(/backends is empty/)
+    await expect(compareBackends(program, [x], { backends: ['inductr'] })).rejects.toThrow(/inductr/)
+    await expect(compareBackends(program, [x], { backends: [3 as never] })).rejects.toThrow(/a backend must be a name or a function .*got/)
+    await expect(compareBackends(program, [x], { backends: ['eager'], tol: 0 })).rejects.toThrow(/tol/)
+    await expect(compareBackends(program, [x], { backends: ['eager'], reference: 'float32' as never })).rejects.toThrow(/reference/)
+    await expect(compareBackends(program, [x], { backend: ['eager'] } as never)).rejects.toThrow(/backend/)
+  })
+})
