@@ -51,6 +51,10 @@ describe('an argument that does not fit is named', () => {
       "nn.MultiheadAttention: argument 'query' must be a Tensor, got 1.",
       () => Reflect.apply(new nn.MultiheadAttention(4, 2).forward, new nn.MultiheadAttention(4, 2), [1]),
     ],
+    [
+      'ShardedGradScaler.loadStateDict: growthTracker must be an integer from 0 on, got',
+      () => Reflect.apply(scaler.loadStateDict, scaler, [{ ...scaler.stateDict(), growthTracker: '5' }]),
+    ],
     ['nn.ModuleDict.get: there is no module Symbol(s).', () => Reflect.apply(new nn.ModuleDict({}).get, new nn.ModuleDict({}), [Symbol('s')])],
     ["optim.ChainedScheduler: argument 'schedulers' must be an array, got undefined.", make(optim.ChainedScheduler)],
     ["jacobian: argument 'fn' must be a function, got 1.", call(functional.jacobian, 1, x())],
@@ -89,5 +93,15 @@ describe('an argument that does not fit is named', () => {
     } catch (error) {
       expect(error instanceof ArgumentError || error instanceof ShapeError).toBe(true)
     }
+  })
+})
+
+describe('a message', () => {
+  it('shows a short part of large values, and does not read all of an array', () => {
+    let reads = 0
+    const counted = new Proxy(new Array(1000).fill(0), { get: (target, key) => (reads++, Reflect.get(target, key)) })
+    expect(call(rewriteSource, counted)).toThrow('got an array of length 1000.')
+    expect(reads).toBeLessThan(20)
+    expect(call(rewriteSource, 10n ** 100n)).toThrow(`got 1${'0'.repeat(39)}…n.`)
   })
 })
