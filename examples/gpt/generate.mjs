@@ -9,10 +9,10 @@ const draw = (scores) => scores.sub(torch.rand(scores.shape).log().neg().log()).
 /** `next(token, position)` is the model's step, as it is or compiled. The text is the prompt and what follows it, `length` characters in all. */
 export function generate(next, characters, prompt, length, { temperature = 0.8 } = {}) {
   return noGrad(() => {
-    const text = characters.encode(prompt).toArray().map(Number)
+    const text = characters.encode(prompt).toArray()
     for (let position = 0; position < length - 1; position++) {
       const scores = next(number(text[position]), number(position))
-      if (position + 1 === text.length) text.push(Number(draw(scores.div(temperature))))
+      if (position + 1 === text.length) text.push(draw(scores.div(temperature)))
     }
     return characters.decode(text)
   })

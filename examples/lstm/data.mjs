@@ -17,7 +17,7 @@ export function sums(count, digits) {
   const length = 3 * digits + 3
   const pairs = torch.randint(0, 10 ** digits, [count, 2]).toArray()
   const [inputs, targets] = [[], []]
-  for (const [a, b] of pairs.map((pair) => pair.map(Number))) {
+  for (const [a, b] of pairs) {
     const text = solved(a, b)
     const from = question(a, b).length
     const numbers = encode(text.padEnd(length + 1))

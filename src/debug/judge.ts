@@ -1,12 +1,14 @@
 // The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
 // isolated one.
-import { checkArgument, checkArray, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkArray, isObject } from '../protocol/index.ts'
 import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { ArgumentError, TensorfxError } from '../errors/index.ts'
-import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { describe, signatureOf } from './describeError.ts'
+import { isDeath, isDeathKind } from './death.ts'
+import { cloneInput, compareTwoModels, runFwdMaybeBwd } from './twoModels.ts'
 
 /** What counts as a failure. */
 export interface FailureSpec {
@@ -20,15 +22,22 @@ export interface FailureSpec {
   readonly signature: string | null
   /** Skip the backward. */
   readonly onlyFwd: boolean
+  /**
+   * The failure ends the process, or never ends: 'crash' (a signal), 'hang', 'exit 7' (`process.exit(7)`), or 'any' if it is not known how. Only another process can
+   * judge that. Default null: the failure is an error, or wrong numbers.
+   */
+  readonly death?: string | null
 }
 
-/** What can happen to a candidate. `unrelated` is a failure of another kind, which must not mislead the minifier. */
+/** What can happen to a candidate. `unrelated` is a failure of another kind, which must not mislead the minifier, or a graph that fails without the backend. */
 export const OUTCOMES = ['fails', 'passes', 'unrelated'] as const
 
 /** What happened. */
 export interface Outcome {
   readonly status: (typeof OUTCOMES)[number]
   readonly message: string
+  /** What the backend's failure is told from others by ({@link signatureOf}). Absent if the backend did not fail. */
+  readonly signature?: string
 }
 
 /** A backend's compiled call as a function of the inputs. */
@@ -59,22 +68,38 @@ function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureS
     const compiled = compileWith(backend, copyOf(gm), examples)
     runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
   } catch (error) {
-    const message = describe(error)
-    if (spec.checkStr !== null && !message.includes(spec.checkStr))
-      return { status: 'unrelated', message: `the error does not contain '${spec.checkStr}': ${message}` }
-    if (spec.checkStr === null && spec.signature !== null && signatureOf(error) !== spec.signature)
-      return { status: 'unrelated', message: `a different error: ${message}` }
-    return { status: 'fails', message }
+    return ofError(error, spec)
   }
   return { status: 'passes', message: 'compiled and ran' }
 }
 
+/** Whether an error of the backend is the failure that is looked for. */
+function ofError(error: unknown, spec: FailureSpec): Outcome {
+  const message = describe(error)
+  const signature = signatureOf(error)
+  const other = (why: string): Outcome => ({ status: 'unrelated', message: `${why}: ${message}`, signature })
+  if (spec.accuracy !== 'none') return other('an error, not wrong numbers')
+  if (isDeath(spec.death)) return other('an error, not the end of the process')
+  if (spec.checkStr !== null && !message.includes(spec.checkStr)) return other(`the error does not contain '${spec.checkStr}'`)
+  if (spec.checkStr === null && spec.signature !== null && signature !== spec.signature) return other('a different error')
+  return { status: 'fails', message, signature }
+}
+
 function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
   const strict = spec.accuracy === 'strict_accuracy'
+  const options = { onlyFwd: spec.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict }
+  let compiled: ReturnType<typeof compileWith>
   try {
-    const compiled = compileWith(backend, copyOf(gm), inputs.map(cloneInput))
-    const equal = sameTwoModels(gm, compiled, inputs, { onlyFwd: spec.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict })
-    return equal ? { status: 'passes', message: 'accurate' } : { status: 'fails', message: 'Bad accuracy detected' }
+    compiled = compileWith(backend, copyOf(gm), inputs.map(cloneInput))
+  } catch (error) {
+    return ofError(error, spec)
+  }
+  try {
+    const { same, reasons, error } = compareTwoModels(gm, compiled, inputs, options)
+    if (error !== null) return ofError(error, spec)
+    return same
+      ? { status: 'passes', message: 'accurate' }
+      : { status: 'fails', message: ['Bad accuracy detected', ...reasons].join('\n'), signature: 'accuracy' }
   } catch (error) {
     return { status: 'unrelated', message: describe(error) }
   }
@@ -82,47 +107,11 @@ function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: Failur
 
 const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy({ shareTensors: true })
 
-/** The error, its cause, the cause of that and so on. An error that causes itself ends the chain, and so does the hundredth. */
-function causes(error: unknown): readonly unknown[] {
-  const chain = new Set<unknown>([error])
-  for (let inner = error; inner instanceof Error && inner.cause !== undefined && chain.size < 100;) {
-    inner = inner.cause
-    if (chain.has(inner)) break
-    chain.add(inner)
-  }
-  return [...chain]
-}
-
-/** `ClassName: message` of an error and of its causes. */
-export function describe(error: unknown): string {
-  return causes(error)
-    .map((cause) => (cause instanceof Error ? `${cause.name}: ${cause.message}` : textOf(cause)))
-    .join('\ncaused by ')
-}
-
-/** A thrown value as text; converting an object may throw itself. */
-function textOf(value: unknown): string {
-  try {
-    return String(value)
-  } catch {
-    return valueText(value)
-  }
-}
-
-/**
- * Two errors with the same signature count as the same bug: class and code of the innermost cause, and its first line with numbers, names and quoted parts
- * masked. (PyTorch compares texts by similarity above 0.5, so that unrelated errors can mislead the search.)
- */
-export function signatureOf(error: unknown): string {
-  const inner = causes(error).findLast((cause) => cause instanceof Error)
-  if (inner === undefined) return textOf(error)
-  const line = (inner.message.split('\n')[0] ?? '').replace(/'[^']*'|"[^"]*"|`[^`]*`/g, '_').replace(/\w*\d\w*/g, '#')
-  return `${inner.name}|${inner instanceof TensorfxError ? inner.code : ''}|${line}`
-}
-
 /** Checks a spec that came from a command line or another process. */
 export function checkFailureSpec(spec: FailureSpec): FailureSpec {
   if (!['none', 'accuracy', 'strict_accuracy'].includes(spec.accuracy))
     throw new ArgumentError(`accuracy must be 'none', 'accuracy' or 'strict_accuracy', got '${String(spec.accuracy)}'.`)
+  if (isDeath(spec.death) && !isDeathKind(spec.death))
+    throw new ArgumentError(`death must be 'crash', 'hang', 'any', 'exit N' or null, got '${spec.death}'.`)
   return spec
 }

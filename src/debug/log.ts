@@ -23,3 +23,12 @@ export const log: Readonly<Record<'info' | 'warning' | 'error', (message: string
   warning: (message) => sink('warning', message),
   error: (message) => sink('error', message),
 }
+
+const said = new Set<string>()
+
+/** A warning that is repeated for every run of a graph is shown the first time. */
+export function warnOnce(message: string): void {
+  if (said.has(message)) return
+  said.add(message)
+  log.warning(message)
+}

@@ -1,13 +1,17 @@
-// The minifier: shrinks a failing graph, and its inputs, to a small one that still fails, with six strategies from coarse to fine until none makes
-// progress. The caller's predicate says what "fails" means. PyTorch's functorch.compile.minifier.
+// The minifier: shrinks a failing graph, and its inputs, to a small one that still fails, with strategies from coarse to fine. The caller's predicate says what
+// "fails" means. The result is judged anew at the end, several times. PyTorch's functorch.compile.minifier.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
 import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
+import type { ReproState } from './cut.ts'
+import { shrinkValues } from './shrink.ts'
 import { strategies } from './strategies.ts'
-import type { ReproState, Strategy, Tester } from './strategies.ts'
+import type { Strategy, Tester } from './strategies.ts'
+import { cloneInput } from './twoModels.ts'
+import { Tensor } from '../tensor/index.ts'
 
 /** Whether the candidate still fails in the same way. */
 export type ModuleFails = (gm: GraphModule, inputs: readonly unknown[]) => boolean | Promise<boolean>
@@ -19,8 +23,14 @@ export interface MinifierOptions {
   readonly print?: (line: string) => void
   /** Do not check that the original fails. Default false. */
   readonly skipSanity?: boolean
-  /** Largest step, a power of two. */
+  /** The most operators that Delta Debugging replaces at once, a power of two. */
   readonly maxGranularity?: number
+  /** Also shrink shapes, values, dtypes and constants, where the graph still runs eagerly. Default false. */
+  readonly shrinkValues?: boolean
+  /** Judges the result once more, as often as `finalRuns` says; default `moduleFails`. Remembered verdicts do not count here. */
+  readonly finalCheck?: ModuleFails
+  /** How often the result is judged at the end, so that a failure that comes and goes is noticed. Default 5. */
+  readonly finalRuns?: number
 }
 
 /** One reduction that was kept, for reports. */
@@ -35,8 +45,12 @@ export interface MinifierStep {
 export interface MinifierResult {
   readonly gm: GraphModule
   readonly inputs: readonly unknown[]
-  /** How often the predicate ran; no candidate is judged twice. */
+  /** How often the predicate ran to find the smallest graph; no candidate is judged twice, unless the failure comes and goes. */
   readonly queries: number
+  /** How often it ran besides: to shrink values, and for the final check. */
+  readonly checks: number
+  /** How many of the final runs failed: 1, or less for a failure that comes and goes. */
+  readonly failureRate: number
   /** The path from the original (first entry) to the result. */
   readonly steps: readonly MinifierStep[]
 }
@@ -65,7 +79,15 @@ export async function minifier(
   checkGraphModule('minifier', failing, 'failing')
   checkArray('minifier', 'inputs', inputs)
   checkCallable('minifier', 'moduleFails', moduleFails)
-  checkOptions('minifier', options, { dumpState: true, print: true, skipSanity: true, maxGranularity: true })
+  checkOptions('minifier', options, {
+    dumpState: true,
+    print: true,
+    skipSanity: true,
+    maxGranularity: true,
+    shrinkValues: true,
+    finalCheck: true,
+    finalRuns: true,
+  })
   const { maxGranularity } = options
   if (maxGranularity !== undefined && (maxGranularity < 1 || !Number.isInteger(Math.log2(maxGranularity)))) {
     throw new ArgumentError(`minifier: maxGranularity ${maxGranularity} is not a power of two.`)
@@ -76,67 +98,133 @@ export async function minifier(
   return new Minifier(failing, moduleFails, options).run({ graph: failing.graph.deepCopy(), inputs: [...inputs] })
 }
 
+/** The most queries for shrinking values; with the final runs at most 20. */
+const SHRINKING = 14
+
+/** Runs that a failure that comes and goes gets before it is given up. */
+const PATIENCE = 8
+
 class Minifier {
   readonly #root: GraphModule
   readonly #fails: ModuleFails
+  readonly #options: MinifierOptions
   readonly #print: (line: string) => void
-  readonly #dumpState: NonNullable<MinifierOptions['dumpState']>
-  readonly #maxGranularity: number
-  readonly #skipSanity: boolean
   readonly #judged = new Map<string, boolean>()
   readonly #inputIds = new Map<unknown, number>()
   readonly #steps: MinifierStep[] = []
+  /** The states that were reached, the original first. */
+  readonly #reached: ReproState[] = []
   #queries = 0
+  #checks = 0
+  /** How often a candidate runs before it passes. */
+  #runs = 1
 
   constructor(root: GraphModule, fails: ModuleFails, options: MinifierOptions) {
     this.#root = root
     this.#fails = fails
+    this.#options = options
     this.#print = options.print ?? ((): void => {})
-    this.#dumpState = options.dumpState ?? ((): void => {})
-    this.#maxGranularity = options.maxGranularity ?? Infinity
-    this.#skipSanity = options.skipSanity ?? false
   }
 
   async run(start: ReproState): Promise<MinifierResult> {
     captureValues(this.#module(start.graph), start)
-    if (!this.#skipSanity && !(await this.#graphFails(start.graph, start.inputs))) throw new MinifierError('Input graph did not fail the tester')
+    if (this.#options.skipSanity !== true) await this.#checkOriginal(start)
     this.#print(`Started off with ${start.graph.nodes.length} nodes`)
-    let state = start
-    this.#record('original', 0, state)
-    for (;;) {
-      this.#dumpState(this.#module(state.graph), state.inputs)
-      const next = await this.#step(state)
-      if (next === null) break
-      state = next
+    this.#reach('original', 0, start)
+    let state = await this.#reduce(start)
+    let failureRate = await this.#finalRate(state)
+    if (failureRate < 1 && this.#runs === 1) {
+      // A candidate that passed may have been smaller: look again, with more patience.
+      this.#notice(failureRate)
+      state = await this.#reduce(state)
+      failureRate = await this.#finalRate(state)
     }
-    if (!(await this.#graphFails(state.graph, state.inputs))) throw new MinifierError('Uh oh, something went wrong :( Final graph is not failing')
+    // What failed only after others had run in the same process is no result: the last state that fails by itself is.
+    for (const earlier of failureRate > 0 ? [] : this.#reached.toReversed().slice(1)) {
+      failureRate = await this.#finalRate(earlier)
+      if (failureRate === 0) continue
+      state = earlier
+      break
+    }
+    if (failureRate === 0)
+      throw new MinifierError('Uh oh, something went wrong :( Final graph is not failing, nor is any before it, when each is judged anew.')
+    if (failureRate < 1) this.#print(`The failure comes and goes: ${Math.round(failureRate * 100)}% of the final runs failed`)
     this.#print(`Made ${this.#queries} queries`)
     const gm = this.#module(state.graph)
-    this.#dumpState(gm, state.inputs)
-    return { gm, inputs: state.inputs, queries: this.#queries, steps: this.#steps }
+    this.#options.dumpState?.(gm, state.inputs)
+    return { gm, inputs: state.inputs, queries: this.#queries, checks: this.#checks, failureRate, steps: this.#steps }
   }
 
-  /** One round: the first strategy that makes progress, from the coarsest granularity down. Null if none does. */
-  async #step(state: ReproState): Promise<ReproState | null> {
-    const coarsest = Math.min(2 ** Math.floor(Math.log2(state.graph.nodes.length)), this.#maxGranularity)
-    for (let granularity = coarsest; granularity >= 1; granularity /= 2) {
-      this.#print(`Trying granularity ${granularity}`)
-      const round: Strategy[] = []
-      if (outputCount(state.graph) > state.graph.nodes.length / 2) round.push(strategies.removeOutputs)
-      if (granularity === coarsest) round.push(strategies.eliminateDeadCode, strategies.removeUnusedInputs, strategies.consolidateInputs)
-      round.push(strategies.truncateSuffix, strategies.deltaDebugging)
-      for (const strategy of round) {
-        const next = await this.#try(strategy, state, granularity)
-        if (next !== null) return next
+  async #checkOriginal(start: ReproState): Promise<void> {
+    for (let runs = 1; runs <= PATIENCE; runs++) {
+      if (await this.#graphFails(start)) {
+        if (runs > 1) this.#notice(1 / runs)
+        return
       }
+      this.#judged.clear()
     }
-    return this.#try(strategies.removeOutputs, state, 1)
+    throw new MinifierError(`Input graph did not fail the tester (in ${PATIENCE} runs)`)
+  }
+
+  /** From here on a candidate passes only after enough runs for a failure with this rate. */
+  #notice(rate: number): void {
+    this.#runs = PATIENCE
+    this.#judged.clear()
+    this.#print(`The failure comes and goes (${Math.round(rate * 100)}% of the runs so far): each candidate gets up to ${PATIENCE} runs`)
+  }
+
+  /** How many of the final runs fail; a failure that does not come at once gets more of them. */
+  async #finalRate(state: ReproState): Promise<number> {
+    const check = this.#options.finalCheck ?? this.#fails
+    const once = async (): Promise<boolean> => {
+      this.#checks++
+      return check(this.#module(state.graph), state.inputs)
+    }
+    let runs = 0
+    let failures = 0
+    const planned = this.#runs > 1 ? PATIENCE : Math.max(1, this.#options.finalRuns ?? 5)
+    while (runs < planned || (failures < runs && runs < 2 * PATIENCE)) {
+      runs++
+      if (await once()) failures++
+    }
+    return failures / runs
+  }
+
+  async #reduce(start: ReproState): Promise<ReproState> {
+    this.#dump(start)
+    let state = start
+    const take = (next: ReproState | null): boolean => {
+      if (next === null) return false
+      state = next
+      this.#dump(state)
+      return true
+    }
+    const coarsest = (): number => Math.min(2 ** Math.floor(Math.log2(state.graph.nodes.length)), this.#options.maxGranularity ?? Infinity)
+    for (const strategy of this.#coarse(state)) take(await this.#try(strategy, state, coarsest()))
+    let granularity = Math.max(1, coarsest() / 2)
+    for (;;) {
+      while (take(await this.#try(strategies.deltaDebugging, state, granularity)));
+      if (granularity === 1) break
+      granularity /= 2
+    }
+    for (const strategy of [strategies.eliminateDeadCode, strategies.consolidateInputs, strategies.removeUnusedInputs])
+      take(await this.#try(strategy, state, 1))
+    while (take(await this.#try(strategies.removeOutputs, state, 1)));
+    if (this.#options.shrinkValues === true) take(await this.#shrink(state))
+    return state
+  }
+
+  /** What is tried once, before the graph is searched piece by piece. */
+  #coarse(state: ReproState): readonly Strategy[] {
+    const { removeOutputs, truncateSuffix, isolateLast, truncatePrefix } = strategies
+    return [...(outputCount(state.graph) > state.graph.nodes.length / 2 ? [removeOutputs] : []), truncateSuffix, isolateLast, truncatePrefix]
   }
 
   async #try(strategy: Strategy, old: ReproState, granularity: number): Promise<ReproState | null> {
     this.#print('')
     this.#print(`Strategy: ${strategy.name} (G: ${granularity}) (${old.graph.nodes.length} nodes, ${old.inputs.length} inputs)`)
-    const next = await strategy.run({ graph: old.graph.deepCopy(), inputs: [...old.inputs] }, granularity, this.#tester)
+    const tester: Tester = async (state) => state !== null && (await this.#graphFails(state))
+    const next = await strategy.run({ graph: old.graph.deepCopy(), inputs: [...old.inputs] }, granularity, tester)
     if (next === null) {
       this.#print(`FAIL: ${strategy.name}`)
       return null
@@ -146,14 +234,43 @@ class Minifier {
       ['inputs', old.inputs.length, next.inputs.length],
       ['outputs', outputCount(old.graph), outputCount(next.graph)],
     ]
-    const progress = changes.filter(([what, before, after]) => (what === 'inputs' ? after !== before : after < before))
-    if (progress.length === 0) throw new MinifierError(`Success raised but no progress made? (strategy ${strategy.name})`)
-    for (const [what, before, after] of progress) this.#print(`SUCCESS: Went from ${before} to ${after} ${what}`)
-    this.#record(strategy.name, granularity, next)
+    for (const [what, before, after] of changes) if (before !== after) this.#print(`SUCCESS: Went from ${before} to ${after} ${what}`)
+    this.#reach(strategy.name, granularity, next)
     return next
   }
 
-  #record(strategy: string, granularity: number, state: ReproState): void {
+  async #shrink(start: ReproState): Promise<ReproState | null> {
+    const before = this.#queries
+    this.#print('')
+    this.#print(`Strategy: Shrink values (${elementCount(start)} elements)`)
+    const state = await shrinkValues(start, SHRINKING, {
+      runs: ({ graph, inputs }) => this.#runsEagerly(graph, inputs),
+      fails: (candidate) => this.#graphFails(candidate),
+      kept: (name, next) => {
+        this.#print(`SUCCESS: ${name} (${elementCount(next)} elements)`)
+        this.#reach(name, 1, next)
+      },
+    })
+    this.#checks += this.#queries - before
+    this.#queries = before
+    return state === start ? null : state
+  }
+
+  #runsEagerly(graph: Graph, inputs: readonly unknown[]): boolean {
+    try {
+      this.#module(graph).forward(...inputs.map(cloneInput))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #dump(state: ReproState): void {
+    this.#options.dumpState?.(this.#module(state.graph), state.inputs)
+  }
+
+  #reach(strategy: string, granularity: number, state: ReproState): void {
+    this.#reached.push({ graph: state.graph.deepCopy(), inputs: state.inputs })
     this.#steps.push({ strategy, granularity, nodes: state.graph.nodes.length, inputs: state.inputs.length, queries: this.#queries })
   }
 
@@ -161,16 +278,17 @@ class Minifier {
     return new GraphModule(this.#root, graph.deepCopy())
   }
 
-  readonly #tester: Tester = (graph, inputs) => this.#graphFails(graph, inputs)
-
-  async #graphFails(graph: Graph, inputs: readonly unknown[]): Promise<boolean> {
+  async #graphFails({ graph, inputs }: ReproState): Promise<boolean> {
     const key = `${String(graph)}\n${inputs.map((i) => this.#inputId(i)).join()}`
     const known = this.#judged.get(key)
     if (known !== undefined) return known
-    this.#queries++
-    const gm = this.#module(graph)
-    gm.graph.lint()
-    const fails = await this.#fails(gm, inputs)
+    let fails = false
+    for (let run = 0; run < this.#runs && !fails; run++) {
+      this.#queries++
+      const gm = this.#module(graph)
+      gm.graph.lint()
+      fails = await this.#fails(gm, inputs)
+    }
     this.#judged.set(key, fails)
     return fails
   }
@@ -187,3 +305,6 @@ function outputCount(graph: Graph): number {
   const value = graph.outputNode().args[0]
   return Array.isArray(value) ? value.length : 1
 }
+
+/** How many elements the inputs have. */
+const elementCount = ({ inputs }: ReproState): number => inputs.reduce<number>((sum, input) => sum + (input instanceof Tensor ? input.numel : 1), 0)

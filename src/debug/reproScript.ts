@@ -6,6 +6,7 @@ import { configDifferences } from '../dynamo/index.ts'
 import { InputWriter } from './contentStore.ts'
 import { joinPath } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
+import { isDeath } from './death.ts'
 import { nodeModule } from './node.ts'
 import type { FailureSpec } from './judge.ts'
 
@@ -16,6 +17,14 @@ export interface ReproOptions {
   readonly spec: FailureSpec
   /** Modules that register the backend and custom functions. */
   readonly imports: readonly string[]
+  /** What a reader must know beside the code. */
+  readonly notes?: readonly string[]
+  /** How often `run` runs a failure that comes and goes. Default 1. */
+  readonly runs?: number
+  /** The name of the file beside the script that says what the run that wrote it came to; see record.ts. */
+  readonly record?: string
+  /** Why a script cannot find the backend; it then asks for `--backend`. */
+  readonly backendProblem?: string | null
 }
 
 /**
@@ -58,10 +67,12 @@ function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter
     .split('\n')
     .map((l) => `  ${l}`)
   const packageUrl = (entry: string): string => packageSpecifier(entry, path)
-  const { after, command, spec } = options
+  const { after, command, spec, record, runs = 1, backendProblem = null } = options
+  const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(options.notes ?? [])]
   const relative = relativePath(path, saveDir)
   return [
     `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
+    ...notes.map((line) => `// ${lineComment(line)}`),
     `//   node ${lineComment(path.slice(path.lastIndexOf('/') + 1))} [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]`,
     `import { config, nn, torch${usesOperator(gm) ? ', operator' : ''} } from ${quote(packageUrl(''))}`,
     `import { runRepro } from ${quote(packageUrl('debug'))}`,
@@ -81,11 +92,14 @@ function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter
     'await runRepro(Repro, loadArgs, {',
     `  after: ${quote(after)},`,
     `  command: ${quote(command)},`,
-    `  backend: ${quote(spec.backend)},`,
+    `  backend: ${scalarLiteral(backendProblem === null ? spec.backend : null)},`,
     `  accuracy: ${quote(spec.accuracy)},`,
     `  checkStr: ${scalarLiteral(spec.checkStr)},`,
     `  signature: ${scalarLiteral(spec.signature)},`,
     `  onlyFwd: ${spec.onlyFwd},`,
+    ...(isDeath(spec.death) ? [`  death: ${quote(spec.death)},`] : []),
+    ...(runs > 1 ? [`  runs: ${runs},`] : []),
+    ...(record === undefined ? [] : [`  record: new URL(${quote(`./${record}`)}, import.meta.url),`]),
     `  imports: ${literal(options.imports)},`,
     `  saveDir: new URL(${quote(relative)}, import.meta.url),`,
     '})',
@@ -141,6 +155,10 @@ export interface DumpPaths {
 
 export const launcherPaths = (runDir: string): DumpPaths => ({
   script: joinPath(runDir, 'minifier', 'minifier_launcher.mjs'),
+  saveDir: joinPath(runDir, 'minifier', 'checkpoints'),
+})
+export const leadPaths = (runDir: string, number: number): DumpPaths => ({
+  script: joinPath(runDir, 'minifier', 'leads', `lead_${number}.mjs`),
   saveDir: joinPath(runDir, 'minifier', 'checkpoints'),
 })
 export const checkpointPaths = (runDir: string, nodes: number): DumpPaths => ({

@@ -1,36 +1,30 @@
 // The function that a repro script calls: it rebuilds the graph and its inputs, and runs, minifies or analyzes it. PyTorch's torch._dynamo.repro.*.run_repro.
-import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { lookupBackend, runnable } from '../dynamo/index.ts'
+import { ArgumentError } from '../errors/index.ts'
 import { symbolicTrace } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
-import { lookupBackend, runnable } from '../dynamo/index.ts'
 import { checkOptions, hostProcess } from '../protocol/index.ts'
+import { AccuracyError } from './accuracyError.ts'
 import { analyze } from './analyze.ts'
+import { importBackend, isModuleBackend } from './backendModule.ts'
+import { USAGE, parseCommandLine } from './commandLine.ts'
+import type { CommandLine } from './commandLine.ts'
 import { InputReader } from './contentStore.ts'
+import { HANG, isDeath } from './death.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
 import { minifyBackendFailure } from './hunt.ts'
 import type { FailureSpec } from './judge.ts'
-import { cloneInput, runFwdMaybeBwd, sameTwoModels } from './twoModels.ts'
+import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-
-/**
- * The compiled model does not compute what the graph computes.
- *
- * Fix: run the minifier's script (`minifierPath`) for the smallest graph that differs; if the difference is only rounding, raise `config.reproTolerance`.
- */
-export class AccuracyError extends TensorfxError {
-  /** The path of the minifier's script, if one was written. */
-  minifierPath: string | null = null
-
-  constructor(message: string) {
-    super('TFX_ACCURACY', message)
-  }
-}
+import { readRecord } from './record.ts'
+import { cloneInput, compareTwoModels, runFwdMaybeBwd } from './twoModels.ts'
 
 export interface RunReproOptions {
   readonly after: 'dynamo' | 'aot'
   readonly command: 'run' | 'minify' | 'analyze'
-  readonly backend: string
+  /** A registered name, or `./file.mjs#export`; null asks for `--backend`. */
+  readonly backend: string | null
   readonly accuracy: FailureSpec['accuracy']
   readonly checkStr: string | null
   readonly signature: string | null
@@ -38,23 +32,18 @@ export interface RunReproOptions {
   readonly imports: readonly string[]
   /** Folder of the inputs' storages; null loads random data. */
   readonly saveDir: URL | string | null
+  /** The failure ends the process; see {@link FailureSpec}. Default null. */
+  readonly death?: string | null
+  /** `run` runs the graph until it fails, at most so often. Default 1. */
+  readonly runs?: number
+  /** The file that says what the run that wrote the script came to. If that did not end, `minify` looks for candidates that do not end either. */
+  readonly record?: URL | string
 }
 
 export interface LoadArgs {
   (reader: InputReader): void
   version?: number
 }
-
-const USAGE = `usage: node repro.mjs [run | minify | analyze] [options]
-  run              compile and run once; fails as the original did (default in repro scripts)
-  minify           shrink the graph (default in minifier launchers)
-  analyze          compare every intermediate value with eager and float64
-  --accuracy       wrong numbers count, judged by float64     --strict-accuracy  any difference counts
-  --no-accuracy    errors count                               --check-str S      only errors that contain S
-  --isolate        judge candidates in a child process (default)   --no-isolate  in this process
-  --max-granularity N   largest step, a power of two          --timeout-ms N     per candidate
-  --save-dir DIR   where the inputs are                       --no-save-dir      random inputs
-  --backend NAME   another backend                            --only-fwd         no backward`
 
 /** Runs a repro script's module as its command line says. Throws what the failure throws. */
 export async function runRepro(Root: new (reader: InputReader) => Module, loadArgs: LoadArgs, options: RunReproOptions): Promise<void> {
@@ -68,83 +57,66 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
     onlyFwd: true,
     imports: true,
     saveDir: true,
+    death: true,
+    runs: true,
+    record: true,
   })
-  const argv = hostProcess()?.argv?.slice(2) ?? []
-  const chosen = parseCommandLine(argv, options)
-  if (chosen === null) {
+  const line: CommandLine = {
+    ...{ command: options.command, backend: options.backend, accuracy: options.accuracy, checkStr: options.checkStr, signature: options.signature },
+    ...{ onlyFwd: options.onlyFwd, death: options.death ?? null, runs: options.runs ?? 1 },
+    ...{ saveDir: pathOf(options.saveDir), isolate: true, maxGranularity: null, timeoutMs: 30_000 },
+  }
+  if (!parseCommandLine(hostProcess()?.argv?.slice(2) ?? [], line)) {
     console.log(USAGE)
     return
   }
   if ((loadArgs.version ?? 0) > 0)
     throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
-  const reader = new InputReader(chosen.saveDir === null ? null : fileStore(), chosen.saveDir)
+  const backend = await backendOf(line.backend)
+  const reader = new InputReader(line.saveDir === null ? null : fileStore(), line.saveDir)
   const gm = symbolicTrace(new Root(reader))
   loadArgs(reader)
   const inputs: readonly unknown[] = reader.args
-  if (chosen.command === 'analyze') {
-    console.log(analyze(gm, inputs, chosen.backend))
-    return
-  }
-  if (chosen.command === 'minify') {
-    const result = await minifyBackendFailure(gm, inputs, {
-      ...{
-        backend: chosen.backend,
-        accuracy: chosen.accuracy,
-        checkStr: chosen.checkStr,
-        signature: chosen.signature,
-        onlyFwd: chosen.onlyFwd,
-        isolate: chosen.isolate,
-      },
-      after: options.after,
-      runDir: debugDirectory(null),
-      timeoutMs: chosen.timeoutMs,
-      ...(chosen.maxGranularity === null ? {} : { maxGranularity: chosen.maxGranularity }),
-    })
-    console.error(`Wrote minimal repro out to ${result.path ?? '(nowhere)'}`)
-    return
-  }
-  runOnce(gm, inputs, chosen)
+  if (line.command === 'analyze') console.log(analyze(gm, inputs, backend))
+  else if (line.command === 'minify') await minify(gm, inputs, backend, line, options)
+  else runOnce(gm, inputs, backend, line)
 }
 
-interface CommandLine {
-  command: RunReproOptions['command']
-  backend: string
-  accuracy: FailureSpec['accuracy']
-  checkStr: string | null
-  signature: string | null
-  onlyFwd: boolean
-  saveDir: string | null
-  isolate: boolean
-  maxGranularity: number | null
-  timeoutMs: number
+/** The registered name of a backend, whose module is imported if it is named by that. */
+async function backendOf(backend: string | null): Promise<string> {
+  if (backend === null)
+    throw new ArgumentError(
+      'the backend that failed is a function of the program that wrote this script, and cannot be found from here. Name it: --backend ./file.mjs#export, for a module that exports it, or registers it under that name.',
+    )
+  return isModuleBackend(backend) ? (await importBackend(backend)).name : backend
 }
 
-function parseCommandLine(argv: readonly string[], options: RunReproOptions): CommandLine | null {
-  const line: CommandLine = { ...options, saveDir: pathOf(options.saveDir), isolate: true, maxGranularity: null, timeoutMs: 30_000 }
-  for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] ?? ''
-    const value = (): string => {
-      const next = argv[++i]
-      if (next === undefined) throw new ArgumentError(`${word} needs a value.\n${USAGE}`)
-      return next
-    }
-    if (word === '--help' || word === '-h') return null
-    if (word === 'run' || word === 'minify' || word === 'analyze') line.command = word
-    else if (word === '--accuracy') line.accuracy = 'accuracy'
-    else if (word === '--strict-accuracy') line.accuracy = 'strict_accuracy'
-    else if (word === '--no-accuracy') line.accuracy = 'none'
-    else if (word === '--check-str') line.checkStr = value()
-    else if (word === '--isolate') line.isolate = true
-    else if (word === '--no-isolate') line.isolate = false
-    else if (word === '--max-granularity') line.maxGranularity = Number(value())
-    else if (word === '--timeout-ms') line.timeoutMs = Number(value())
-    else if (word === '--save-dir') line.saveDir = value()
-    else if (word === '--no-save-dir') line.saveDir = null
-    else if (word === '--backend') line.backend = value()
-    else if (word === '--only-fwd') line.onlyFwd = true
-    else throw new ArgumentError(`unknown argument '${word}'.\n${USAGE}`)
+async function minify(gm: GraphModule, inputs: readonly unknown[], backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
+  const { accuracy, checkStr, signature, onlyFwd, isolate, maxGranularity, timeoutMs } = line
+  const result = await minifyBackendFailure(gm, inputs, {
+    ...{ backend, accuracy, checkStr, signature, onlyFwd, isolate, timeoutMs },
+    death: line.death ?? deathFromRecord(line, options),
+    after: options.after,
+    runDir: debugDirectory(null),
+    ...(maxGranularity === null ? {} : { maxGranularity }),
+  })
+  console.error(`Wrote minimal repro out to ${result.path ?? '(nowhere)'}`)
+}
+
+/** What a launcher of level 3, which knows of no error, looks for: if the run that wrote it never ended, the end of the process. */
+function deathFromRecord(line: CommandLine, { record }: RunReproOptions): string | null {
+  if (record === undefined || line.accuracy !== 'none' || line.checkStr !== null || line.signature !== null) return null
+  const last = readRecord(fileStore(), pathOf(record) ?? '')
+  if (last === null || last.state === 'failed') return null
+  const doing = last.phase === 'compile' ? 'compiled' : 'ran'
+  if (last.state === 'ended') {
+    log.info(`The run that wrote this script ended without a failure (process ${last.pid} ${doing} the graph). Looking for errors all the same.`)
+    return null
   }
-  return line
+  log.info(
+    `The run that wrote this script did not end: process ${last.pid} died or hung while it ${doing} the graph. Looking for candidates that do the same.`,
+  )
+  return 'any'
 }
 
 function pathOf(dir: URL | string | null): string | null {
@@ -152,15 +124,25 @@ function pathOf(dir: URL | string | null): string | null {
   return nodeModule('node:url')?.fileURLToPath(dir) ?? dir.href
 }
 
-function runOnce(gm: GraphModule, inputs: readonly unknown[], line: CommandLine): void {
-  const compiled = runnable(lookupBackend(line.backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
-  if (line.accuracy === 'none') {
-    runFwdMaybeBwd(compiled, inputs, { onlyFwd: line.onlyFwd })
-    console.log('The repro ran without an error.')
-    return
-  }
+/** Fails as the original did. */
+function runOnce(gm: GraphModule, inputs: readonly unknown[], backend: string, line: CommandLine): void {
+  if (isDeath(line.death))
+    log.info(
+      line.death === HANG
+        ? 'The failure is a hang: if it is still there, this script does not end by itself.'
+        : `The failure ends this process (${line.death}).`,
+    )
   const strict = line.accuracy === 'strict_accuracy'
-  if (!sameTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict }))
-    throw new AccuracyError('Bad accuracy detected')
-  console.log('The repro ran, and its numbers are right.')
+  for (let run = 0; run < line.runs; run++) {
+    const compiled = runnable(lookupBackend(backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
+    if (line.accuracy === 'none') {
+      runFwdMaybeBwd(compiled, inputs, { onlyFwd: line.onlyFwd })
+      continue
+    }
+    const { same, reasons, error } = compareTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict })
+    if (error !== null) throw error
+    if (!same) throw new AccuracyError('Bad accuracy detected', { cause: reasons.join('\n') })
+  }
+  const times = line.runs === 1 ? '' : ` (${line.runs} times)`
+  console.log(line.accuracy === 'none' ? `The repro ran without an error${times}.` : `The repro ran, and its numbers are right${times}.`)
 }

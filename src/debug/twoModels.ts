@@ -135,6 +135,32 @@ export interface TwoModelsOptions {
   readonly ignoreNonFp?: boolean
 }
 
+/** What {@link compareTwoModels} found. */
+export interface Comparison {
+  readonly same: boolean
+  /** Where the numbers differ, and by how much. */
+  readonly reasons: readonly string[]
+  /** What the compiled model threw, or null. */
+  readonly error: unknown
+}
+
+/** Compares a compiled model with its graph, judged against a float64 run of the graph. Logs nothing of what it finds. */
+export function compareTwoModels(gm: GraphModule, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): Comparison {
+  const onlyFwd = options.onlyFwd ?? false
+  const ref = runFwdMaybeBwd(gm, inputs, { onlyFwd })
+  const fp64Ref = config.sameTwoModelsUseFp64 ? fp64Reference(gm, inputs, onlyFwd, options.requireFp64 ?? false) : null
+  let res: unknown
+  try {
+    res = runFwdMaybeBwd(compiled, inputs, { onlyFwd })
+  } catch (error) {
+    return { same: true, reasons: [], error }
+  }
+  const reasons: string[] = []
+  const ignoreNonFp = options.ignoreNonFp ?? config.reproIgnoreNonFp
+  const logError = (reason: string): void => void reasons.push(reason)
+  return { same: same(ref, res, fp64Ref, { tol: config.reproTolerance, equalNan: true, ignoreNonFp, logError }), reasons, error: null }
+}
+
 /**
  * Whether the compiled model computes what the graph computes, judged against a float64 run of the graph.
  * A run-time error of the compiled model is a different bug: it is logged, and the models count as the same.
@@ -144,19 +170,13 @@ export function sameTwoModels(gm: GraphModule, compiled: Runnable, inputs: reado
   checkCallable('sameTwoModels', 'compiled', compiled)
   checkArray('sameTwoModels', 'inputs', inputs)
   checkOptions('sameTwoModels', options, { onlyFwd: true, requireFp64: true, ignoreNonFp: true })
-  const onlyFwd = options.onlyFwd ?? false
-  const ref = runFwdMaybeBwd(gm, inputs, { onlyFwd })
-  const fp64Ref = config.sameTwoModelsUseFp64 ? fp64Reference(gm, inputs, onlyFwd, options.requireFp64 ?? false) : null
-  let res: unknown
-  try {
-    res = runFwdMaybeBwd(compiled, inputs, { onlyFwd })
-  } catch (error) {
+  const { same: isSame, reasons, error } = compareTwoModels(gm, compiled, inputs, options)
+  for (const reason of reasons) log.error(reason)
+  if (error !== null)
     log.warning(
       `While minifying the program in accuracy minification mode, ran into a runtime exception which is likely an unrelated issue. Skipping this graph.\n${String(error)}`,
     )
-    return true
-  }
-  return same(ref, res, fp64Ref, { tol: config.reproTolerance, equalNan: true, ignoreNonFp: options.ignoreNonFp ?? config.reproIgnoreNonFp })
+  return isSame
 }
 
 function fp64Reference(gm: GraphModule, inputs: readonly unknown[], onlyFwd: boolean, required: boolean): unknown {

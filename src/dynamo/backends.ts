@@ -86,6 +86,17 @@ export function backendImports(name: string): readonly string[] {
   return module === undefined ? [] : [module]
 }
 
+/** Whether another process can have the backend: it is one of tensorfx's, or a module registers it. */
+export const isImportable = (name: string): boolean => builtIn().includes(name) || registry.get(name)?.options.module !== undefined
+
+/** What a backend that was passed as a function is called: the name that it is registered under, or its own if no other backend has that. */
+export function labelOf(backend: Backend): string {
+  const registered = [...registry].find(([, entry]) => entry.backend === backend)?.[0]
+  if (registered !== undefined) return registered
+  const own = backend.name === '' ? 'custom' : backend.name
+  return registry.has(own) ? `${own} (a function)` : own
+}
+
 type Wrapper = (backend: Backend, name: string) => Backend
 
 let backendWrapper: Wrapper = (backend) => backend

@@ -1,6 +1,6 @@
 // One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
 // program needs a value, and at the end of the call, the segment so far ends (ending.ts), and the next one starts.
-import { dispatchBelowAutograd, isArgList, withoutModes } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { captureStack } from '../provenance/index.ts'
@@ -12,11 +12,13 @@ import { config } from './config.ts'
 import { EndedSegment } from './ended.ts'
 import { computeAll, endSegment } from './ending.ts'
 import { FullGraphError } from './errors.ts'
+import { argValue } from './evaluate.ts'
 import type { Report } from './events.ts'
 import type { BreakReason } from './explain.ts'
 import { forEachHeld } from './held.ts'
 import type { Demand } from './plan.ts'
 import { Segment, castOp } from './segment.ts'
+import { pathInto } from './sharedWrites.ts'
 import { Step } from './traceTree.ts'
 
 /** The paths taken by calls with arguments of one kind. */
@@ -64,6 +66,7 @@ export class Capture implements DispatchMode {
   // ---- one operator ----
 
   handle(op: OpDef, args: readonly Arg[]): Result {
+    if (this.#segment.hasStaleViews) for (const tensor of tensorsOf(args)) this.#refresh(tensor)
     if (this.#eager) return this.#runNow(op, args)
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
     if (!isWindow(op, args)) return this.#runAlone(op, args, 'as_strided sees memory beyond its argument')
@@ -74,7 +77,10 @@ export class Capture implements DispatchMode {
   /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
   #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
     const self = asTensor(args[0], 'the first argument of an in-place operator')
-    if (this.#segment.reachesOthers(self, args)) return this.#runAlone(op, args, 'an in-place operator on memory that several tensors share')
+    const segment = this.#segment
+    const isShared = segment.reachesOthers(self, args)
+    const path = isShared ? pathInto(segment, self, functional, args, this.#call.fullgraph) : null
+    if (isShared && path === null) return this.#runAlone(op, args, 'an in-place operator on memory that several tensors share')
     let step = this.#step(functional, args, op)
     const result = step?.results[0]
     if (step !== null && result !== undefined && result.dtype !== self.dtype) {
@@ -83,8 +89,33 @@ export class Capture implements DispatchMode {
       step = this.#step(castOp(), [wide, self.dtype])
     }
     if (step === null) return this.#runNow(op, args)
-    this.#segment.write(step, self)
+    if (path === null || this.#segment !== segment) {
+      this.#segment.write(step.firstSlot, self)
+      return self
+    }
+    const whole = path.scatter(segment.lazy(step, present(step.results[0], 'the result of an in-place operator'), step.firstSlot))
+    if (this.#eager) return this.#runNow(op, args)
+    segment.write(segment.slotOf(whole), path.base)
     return self
+  }
+
+  /** Takes a view anew if its memory was written since. */
+  #refresh(tensor: Tensor): void {
+    const segment = this.#segment
+    const slot = segment.slotOf(tensor)
+    const view = segment.views.get(slot)
+    if (view === undefined || segment.isCurrent(tensor)) return
+    const source = segment.sourceOf(view)
+    this.#refresh(source)
+    const { recording } = dispatchState
+    dispatchState.recording = false
+    try {
+      const [, ...rest] = view.args
+      const step = this.#step(view.operator, [source, ...rest.map((arg) => argValue(arg, (at) => segment.bound[at]))])
+      if (step !== null) segment.moveView(tensor, step, step.firstSlot + slot - view.firstSlot)
+    } finally {
+      dispatchState.recording = recording
+    }
   }
 
   /**

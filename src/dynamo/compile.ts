@@ -7,7 +7,7 @@ import { Module } from '../module/index.ts'
 import { checkCallable, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { lookupBackend } from './backends.ts'
+import { labelOf, lookupBackend } from './backends.ts'
 import type { Backend } from './backends.ts'
 import { Capture } from './capture.ts'
 import { CompiledFunction } from './compiledFunction.ts'
@@ -88,7 +88,7 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
   const choice = options.backend ?? 'inductor'
   const named = typeof choice === 'string'
   const backend = named ? lookupBackend(choice) : choice
-  const label = named ? choice : choice.name === '' ? 'custom' : choice.name
+  const label = named ? choice : labelOf(choice)
   return new CompiledFunction(target, {
     backend,
     label,

@@ -4,6 +4,8 @@ export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,
+  isImportable,
+  labelOf,
   defaultBackends,
   installBackends,
   listBackends,

@@ -50,6 +50,10 @@ export class Segment implements Writer {
   readonly lazies: (Tensor | undefined)[] = []
   /** The steps of the lazy tensors that are views, by slot. */
   readonly views = new Map<number, Step>()
+  /** Memory on which several tensors from outside lie. */
+  readonly aliased = new Set<Storage>()
+  /** Whether memory with views was written: views may have to be taken anew (see {@link isCurrent}). */
+  hasStaleViews = false
   /** Writes to memory from outside. */
   readonly writes = new Map<Storage, Write>()
   /** All in-place operators in order: the slot of the new value, and the tensor. */
@@ -127,6 +131,7 @@ export class Segment implements Writer {
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     storage.captureShared = storage.captureStamp === this.stamp
+    if (storage.captureShared) this.aliased.add(storage)
     storage.captureStamp = this.stamp
     storage.captureSlot = slot
     this.bound[slot] = tensor
@@ -275,10 +280,9 @@ export class Segment implements Writer {
     return args.some((arg) => (isArgList(arg) ? this.reachesOthers(self, arg) : arg instanceof Tensor && arg !== self && arg.storage === storage))
   }
 
-  /** From here on `self` stands for the result of `step`. */
-  write(step: Step, self: Tensor): void {
+  /** From here on `self` stands for the value at `slot`. */
+  write(slot: number, self: Tensor): void {
     const storage = present(self.storage, 'the storage of a written tensor')
-    const slot = step.firstSlot
     const known = this.writes.get(storage)
     if (known !== undefined) known.slot = slot
     else if (storage.writer !== this) {
@@ -289,6 +293,24 @@ export class Segment implements Writer {
     self.captureSlot = slot
     storage.captureSlot = slot
     this.lazies[slot] = self
+    this.views.delete(slot)
+    if (storage.captureShared) this.hasStaleViews = true
+  }
+
+  /** Whether what a tensor stands for is its present value: not if it is a view of memory that was written since. */
+  isCurrent(tensor: Tensor): boolean {
+    const view = this.views.get(this.slotOf(tensor))
+    if (view === undefined) return true
+    const source = this.sourceOf(view)
+    const [arg] = view.args
+    return arg !== undefined && 'slot' in arg && arg.slot === this.slotOf(source) && this.isCurrent(source)
+  }
+
+  /** A view stands for a result of `step`, which has taken it anew, from here on. */
+  moveView(view: Tensor, step: Step, slot: number): void {
+    view.captureSlot = slot
+    this.lazies[slot] = view
+    this.views.set(slot, step)
   }
 }
 

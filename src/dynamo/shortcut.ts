@@ -125,6 +125,8 @@ function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | 
   if (!(value instanceof Tensor)) return { kind: 'constant', value }
   const leaf = leaves.get(value)
   if (leaf !== undefined) return { kind: 'leaf', leaf }
+  // A view of what the call has written is another tensor at each call.
+  if (segment.views.has(segment.slotOf(value))) return null
   if (segment.slotOf(value) < 0 || (value.storage !== null && segment.writes.has(value.storage))) return { kind: 'constant', value }
   const position = compiled?.outputSlots.indexOf(value.captureSlot) ?? -1
   return position < 0 ? null : { kind: 'value', position }

@@ -38,6 +38,7 @@ export type {
   HuntOptions,
   HuntResult,
   IsolatorOptions,
+  Lead,
   LoadArgs,
   LogLevel,
   LogSink,

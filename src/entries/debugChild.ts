@@ -2,7 +2,7 @@
 // input ends.
 import { setLogSink } from '../debug/log.ts'
 import { nodeModule } from '../debug/node.ts'
-import { answerLine, queryReader } from '../debug/isolate/pipes.ts'
+import { READY, answerLine, queryReader } from '../debug/isolate/pipes.ts'
 import { QueryServer } from '../debug/isolate/protocol.ts'
 import { startWatchdog } from '../debug/isolate/watchdog.ts'
 import { installCompile } from '../install/compile.ts'
@@ -16,6 +16,7 @@ const v8 = nodeModule('node:v8')
 if (v8 === null) throw new Error('the child process of the debugger needs node:v8')
 // What a candidate prints must not end in the middle of our line.
 const print = process.stdout.write.bind(process.stdout)
+print(answerLine(READY))
 let queue = Promise.resolve()
 process.stdin.on(
   'data',

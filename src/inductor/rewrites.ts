@@ -1,5 +1,5 @@
 // Operators that compile better as other operators when their sizes are known: pooling as pointwise reads of the window, its gradient as a comparison,
-// the input gradient of a convolution as a convolution with the rotated weight. Each rewrite is exact.
+// the input gradient of a convolution as a convolution with the rotated weight, a write to a part as a choice. Each rewrite is exact.
 import type { OpDef, Result } from '../dispatch/index.ts'
 import {
   add,
@@ -19,6 +19,8 @@ import {
   mul,
   ne,
   reshape,
+  selectScatter,
+  sliceScatter,
   to,
   unsqueeze,
   where,
@@ -45,6 +47,8 @@ export class Rewrites {
     [maxPool2dWithIndices.op, (call) => this.#maxPool(call)],
     [maxPool2dBackward.op, (call) => this.#maxPoolBackward(call)],
     [convolutionBackward.op, convolutionGradient],
+    [selectScatter.op, selectScatterAsChoice],
+    [sliceScatter.op, sliceScatterAsChoice],
   ])
 
   /** What to compute instead of the call, or null. Run it under the lowering mode. */
@@ -98,6 +102,40 @@ export class Rewrites {
       return reshape(where(eq(cells(tiled.index), position), cells(grad), 0), [n, c, height, width])
     }
   }
+}
+
+/** One index of a dimension gets other values: one of its parts of size 1. */
+function selectScatterAsChoice(call: OpCall): (() => Result) | null {
+  const [self, dim, index] = [call.tensor('self'), call.number('dim'), call.number('index')]
+  const at = dim < 0 ? dim + self.ndim : dim
+  const size = self.shape[at] ?? 1
+  return () => chosenPart(self, unsqueeze(call.tensor('src'), at), at, index < 0 ? index + size : index)
+}
+
+/** Some elements of a dimension get other values: one of several parts of the same size. */
+function sliceScatterAsChoice(call: OpCall): (() => Result) | null {
+  const [self, src, dim] = [call.tensor('self'), call.tensor('src'), call.number('dim')]
+  const at = dim < 0 ? dim + self.ndim : dim
+  const [size, part] = [self.shape[at] ?? 1, src.shape[at] ?? 1]
+  const given = call.value('start')
+  const from = typeof given === 'number' ? given : 0
+  const start = Math.min(size, Math.max(0, from < 0 ? from + size : from))
+  if (call.number('step') !== 1 || size % part !== 0 || start % part !== 0) return null
+  return () => chosenPart(self, src, at, start / part)
+}
+
+/** `self` with `src` in the place of one of the equal parts of a dimension: a choice by position, which fuses with what is before and after it. */
+function chosenPart(self: Tensor, src: Tensor, dim: number, index: number): Tensor {
+  const { shape } = self
+  const size = src.shape[dim] ?? 1
+  const count = (shape[dim] ?? 1) / size
+  if (count === 1) return clone(src)
+  const positions = reshape(
+    arange(count, { dtype: 'int32' }),
+    [...shape, 1].map((_, i) => (i === dim ? count : 1)),
+  )
+  const parts = reshape(self, shape.toSpliced(dim, 1, count, size))
+  return reshape(where(eq(positions, index), unsqueeze(src, dim), parts), shape)
 }
 
 /** A window with negative strides, which `asStrided` does not make. */

@@ -34,9 +34,9 @@ export function scaledBesselI(order: 0 | 1, x: number): number {
   return sign * circleMean(60, (angle) => Math.exp(size * (Math.cos(angle) - 1)) * Math.cos(order * angle))
 }
 
-/** The modified Bessel function I of order 0 or 1. */
+/** The modified Bessel function I of order 0 or 1. At infinity, order 0 is NaN as in PyTorch, which divides infinity by infinity. */
 export const besselI = (order: 0 | 1, x: number): number =>
-  Math.abs(x) === Infinity ? (order === 1 ? x : Infinity) : scaledBesselI(order, x) * Math.exp(Math.abs(x))
+  Math.abs(x) === Infinity ? (order === 1 ? x : NaN) : scaledBesselI(order, x) * Math.exp(Math.abs(x))
 
 /** cos(x - shift) P - sin(x - shift) Q, or with sine and cosine for the second kind, of Hankel's expansions. */
 function farBessel(order: number, x: number, second: boolean): number {

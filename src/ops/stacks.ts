@@ -221,8 +221,9 @@ export const dsplit: OpFunction<(self: Tensor, indicesOrSections: number | reado
  */
 export const meshgrid: OpFunction<{
   (tensors: readonly Tensor[], indexing?: 'ij' | 'xy' | { readonly indexing?: 'ij' | 'xy' }): readonly Tensor[]
+  (...tensors: readonly (Tensor | { readonly indexing?: 'ij' | 'xy' })[]): readonly Tensor[]
 }> = defineOp({
-  schema: "meshgrid(Tensor[] tensors, str indexing='ij') -> Tensor[]",
+  schema: "meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]",
   decompose: (tensors, indexing) => {
     if (indexing !== 'ij' && indexing !== 'xy') throw new ArgumentError(`torch.meshgrid: indexing must be 'ij' or 'xy', got '${indexing}'.`)
     const wide = tensors.find((t) => t.ndim > 1)

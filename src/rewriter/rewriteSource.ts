@@ -3,8 +3,9 @@
 import MagicString from 'magic-string'
 import { checkOptions, checkString } from '../protocol/index.ts'
 import { namesOf } from './names.ts'
+import { ABSENT, defaultsOfStatement, takesAbsent } from './patterns.ts'
 import { bare, parseModule, walk } from './syntax.ts'
-import type { AnyNode, Program } from './syntax.ts'
+import type { AnyNode, AssignmentExpression, MemberExpression, Program } from './syntax.ts'
 
 /** Options of {@link rewriteSource}. */
 export interface RewriteOptions {
@@ -32,6 +33,9 @@ const CALLS: ReadonlyMap<string, readonly [global: string, name: string]> = new 
   ['Object.is', ['Object', 'is']],
 ])
 
+/** Methods that compare their argument with keys or elements. */
+const LOOKUPS = new Set(['get', 'has', 'includes', 'indexOf', 'lastIndexOf'])
+
 const EQUALITIES: Readonly<Record<string, string>> = { '===': 'same', '!==': 'differ', '==': 'equal', '!=': 'unequal' }
 
 /** Operators whose results are booleans, also for traced values: JavaScript makes a number of these, which is refused. */
@@ -39,7 +43,8 @@ const PLAIN = new Set(['<', '>', '<=', '>=', 'in', 'instanceof'])
 
 /**
  * Rewrites a module so that a tracer sees its conditions. Each becomes a call that asks the tracer (`fx.bool`), comparisons with `===` of traced values are recorded, and
- * `console.assert(c, m)` and `if (!c) throw new Error(m)` are recorded as `fx._assert(c, m)`. With plain values the module does the same as before. Returns null if there
+ * `console.assert(c, m)` and `if (!c) throw new Error(m)` are recorded as `fx._assert(c, m)`. Where it asks whether a value is missing (`== null`, `??`, `?.`, a default in a
+ * pattern), a traced value is there, and the graph asserts that. With plain values the module does the same as before. Returns null if there
  * is nothing to rewrite. Types must be removed first.
  *
  * @throws ArgumentError if the code is not valid JavaScript.
@@ -104,12 +109,34 @@ class Rewriter {
         this.#wrap(node.discriminant, 'plain')
         return
       case 'CallExpression':
+        if (node.optional && node.callee.type === 'Identifier') this.#wrap(node.callee, 'there')
+        if (!node.optional && node.callee.type === 'MemberExpression') this.#lookup(node, node.callee, node.arguments)
         return this.#call(node.callee)
+      case 'NewExpression':
+        // The object of `new a.b()` cannot become a call.
+        for (let callee: AnyNode = node.callee; callee.type === 'MemberExpression'; callee = callee.object) this.#done.add(callee)
+        return
+      case 'MemberExpression':
+        this.#member(node, node.object, node.property)
+        return
+      case 'VariableDeclarator':
+        if (node.init && takesAbsent(node.id)) this.#wrap(node.init, 'own')
+        return
+      case 'AssignmentExpression':
+        return this.#assignment(node)
+      case 'Program':
+      case 'BlockStatement':
+      case 'StaticBlock':
+        this.#defaults(node.body)
+        return
+      case 'SwitchCase':
+        this.#defaults(node.consequent)
+        return
       default:
     }
   }
 
-  /** Negations that a recorded assertion has replaced. */
+  /** Negations that a recorded assertion has replaced, and what must stay as it is. */
   readonly #done = new Set<AnyNode>()
 
   #wrap(node: AnyNode, name: string): void {
@@ -154,7 +181,7 @@ class Rewriter {
 
   /** `a && b` becomes `value(test(a) ? b : left)`, where left is the value of a; `await` and `yield` in b stay in their function. */
   #logical(node: AnyNode, left: AnyNode, operator: string): void {
-    if (operator === '??') return
+    if (operator === '??') return this.#wrap(left, 'there')
     const at = this.#operatorAt(left.end, operator)
     this.#text.appendRight(node.start, `${RUNTIME}.value(${RUNTIME}.test(`)
     this.#text.update(at, at + 2, operator === '&&' ? ') ?' : `) ? ${RUNTIME}.left :`)
@@ -163,7 +190,13 @@ class Rewriter {
 
   #binary(node: AnyNode, left: AnyNode, operator: string, right: AnyNode): void {
     const name = operator === 'instanceof' ? 'instanceOf' : EQUALITIES[operator]
-    if (name === undefined || [left, right].some((side) => isNothing(bare(side)))) return
+    if (name === undefined) return
+    const [first, second] = [left, right].map((side) => isNothing(bare(side)))
+    if (first === true || second === true) {
+      const other = first === true ? right : left
+      if (name !== 'instanceOf' && first !== second && bare(other).type !== 'Literal') this.#wrap(other, 'there')
+      return
+    }
     const at = this.#operatorAt(left.end, operator)
     this.#text.appendRight(node.start, `${RUNTIME}.${name}(`)
     this.#text.update(at, at + operator.length, ',')
@@ -177,6 +210,62 @@ class Rewriter {
     return [callee]
   }
 
+  /** `map.get(key)` becomes `lookup(map, "get", key)`, which knows the keys. */
+  #lookup(node: AnyNode, callee: MemberExpression, args: readonly AnyNode[]): void {
+    const { object, property } = callee
+    const [first] = args
+    if (callee.computed || property.type !== 'Identifier' || !LOOKUPS.has(property.name) || first === undefined || !isComplete(object)) return
+    this.#text.appendRight(node.start, `${RUNTIME}.lookup(`)
+    this.#text.update(object.end, first.start, `, "${property.name}", ${this.#breaks(object.end, first.start)}`)
+  }
+
+  /** `a?.b` asks whether a is there; `a.then` reads what a traced value does not have. */
+  #member(node: MemberExpression, object: AnyNode, property: AnyNode): void {
+    if (node.optional) this.#wrap(object, 'there')
+    const isAbsent = !node.computed && property.type === 'Identifier' && ABSENT.has(property.name)
+    if (isAbsent && !this.#done.has(node) && object.type !== 'ThisExpression' && isComplete(object)) this.#wrap(object, 'own')
+  }
+
+  #assignment(node: AssignmentExpression): readonly AnyNode[] {
+    const { left, operator, right } = node
+    if (operator === '=') {
+      if (takesAbsent(left)) this.#wrap(right, 'own')
+      if (left.type === 'MemberExpression' && isSimple(left.object)) {
+        this.#text.appendRight(right.start, `${RUNTIME}.stored(${this.#textOf(left.object)}, `)
+        this.#text.prependLeft(right.end, ')')
+      }
+      return []
+    }
+    if (operator !== '??=' && operator !== '||=' && operator !== '&&=') return []
+    if (left.type !== 'Identifier' && !(left.type === 'MemberExpression' && !left.computed && isSimple(left.object))) return []
+    // `a ||= b` becomes `value(test(a) ? left : (a = b))`.
+    const target = this.#textOf(left)
+    const at = this.#operatorAt(left.end, operator)
+    const [test, then, end] =
+      operator === '??=' ? ['there', '??', '))'] : operator === '||=' ? ['test', `? ${RUNTIME}.left :`, '))'] : ['test', '?', `) : ${RUNTIME}.left)`]
+    this.#text.update(left.start, left.end, `${RUNTIME}.value(${RUNTIME}.${test}(${target})`)
+    this.#text.update(at, at + operator.length, `${then} (${target} =`)
+    this.#text.prependLeft(node.end, end)
+    return [left]
+  }
+
+  /** Behind a statement whose pattern has defaults, tells which names have got values. */
+  #defaults(statements: readonly AnyNode[]): void {
+    for (const statement of statements) {
+      const names = defaultsOfStatement(statement)
+      if (names.length > 0) this.#text.appendLeft(statement.end, `;${RUNTIME}.given(${names.join(', ')});`)
+    }
+  }
+
+  #textOf(node: AnyNode): string {
+    return this.#code.slice(node.start, node.end).replaceAll('\n', ' ')
+  }
+
+  /** The line breaks of a part, which must stay. */
+  #breaks(start: number, end: number): string {
+    return this.#code.slice(start, end).replaceAll(/[^\n]/g, '')
+  }
+
   /** Where an operator stands; only spaces and comments are before it. */
   #operatorAt(from: number, operator: string): number {
     let at = from
@@ -187,6 +276,16 @@ class Rewriter {
     }
     return at
   }
+}
+
+/** Whether it costs nothing and has no effect to read an expression twice. */
+const isSimple = (node: AnyNode): boolean => node.type === 'Identifier' || node.type === 'ThisExpression'
+
+/** Whether an expression can stand alone: `super` cannot, nor what `?.` leaves out together with what follows. */
+function isComplete(node: AnyNode): boolean {
+  if (node.type === 'Super') return false
+  if (node.type !== 'MemberExpression' && node.type !== 'CallExpression') return true
+  return !node.optional && isComplete(node.type === 'MemberExpression' ? node.object : node.callee)
 }
 
 /** Whether an operand is null or undefined, which a traced value never is. */

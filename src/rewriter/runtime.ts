@@ -1,6 +1,7 @@
 // What rewritten code calls in place of JavaScript's conditions and comparisons. With plain values each does what JavaScript does.
 import { TraceError, _assert, bool, isProxy, nodeOf, operator } from '../fx/index.ts'
-import { isFunction } from '../protocol/index.ts'
+import { isFunction, isModule } from '../protocol/index.ts'
+import { recordPresence } from './assertions.ts'
 
 /** Throws TraceError for a traced value, of which `what` cannot be known. */
 function refuse(value: unknown, what: string, instead: string): void {
@@ -9,9 +10,31 @@ function refuse(value: unknown, what: string, instead: string): void {
 
 const FIX_ARGUMENT = 'Make it an argument and fix it with concreteArgs, or decide before the call.'
 
-/** Whether a comparison of two values must be recorded. Null and undefined equal no traced value. */
-const isRecorded = (a: unknown, b: unknown): boolean =>
-  (isProxy(a) || isProxy(b)) && a !== b && ![a, b].some((side) => side === null || side === undefined)
+/** The value. If it is traced, the graph asserts that it is neither null nor undefined. */
+function there<T>(value: T): T {
+  if (isProxy(value)) recordPresence(value, false)
+  return value
+}
+
+/** Whether a comparison of two values must be recorded. Null and undefined equal no traced value, which the graph asserts. */
+function isRecorded(a: unknown, b: unknown): boolean {
+  if (!(isProxy(a) || isProxy(b)) || a === b) return false
+  const isNothing = [a, b].some((side) => side === null || side === undefined)
+  if (isNothing) there(isProxy(a) ? a : b)
+  return !isNothing
+}
+
+const KEY = 'whether a key or an element equals it'
+
+/** Whether a value has keys or elements that a number or a string at run time could equal. Objects are compared by identity, as tensors are. */
+function hasPlainKeys(value: unknown): boolean {
+  const keys: Iterable<unknown> = value instanceof Map ? value.keys() : value instanceof Set || Array.isArray(value) ? value : []
+  for (const key of keys) if (!isProxy(key) && key !== null && ['number', 'string', 'boolean', 'bigint'].includes(typeof key)) return true
+  return ArrayBuffer.isView(value)
+}
+
+/** Whether a value is traced, or an array with a traced value. */
+const hasTraced = (value: unknown): boolean => isProxy(value) || (Array.isArray(value) && value.some(isProxy))
 
 /** The calls of rewritten code. */
 export interface Runtime {
@@ -45,6 +68,16 @@ export interface Runtime {
   assert(condition: unknown, ...message: readonly unknown[]): void
   /** `if (!c) throw new Error(m)`: whether to throw. */
   fails(condition: unknown, message: () => unknown): boolean
+  /** `a` in `a == null`, `a ?? b` and `a?.b`. */
+  there<T>(value: T): T
+  /** What a pattern with defaults has bound. */
+  given(...values: readonly unknown[]): void
+  /** `a` in `a.then`, `a.constructor` and `a.prototype`. */
+  own<T>(value: T): T
+  /** `map.get(key)`, `set.has(key)`, `list.includes(key)`. */
+  lookup(object: unknown, method: string, ...args: readonly unknown[]): unknown
+  /** `value` in `object.name = value`. */
+  stored<T>(object: unknown, value: T): T
 }
 
 /** Truth as JavaScript has it; of traced values, as their tracers say. */
@@ -93,5 +126,29 @@ export const runtime: Runtime = {
     if (!isProxy(condition)) return !condition
     _assert(condition, String(message()))
     return false
+  },
+  there,
+  given(...values) {
+    for (const value of values) if (isProxy(value)) recordPresence(value, true)
+  },
+  own(value) {
+    refuse(value, "'then', 'constructor' or 'prototype'", "Read it with fx.getattr(x, 'then').")
+    return value
+  },
+  lookup(object, method, ...args) {
+    const [key] = args
+    if (!isProxy(object) && hasPlainKeys(object)) refuse(key, KEY, FIX_ARGUMENT)
+    if (object === null || object === undefined) throw new TypeError(`Cannot read properties of ${object} (reading '${method}')`)
+    const fn: unknown = Reflect.get(Object(object), method, object)
+    if (!isFunction(fn)) throw new TypeError(`${method} is not a function`)
+    return Reflect.apply(fn, object, args)
+  },
+  stored(object, value) {
+    if ((isModule(object) || isFunction(object) || object === globalThis) && !isProxy(object) && hasTraced(value))
+      throw new TraceError(
+        'a traced value is stored in a module, a class or a global, where it outlives the trace without a value',
+        'Return it, or pass it on as an argument.',
+      )
+    return value
   },
 }

@@ -3,7 +3,7 @@ import { parse } from 'acorn'
 import type { AnyNode, Program } from 'acorn'
 import { ArgumentError } from '../errors/index.ts'
 
-export type { AnyNode, Program } from 'acorn'
+export type { AnyNode, AssignmentExpression, MemberExpression, Program } from 'acorn'
 
 /** Parses a module. @throws ArgumentError if it is not valid JavaScript. */
 export function parseModule(code: string, file: string): Program {

@@ -154,6 +154,12 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(JSON.stringify(tensors.get('w').mul(2).toArray()))`,
     '[2,4]',
   ],
+  './interop/onnx': [
+    `import { toOnnx } from 'tensorfx/interop/onnx'
+     const { graphModule, tensor } = await import('./test/built/parts.mjs')
+     console.log(JSON.stringify([...toOnnx(graphModule(), { inputs: [tensor([1, 2])] }).operators]))`,
+    '[["Add",1],["Identity",1]]',
+  ],
   './debug': [
     `import { minifyBackendFailure, setLogSink } from 'tensorfx/debug'
      const { makeFx, tensor } = await import('./test/built/parts.mjs')

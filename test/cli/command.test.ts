@@ -1,9 +1,11 @@
 // The `tensorfx` command: the operator table, the version, the usage text.
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { VERSION } from 'tensorfx'
+import { VERSION, torch } from 'tensorfx'
 import { allOps } from 'tensorfx/ops'
 import { runCommand } from '../../src/cli/command.ts'
+import { coreOperators } from '../../src/cli/coreAten.ts'
+import { camelCase } from '../../src/protocol/index.ts'
 import { root } from '../built/node.ts'
 
 const cells = (line: string): string[] => line.split(/ {2,}/)
@@ -13,34 +15,73 @@ describe('tensorfx ops', () => {
 
   it('lists every operator under aligned headings, and their number', () => {
     expect(runCommand(['ops']).code).toBe(0)
-    expect(cells(lines[0] ?? '')).toEqual(['operator', 'how', 'gradient', 'schema'])
-    expect(lines.slice(1, -1).map((line) => cells(line)[0])).toEqual(allOps().map((op) => op.qualname))
+    expect(cells(lines[0] ?? '')).toEqual(['operator', 'in PyTorch', 'how', 'gradient', 'compiled', 'dtypes', 'schema'])
+    expect(lines.slice(1, -1).map((line) => cells(line)[1])).toEqual(allOps().map((op) => op.qualname))
+    expect(lines.slice(1, -1).map((line) => cells(line)[6])).toEqual(allOps().map((op) => op.schema.text))
     expect(lines.at(-1)).toBe(`${allOps().length} operators`)
     const at = lines[0]?.indexOf('gradient')
     expect(lines.slice(1, -1).every((line) => /^ {2}(yes|no|through) ?/.test(line.slice((at ?? 0) - 2)))).toBe(true)
   })
 
   it.each([
-    ['torch.relu', 'pointwise', 'yes'],
-    ['torch.Tensor.add_', 'in place', 'yes'],
-    ['torch.amax', 'reduction', 'yes'],
-    ['torch.permute', 'view', 'yes'],
-    ['torch.gather', 'kernel', 'yes'],
-    ['torch.ops.tensorfx.full', 'kernel', 'no'],
-    ['torch.chunk', 'composite', 'through its parts'],
-  ])('%s is computed by a %s; gradient: %s', (name, how, gradient) => {
-    const row = lines.map(cells).find(([first]) => first === name)
-    expect(row?.slice(1, 3)).toEqual([how, gradient])
+    ['torch.relu', 'torch.relu', 'pointwise', 'yes', 'fused', 'numeric'],
+    ['torch.exp', 'torch.exp', 'pointwise', 'yes', 'fused', 'all'],
+    ['torch.bitwiseAnd', 'torch.bitwise_and', 'pointwise', 'no', 'fused', 'integral'],
+    ['torch.Tensor.add_', 'torch.Tensor.add_', 'in place', 'yes', 'fused', 'all'],
+    ['torch.amax', 'torch.amax', 'reduction', 'yes', 'fused', 'all'],
+    ['torch.permute', 'torch.permute', 'view', 'yes', 'view', 'all'],
+    ['torch.gather', 'torch.gather', 'kernel', 'yes', 'eager kernel', 'all'],
+    ['torch.mm', 'torch.mm', 'kernel', 'yes', 'template', 'numeric'],
+    ['torch.linalg.qr', 'torch.linalg.qr', 'kernel', 'yes', 'eager kernel', 'floating'],
+    ['torch.ops.tensorfx.full', 'torch.ops.tensorfx.full', 'kernel', 'no', 'fused', 'chosen'],
+    ['torch.nn.functional.crossEntropy', 'torch.nn.functional.cross_entropy', 'composite', 'through its parts', 'its parts', 'floating'],
+    ['torch.chunk', 'torch.chunk', 'composite', 'through its parts', 'its parts', 'all'],
+  ])('%s, %s in PyTorch: %s; gradient %s; compiled %s; dtypes %s', (...wanted) => {
+    expect(
+      lines
+        .map(cells)
+        .find(([first]) => first === wanted[0])
+        ?.slice(0, 6),
+    ).toEqual(wanted)
   })
 
   it('shows only names that contain the text', () => {
     const names = runCommand(['ops', 'soft'])
       .text.split('\n')
       .slice(1, -1)
-      .map((line) => cells(line)[0])
+      .map((line) => cells(line)[1])
     expect(names).toContain('torch.softmax')
     expect(names.every((name) => name?.includes('soft'))).toBe(true)
+    const table = (text: string): unknown => runCommand(['ops', text]).text.split('\n').length
+    expect(table('logSoftmax')).toBe(table('log_softmax'))
     expect(runCommand(['ops', 'nosuchthing']).text.split('\n').at(-1)).toBe('0 operators')
+  })
+})
+
+describe('tensorfx ops --missing', () => {
+  it('lists what core ATen has that tensorfx lacks, each with the reason', () => {
+    const { text, code } = runCommand(['ops', '--missing'])
+    const lines = text.split('\n')
+    const missing = coreOperators().filter(({ here }) => here === null)
+    expect(code).toBe(0)
+    expect(lines.at(-1)).toBe(`${missing.length} of the 164 operators of core ATen`)
+    expect(lines.slice(0, -1).map(cells)).toEqual(missing.map(({ aten, reason }) => [`aten.${aten}`, reason ?? 'not written yet']))
+    expect(cells(lines.find((line) => line.startsWith('aten._fft_c2r')) ?? '')[1]).toBe('there are no complex numbers')
+  })
+
+  it('names for every other operator of core ATen what does the same', () => {
+    const names = new Set(allOps().map(({ qualname }) => qualname))
+    const tensor = torch.zeros([1])
+    for (const { aten, here } of coreOperators())
+      if (here !== null) expect(names.has(here) || camelCase(here.replace('torch.Tensor.', '')) in tensor, aten).toBe(true)
+    const here = new Map(coreOperators().map((operator) => [operator.aten, operator.here]))
+    expect(here.size).toBe(164)
+    expect(['_softmax', 'add', 'sym_numel', 'bmm'].map((name) => here.get(name))).toEqual([
+      'torch.softmax',
+      'torch.add',
+      'torch.Tensor.numel',
+      'torch.bmm',
+    ])
   })
 })
 
@@ -56,6 +97,7 @@ describe('other arguments', () => {
 
   it('an unknown command prints the usage and fails', () => {
     expect(runCommand(['opps'])).toEqual({ ...runCommand([]), code: 1 })
+    expect(runCommand(['ops', '--mising'])).toEqual({ ...runCommand([]), code: 1 })
   })
 })
 

@@ -20,14 +20,18 @@ function chain(length: number, bad: number): GraphModule {
 const uses = (gm: GraphModule, fn: unknown): boolean => [...gm.graph.nodes].some((n) => n.target === fn)
 
 describe('the minifier', () => {
-  it('brings a chain of 200 operators down to the bad one in at most 39 queries, in one child process', async () => {
+  it('brings a chain of 200 operators down to the bad one in at most 20 queries, in one child process and a fresh one for the final check', async () => {
     const gm = chain(200, 137)
     const result = await minifyBackendFailure(gm, [torch.randn([4, 4])], { backend: 'relu_compile_error_TESTING_ONLY', print: () => {} })
     expect([...result.gm.graph.nodes].map((n) => n.op)).toEqual(['placeholder', 'call_function', 'output'])
     expect(uses(result.gm, torch.relu)).toBe(true)
-    expect(result.queries).toBeLessThanOrEqual(39)
+    expect(result.queries).toBeLessThanOrEqual(20)
     expect(result.isolated).toBe(true)
-    expect(result.processes).toBe(1)
+    expect(result.processes).toBe(2)
+    expect(result.checks).toBeLessThanOrEqual(20)
+    expect(result.failureRate).toBe(1)
+    // Values are shrunk too.
+    expect((result.inputs as readonly Tensor[]).map((t) => t.toArray())).toEqual([[1]])
   })
 
   it('prints PyTorch-like progress', async () => {

@@ -165,22 +165,23 @@ describe('with rewritten sources', () => {
     const line = section.split('\n').find((text) => text.startsWith(`- **${verdict}**`)) ?? ''
     return [...line.matchAll(/`([a-z-]+)`/g)].map(([, id = '']) => id)
   }
-  const isRefused = (code: string): boolean => {
-    try {
-      const tracer = new RewritingTracer({ scope: { torch, fx, nn }, unusedConditions: 'ignore' })
-      tracer.trace(compile(code))
-      return false
-    } catch (error) {
-      return error instanceof fx.TraceError
-    }
+  const trace = (code: string): fx.GraphModule => {
+    const tracer = new RewritingTracer({ scope: { torch, fx, nn }, unusedConditions: 'ignore' })
+    const graph = tracer.trace(compile(code))
+    return new fx.GraphModule(tracer.root, graph)
   }
 
   it('every unseen row is in one of the two lists', () => {
     const unseen = rows.filter((row) => row.verdict === 'unseen').map((row) => row.id)
-    expect([...idsOf('refused'), ...idsOf('unseen')].toSorted()).toEqual(unseen.toSorted())
+    expect([...idsOf('refused'), ...idsOf('asserted')].toSorted()).toEqual(unseen.toSorted())
   })
 
-  it.each(rows.filter((row) => row.verdict === 'unseen').map((row) => [row.id, row.code] as const))('%s', (id, code) => {
-    expect(isRefused(code)).toBe(idsOf('refused').includes(id))
+  it.each(idsOf('refused'))('%s is refused', (id) => {
+    expect(() => trace(rows.find((row) => row.id === id)?.code ?? '')).toThrow(fx.TraceError)
+  })
+
+  it.each(idsOf('asserted'))('%s: the graph refuses a value that is missing', (id) => {
+    const m = trace(rows.find((row) => row.id === id)?.code ?? '')
+    expect(() => run(m, { grad: null })).toThrow(fx.AssertionFailed)
   })
 })

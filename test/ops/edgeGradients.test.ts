@@ -59,6 +59,54 @@ describe('gradients where there are several slopes', () => {
   })
 })
 
+describe('gradients of results that hardly depend on their argument', () => {
+  it('the norm of order 0, the power 0 of a matrix and the determinant of a singular one have the gradient 0, and not none', () => {
+    expect(gradients((x) => x.norm(0), [0, 3])).toEqual([[0, 0]])
+    expect(gradients((x) => torch.cdist(x, x.add(1), 0), [[1, 2]])).toEqual([[[0, 0]]])
+    const square = [
+      [1, 2],
+      [2, 4],
+    ]
+    const none = [
+      [0, 0],
+      [0, 0],
+    ]
+    expect(gradients((x) => x.matrixPower(0), square)).toEqual([none])
+    // Zeros of any sign.
+    expect(gradients((x) => x.det().add(0), square)).toEqual([none.map((row) => row.map(() => expect.closeTo(0)))])
+  })
+
+  it('equal elements share the gradient of the median of all', () => {
+    expect(gradients((x) => x.median(), [3, 1, 3, 1])).toEqual([[0, 0.5, 0, 0.5]])
+    expect(gradients((x) => x.nanmedian(), [3, 1, 3, 1])).toEqual([[0, 0.5, 0, 0.5]])
+  })
+
+  it('limits of clamp get the gradient of the elements that they replace, the upper one where they are in the wrong order', () => {
+    expect(gradients((x, low, high) => x.clamp(low, high), [-2, 0, 2, 0], [-1, -1, -1, 5], [1, 1, 1, 4])).toEqual([
+      [0, 1, 0, 0],
+      [1, 0, 0, 0],
+      [0, 0, 1, 1],
+    ])
+  })
+
+  it('embedding with scaleGradByFreq divides the gradient of a row by its occurrences', () => {
+    const indices = tensor([0, 2, 2], { dtype: 'int64' })
+    expect(gradients((w) => F.embedding(indices, w, { scaleGradByFreq: true }), [[1], [2], [3]])).toEqual([[[1], [0], [1]]])
+    expect(gradients((w) => F.embedding(indices, w), [[1], [2], [3]])).toEqual([[[1], [0], [2]]])
+  })
+})
+
+describe('gradients that do not exist', () => {
+  it('qr in the other modes computes, eager and compiled, and its backward pass says what to do', () => {
+    const matrix = tensor([[1], [2]], { requiresGrad: true })
+    for (const fn of [(x: Tensor) => torch.linalg.qr(x, 'complete')[1], compile((x: Tensor) => torch.linalg.qr(x, 'complete')[1])]) {
+      const out = fn(matrix)
+      expect(Math.abs(out.select(0, 0).item())).toBeCloseTo(Math.sqrt(5))
+      expect(() => out.sum().backward()).toThrow(/no gradient in mode 'complete' for matrices of 2 rows and 1 columns; use mode 'reduced'/)
+    }
+  })
+})
+
 describe('the second gradient of a product', () => {
   const second = (values: number[], fn = (x: Tensor): Tensor => x.prod()): unknown => {
     const x = tensor(values, { requiresGrad: true })

@@ -124,7 +124,8 @@ const batchNorm =
 
 /** The function of a case that is not a module. */
 function functionOf(name: string, source: string): Fn {
-  if (name.startsWith('batch_norm_')) return batchNorm(name.endsWith('train'))
+  // The second set has batch_norm_1 and so on, with sources of their own.
+  if (/^batch_norm_(train|eval)/.test(name)) return batchNorm(name.endsWith('train'))
   if (source.startsWith('lambda')) return evaluate(SOURCES.get(name) ?? source) as Fn
   const inFunctional: unknown = Object.keys(torch.nn.functional).includes(camelCase(source))
   return evaluate(inFunctional === true ? `F.${source}` : `torch.${source}`) as Fn

@@ -2,6 +2,7 @@
 // not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
+import { HANG, deathOf, isDeath, isSameDeath } from '../death.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { QueryEncoder, isAnswerTo, outcomeOf } from './protocol.ts'
 import type { Query } from './protocol.ts'
@@ -21,7 +22,7 @@ export interface IsolatorOptions {
   readonly timeoutMs?: number
   /** Modules that register the backend and custom functions; the helper imports them. */
   readonly imports?: readonly string[]
-  /** A death or a hang of the helper counts as the failure, not as an unrelated one. Default false. */
+  /** Any death or hang of the helper counts as the failure, not as an unrelated one. Default false; `FailureSpec.death` names one kind. */
   readonly deathFails?: boolean
 }
 
@@ -40,28 +41,29 @@ export class Isolator {
     this.#options = { timeoutMs: 30_000, imports: [], deathFails: false, ...options }
   }
 
-  /** Judges one candidate. */
-  async query(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec): Promise<Outcome> {
+  /** Judges one candidate. `timeoutMs`: before it counts as hanging; default that of the isolator. */
+  async query(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number = this.#options.timeoutMs): Promise<Outcome> {
     const helper = this.#helper ?? (await this.#fresh())
     const query = this.#encoder.encode(gm, inputs, spec, this.#options.imports)
     return new Promise((resolve) => {
-      const lost = (message: string): void => {
+      const lost = (message: string, death: string | null): void => {
         clearTimeout(timer)
         helper.kill()
         this.#helper = null
-        resolve({ status: this.#options.deathFails ? 'fails' : 'unrelated', message })
+        const isFailure = death !== null && (this.#options.deathFails || (isDeath(spec.death) && isSameDeath(spec.death, death)))
+        resolve({ status: isFailure ? 'fails' : 'unrelated', message, ...(death === null ? {} : { signature: death }) })
       }
-      const timer = setTimeout(() => lost(`no answer within ${this.#options.timeoutMs} ms (an endless loop?)`), this.#options.timeoutMs)
+      const timer = setTimeout(() => lost(`no answer within ${timeoutMs} ms (an endless loop?)`, HANG), timeoutMs)
       helper.listen(
         (message) => {
           // A backend may send messages of its own, and an older query's answer may be late.
           if (!isAnswerTo(query, message)) return
           const outcome = outcomeOf(message)
-          if (outcome === null) return lost('the isolated process sent an answer that cannot be read')
+          if (outcome === null) return lost('the isolated process sent an answer that cannot be read', null)
           clearTimeout(timer)
           resolve(outcome)
         },
-        (reason) => lost(`the isolated process died: ${reason}`),
+        (reason) => lost(`the isolated process died: ${reason}`, deathOf(reason)),
       )
       helper.post(query)
     })

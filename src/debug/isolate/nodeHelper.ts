@@ -38,13 +38,21 @@ export function nodeHelper(): StartHelper | null {
     // Writing to a child that died fails; the death itself is reported above.
     child.stdin.on('error', () => {})
     child.stdout.setEncoding('utf8')
+    let ready = (): void => {}
+    const isReady = new Promise<void>((resolve) => (ready = resolve))
     child.stdout.on(
       'data',
       answerReader((message) => {
         keepAlive(child.stdout, false)
+        ready()
         onMessage(message)
       }),
     )
+    child.on('exit', () => ready())
+    child.on('error', () => ready())
+    // How long a process takes to start is not the candidate's time. One that has died says so when it is listened to.
+    keepAlive(child.stdout, true)
+    await isReady
     // A helper that was not closed must not keep the program alive.
     child.unref()
     keepAlive(child.stdin, false)

@@ -57,6 +57,9 @@ const MARK = 'tensorfx-answer '
 /** The longest line that is kept; answers are far shorter. */
 const LONGEST = 2 ** 20
 
+/** What a child says first, when it can be asked: the answer to no query. */
+export const READY: Answer = { id: -1, outcome: { status: 'passes', message: 'ready' } }
+
 /** An answer as a line of its own, whatever was printed before it. */
 export const answerLine = (answer: Answer): string => `\n${MARK}${JSON.stringify(answer)}\n`
 

@@ -6,6 +6,9 @@ import type { GraphJson } from '../../fx/text/json.ts'
 import { present } from '../../errors/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { isObject } from '../../protocol/index.ts'
+import { configDifferences, withConfig } from '../../dynamo/index.ts'
+import type { Config } from '../../dynamo/index.ts'
+import { importBackend, isModuleBackend } from '../backendModule.ts'
 import { OUTCOMES, checkFailureSpec, judge } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { fromPlain, toPlain } from '../values.ts'
@@ -22,6 +25,8 @@ export interface Query {
   readonly spec: FailureSpec
   /** Modules to import first: they register the backend and custom functions. */
   readonly imports: readonly string[]
+  /** Settings that differ from the defaults: tolerances, and what else decides about a candidate. */
+  readonly config: Partial<Config>
 }
 
 export interface Answer {
@@ -45,7 +50,9 @@ export function outcomeOf({ outcome }: AnswerLike): Outcome | null {
   if (!isObject(outcome)) return null
   const status = OUTCOMES.find((known) => known === Reflect.get(outcome, 'status'))
   const message: unknown = Reflect.get(outcome, 'message')
-  return status === undefined || typeof message !== 'string' ? null : { status, message }
+  const signature: unknown = Reflect.get(outcome, 'signature')
+  if (status === undefined || typeof message !== 'string') return null
+  return typeof signature === 'string' ? { status, message, signature } : { status, message }
 }
 
 /** Encodes queries for one isolated process, which keeps the inputs that it has got. */
@@ -67,7 +74,16 @@ export class QueryEncoder {
     for (const node of gm.graph.findNodes({ op: 'get_attr' })) {
       if (node.op === 'get_attr') attributes.set(node.target, toPlain(gm.attribute(node.target), node.target))
     }
-    return { id: this.#next++, graph: graphToJson(gm.graph), attributes: [...attributes], inputs: ids, data, spec, imports }
+    return {
+      id: this.#next++,
+      graph: graphToJson(gm.graph),
+      attributes: [...attributes],
+      inputs: ids,
+      data,
+      spec,
+      imports,
+      config: configDifferences(),
+    }
   }
 }
 
@@ -79,10 +95,11 @@ export class QueryServer {
     for (const [id, plain] of query.data) this.#inputs.set(id, plain)
     try {
       for (const url of query.imports) await import(/* @vite-ignore */ url)
+      if (isModuleBackend(query.spec.backend)) await importBackend(query.spec.backend)
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
       const gm = new GraphModule(root, graphFromJson(query.graph, { trust: 'code' }))
       const inputs = query.inputs.map((id) => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
-      return { id: query.id, outcome: judge(gm, inputs, checkFailureSpec(query.spec)) }
+      return { id: query.id, outcome: withConfig(query.config, () => judge(gm, inputs, checkFailureSpec(query.spec))) }
     } catch (error) {
       return { id: query.id, outcome: { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) } }
     }

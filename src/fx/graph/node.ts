@@ -416,10 +416,9 @@ function freeze(value: Argument, inputs: Inputs, depth = 0): Argument {
 }
 
 function freezeList(values: readonly Argument[], inputs: Inputs, depth: number): readonly Argument[] {
-  const { length } = values
   // `slice` is slow on lists that were frozen, which have a prototype of their own.
-  const out: Argument[] = length === 1 ? [null] : length === 2 ? [null, null] : length === 3 ? [null, null, null] : []
-  for (let i = 0; i < length; i++) out[i] = freeze(values[i], inputs, depth + 1)
+  const out = new Array<Argument>(values.length)
+  for (let i = 0; i < out.length; i++) out[i] = freeze(values[i], inputs, depth + 1)
   return freezeArguments(out, isTuple(values))
 }
 

@@ -23,14 +23,14 @@ export class Slice<T = number | null> {
 
 const frozenError = (method: string): GraphError =>
   new GraphError(
-    `${method}: the arguments of a node cannot be changed in place, because the users of its inputs depend on them; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.`,
+    `${method}: the arguments of a node cannot be changed in place; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.`,
   )
 
 /** Array.prototype with methods that say what to do instead of changing the array. */
 const FROZEN: object = Object.create(
   Array.prototype,
   Object.fromEntries(
-    ['push', 'pop', 'shift', 'unshift', 'splice', 'sort', 'reverse', 'fill', 'copyWithin'].map((method) => [
+    'push pop shift unshift splice sort reverse fill copyWithin'.split(' ').map((method) => [
       method,
       {
         value: (): never => {
@@ -43,13 +43,15 @@ const FROZEN: object = Object.create(
 
 /** Freezes a list of arguments, and marks it as a tuple if asked to. Its methods that change arrays throw GraphError. The caller must own the array. */
 export function freezeArguments<T>(values: readonly T[], asTuple = false): readonly T[] {
-  if (asTuple) Object.defineProperty(values, TUPLE, { value: true })
+  if (asTuple) mark(values)
   Object.setPrototypeOf(values, FROZEN)
   return Object.freeze(values)
 }
 
 /** Marks tuples. Without the mark an array prints as a list, `[x, y]`. */
 const TUPLE: unique symbol = Symbol.for('tensorfx.tuple')
+
+const mark = <T extends object>(values: T): T => Object.defineProperty(values, TUPLE, { value: true })
 
 /** A frozen array that prints as a tuple, `(x, y)`; everywhere else it is an ordinary array. */
 export function tuple<T extends readonly unknown[]>(...values: T): T {
@@ -59,8 +61,7 @@ export function tuple<T extends readonly unknown[]>(...values: T): T {
 
 /** Marks an array as a tuple and freezes it. The caller must own the array. */
 export function markTuple<T>(values: readonly T[]): readonly T[] {
-  Object.defineProperty(values, TUPLE, { value: true })
-  return Object.freeze(values)
+  return Object.freeze(mark(values))
 }
 
 /** Whether a value was made by {@link tuple}. */

@@ -58,7 +58,7 @@ function tupleText(values: readonly unknown[], text: (value: unknown) => string)
 /** `a, b`. A loop, since `map` is slow on the lists of a node, which have a prototype of their own. */
 function listText(values: readonly unknown[], text: (value: unknown) => string): string {
   let out = ''
-  for (let i = 0; i < values.length; i++) out += i === 0 ? text(values[i]) : `, ${text(values[i])}`
+  for (let i = 0; i < values.length; i++) out += (i > 0 ? ', ' : '') + text(values[i])
   return out
 }
 

@@ -12,7 +12,7 @@ import { clamp, where } from '../pointwise/select.ts'
 import { softplus } from '../pointwise/softplus.ts'
 import { sigmoid, tanh } from '../pointwise/unary.ts'
 import { randLike } from '../random.ts'
-import { norm } from '../reduction/mean.ts'
+import { pNorm } from '../reduction/mean.ts'
 import { softmax } from '../reduction/softmax.ts'
 import { dimAndSize } from '../shapes.ts'
 
@@ -167,7 +167,7 @@ export const normalize: OpFunction<
   schema: 'normalize(Tensor self, float p=2.0, int dim=1, float eps=1e-12) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  decompose: (self, p, dim, eps) => div(self, clamp(norm(self, p, dim, true), eps)),
+  decompose: (self, p, dim, eps) => div(self, clamp(pNorm('torch.nn.functional.normalize', self, p, dim, true), eps)),
 })
 
 /**

@@ -7,6 +7,8 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
 import { mul, pow, sub } from '../pointwise/arithmetic.ts'
+import { eq } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { movedim } from '../view/arrange.ts'
@@ -25,7 +27,11 @@ const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
 function power(op: string, self: Tensor, n: number): Tensor {
   checkMatrix(op, self, true)
-  if (n === 0) return expand(eye(sizeAt(self.shape, -1), { dtype: self.dtype }), self.shape).clone()
+  if (n === 0) {
+    const one = eye(sizeAt(self.shape, -1), { dtype: self.dtype })
+    // It has the gradient 0, and not none.
+    return where(eq(one, one), one, self)
+  }
   let square = n < 0 ? inv(self) : self
   let out: Tensor | null = null
   for (let rest = Math.abs(n); rest > 0; rest = Math.floor(rest / 2)) {

@@ -9,6 +9,7 @@ import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { reciprocal } from '../pointwise/unary.ts'
+import { refusedGradient } from '../refusedGradient.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril, triu } from '../triangular.ts'
 import { diagonal } from '../view/diagonal.ts'
@@ -99,9 +100,13 @@ export const qr: OpFunction<
   derivative: ([gq, gr], { args: [self, mode], outputs: [q, r] }) => {
     const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
     if (mode === 'r' || (mode === 'complete' && m > n))
-      throw new ArgumentError(
-        `torch.linalg.qr: there is no gradient in mode '${mode}' for matrices of ${m} rows and ${n} columns; use mode 'reduced'.`,
-      )
+      return [
+        refusedGradient(
+          self,
+          `torch.linalg.qr: there is no gradient in mode '${mode}' for matrices of ${m} rows and ${n} columns; use mode 'reduced'.`,
+        ),
+        null,
+      ]
     const [square, rest] = n > m ? [narrow(r, -1, 0, m), narrow(r, -1, m, n - m)] : [r, null]
     // The right part of a wide R is Q^T times the columns of the matrix there.
     const grest = rest === null || gr === null ? null : narrow(gr, -1, m, n - m)

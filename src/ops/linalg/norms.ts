@@ -9,9 +9,9 @@ import { abs, div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { gt } from '../pointwise/comparison.ts'
 import { amax, amin } from '../reduction/extremes.ts'
-import { norm } from '../reduction/mean.ts'
+import { pNorm } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
-import type { Dims } from '../reduction/sum.ts'
+import type { Dims, ReductionOptions } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { movedim } from '../view/arrange.ts'
 import { reshape } from '../view/reshape.ts'
@@ -39,7 +39,7 @@ export const vectorNorm: OpFunction<
 > = defineOp({
   schema: 'vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False) -> Tensor',
   namespace: 'torch.linalg',
-  decompose: (self, ord, dim, keepdim) => norm(self, Number(ord), dim, keepdim),
+  decompose: (self, ord, dim, keepdim) => pNorm('torch.linalg.vector_norm', self, ord, dim, keepdim),
 })
 
 function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly number[], keepdim: boolean): Tensor {
@@ -48,7 +48,7 @@ function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly num
     throw new ArgumentError(`${op}: dim must name two different dimensions, got [${dims.join(', ')}].`)
   const kept = self.shape.map((size, d) => (d === a || d === b ? 1 : size))
   const shaped = (values: Tensor): Tensor => (keepdim ? reshape(values, kept) : values)
-  if (ord === 'fro') return norm(self, 2, [a, b], keepdim)
+  if (ord === 'fro') return pNorm(op, self, 2, [a, b], keepdim)
   if (ord === 'nuc' || ord === 2 || ord === -2) {
     const values = svdvals(movedim(self, [a, b], [-2, -1]))
     return shaped(ord === 'nuc' ? sum(values, [-1]) : select(values, -1, ord === 2 ? 0 : -1))
@@ -110,7 +110,7 @@ export const linalgNorm: OpFunction<
     if (dims?.length === 2 && ord !== null) return matrixNormOf('torch.linalg.norm', self, ord, dims, keepdim)
     if (ord !== null && typeof ord !== 'number')
       throw new ArgumentError(`torch.linalg.norm: ord must be a number for vectors, got ${valueText(ord)}.`)
-    return norm(self, ord ?? 2, dims, keepdim)
+    return pNorm('torch.linalg.norm', self, ord ?? 2, dims, keepdim)
   },
 })
 
@@ -159,3 +159,39 @@ export const matrixRank: OpFunction<
     return sum(atol === null ? counted : mul(counted, to(gt(values, atol), 'int64')), [-1])
   },
 })
+
+export interface NormOptions extends ReductionOptions {
+  readonly p?: number | 'fro' | 'nuc'
+}
+
+/**
+ * The p-norm over `dim`, or over all dimensions: 2 is the Euclidean length, 1 the sum of absolute values, Infinity the greatest of them, -Infinity the
+ * least, 0 the number of non-zero elements, 'fro' is 2, and 'nuc' the sum of the singular values of matrices. PyTorch's `torch.norm`.
+ *
+ * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
+ *
+ * @throws DTypeError unless `self` is floating.
+ * @throws ArgumentError for an unknown `p`.
+ * @throws ShapeError if a dimension is out of range or named twice.
+ * @example
+ * torch.norm(torch.tensor([3, -4])).item() // 5
+ * torch.norm(torch.tensor([3, -4]), 1).item() // 7
+ */
+export const norm: OpFunction<(self: Tensor, p?: number | 'fro' | 'nuc' | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> =
+  defineOp({
+    schema: 'norm.ScalarOpt_dim(Tensor self, any p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
+    method: true,
+    decompose: (self, p, dim, keepdim) => {
+      if (p === 'nuc') return matrixNormOf('torch.norm', self, p, dim ?? [-2, -1], keepdim)
+      const order = p === 'fro' ? 2 : p
+      if (typeof order !== 'number') throw new ArgumentError(`torch.norm: argument 'p' must be a number, 'fro' or 'nuc', got ${valueText(p)}.`)
+      return pNorm('torch.norm', self, order, dim, keepdim)
+    },
+  })
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link norm} */
+    norm(p?: number | 'fro' | 'nuc' | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+  }
+}

@@ -2,12 +2,14 @@
 import { ShapeError } from '../../errors/index.ts'
 import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
-import { zeros } from '../creation.ts'
+import { eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
 import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
-import { exp, log } from '../pointwise/unary.ts'
+import { eq } from '../pointwise/comparison.ts'
+import { where } from '../pointwise/select.ts'
+import { log } from '../pointwise/unary.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril, triu } from '../triangular.ts'
 import { transpose } from '../view/permute.ts'
@@ -239,9 +241,22 @@ export const linalgSlogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tenso
 export const linalgDet: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'det(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
-  decompose: (self) => {
-    const [sign, logs] = linalgSlogdet(self)
-    return mul(sign, exp(logs))
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.det', self, true)
+    return scalars(self)
+  },
+  kernel: (self) => {
+    checkMatrix('torch.linalg.det', self, true)
+    const values = matricesOf(self)
+      .map(luOf)
+      .map(({ lu, sign }) => Array.from({ length: lu.rows }, (_, i) => at(lu, i, i)).reduce((a, b) => a * b, sign))
+    return tensorOf([values], scalars(self).shape, self)
+  },
+  // Where the determinant is 0 so is the gradient, as in PyTorch.
+  derivative: ([g], { args: [self], outputs: [out] }) => {
+    const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.shape, -1), { dtype: self.dtype }), self)
+    return [mul(perMatrix(mul(g, out)), turned(inv(regular)))]
   },
 })
 

@@ -12,6 +12,7 @@ import { maskedFill } from '../pointwise/select.ts'
 import { amax, any } from '../reduction/extremes.ts'
 import { softmax } from '../reduction/softmax.ts'
 import { sizeAt } from '../shapes.ts'
+import { repeatInterleave } from '../view/arrange.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
 import { dropout } from './dropout.ts'
@@ -27,12 +28,24 @@ export interface AttentionOptions {
   readonly isCausal?: boolean
   /** The factor of the scores; 1 / sqrt(E) by default. */
   readonly scale?: number | null
+  /** Whether `query` may have several heads for each one of `key` and `value`: a multiple of their number, in dimension -3. */
+  readonly enableGqa?: boolean
 }
 
 /** The softmax of scores whose mask may hide whole rows: their weights are 0, not NaN. */
 function maskedSoftmax(scores: Tensor, mask: Tensor): Tensor {
   const hidden = mask.dtype === 'bool' ? logicalNot(any(mask, -1, true)) : eq(amax(mask, -1, true), -Infinity)
   return maskedFill(softmax(maskedFill(scores, hidden, 0), -1), hidden, 0)
+}
+
+/** Each head of `key` as often as `query` has heads for it. */
+function forHeads(query: Tensor, key: Tensor): Tensor {
+  const [heads, own] = [query.shape.at(-3) ?? 0, key.shape.at(-3) ?? 0]
+  if (query.ndim < 3 || key.ndim < 3 || own === 0 || heads % own !== 0)
+    throw new ShapeError(
+      `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.shape)} and ${formatShape(key.shape)}.`,
+    )
+  return heads === own ? key : repeatInterleave(key, heads / own, -3)
 }
 
 /**
@@ -52,15 +65,16 @@ export const scaledDotProductAttention: OpFunction<{
     attnMask: Tensor | null,
     dropoutP?: number,
     isCausal?: boolean,
-    options?: { readonly scale?: number | null },
+    options?: { readonly scale?: number | null; readonly enableGqa?: boolean },
   ): Tensor
   (query: Tensor, key: Tensor, value: Tensor, options?: AttentionOptions): Tensor
 }> = defineOp({
   schema:
-    'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor',
+    'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (query, _key, value) => ({ shape: [...query.shape.slice(0, -1), sizeAt(value.shape, -1)], dtype: query.dtype }),
-  decompose: (query, key, value, attnMask, dropoutP, isCausal, scale) => {
+  decompose: (query, givenKey, givenValue, attnMask, dropoutP, isCausal, scale, enableGqa) => {
+    const [key, value] = enableGqa ? [forHeads(query, givenKey), forHeads(query, givenValue)] : [givenKey, givenValue]
     if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.shape.at(-1) !== key.shape.at(-1) || key.shape.at(-2) !== value.shape.at(-2)) {
       throw new ShapeError(
         `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.shape)}, ${formatShape(key.shape)} and ${formatShape(value.shape)}.`,

@@ -7,7 +7,7 @@ import { defineOp } from '../defineOp.ts'
 import { add, div, maximum, mul, sub } from '../pointwise/arithmetic.ts'
 import { scalarTensor } from '../creation.ts'
 import { constantIndices } from '../indices.ts'
-import { norm } from '../reduction/mean.ts'
+import { pNorm } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
@@ -31,7 +31,8 @@ export const cosineSimilarity: OpFunction<
   decompose: (x1, x2, dim, eps) => {
     const product = mul(x1, x2)
     const at = wrapDim(`${F}.cosine_similarity`, dim, product.ndim)
-    const limited = (t: Tensor): Tensor => maximum(norm(t, 2, [at - product.ndim], true), scalarTensor(eps, { dtype: t.dtype }))
+    const limited = (t: Tensor): Tensor =>
+      maximum(pNorm(`${F}.cosine_similarity`, t, 2, [at - product.ndim], true), scalarTensor(eps, { dtype: t.dtype }))
     return sum(mul(div(x1, limited(x1)), div(x2, limited(x2))), [at])
   },
 })
@@ -55,7 +56,7 @@ export const pairwiseDistance: OpFunction<
 > = defineOp({
   schema: 'pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor',
   namespace: 'torch.nn.functional',
-  decompose: (x1, x2, p, eps, keepdim) => norm(add(sub(x1, x2), eps), p, [-1], keepdim),
+  decompose: (x1, x2, p, eps, keepdim) => pNorm(`${F}.pairwise_distance`, add(sub(x1, x2), eps), p, [-1], keepdim),
 })
 
 function checkVectors(op: string, x: Tensor): void {
@@ -79,7 +80,7 @@ export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | { readonly 
     if (!(p >= 0)) throw new ArgumentError(`torch.cdist: p must not be negative, got ${p}.`)
     if (sizeAt(x1.shape, -1) !== sizeAt(x2.shape, -1))
       throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.shape)} and ${formatShape(x2.shape)}.`)
-    return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, [-1])
+    return pNorm('torch.cdist', sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, [-1], false)
   },
 })
 
@@ -99,6 +100,6 @@ export const pdist: OpFunction<(self: Tensor, p?: number | { readonly p?: number
     const n = sizeAt(self.shape, 0)
     const pairs = Array.from({ length: n }, (_, i) => Array.from({ length: n - i - 1 }, (__, j) => [i, i + 1 + j] as const)).flat()
     const rows = (side: 0 | 1): Tensor => indexSelect(self, 0, constantIndices(pairs.map((pair) => pair[side])))
-    return norm(sub(rows(0), rows(1)), p, [-1])
+    return pNorm(`${F}.pdist`, sub(rows(0), rows(1)), p, [-1], false)
   },
 })

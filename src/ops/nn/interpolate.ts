@@ -108,12 +108,13 @@ const areaRows = (size: number, out: number): readonly (readonly number[])[] =>
     return range(size).map((j) => (j >= start && j < end ? 1 / (end - start) : 0))
   })
 
-function antialiasRows(mode: InterpolateMode, size: number, out: number, scale: number, align: boolean): readonly (readonly number[])[] {
+function antialiasRows(mode: InterpolateMode, size: number, out: number, scale: number): readonly (readonly number[])[] {
   const stretch = Math.max(scale, 1)
   const kernel = mode === 'bicubic' ? (x: number): number => cubic(x, -0.5) : (x: number): number => Math.max(0, 1 - Math.abs(x))
   const reach = (mode === 'bicubic' ? 2 : 1) * stretch
   return range(out).map((i) => {
-    const center = align ? i * scale + 0.5 : scale * (i + 0.5)
+    // With aligned corners too, as in PyTorch: only the scale is another.
+    const center = scale * (i + 0.5)
     const [start, end] = [Math.max(0, Math.trunc(center - reach + 0.5)), Math.min(size, Math.trunc(center + reach + 0.5))]
     const weights = range(size).map((j) => (j >= start && j < end ? kernel((j - center + 0.5) / stretch) : 0))
     const total = weights.reduce((a, b) => a + b, 0)
@@ -134,6 +135,50 @@ function numbers(name: string, value: unknown, count: number): readonly number[]
   return list
 }
 
+/** What interpolate computes, from its arguments as they were given. */
+function resized(
+  input: Tensor,
+  size: unknown,
+  scaleFactor: unknown,
+  mode: string,
+  alignCorners: boolean | null,
+  recompute: boolean | null,
+  antialias: boolean,
+): Tensor {
+  if (!isMode(mode)) throw new ArgumentError(`${NAME}: mode must be one of ${Object.keys(MODES).join(', ')}, got ${valueText(mode)}.`)
+  const spatial = input.ndim - 2
+  if (!MODES[mode].includes(spatial))
+    throw new ShapeError(
+      `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.shape)}.`,
+    )
+  const align = alignCorners === true
+  if (alignCorners !== null && (mode === 'nearest' || mode === 'nearest-exact' || mode === 'area'))
+    throw new ArgumentError(`${NAME}: align_corners has no meaning in mode '${mode}'; leave it out.`)
+  if (antialias && mode !== 'bilinear' && mode !== 'bicubic')
+    throw new ArgumentError(`${NAME}: antialias is for the modes 'bilinear' and 'bicubic', not '${mode}'.`)
+  const [sizes, factors] = [numbers('size', size, spatial), numbers('scale_factor', scaleFactor, spatial)]
+  if ((sizes === null) === (factors === null)) throw new ArgumentError(`${NAME}: give size or scale_factor, one of them.`)
+  let out = input
+  for (let k = 0; k < spatial; k++) {
+    const dim = k + 2
+    const own = sizeAt(input.shape, dim)
+    const factor = factors?.[k]
+    const wanted = sizes?.[k] ?? Math.floor(own * (factor ?? 1))
+    // The weights are computed in lists of JavaScript, which take more memory than the tensor.
+    if (!Number.isInteger(wanted) || wanted < 1 || wanted * (mode === 'area' || antialias ? own : 1) > MOST_WEIGHTS)
+      throw new ArgumentError(
+        `${NAME}: dimension ${dim} of size ${own} cannot become ${wanted}: sizes are whole, at least 1, and have at most ${MOST_WEIGHTS} weights.`,
+      )
+    if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
+    const ratio = factor === undefined || recompute === true ? own / wanted : 1 / factor
+    const scale = align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio
+    if (mode === 'area') out = byMatrix(out, dim, areaRows(own, wanted))
+    else if (antialias) out = byMatrix(out, dim, antialiasRows(mode, own, wanted, scale))
+    else out = mixed(out, dim, tapsOf(mode, own, wanted, scale, align))
+  }
+  return out
+}
+
 /**
  * Resizes the dimensions after the first two, to `size` or by `scaleFactor`. PyTorch's `F.interpolate`.
  *
@@ -150,38 +195,20 @@ export const interpolate: OpFunction<(input: Tensor, options: InterpolateOptions
     "interpolate(Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  decompose: (input, size, scaleFactor, mode, alignCorners, recompute, antialias) => {
-    if (!isMode(mode)) throw new ArgumentError(`${NAME}: mode must be one of ${Object.keys(MODES).join(', ')}, got ${valueText(mode)}.`)
-    const spatial = input.ndim - 2
-    if (!MODES[mode].includes(spatial))
-      throw new ShapeError(
-        `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.shape)}.`,
-      )
-    const align = alignCorners === true
-    if (alignCorners !== null && (mode === 'nearest' || mode === 'nearest-exact' || mode === 'area'))
-      throw new ArgumentError(`${NAME}: align_corners has no meaning in mode '${mode}'; leave it out.`)
-    if (antialias && mode !== 'bilinear' && mode !== 'bicubic')
-      throw new ArgumentError(`${NAME}: antialias is for the modes 'bilinear' and 'bicubic', not '${mode}'.`)
-    const [sizes, factors] = [numbers('size', size, spatial), numbers('scale_factor', scaleFactor, spatial)]
-    if ((sizes === null) === (factors === null)) throw new ArgumentError(`${NAME}: give size or scale_factor, one of them.`)
-    let out = input
-    for (let k = 0; k < spatial; k++) {
-      const dim = k + 2
-      const own = sizeAt(input.shape, dim)
-      const factor = factors?.[k]
-      const wanted = sizes?.[k] ?? Math.floor(own * (factor ?? 1))
-      // The weights are computed in lists of JavaScript, which take more memory than the tensor.
-      if (!Number.isInteger(wanted) || wanted < 1 || wanted * (mode === 'area' || antialias ? own : 1) > MOST_WEIGHTS)
-        throw new ArgumentError(
-          `${NAME}: dimension ${dim} of size ${own} cannot become ${wanted}: sizes are whole, at least 1, and have at most ${MOST_WEIGHTS} weights.`,
-        )
-      if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
-      const ratio = factor === undefined || recompute === true ? own / wanted : 1 / factor
-      const scale = align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio
-      if (mode === 'area') out = byMatrix(out, dim, areaRows(own, wanted))
-      else if (antialias) out = byMatrix(out, dim, antialiasRows(mode, own, wanted, scale, align))
-      else out = mixed(out, dim, tapsOf(mode, own, wanted, scale, align))
-    }
-    return out
-  },
+  decompose: resized,
+})
+
+/**
+ * {@link interpolate}, under its older name. PyTorch's `F.upsample`.
+ *
+ * Shape: [N, C, ..], with other sizes in the dimensions after the second.
+ *
+ * @throws ArgumentError unless `size` or `scaleFactor` is given, for an unknown `mode`, and for options that the mode does not have.
+ * @throws ShapeError if the input does not have the number of dimensions that the mode needs.
+ * @example F.upsample(torch.tensor([[[1, 2]]]), { scaleFactor: 2 }).toArray() // [[[1, 1, 2, 2]]]
+ */
+export const upsample: OpFunction<(input: Tensor, options: InterpolateOptions) => Tensor> = defineOp({
+  schema: "upsample(Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None) -> Tensor",
+  namespace: 'torch.nn.functional',
+  decompose: (input, size, scaleFactor, mode, alignCorners) => resized(input, size, scaleFactor, mode, alignCorners, null, false),
 })

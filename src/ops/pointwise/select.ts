@@ -1,9 +1,12 @@
 // Choosing between values: where, maskedFill, clamp.
-import { call, cast, constant } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { call, cast } from '../../kernels/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { ge, le, logicalAnd } from './comparison.ts'
+import { to } from './cast.ts'
+import { ge, gt, le, logicalAnd, logicalOr, lt } from './comparison.ts'
 
 /**
  * `self` where `condition` holds, else `other`, elementwise. PyTorch's `torch.where`.
@@ -25,54 +28,67 @@ export const where: OpFunction<(condition: Tensor, self: Tensor | number, other:
  * Shapes: `self` and `mask` broadcast; the result has the broadcast shape.
  *
  * @throws ShapeError if the shapes do not broadcast.
+ * @throws ArgumentError if `value` is neither a number nor a Tensor without dimensions.
  * @example torch.maskedFill(torch.tensor([1, 2]), torch.tensor([true, false]), -1).toArray() // [-1, 2]
  */
-export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number) => Tensor> = defineOp({
-  schema: 'masked_fill(Tensor self, Tensor mask, Scalar value) -> Tensor',
+export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number | Tensor) => Tensor> = defineOp({
+  schema: 'masked_fill(Tensor self, Tensor mask, any value) -> Tensor',
   method: true,
   inPlace: 'method',
-  decompose: (self, mask, value) => where(mask, value, self),
+  decompose: (self, mask, value) => {
+    if (value instanceof Tensor && value.ndim === 0) return where(mask, to(value, self.dtype), self)
+    if (typeof value !== 'number' && typeof value !== 'boolean')
+      throw new ArgumentError(`torch.masked_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
+    return where(mask, Number(value), self)
+  },
 })
 
 /** The limits of {@link clamp}, by name. */
 export interface ClampOptions {
-  readonly min?: number | null
-  readonly max?: number | null
+  readonly min?: Tensor | number | null
+  readonly max?: Tensor | number | null
 }
 
 /**
- * Limits values to `min` and `max`, elementwise; null means no limit. PyTorch's `torch.clamp`.
+ * Limits values to `min` and `max`, numbers or tensors, elementwise; null means no limit. PyTorch's `torch.clamp`.
  *
- * Shape: that of `self`.
+ * Shapes: `self` and the limits broadcast; the result has the broadcast shape.
  *
- * @throws ArgumentError if a limit is neither a number nor null.
+ * @throws ArgumentError if a limit is neither a number, nor a Tensor, nor null.
+ * @throws ShapeError if the shapes do not broadcast.
  * @example torch.clamp(torch.tensor([-1, 2, 5]), { min: 0, max: 3 }).toArray() // [0, 2, 3]
  */
-export const clamp: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
-  schema: 'clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
+export const clamp: OpFunction<(self: Tensor, min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null) => Tensor> = defineOp({
+  schema: 'clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor',
   method: true,
   inPlace: 'function',
   pointwise: {
     promotion: 'promote',
-    baked: ['min', 'max'],
     compute: (a, min, max) => {
-      const low = min === null ? a : call('max', a, constant(a.dtype, Number(min)))
-      return max === null ? low : call('min', low, constant(a.dtype, Number(max)))
+      const low = min === null ? a : call('max', a, min)
+      return max === null ? low : call('min', low, max)
     },
   },
-  derivative: ([g], { args: [self, min, max] }) => {
+  derivative: ([g], { args: [self, min, max], needs }) => {
     const above = min === null ? null : ge(self, min)
     const below = max === null ? null : le(self, max)
     const inside = above !== null && below !== null ? logicalAnd(above, below) : (above ?? below)
-    return [inside === null ? g : where(inside, g, 0), null, null]
+    // Where the limits are in the wrong order the upper one counts.
+    const isLower = !needs[1] || !(min instanceof Tensor) ? null : max === null ? lt(self, min) : logicalAnd(lt(self, min), lt(min, max))
+    const isUpper = !needs[2] || !(max instanceof Tensor) ? null : min === null ? gt(self, max) : logicalOr(gt(self, max), lt(max, min))
+    return [
+      needs[0] ? (inside === null ? g : where(inside, g, 0)) : null,
+      isLower === null ? null : where(isLower, g, 0),
+      isUpper === null ? null : where(isUpper, g, 0),
+    ]
   },
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link maskedFill} */
-    maskedFill(mask: Tensor, value: number): Tensor
+    maskedFill(mask: Tensor, value: number | Tensor): Tensor
     /** {@link clamp} */
-    clamp(min?: number | null | ClampOptions, max?: number | null): Tensor
+    clamp(min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null): Tensor
   }
 }

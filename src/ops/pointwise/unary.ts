@@ -1,5 +1,6 @@
 // Functions of one value: exponentials, roots, trigonometry, rounding.
-import { call } from '../../kernels/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { call, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -244,19 +245,34 @@ export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
 })
 
 /**
- * Rounds to the nearest integer, halves to the even one, elementwise. PyTorch's `torch.round`.
+ * Rounds to the nearest integer, halves to the even one, elementwise; to `decimals` places behind the point, or before it if they are negative. PyTorch's
+ * `torch.round`.
  *
  * Shape: that of `self`, and its dtype.
  *
  * @throws DTypeError for bools.
+ * @throws ArgumentError for negative `decimals` of integers.
  * @example torch.round(torch.tensor([0.5, 1.5, 2.4])).toArray() // [0, 2, 2]
  */
-export const round: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'round(Tensor self) -> Tensor',
+export const round: OpFunction<(self: Tensor, options?: { readonly decimals?: number }) => Tensor> = defineOp({
+  schema: 'round(Tensor self, *, int decimals=0) -> Tensor',
   method: true,
   inPlace: 'function',
-  pointwise: rounding('round'),
-  derivative: ([g]) => [mul(g, 0)],
+  pointwise: {
+    promotion: 'promote',
+    dtypes: 'numeric',
+    baked: ['decimals'],
+    compute: (a, decimals) => {
+      if (decimals === 0) return call('round', a)
+      if (!dtypeInfo[a.dtype].floating) {
+        if (decimals > 0) return a
+        throw new ArgumentError(`torch.round: decimals must not be negative for integers, got ${decimals}. Convert self to floats first.`)
+      }
+      const unit = constant(a.dtype, 10 ** Math.abs(decimals))
+      return decimals > 0 ? call('div', call('round', call('mul', a, unit)), unit) : call('mul', call('round', call('div', a, unit)), unit)
+    },
+  },
+  derivative: ([g]) => [mul(g, 0), null],
 })
 
 /**
@@ -322,7 +338,7 @@ declare module '../../tensor/tensor.ts' {
     /** {@link ceil} */
     ceil(): Tensor
     /** {@link round} */
-    round(): Tensor
+    round(options?: { readonly decimals?: number }): Tensor
     /** {@link trunc} */
     trunc(): Tensor
     /** {@link square} */

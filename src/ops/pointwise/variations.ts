@@ -1,6 +1,8 @@
 // Other names and small variations of pointwise operators: sgn, fix, clip, rsub, degrees and radians.
 import { call } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { div, mul, neg, pow, sign, sub } from './arithmetic.ts'
@@ -146,19 +148,25 @@ export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
   decompose: (self, other) => mul(self, pow(2, to(other, self.dtype === 'float64' ? 'float64' : 'float32'))),
 })
 
+/** A limit of clamp as it was given. */
+function limitOf(op: string, argument: string, value: unknown): Tensor | number | null {
+  if (value === null || value instanceof Tensor || typeof value === 'number') return value
+  throw new ArgumentError(`${op}: argument '${argument}' must be a Tensor or a number, got ${valueText(value)}.`)
+}
+
 /**
  * The elements, but at least `min`. PyTorch's `torch.clamp_min`.
  *
  * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `min` is not a number.
+ * @throws ArgumentError if `min` is neither a number nor a Tensor.
  * @example torch.clampMin(torch.tensor([-1, 2]), 0).toArray() // [0, 2]
  */
-export const clampMin: OpFunction<(self: Tensor, min: number) => Tensor> = defineOp({
-  schema: 'clamp_min(Tensor self, Scalar min) -> Tensor',
+export const clampMin: OpFunction<(self: Tensor, min: Tensor | number) => Tensor> = defineOp({
+  schema: 'clamp_min(Tensor self, any min) -> Tensor',
   method: true,
   inPlace: 'function',
-  decompose: (self, min) => clamp(self, min),
+  decompose: (self, min) => clamp(self, limitOf('torch.clamp_min', 'min', min)),
 })
 
 /**
@@ -166,14 +174,14 @@ export const clampMin: OpFunction<(self: Tensor, min: number) => Tensor> = defin
  *
  * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `max` is not a number.
+ * @throws ArgumentError if `max` is neither a number nor a Tensor.
  * @example torch.clampMax(torch.tensor([-1, 2]), 0).toArray() // [-1, 0]
  */
-export const clampMax: OpFunction<(self: Tensor, max: number) => Tensor> = defineOp({
-  schema: 'clamp_max(Tensor self, Scalar max) -> Tensor',
+export const clampMax: OpFunction<(self: Tensor, max: Tensor | number) => Tensor> = defineOp({
+  schema: 'clamp_max(Tensor self, any max) -> Tensor',
   method: true,
   inPlace: 'function',
-  decompose: (self, max) => clamp(self, null, max),
+  decompose: (self, max) => clamp(self, null, limitOf('torch.clamp_max', 'max', max)),
 })
 
 /**
@@ -181,14 +189,14 @@ export const clampMax: OpFunction<(self: Tensor, max: number) => Tensor> = defin
  *
  * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if a limit is neither a number nor null.
+ * @throws ArgumentError if a limit is neither a number, nor a Tensor, nor null.
  * @example torch.clip(torch.tensor([-1, 2, 5]), 0, 3).toArray() // [0, 2, 3]
  */
-export const clip: OpFunction<(self: Tensor, min?: number | null | ClampOptions, max?: number | null) => Tensor> = defineOp({
-  schema: 'clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor',
+export const clip: OpFunction<(self: Tensor, min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null) => Tensor> = defineOp({
+  schema: 'clip(Tensor self, any min=None, any max=None) -> Tensor',
   method: true,
   inPlace: 'function',
-  decompose: (self, min, max) => clamp(self, min, max),
+  decompose: (self, min, max) => clamp(self, limitOf('torch.clip', 'min', min), limitOf('torch.clip', 'max', max)),
 })
 
 declare module '../../tensor/tensor.ts' {
@@ -210,10 +218,10 @@ declare module '../../tensor/tensor.ts' {
     /** {@link ldexp} */
     ldexp(other: Tensor): Tensor
     /** {@link clampMin} */
-    clampMin(min: number): Tensor
+    clampMin(min: Tensor | number): Tensor
     /** {@link clampMax} */
-    clampMax(max: number): Tensor
+    clampMax(max: Tensor | number): Tensor
     /** {@link clip} */
-    clip(min?: number | null | ClampOptions, max?: number | null): Tensor
+    clip(min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null): Tensor
   }
 }

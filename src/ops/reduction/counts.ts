@@ -9,7 +9,7 @@ import { gt, ne } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { reciprocal } from '../pointwise/unary.ts'
 import { amax, amin } from './extremes.ts'
-import { norm } from './mean.ts'
+import { pNorm } from './mean.ts'
 import { sum } from './sum.ts'
 import type { Dims } from './sum.ts'
 
@@ -58,7 +58,7 @@ export const countNonzero: OpFunction<(self: Tensor, dim?: Dims | { readonly dim
 export const dist: OpFunction<(self: Tensor, other: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
   schema: 'dist(Tensor self, Tensor other, Scalar p=2) -> Tensor',
   method: true,
-  decompose: (self, other, p) => norm(sub(self, other), p),
+  decompose: (self, other, p) => pNorm('torch.dist', sub(self, other), p, null, false),
 })
 
 /**
@@ -76,7 +76,7 @@ export const renorm: OpFunction<(self: Tensor, p: number, dim: number, maxnorm: 
   decompose: (self, p, dim, maxnorm) => {
     const at = wrapDim('torch.renorm', dim, self.ndim)
     const others = self.shape.map((_, d) => d).filter((d) => d !== at)
-    const length = norm(self, p, others, true)
+    const length = pNorm('torch.renorm', self, p, others, true)
     return mul(self, where(gt(length, maxnorm), mul(reciprocal(add(length, 1e-7)), maxnorm), 1))
   },
 })

@@ -5,9 +5,9 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { checkAdmits } from '../eager/admittedTypes.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
-import { abs, div, mul, pow, sub } from '../pointwise/arithmetic.ts'
+import { abs, div, mul, pow, sign, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
-import { eq, ne } from '../pointwise/comparison.ts'
+import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { sqrt, square } from '../pointwise/unary.ts'
 import { sizeAt } from '../shapes.ts'
@@ -41,7 +41,12 @@ export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 export interface MomentOptions extends ReductionOptions {
   /** What is subtracted from the number of elements in the divisor. Default 1, the unbiased estimate. */
   readonly correction?: number
+  /** PyTorch's older name: true is a correction of 1, false of 0. */
+  readonly unbiased?: boolean | null
 }
+
+/** The correction that the options ask for. */
+const corrected = (correction: number, unbiased: boolean | null): number => (unbiased === null ? correction : Number(unbiased))
 
 /**
  * The variance over `dim`, or over all dimensions; `correction` 1 (the default) divides by n - 1. PyTorch's `torch.var`.
@@ -55,13 +60,13 @@ export interface MomentOptions extends ReductionOptions {
  * torch.var(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 4]
  */
 export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
-  schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
+  schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> Tensor',
   method: true,
-  decompose: (self, dim, correction, keepdim) => {
+  decompose: (self, dim, correction, keepdim, unbiased) => {
     checkAdmits('torch.var', 'floating', self.dtype)
     const x = to(self, accumulatedIn(self.dtype))
     const centered = sub(x, mean(x, dim, true))
-    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - correction)), self.dtype)
+    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - corrected(correction, unbiased))), self.dtype)
   },
 })
 
@@ -75,9 +80,9 @@ export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opt
  * @example torch.std(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 2]
  */
 export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
-  schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor',
+  schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> Tensor',
   method: true,
-  decompose: (self, dim, correction, keepdim) => sqrt(variance(self, dim, { correction, keepdim })),
+  decompose: (self, dim, correction, keepdim, unbiased) => sqrt(variance(self, dim, { correction, keepdim, unbiased })),
 })
 
 /**
@@ -90,8 +95,8 @@ export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?
  * @example torch.varMean(torch.tensor([1, 2, 3])).map((t) => t.item()) // [1, 2]
  */
 export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
-  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self, dim, correction, keepdim) => [variance(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> (Tensor, Tensor)',
+  decompose: (self, dim, correction, keepdim, unbiased) => [variance(self, dim, { correction, keepdim, unbiased }), mean(self, dim, keepdim)],
 })
 
 /**
@@ -104,8 +109,8 @@ export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opti
  * @example torch.stdMean(torch.tensor([1, 3, 5])).map((t) => t.item()) // [2, 3]
  */
 export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
-  schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor, Tensor)',
-  decompose: (self, dim, correction, keepdim) => [std(self, dim, { correction, keepdim }), mean(self, dim, keepdim)],
+  schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> (Tensor, Tensor)',
+  decompose: (self, dim, correction, keepdim, unbiased) => [std(self, dim, { correction, keepdim, unbiased }), mean(self, dim, keepdim)],
 })
 
 /** `fn` of the elements that are not 0; at 0, where the slope of `fn` is infinite, 0 with the gradient 0. */
@@ -117,37 +122,19 @@ function whereNot0(x: Tensor, fn: (x: Tensor) => Tensor): Tensor {
 function normOf(x: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor {
   if (p === 2) return whereNot0(sum(mul(x, x), dim, keepdim), sqrt)
   if (p === 1) return sum(abs(x), dim, keepdim)
-  if (p === 0) return sum(to(ne(x, 0), x.dtype), dim, keepdim)
+  // The sign of 0 is 0, with the gradient 0 that PyTorch gives.
+  if (p === 0) return sum(where(eq(x, 0), sign(x), 1), dim, keepdim)
   if (p === Infinity) return amax(abs(x), dim, keepdim)
   if (p === -Infinity) return amin(abs(x), dim, keepdim)
   const powers = p > 0 && p < 1 ? whereNot0(abs(x), (a) => pow(a, p)) : pow(abs(x), p)
   return whereNot0(sum(powers, dim, keepdim), (s) => pow(s, 1 / p))
 }
 
-export interface NormOptions extends ReductionOptions {
-  readonly p?: number
+/** The p-norm of `self`, which `op` computes in a dtype that holds the sum. */
+export function pNorm(op: string, self: Tensor, p: number, dim: Dims, keepdim: boolean): Tensor {
+  checkAdmits(op, 'floating', self.dtype)
+  return to(normOf(to(self, accumulatedIn(self.dtype)), p, dim, keepdim), self.dtype)
 }
-
-/**
- * The p-norm over `dim`, or over all dimensions: 2 is the Euclidean length, 1 the sum of absolute values, Infinity the greatest of them, -Infinity the
- * least, 0 the number of non-zero elements. PyTorch's `torch.norm`.
- *
- * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
- *
- * @throws DTypeError unless `self` is floating.
- * @throws ShapeError if a dimension is out of range or named twice.
- * @example
- * torch.norm(torch.tensor([3, -4])).item() // 5
- * torch.norm(torch.tensor([3, -4]), 1).item() // 7
- */
-export const norm: OpFunction<(self: Tensor, p?: number | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'norm.ScalarOpt_dim(Tensor self, Scalar p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
-  method: true,
-  decompose: (self, p, dim, keepdim) => {
-    checkAdmits('torch.norm', 'floating', self.dtype)
-    return to(normOf(to(self, accumulatedIn(self.dtype)), p, dim, keepdim), self.dtype)
-  },
-})
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
@@ -157,7 +144,5 @@ declare module '../../tensor/tensor.ts' {
     var(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
     /** {@link std} */
     std(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
-    /** {@link norm} */
-    norm(p?: number | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
   }
 }

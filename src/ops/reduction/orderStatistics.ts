@@ -89,6 +89,13 @@ function medianAlong(op: string, self: Tensor, dim: number, keepdim: boolean, ig
   return without(self, keepdim, chosen(line, at, indices, keepdim))
 }
 
+/** The median of all elements. Its gradient is shared by those that are equal to it, as that of amax is. */
+function medianOfAll(op: string, self: Tensor, ignoreNaN: boolean): Tensor {
+  const line = reshape(self, [-1])
+  const [value] = medianAlong(op, line.detach(), 0, false, ignoreNaN)
+  return self.isFloatingPoint() ? amax(where(where(isnan(value), isnan(line), eq(line, value)), line, -Infinity)) : value
+}
+
 /**
  * The median of all elements, the lower one of two; with `dim`, [values, indices] along it. NaN if there is one. PyTorch's `torch.median`.
  *
@@ -104,7 +111,7 @@ export const median: OpFunction<Median> = defineOp({
   schema: 'median(Tensor self, int? dim=None, bool keepdim=False) -> any',
   method: true,
   decompose: (self, dim, keepdim) =>
-    dim === null ? medianAlong('torch.median', reshape(self, [-1]), 0, false, false)[0] : medianAlong('torch.median', self, dim, keepdim, false),
+    dim === null ? medianOfAll('torch.median', self, false) : medianAlong('torch.median', self, dim, keepdim, false),
 })
 
 /**
@@ -120,7 +127,7 @@ export const nanmedian: OpFunction<Median> = defineOp({
   schema: 'nanmedian(Tensor self, int? dim=None, bool keepdim=False) -> any',
   method: true,
   decompose: (self, dim, keepdim) =>
-    dim === null ? medianAlong('torch.nanmedian', reshape(self, [-1]), 0, false, true)[0] : medianAlong('torch.nanmedian', self, dim, keepdim, true),
+    dim === null ? medianOfAll('torch.nanmedian', self, true) : medianAlong('torch.nanmedian', self, dim, keepdim, true),
 })
 
 /**
@@ -140,7 +147,8 @@ export const mode: OpFunction<(self: Tensor, dim?: number | DimOptions, keepdim?
     const line = transpose(given, at, -1)
     const counts = sum(to(eq(unsqueeze(line, -1), unsqueeze(line, -2)), 'int64'), [-1])
     const frequent = eq(counts, amax(counts, [-1], true))
-    const value = amin(where(frequent, line, amax(line, [-1], true)), [-1], true)
+    // NaN equals nothing, so that it is the most frequent one only among nothing else.
+    const value = amin(where(frequent, line, line.isFloatingPoint() ? Infinity : amax(line, [-1], true)), [-1], true)
     const last = argmax(mul(to(eq(line, value), 'int64'), arange(1, size + 1, { dtype: 'int64' })), -1, true)
     return without(self, keepdim, chosen(given, at, transpose(last, at, -1), keepdim))
   },

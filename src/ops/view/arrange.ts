@@ -280,7 +280,8 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
 })
 
 /**
- * Each slice of a dimension `repeats` times, one after the other; without `dim`, each element. A tensor of repeats says how often for each. PyTorch's `torch.repeat_interleave`.
+ * Each slice of a dimension `repeats` times, one after the other; without `dim`, each element. A tensor of repeats says how often for each; alone, it
+ * gives the positions that are repeated. PyTorch's `torch.repeat_interleave`.
  *
  * Shape: that of `self`, with the sum of the repeats in `dim`.
  *
@@ -291,11 +292,15 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
  * torch.repeatInterleave(torch.tensor([1, 2]), torch.tensor([0, 3]).long()).toArray() // [2, 2, 2]
  */
 export const repeatInterleave: OpFunction<
-  (self: Tensor, repeats: number | Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor
+  (self: Tensor, repeats?: number | Tensor | null, dim?: number | null | { readonly dim?: number | null }) => Tensor
 > = defineOp({
-  schema: 'repeat_interleave(Tensor self, any repeats, int? dim=None) -> Tensor',
+  schema: 'repeat_interleave(Tensor self, any repeats=None, int? dim=None) -> Tensor',
   method: true,
   decompose: (self, repeats, dim) => {
+    if (repeats === null) {
+      if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.shape)}.`)
+      return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
+    }
     const flat = dim === null ? reshape(self, -1) : self
     const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
     if (repeats instanceof Tensor && repeats.numel !== 1) {

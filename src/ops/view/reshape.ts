@@ -1,5 +1,6 @@
 // Other shapes for the same elements: a view if the layout allows it, otherwise a copy.
-import { ShapeError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -122,21 +123,32 @@ export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defi
   scatter: (value, _self, dim) => squeeze(value, dim),
 })
 
+/** The dimensions that squeeze was told to leave out, or null. */
+function squeezedDims(self: Tensor, dim: unknown): readonly number[] | null {
+  if (dim === null) return null
+  const list: readonly unknown[] = Array.isArray(dim) ? dim : [dim]
+  return list.map((d) => {
+    if (typeof d === 'number' && Number.isInteger(d)) return wrapDim('torch.squeeze', d, self.ndim)
+    throw new ArgumentError(`torch.squeeze: argument 'dim' must be an integer, a list of them or null, got ${valueText(dim)}.`)
+  })
+}
+
 /**
- * Without the dimensions of size 1: all of them, or only `dim` if it has size 1. A view. PyTorch's `torch.squeeze`.
+ * Without the dimensions of size 1: all of them, or only `dim`, or those of the list `dim`, if they have size 1. A view. PyTorch's `torch.squeeze`.
  *
  * Shape: that of `self` without those dimensions.
  *
  * @throws ShapeError if `dim` is out of range.
+ * @throws ArgumentError if it is neither an integer, nor a list of them, nor null.
  * @example torch.squeeze(torch.zeros([1, 3, 1])).shape // [3]
  */
-export const squeeze: OpFunction<(self: Tensor, dim?: number | null) => Tensor> = defineOp({
-  schema: 'squeeze(Tensor self, int? dim=None) -> Tensor',
+export const squeeze: OpFunction<(self: Tensor, dim?: number | readonly number[] | null) => Tensor> = defineOp({
+  schema: 'squeeze(Tensor self, any dim=None) -> Tensor',
   method: true,
   tags: ['view'],
   meta: (self, dim) => {
-    const at = dim === null ? null : wrapDim('torch.squeeze', dim, self.ndim)
-    const stays = (_: number, i: number): boolean => self.shape[i] !== 1 || (at !== null && i !== at)
+    const dims = squeezedDims(self, dim)
+    const stays = (_: number, i: number): boolean => self.shape[i] !== 1 || (dims !== null && !dims.includes(i))
     return viewSpec(self, self.shape.filter(stays), self.strides.filter(stays))
   },
   derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],

@@ -71,7 +71,7 @@ const zeta = (s: number, q: number): number => {
 const common = (a: number, b: number): number => (b === 0 ? Math.abs(a) : common(b, a % b))
 
 export default {
-  'torch.i0': [...of(i0, x, wide), { args: [t([0, Infinity, NaN])], gives: t([1, Infinity, NaN]), noGradient: 'infinite' }],
+  'torch.i0': [...of(i0, x, wide), { args: [t([0, Infinity, NaN])], gives: t([1, NaN, NaN]), noGradient: 'infinite' }],
   'torch.special.i0e': of((v) => i0(v) * Math.exp(-Math.abs(v)), x, wide),
   'torch.special.i1': of(i1, x, wide),
   'torch.special.i1e': of((v) => i1(v) * Math.exp(-Math.abs(v)), x, wide),

@@ -1,0 +1,90 @@
+// Cutting a part out of a failing graph: the kept operators stay as they are, and what they need from the others becomes inputs with the values of the failing run.
+import { present } from '../errors/index.ts'
+import { Graph } from '../fx/index.ts'
+import type { Node } from '../fx/index.ts'
+
+/** A graph with one input per placeholder. */
+export interface ReproState {
+  graph: Graph
+  inputs: unknown[]
+}
+
+/** Key in `node.meta` of the value that a node had in the failing run. */
+export const CONCRETE_VALUE = 'concrete_value'
+
+/** The nodes that compute: all but the inputs and the output. */
+export const operatorsOf = (graph: Graph): readonly Node[] => [...graph.nodes].filter((node) => node.op !== 'placeholder' && node.op !== 'output')
+
+/** Whether a node has several values, such as `topk`. An input holds one value, so such a node stays with those who take values from it. */
+const isMany = (node: Node): boolean => Array.isArray(node.meta[CONCRETE_VALUE])
+
+const canBeInput = (node: Node): boolean => node.op === 'placeholder' || (node.meta[CONCRETE_VALUE] !== undefined && !isMany(node))
+
+/** The nodes that must be kept if these are. */
+function closure(wanted: Iterable<Node>): ReadonlySet<Node> {
+  const kept = new Set<Node>(wanted)
+  for (const node of kept) {
+    for (const input of node.allInputNodes) if (!canBeInput(input)) kept.add(input)
+    if (isMany(node)) for (const user of node.users) if (user.op !== 'output') kept.add(user)
+  }
+  return kept
+}
+
+/** Copies a node, whose inputs `copies` has, to the end of a graph. */
+function copyInto(graph: Graph, node: Node, copies: Map<Node, Node>): Node {
+  const copy = graph.nodeCopy(node, (input) => present(copies.get(input), `the copy of ${input.name}`))
+  copies.set(node, copy)
+  return copy
+}
+
+/**
+ * The state with only these operators, and those that cannot be separated from them. It returns each value that the rest would have used, and with `returnInputs` the
+ * inputs that it returned. Null if it would return nothing, or if no operator goes away.
+ */
+export function keepOnly({ graph, inputs }: ReproState, wanted: Iterable<Node>, returnInputs = false): ReproState | null {
+  const kept = closure(wanted)
+  if (kept.size >= operatorsOf(graph).length) return null
+  const nodes: readonly Node[] = [...graph.nodes]
+  // A graph without operators can return nothing else.
+  const withInputs = returnInputs || kept.size === 0
+  const isReturned = (node: Node): boolean => graph.outputNode().allInputNodes.includes(node)
+  const returns = (node: Node): boolean =>
+    node.op === 'placeholder' ? withInputs && isReturned(node) : kept.has(node) && !isMany(node) && isUsedOutside(node, kept)
+  const outputs = nodes.filter(returns)
+  if (outputs.length === 0) return null
+  const needed = new Set([...kept].flatMap((node) => node.allInputNodes).concat(outputs))
+  const given = new Map<Node, unknown>(graph.findNodes({ op: 'placeholder' }).map((node, i) => [node, inputs[i]]))
+  const result: ReproState = { graph: new Graph(), inputs: [] }
+  const copies = new Map<Node, Node>()
+  for (const node of nodes) {
+    if (!needed.has(node) || kept.has(node)) continue
+    const input = result.graph.placeholder(node.op === 'placeholder' ? node.target : node.name)
+    Object.assign(input.meta, node.meta)
+    copies.set(node, input)
+    result.inputs.push(node.op === 'placeholder' ? given.get(node) : node.meta[CONCRETE_VALUE])
+  }
+  for (const node of nodes) if (kept.has(node)) copyInto(result.graph, node, copies)
+  result.graph.output(outputs.map((node) => present(copies.get(node), `the copy of ${node.name}`)))
+  return result
+}
+
+const isUsedOutside = (node: Node, kept: ReadonlySet<Node>): boolean => [...node.users].some((user) => !kept.has(user))
+
+/** The state without the inputs that are not used; null if all are used. */
+export function withoutUnusedInputs({ graph, inputs }: ReproState): ReproState | null {
+  const placeholders: readonly Node[] = graph.findNodes({ op: 'placeholder' })
+  const unused = placeholders.filter((n) => n.users.size === 0)
+  if (unused.length === 0) return null
+  const kept = inputs.filter((_, i) => placeholders[i]?.users.size !== 0)
+  for (const node of unused) graph.eraseNode(node)
+  return { graph, inputs: kept }
+}
+
+/** The state with inputs in the place of tensors that the graph holds; null if it holds none. */
+export function withoutAttributes(state: ReproState): ReproState | null {
+  const operators = operatorsOf(state.graph)
+  return keepOnly(
+    state,
+    operators.filter((node) => node.op !== 'get_attr' || node.meta[CONCRETE_VALUE] === undefined),
+  )
+}
