@@ -202,6 +202,7 @@ export function reduceScatterTensor(output: Tensor, input: Tensor, options: Redu
 
 /** Reduces lists of tensors of all ranks; each gets the one at its rank in `output`. PyTorch's `reduce_scatter`. */
 export function reduceScatter(output: Tensor, inputs: readonly Tensor[], options: ReduceOptions = {}): Work | undefined {
+  checkOptions('reduceScatter', options, REDUCE_OPTIONS)
   checkList('reduceScatter', 'inputs', inputs, groupOr(options.group).size)
   const whole = joined('reduceScatter', inputs, output)
   return reduceScatterTensor(output, whole.view([inputs.length, ...output.shape]), options)
