@@ -38,6 +38,9 @@ interface Golden extends Readonly<Record<string, unknown>> {
   }[]
 }
 
+/** The text of the error that PyTorch gave for a case. */
+const errorOf = (golden: Golden | undefined, name: string): string | undefined => (golden?.[name] as { readonly error: string } | undefined)?.error
+
 const recorded = goldenSet('fsdp-runtime')
 
 /** What PyTorch says, and what ours says in its place where the words differ. */
@@ -65,7 +68,7 @@ export const fsdpErrorsSuite = ({ size, results }: World): void =>
     test.each(Object.entries(TEXTS))('%s is refused', (name, [pattern, words]) => {
       expect(theirs).toHaveLength(size)
       ranks.forEach(({ refuses }, rank) => {
-        const { error } = theirs[rank]?.[name] as { readonly error: string }
+        const error = errorOf(theirs[rank], name)
         expect(error).toMatch(pattern)
         if (words === null) expect(refuses[name]).toContain(error)
         else expect(refuses[name]).toMatch(words)
@@ -93,7 +96,7 @@ export const fsdpErrorsSuite = ({ size, results }: World): void =>
     test("syncModuleStates takes rank 0's weights, which PyTorch refuses without an accelerator", () => {
       ranks.forEach(({ edges }, rank) => {
         for (const name of ['sync_module_states_cpu', 'sync_module_states_values'])
-          expect((theirs[rank]?.[name] as { readonly error: string }).error).toContain('which requires them to be on GPU')
+          expect(errorOf(theirs[rank], name)).toContain('which requires them to be on GPU')
         expect(edges.synced).toEqual(ranks[0]?.edges.synced)
       })
       const [{ edges } = { edges: null }] = ranks
