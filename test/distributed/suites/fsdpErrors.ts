@@ -38,9 +38,6 @@ interface Golden extends Readonly<Record<string, unknown>> {
   }[]
 }
 
-/** The text of the error that PyTorch gave for a case. */
-const errorOf = (golden: Golden | undefined, name: string): string | undefined => (golden?.[name] as { readonly error: string } | undefined)?.error
-
 const recorded = goldenSet('fsdp-runtime')
 
 /** What PyTorch says, and what ours says in its place where the words differ. */
@@ -68,7 +65,7 @@ export const fsdpErrorsSuite = ({ size, results }: World): void =>
     test.each(Object.entries(TEXTS))('%s is refused', (name, [pattern, words]) => {
       expect(theirs).toHaveLength(size)
       ranks.forEach(({ refuses }, rank) => {
-        const error = errorOf(theirs[rank], name)
+        const error = (theirs[rank]?.[name] as { readonly error: string } | undefined)?.error ?? ''
         expect(error).toMatch(pattern)
         if (words === null) expect(refuses[name]).toContain(error)
         else expect(refuses[name]).toMatch(words)
@@ -96,7 +93,7 @@ export const fsdpErrorsSuite = ({ size, results }: World): void =>
     test("syncModuleStates takes rank 0's weights, which PyTorch refuses without an accelerator", () => {
       ranks.forEach(({ edges }, rank) => {
         for (const name of ['sync_module_states_cpu', 'sync_module_states_values'])
-          expect(errorOf(theirs[rank], name)).toContain('which requires them to be on GPU')
+          expect((theirs[rank]?.[name] as { readonly error: string } | undefined)?.error).toContain('which requires them to be on GPU')
         expect(edges.synced).toEqual(ranks[0]?.edges.synced)
       })
       const [{ edges } = { edges: null }] = ranks
