@@ -28,7 +28,8 @@ export interface PathInto {
 export function pathInto(segment: Segment, self: Tensor, functional: OpDef, args: readonly Arg[], atAnyPrice: boolean): PathInto | null {
   const { storage } = self
   if (dispatchState.recording || functional.indices !== null || self.numel === 0 || segment.slotOf(self) < 0) return null
-  if (storage === null || segment.aliased.has(storage)) return null
+  // A number that is copied into booleans is converted in another way than a graph does it.
+  if (storage === null || segment.aliased.has(storage) || self.dtype === 'bool') return null
   if (!args.every((arg) => arg === self || isApartFrom(segment, self, arg))) return null
   const views: Step[] = []
   let base = self
