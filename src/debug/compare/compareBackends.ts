@@ -9,7 +9,7 @@ import { checkArgument, checkArray, checkOptions } from '../../protocol/index.ts
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { describe } from '../judge.ts'
+import { describe } from '../describeError.ts'
 import { candidate } from './backends.ts'
 import type { Candidate, ComparedBackend } from './backends.ts'
 import { magnitude } from './error.ts'
