@@ -41,7 +41,11 @@ export function compileDifferentiable(gm: GraphModule, inputs: readonly unknown[
   checkGraphModule('compileDifferentiable', gm)
   checkArray('compileDifferentiable', 'inputs', inputs)
   const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.name)
-  const results = (...fakes: readonly Tensor[]): readonly Tensor[] => asTensors(new Interpreter(gm).run(...fakes), 'the outputs of the graph')
+  const results = (...fakes: readonly Tensor[]): readonly Tensor[] => {
+    const outputs: unknown = new Interpreter(gm).run(...fakes)
+    checkArray('compileDifferentiable', 'the outputs of the graph', outputs)
+    return asTensors(outputs, 'the outputs of the graph')
+  }
   const joint = traceJoint(results, asTensors(inputs, 'the inputs'), { names, heads })
   return compileJoint({ ...joint, writeBacks: writeBacksOf(gm) ?? joint.writeBacks }, inputs, gm.className, options)
 }

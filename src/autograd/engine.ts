@@ -202,8 +202,11 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
       const result = results[i] ?? null
       const target = targets[i] ?? null
       if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
-      if (pending !== null && target !== null && !(target instanceof GradNode)) arrived(target)
     }
+    // Leaves hear of it when all edges have been served, in PyTorch's order: that of buckets depends on it.
+    if (pending !== null)
+      for (const target of node.lastGradientFirst ? targets.toReversed() : targets)
+        if (target !== null && !(target instanceof GradNode)) arrived(target)
     const afterwards = keep ? null : node.release()
     if (afterwards !== null) later.push(afterwards)
   }

@@ -75,6 +75,11 @@ export abstract class GradNode implements GradFn {
   abstract release(): (() => void) | null
 
   abstract readonly released: boolean
+
+  /** Whether leaves hear of their gradients from the last edge to the first. */
+  get lastGradientFirst(): boolean {
+    return false
+  }
 }
 
 /** Makes `node` the producer of a tensor. */

@@ -47,6 +47,10 @@ export class OpNode extends GradNode {
     return this.result instanceof Tensor ? [this.result] : this.result
   }
 
+  override get lastGradientFirst(): boolean {
+    return this.op.tags.has('lastGradientFirst')
+  }
+
   /** Whether an argument or a result has been written to since the call. */
   get isOverwritten(): boolean {
     const { args, result, versions } = this

@@ -15,8 +15,8 @@ export function deathOf(reason: string): string {
   return code === undefined || Number(code) >= FIRST_SIGNAL ? 'crash' : `exit ${code}`
 }
 
-/** Whether a death is the one that is looked for. */
-export const isSameDeath = (wanted: string, death: string): boolean => wanted === 'any' || wanted === death
+/** Whether a death is the one that is looked for. A process that runs out of memory may run out of time first. */
+export const isSameDeath = (wanted: string, death: string): boolean => wanted === 'any' || wanted === death || (wanted === 'crash' && death === HANG)
 
 /** Whether a text is one of the kinds. */
 export const isDeathKind = (text: string): boolean => text === 'any' || isDeathSignature(text)

@@ -2,6 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
+import { cat } from '../ops/index.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { checkReduceOp } from './collective.ts'
@@ -201,6 +202,7 @@ export function reduceScatterTensor(output: Tensor, input: Tensor, options: Redu
 
 /** Reduces lists of tensors of all ranks; each gets the one at its rank in `output`. PyTorch's `reduce_scatter`. */
 export function reduceScatter(output: Tensor, inputs: readonly Tensor[], options: ReduceOptions = {}): Work | undefined {
+  checkOptions('reduceScatter', options, REDUCE_OPTIONS)
   checkList('reduceScatter', 'inputs', inputs, groupOr(options.group).size)
   const whole = joined('reduceScatter', inputs, output)
   return reduceScatterTensor(output, whole.view([inputs.length, ...output.shape]), options)
@@ -247,6 +249,30 @@ export function allToAllSingle(
     outputCounts: counts('outputSplits', outputSplits, to),
   }
   return run(collective, options, copyBack(to, output))
+}
+
+/** Sends `inputs[r]` to rank r, and receives what rank r sends in `outputs[r]`. Sizes may differ between pairs of ranks. PyTorch's `all_to_all`. */
+export function allToAll(outputs: readonly Tensor[], inputs: readonly Tensor[], options: CollectiveOptions = {}): Work | undefined {
+  const where = 'allToAll'
+  checkOptions(where, options, OPTIONS)
+  const { size } = groupOr(options.group)
+  checkList(where, 'outputs', outputs, size)
+  checkList(where, 'inputs', inputs, size)
+  const parts = inputs.map((tensor, rank) => contiguous(where, `inputs[${rank}]`, tensor))
+  const dtype = parts[0]?.dtype ?? 'float32'
+  const other = [...parts, ...outputs].find((tensor) => tensor.dtype !== dtype)
+  if (other !== undefined) throw new ArgumentError(`${where}: all tensors need the same dtype, got ${dtype} and ${other.dtype}.`)
+  const input = noGrad(() => cat(parts.map((tensor) => tensor.reshape([tensor.numel]))))
+  const outputCounts = outputs.map(({ numel }) => numel)
+  const output = Tensor.empty([outputCounts.reduce((a, b) => a + b, 0)], dtype)
+  const finish = (): void =>
+    noGrad(() =>
+      outputs.forEach((target, rank) => {
+        const start = outputCounts.slice(0, rank).reduce((a, b) => a + b, 0)
+        target.detach().copy_(output.narrow(0, start, target.numel).view(target.shape))
+      }),
+    )
+  return run({ kind: 'alltoall', input, output, inputCounts: parts.map(({ numel }) => numel), outputCounts }, options, finish)
 }
 
 /** Waits until all ranks have come. PyTorch's `barrier`. */

@@ -11,6 +11,7 @@ export {
   allGather,
   allGatherIntoTensor,
   allReduce,
+  allToAll,
   allToAllSingle,
   barrier,
   broadcast,
@@ -26,7 +27,7 @@ export {
   send,
 } from './inPlace.ts'
 export type { CollectiveOptions, MessageOptions, ReduceOptions } from './inPlace.ts'
-export { allGatherObject, broadcastObject } from './objects.ts'
+export { allGatherObject, broadcastObject, scatterObject } from './objects.ts'
 export {
   ProcessGroup,
   destroyProcessGroup,

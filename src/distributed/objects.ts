@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { decode as decodeAs, integer, list, object, record } from '../protocol/decode.ts'
 import type { Decoder } from '../protocol/decode.ts'
-import { isPlainObject } from '../protocol/index.ts'
+import { isPlainObject, valueText } from '../protocol/index.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { tensorBytes } from './bytes.ts'
 import { groupOr } from './processGroup.ts'
@@ -82,4 +82,22 @@ export function broadcastObject(value: unknown, src: number, group?: ProcessGrou
   const data = members.rank === src ? vector(bytes) : Tensor.empty([size], 'uint8')
   members.start({ kind: 'broadcast', root: src, data }).wait()
   return members.rank === src ? value : decode('broadcastObject', src, tensorBytes(data))
+}
+
+/**
+ * One of rank `src`'s values, a list with one for each rank, on each rank; others pass null. They travel as JSON. PyTorch's `scatter_object_list`.
+ *
+ * @throws ArgumentError on rank `src` unless `values` has one value for each rank.
+ */
+export function scatterObject<T>(values: readonly T[] | null, src: number, group?: ProcessGroup): T
+export function scatterObject(values: readonly unknown[] | null, src: number, group?: ProcessGroup): unknown {
+  const where = 'scatterObject'
+  const { rank, size } = groupOr(group)
+  if (rank === src && (!Array.isArray(values) || values.length !== size))
+    throw new ArgumentError(
+      `${where}: values must be a list of ${size} values, one for each rank, got ${Array.isArray(values) ? values.length : valueText(values)}.`,
+    )
+  // Objects are small: all of them travel to all ranks, and each takes its own.
+  const all: unknown = broadcastObject<unknown>(values, src, group)
+  return Array.isArray(all) ? all[rank] : undefined
 }

@@ -1,6 +1,6 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
-import { checkCallable, environmentVariable, snakeCase, unknownOption } from '../protocol/index.ts'
+import { checkCallable, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
 
 export interface Config {
   /** Where the debugger watches: 'dynamo' (the captured graph), 'aot' (forward and backward graphs), or null. */
@@ -38,10 +38,19 @@ const defaults: Readonly<Config> = {
 /** The variable of the environment that sets an option. */
 const variableOf = (key: string): string => `TENSORFX_${snakeCase(key).toUpperCase()}`
 
+/** What the variable of a switch can say. */
+const switches: ReadonlyMap<string, boolean> = new Map([
+  ['1', true],
+  ['true', true],
+  ['0', false],
+  ['false', false],
+  ['', false],
+])
+
 /** The value that a variable's text means; `usual` is the option's default, and has its type. */
 function parsed(text: string, usual: unknown): unknown {
-  if (typeof usual === 'boolean') return text !== '0' && text !== 'false' && text !== ''
-  if (typeof usual === 'number') return Number(text)
+  if (typeof usual === 'boolean') return switches.get(text) ?? text
+  if (typeof usual === 'number') return text.trim() === '' ? text : Number(text)
   return text === '' ? null : text
 }
 
@@ -67,6 +76,8 @@ function check(key: string, value: unknown, from = ''): void {
     throw new ArgumentError(`${from}config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
   if ((key === 'reproTolerance' || key === 'recompileLimit') && !(typeof value === 'number' && value >= 0))
     throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${String(value)}.`)
+  const isSwitch = Object.entries(defaults).some(([name, usual]) => name === key && typeof usual === 'boolean')
+  if (isSwitch && typeof value !== 'boolean') throw new ArgumentError(`${from}config.${key} must be true or false, got ${valueText(value)}.`)
 }
 
 /** The settings. Assigning an unknown one is an error. */

@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
+import { checkArgument, childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
 import type { HookKind } from './internals.ts'
 
@@ -115,6 +115,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     )
   const own = collectState(module)
   const copy: Map<string, TensorLike> = new Map(given instanceof Map ? given : Object.entries(given))
+  for (const key of copy.keys()) checkArgument(typeof key === 'string', 'loadStateDict', 'state', 'a Map whose keys are strings', given)
   const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []
   const missingKeys = [...own.keys()].filter((key) => !source.has(key))
@@ -124,6 +125,9 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   if (problems.length > 0) problems.push(namesHint(unexpectedKeys, own))
   for (const [key, target] of own) {
     const value = source.get(key)
+    if (value !== undefined && !isTensorLike(value)) throw new ArgumentError(`loadStateDict: '${key}' must be a Tensor, got ${valueText(value)}.`)
+    if (value !== undefined && !isWritable(target))
+      throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
     if (value !== undefined && value.shape.join() !== target.shape.join()) {
       problems.push(
         `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].`,
@@ -134,8 +138,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   for (const [key, target] of own) {
     const value = source.get(key)
     if (value === undefined) continue
-    if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
-    target.copyFrom(value)
+    if (isWritable(target)) target.copyFrom(value)
   }
   return runAll(module, 'loadStateDictPost', { missingKeys, unexpectedKeys })
 }

@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkIterable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkIterable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -9,7 +9,8 @@ type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
 /** `instanceof` does not narrow the union to ReadonlyMap. */
 const isMap = (named: Named): named is ReadonlyMap<string, Module> => named instanceof Map
 
-function entriesOf(named: Named): Iterable<readonly [string, Module]> {
+function entriesOf(where: string, named: Named): Iterable<readonly [string, Module]> {
+  checkArgument(isObject(named), where, 'modules', 'an object or a Map of Modules by name', named)
   return isMap(named) ? named : Object.entries(named)
 }
 
@@ -30,9 +31,9 @@ function addChild(where: string, owner: Module, name: string, child: unknown): v
 }
 
 function wrapIndex(where: string, index: number, length: number): number {
-  const wrapped = index < 0 ? index + length : index
+  const wrapped = Number.isInteger(index) && index < 0 ? index + length : index
   if (!Number.isInteger(wrapped) || wrapped < 0 || wrapped >= length)
-    throw new ArgumentError(`${where}: index ${index} is out of range for ${length} module(s).`)
+    throw new ArgumentError(`${where}: index ${valueText(index)} is out of range for ${length} module(s).`)
   return wrapped
 }
 
@@ -54,7 +55,7 @@ export class Sequential extends Module {
     super()
     const [first] = modules
     const byName = modules.length === 1 && isObject(first) && !isModule(first)
-    const named = byName ? entriesOf(first) : modules.map((m, i) => [String(i), m] as const)
+    const named = byName ? entriesOf('nn.Sequential', first) : modules.map((m, i) => [String(i), m] as const)
     for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
   }
 
@@ -124,7 +125,7 @@ export class ModuleList<M extends Module = Module> extends Module {
   insert(index: number, module: M): this {
     const rest = [...this]
     if (!Number.isInteger(index) || Math.abs(index) > rest.length)
-      throw new ArgumentError(`nn.ModuleList.insert: index ${index} is out of range for ${rest.length} module(s).`)
+      throw new ArgumentError(`nn.ModuleList.insert: index ${valueText(index)} is out of range for ${rest.length} module(s).`)
     rest.splice(index, 0, module)
     rest.forEach((m, i) => addChild('nn.ModuleList.insert', this, String(i), m))
     return this
@@ -190,7 +191,7 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** Adds or replaces modules; returns this. */
   update(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M>): this {
-    for (const [name, module] of entriesOf(modules)) addChild('nn.ModuleDict', this, name, module)
+    for (const [name, module] of entriesOf('nn.ModuleDict', modules)) addChild('nn.ModuleDict', this, name, module)
     return this
   }
 

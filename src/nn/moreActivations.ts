@@ -116,6 +116,8 @@ export class Hardtanh extends OptionLayer {
 
   constructor(...options: Trailing<[minVal: number, maxVal: number], { readonly minVal?: number; readonly maxVal?: number }>) {
     super('nn.Hardtanh', { minVal: -1, maxVal: 1 }, options)
+    checkNumber('nn.Hardtanh', 'minVal', this.minVal, 'a number', () => true)
+    checkNumber('nn.Hardtanh', 'maxVal', this.maxVal, 'a number', () => true)
     if (!(this.minVal < this.maxVal)) throw new ArgumentError(`nn.Hardtanh: minVal must be below maxVal, got ${this.minVal} and ${this.maxVal}.`)
   }
 

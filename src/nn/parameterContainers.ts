@@ -1,7 +1,7 @@
 // ParameterList and ParameterDict: parameters in an array or by name, so that they are registered.
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkIterable, valueText } from '../protocol/index.ts'
+import { checkArgument, checkIterable, checkString, isObject, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { Parameter } from './parameter.ts'
 
@@ -69,6 +69,7 @@ export class ParameterList extends Module {
 export class ParameterDict extends Module {
   constructor(parameters: Readonly<Record<string, Tensor>> | ReadonlyMap<string, Tensor> = {}) {
     super()
+    checkArgument(isObject(parameters), 'nn.ParameterDict', 'parameters', 'an object or a Map of Tensors by name', parameters)
     const entries: Iterable<readonly [string, Tensor]> = parameters instanceof Map ? parameters : Object.entries(parameters)
     for (const [name, parameter] of entries) this.set(name, parameter)
   }
@@ -85,11 +86,12 @@ export class ParameterDict extends Module {
   /** The parameter of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): Parameter {
     for (const [own, parameter] of this.entries()) if (own === name) return parameter
-    throw new ArgumentError(`nn.ParameterDict.get: there is no parameter '${name}'. The parameters are ${[...this.keys()].join(', ')}.`)
+    throw new ArgumentError(`nn.ParameterDict.get: there is no parameter ${valueText(name)}. The parameters are ${[...this.keys()].join(', ')}.`)
   }
 
   /** Adds or replaces a parameter; returns this. */
   set(name: string, parameter: Tensor): this {
+    checkString('nn.ParameterDict.set', 'name', name)
     if (name in this && !this.has(name))
       throw new ArgumentError(`nn.ParameterDict.set: the name '${name}' is taken by a property of ParameterDict; choose another one.`)
     this.registerParameter(name, parameterFrom('nn.ParameterDict.set', parameter))

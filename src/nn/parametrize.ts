@@ -144,6 +144,7 @@ export function registerParametrization<M extends Module>(module: M, name: strin
 
 /** Whether a parameter of the module, or any, is parametrized. PyTorch's `parametrize.is_parametrized`. */
 export function isParametrized(module: Module, name?: string): boolean {
+  checkModule('isParametrized', 'module', module)
   return name === undefined ? Object.hasOwn(module, 'parametrizations') : listOf(module, name) !== null
 }
 

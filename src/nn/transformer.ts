@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, full, triu } from '../ops/index.ts'
-import { isFunction, valueText } from '../protocol/index.ts'
+import { checkModule, isFunction, valueText } from '../protocol/index.ts'
 import { Tensor, getDefaultDtype } from '../tensor/index.ts'
 import { MultiheadAttention } from './attention.ts'
 import { ModuleList } from './containers.ts'
@@ -183,6 +183,15 @@ export interface StackOptions {
   readonly norm?: LayerNorm | null
 }
 
+const MOST_LAYERS = 1_000_000
+
+function copiesOf(where: string, name: string, layer: Module, count: number): ModuleList {
+  checkModule(where, name, layer)
+  checkInteger(where, 'numLayers', count)
+  if (count > MOST_LAYERS) throw new ArgumentError(`${where}: numLayers must be at most ${MOST_LAYERS}, got ${count}.`)
+  return new ModuleList(Array.from({ length: count }, () => layer.deepCopy()))
+}
+
 /** A number of copies of one encoder layer, one after the other. PyTorch's `nn.TransformerEncoder`. */
 export class TransformerEncoder extends Module {
   readonly layers: ModuleList
@@ -190,8 +199,7 @@ export class TransformerEncoder extends Module {
 
   constructor(encoderLayer: TransformerEncoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>) {
     super()
-    checkInteger('nn.TransformerEncoder', 'numLayers', numLayers)
-    this.layers = new ModuleList(Array.from({ length: numLayers }, () => encoderLayer.deepCopy()))
+    this.layers = copiesOf('nn.TransformerEncoder', 'encoderLayer', encoderLayer, numLayers)
     this.norm = readOptions<Required<StackOptions>>('nn.TransformerEncoder', { norm: null }, options).norm
   }
 
@@ -214,8 +222,7 @@ export class TransformerDecoder extends Module {
 
   constructor(decoderLayer: TransformerDecoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>) {
     super()
-    checkInteger('nn.TransformerDecoder', 'numLayers', numLayers)
-    this.layers = new ModuleList(Array.from({ length: numLayers }, () => decoderLayer.deepCopy()))
+    this.layers = copiesOf('nn.TransformerDecoder', 'decoderLayer', decoderLayer, numLayers)
     this.norm = readOptions<Required<StackOptions>>('nn.TransformerDecoder', { norm: null }, options).norm
   }
 

@@ -6,6 +6,8 @@ import { Tensor } from '../tensor/index.ts'
 export function argumentHint(name: string, type: SchemaType, value: unknown): string {
   const isData = Array.isArray(value) || ArrayBuffer.isView(value)
   if (type.base === 'Tensor' && type.list) return value instanceof Tensor ? ` Put the tensors into an array: ${name}([x, y]).` : ''
+  if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return ` Write it as a number: ${value}.`
+  if (type.base === 'Tensor' && typeof value === 'bigint') return ` Make a tensor of it: torch.tensor(${value}n).`
   if (type.base === 'Tensor' && isData) return ' Make a tensor of it: torch.tensor(data).'
   if (type.base === 'Tensor' && typeof value === 'number') return ' Make a tensor of it: torch.tensor(number).'
   if ((type.base === 'int' || type.base === 'Scalar' || type.base === 'float') && value instanceof Tensor && value.numel === 1)

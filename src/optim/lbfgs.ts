@@ -2,8 +2,8 @@
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { abs, add, add_, cat, clone, copy_, dot, max, mul, neg, reshape, sub, sum, zeros } from '../ops/index.ts'
-import { isCallable, valueText } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { checkArgument, isCallable, valueText } from '../protocol/index.ts'
+import { Tensor, checkTensor } from '../tensor/index.ts'
 import { strongWolfe } from './lineSearch.ts'
 import { Optimizer } from './optimizer.ts'
 import type { BaseOptions, Params } from './optimizer.ts'
@@ -70,6 +70,26 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
       this.checkOption(name, value, 'a positive integer', Number.isInteger(value) && value > 0)
     if (lineSearchFn !== null && lineSearchFn !== 'strong_wolfe')
       throw new ArgumentError(`optim.LBFGS: option 'lineSearchFn' must be 'strong_wolfe' or null, got ${valueText(lineSearchFn)}.`)
+  }
+
+  protected override readState(where: string, given: ParamState): ParamState {
+    const state: ParamState = { ...newState(), ...given }
+    const all = (name: string, of: (item: unknown) => boolean, what: string): number => {
+      const value = state[name]
+      checkArgument(Array.isArray(value) && value.every(of), where, name, what, value)
+      return Array.isArray(value) ? value.length : 0
+    }
+    const isTensor = (value: unknown): boolean => value instanceof Tensor
+    const isNumber = (value: unknown): boolean => typeof value === 'number'
+    for (const name of ['d', 'prevFlatGrad']) checkTensor(where, name, state[name])
+    for (const name of ['funcEvals', 'nIter', 't', 'hDiag', 'prevLoss']) checkArgument(isNumber(state[name]), where, name, 'a number', state[name])
+    const counts = new Set([
+      all('oldDirs', isTensor, 'an array of Tensors'),
+      all('oldStps', isTensor, 'an array of Tensors'),
+      all('ro', isNumber, 'an array of numbers'),
+    ])
+    if (counts.size > 1) throw new ArgumentError(`${where}: oldDirs, oldStps and ro must have the same length.`)
+    return state
   }
 
   protected override shapeOfState(name: string, parameter: Tensor): readonly number[] {

@@ -191,6 +191,11 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     return parameter.shape
   }
 
+  /** The state of a parameter that was read from a state dict, with what the optimizer needs. Throws ArgumentError if it has another form. */
+  protected readState(_where: string, state: ParamState): ParamState {
+    return state
+  }
+
   /**
    * Options of the groups and state of the parameters. The tensors are the optimizer's own, not copies. With `names: 'pytorch'`, all names are PyTorch's
    * (`param_groups`, `exp_avg`).
@@ -233,7 +238,10 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
           copyState(where, name, value, this.shapeOfState(name, parameter), parameter)
         loaded.set(
           parameter,
-          noGrad(() => Object.fromEntries([...state].map(([name, value]) => [name, copy(name, value)]))),
+          this.readState(
+            where,
+            noGrad(() => Object.fromEntries([...state].map(([name, value]) => [name, copy(name, value)]))),
+          ),
         )
       }
     }

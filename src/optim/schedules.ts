@@ -15,6 +15,7 @@ export class MultiStepLR extends LRScheduler {
 
   constructor(optimizer: ScheduledOptimizer, milestones: readonly number[], options: { readonly gamma?: number } = {}) {
     super(optimizer)
+    checkArray('optim.MultiStepLR', 'milestones', milestones)
     checkOptions('optim.MultiStepLR', options, { gamma: true })
     this.milestones = milestones
     this.gamma = options.gamma ?? 0.1

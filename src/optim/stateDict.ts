@@ -77,6 +77,7 @@ export function copyState(
     if (typeof item === 'number') return item
     if (!(item instanceof Tensor)) throw new ArgumentError(`${where}: '${name}' must be a Tensor or a number, got ${valueText(item)}.`)
     if (NUMBERS.has(name) && item.numel === 1) return Number(item.item())
+    if (NUMBERS.has(name)) throw new ArgumentError(`${where}: '${name}' must be a number, got ${valueText(item)}.`)
     if (item.shape.join() !== shape.join())
       throw new ArgumentError(
         `${where}: '${name}' has shape ${formatShape(item.shape)} but the optimizer's has shape ${formatShape(shape)}, for a parameter of shape ${formatShape(parameter.shape)}.`,

@@ -4,6 +4,8 @@ import { isTensorLike } from './tensorLike.ts'
 
 const LONGEST = 40
 
+const shortened = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
+
 const article = (name: string): string => (/^[AEIOU](?![A-Z])/.test(name) ? 'an' : 'a')
 
 /** What a value is, in a few words: `'abc'`, `3`, `[1, 2]`, `a Tensor of shape [2, 3]`, `the class Linear`, `an object`. */
@@ -11,9 +13,9 @@ export function valueText(value: unknown): string {
   if (isModule(value)) return objectText(value)
   switch (typeof value) {
     case 'string':
-      return value.length > LONGEST ? `'${value.slice(0, LONGEST)}…'` : `'${value}'`
+      return `'${shortened(value)}'`
     case 'bigint':
-      return `${value}n`
+      return `${shortened(String(value))}n`
     case 'function':
       return isClass(value) ? `the class ${value.name}` : 'a function'
     case 'object':
@@ -25,6 +27,8 @@ export function valueText(value: unknown): string {
 
 function objectText(value: object): string {
   if (Array.isArray(value)) {
+    // Each element takes a character at least, so a longer array need not be read.
+    if (value.length > LONGEST) return `an array of length ${value.length}`
     const text = `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
     return text.length > LONGEST ? `an array of length ${value.length}` : text
   }

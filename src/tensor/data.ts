@@ -3,7 +3,7 @@ import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
 import { INSPECT } from '../protocol/index.ts'
-import { elementAt, readElements, windowOf, exactElements } from './elements.ts'
+import { elementAt, exactElementAt, exactElements, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
 import { Tensor } from './tensor.ts'
@@ -148,7 +148,8 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   [Symbol.toPrimitive](this: Tensor, hint: 'string' | 'number' | 'default'): string {
     if (hint !== 'string') throw coercion(hint === 'number' ? 'used as a number' : 'used in an expression')
     // JavaScript turns keys into strings too, so that `table[index]` finds the entry.
-    return this.ndim === 0 && !this.isFake ? String(onlyElement(this)) : formatTensor(this)
+    if (this.ndim > 0 || this.isFake) return formatTensor(this)
+    return String(this.dtype === 'int64' ? exactElementAt(windowOf(this), this.offset) : onlyElement(this))
   },
 }
 

@@ -1,6 +1,7 @@
 // Reads the elements of a tensor from JavaScript, through its strides and without a kernel; makes tensors from values and bytes.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
+import { valueText } from '../protocol/index.ts'
 import type { DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
 import { contiguousStrides, formatShape, numelOf, reachOf } from './shape.ts'
 import { Storage } from './storage.ts'
@@ -114,9 +115,15 @@ function areNumbers(values: ArrayLike<ElementValue>): values is ArrayLike<number
   return true
 }
 
-/** The value, which becomes an int64. Throws ArgumentError for a number that is not exact. */
+/** The value, which becomes an int64. Throws ArgumentError for a number that is not exact, and for a bigint of more than 64 bits. */
 export function exactInteger(value: ElementValue): ElementValue {
-  if (typeof value === 'bigint' || Number.isSafeInteger(Math.trunc(value))) return value
+  if (typeof value === 'bigint') {
+    if (BigInt.asIntN(64, value) === value) return value
+    throw new ArgumentError(
+      `the bigint ${valueText(value)} does not fit in int64, whose values are from -(2^63) to 2^63 - 1; give the option dtype: 'float64'.`,
+    )
+  }
+  if (Number.isSafeInteger(Math.trunc(value))) return value
   throw new ArgumentError(
     `the number ${value} is not exact as int64 (numbers are up to ±${Number.MAX_SAFE_INTEGER}); write it as a bigint, e.g. torch.tensor([2n ** 60n]).`,
   )

@@ -133,3 +133,12 @@ describe('gradients', () => {
     expect(snapshotOf(w.grad)).toBe('float32 [2] [3,3]')
   })
 })
+
+it('a backward that needs only the shape of an input may follow a write to it', () => {
+  const f = aot((x: Tensor) => torch.nn.functional.avgPool2d(x.reshape([1, 1, 2, 2]), 2))
+  const x = torch.tensor([1, 2, 3, 4]).requiresGrad_()
+  const y = f(x)
+  noGrad(() => x.mul_(2))
+  y.sum().backward()
+  expect(snapshotOf(x.grad)).toBe('float32 [4] [0.25,0.25,0.25,0.25]')
+})

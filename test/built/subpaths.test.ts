@@ -171,6 +171,29 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      process.exit()`,
     '3 true',
   ],
+  // A thread of Node with the two names that the worker of a page has.
+  './debug/worker': [
+    `import { Worker } from 'node:worker_threads'
+     import { minifyBackendFailure, workerHelper } from 'tensorfx/debug'
+     const { makeFx, tensor } = await import('./test/built/parts.mjs')
+     const script = \`import { parentPort } from 'node:worker_threads'
+       globalThis.postMessage = (message) => parentPort.postMessage(message)
+       await import('\${import.meta.resolve('tensorfx/debug/worker')}')
+       parentPort.on('message', (data) => globalThis.onmessage({ data }))\`
+     const startHelper = workerHelper(() => {
+       const thread = new Worker(new URL('data:text/javascript,' + encodeURIComponent(script)))
+       const worker = { postMessage: (message) => thread.postMessage(message), terminate: () => thread.terminate(), onmessage: null, onerror: null }
+       thread.on('message', (data) => worker.onmessage({ data }))
+       thread.on('error', (error) => worker.onerror(error))
+       return worker
+     })
+     const x = tensor([-1, 1])
+     const gm = makeFx((x) => [x.mul(2).relu().add(1).neg()])(x)
+     const small = await minifyBackendFailure(gm, [x], { backend: 'relu_compile_error_TESTING_ONLY', startHelper, print: () => {} })
+     console.log(small.gm.graph.nodes.length, small.isolated, small.processes)
+     process.exit()`,
+    '3 true 2',
+  ],
   './kernels': [
     `import { ModuleBuilder } from 'tensorfx/kernels'
      const module = new ModuleBuilder()

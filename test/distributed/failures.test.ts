@@ -2,6 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { golden } from './goldens.ts'
 import { MPI_ENV, command, worlds } from './worlds.ts'
 
 const SCRIPT = fileURLToPath(new URL('scenarios/failures.mjs', import.meta.url))
@@ -55,6 +56,16 @@ describe.each(worlds)('on %s', (world) => {
     expect(seconds).toBeLessThan(40)
     expect(left(way)).toBe('')
   })
+})
+
+test.each(worlds)('%s: a monitored barrier names the rank that is late, in the words of PyTorch', async (world) => {
+  const [rank0] = golden<{ readonly error: string }>('monitored_barrier_timeout_w4') ?? []
+  const [words = ''] = rank0?.error.split('\n') ?? []
+  expect(words).toMatch(/Rank 1 failed/)
+  const { code, output } = await run(world, 'late')
+  expect(output).toContain(words)
+  expect(code).not.toBe(0)
+  expect(left('late')).toBe('')
 })
 
 test.each(worlds.includes('mpi') ? ['exits', 'killed'] : [])('mpi, %s: the job ends', async (way) => {

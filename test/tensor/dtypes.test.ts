@@ -115,6 +115,27 @@ describe('int64 values (difference: safe-integers)', () => {
     ['toTypedArray', () => large.toTypedArray()],
     ['item', () => large.select(0, 0).item()],
   ])('beyond that, %s throws an error that says what to call', (_, read) => expect(read).toThrow(/1152921504606846976.*toBigIntArray\(\)/))
+  test('are printed exactly', () => {
+    expect([String(large), String(large.select(0, 0)), `${tensor(-(2n ** 63n))}`]).toEqual([
+      'tensor([1152921504606846976,                  -1])',
+      '1152921504606846976',
+      '-9223372036854775808',
+    ])
+  })
+  test('that do not fit are refused', () => {
+    for (const value of [2n ** 63n, -(2n ** 63n) - 1n, 2n ** 70n])
+      expect(() => tensor([value])).toThrow(
+        `the bigint ${value}n does not fit in int64, whose values are from -(2^63) to 2^63 - 1; give the option dtype`,
+      )
+    expect(tensor([2n ** 70n], { dtype: 'float64' }).item()).toBe(2 ** 70)
+  })
+  test('are no numbers of operators, whose errors say what to write', () => {
+    const call = (fn: object, ...args: readonly unknown[]): unknown => (typeof fn === 'function' ? Reflect.apply(fn, undefined, args) : undefined)
+    expect(() => call(torch.add, large, 1n)).toThrow("torch.add: argument 'other' must be a Tensor or a number, got 1n. Write it as a number: 1.")
+    expect(() => call(torch.eq, large, 2n ** 60n)).toThrow('got 1152921504606846976n. Make a tensor of it: torch.tensor(1152921504606846976n).')
+    expect(() => call(torch.zeros, [2n])).toThrow("torch.zeros: argument 'size[0]' must be an integer, got 2n.")
+    expect([...large.eq(tensor(2n ** 60n)).toTypedArray()]).toEqual([1, 0])
+  })
   test('are bigints in toBigIntArray, through any strides', () => {
     expect(large.toBigIntArray()).toEqual(new BigInt64Array([2n ** 60n, -1n]))
     const matrix = tensor([

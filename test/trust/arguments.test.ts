@@ -5,6 +5,7 @@ import type { Tensor } from 'tensorfx'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
+import { extractTensorMetadata } from 'tensorfx/fx/passes'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
 beforeAll(() => dist.initProcessGroup({ backend: 'single' }))
@@ -22,6 +23,8 @@ const make =
   (): unknown =>
     typeof type === 'function' ? Reflect.construct(type, args) : undefined
 
+const cyclic: unknown[] = []
+cyclic.push(cyclic)
 const x = (): Tensor => torch.ones([2, 3])
 const shards = (...offsets: readonly (readonly number[])[]): unknown => offsets.map((at) => ({ tensor: torch.ones([2]), offsets: at }))
 const scaler = new fsdp.ShardedGradScaler()
@@ -51,6 +54,26 @@ describe('an argument that does not fit is named', () => {
       "nn.MultiheadAttention: argument 'query' must be a Tensor, got 1.",
       () => Reflect.apply(new nn.MultiheadAttention(4, 2).forward, new nn.MultiheadAttention(4, 2), [1]),
     ],
+    [
+      'ShardedGradScaler.loadStateDict: growthTracker must be an integer from 0 on, got',
+      () => Reflect.apply(scaler.loadStateDict, scaler, [{ ...scaler.stateDict(), growthTracker: '5' }]),
+    ],
+    [
+      "loadStateDict: 'weight' must be a Tensor, got 1.",
+      () => Reflect.apply(new nn.ReLU().loadStateDict, new nn.LayerNorm([2]), [{ weight: 1, bias: 1 }]),
+    ],
+    [
+      "loadStateDict: argument 'state' must be a Map whose keys are strings",
+      () => Reflect.apply(new nn.ReLU().loadStateDict, new nn.ReLU(), [new Map([[1, 2]])]),
+    ],
+    ["nn.ModuleDict: argument 'modules' must be an object or a Map of Modules by name, got null.", make(nn.ModuleDict, null)],
+    ["nn.ParameterDict: argument 'parameters' must be an object or a Map of Tensors by name, got null.", make(nn.ParameterDict, null)],
+    ['nn.TransformerEncoder: numLayers must be at most 1000000', make(nn.TransformerEncoder, new nn.ReLU(), 2 ** 53 - 1)],
+    ["nn.TransformerDecoder: argument 'decoderLayer' must be a Module, got 1.", make(nn.TransformerDecoder, 1, 1)],
+    ["optim.MultiStepLR: argument 'milestones' must be an array, got 1.", make(optim.MultiStepLR, new optim.SGD([x()]), 1)],
+    ["isParametrized: argument 'module' must be a Module, got undefined.", call(nn.utils.parametrize.isParametrized)],
+    ["summonFullParams: argument 'module' must be a Module, got 1.", call(fsdp.summonFullParams, 1, () => 1)],
+    ['an argument is nested more than 500 deep; does it contain itself?', call(extractTensorMetadata, cyclic)],
     ['nn.ModuleDict.get: there is no module Symbol(s).', () => Reflect.apply(new nn.ModuleDict({}).get, new nn.ModuleDict({}), [Symbol('s')])],
     ["optim.ChainedScheduler: argument 'schedulers' must be an array, got undefined.", make(optim.ChainedScheduler)],
     ["jacobian: argument 'fn' must be a function, got 1.", call(functional.jacobian, 1, x())],
@@ -89,5 +112,15 @@ describe('an argument that does not fit is named', () => {
     } catch (error) {
       expect(error instanceof ArgumentError || error instanceof ShapeError).toBe(true)
     }
+  })
+})
+
+describe('a message', () => {
+  it('shows a short part of large values, and does not read all of an array', () => {
+    let reads = 0
+    const counted = new Proxy(new Array(1000).fill(0), { get: (target, key) => (reads++, Reflect.get(target, key)) })
+    expect(call(rewriteSource, counted)).toThrow('got an array of length 1000.')
+    expect(reads).toBeLessThan(20)
+    expect(call(rewriteSource, 10n ** 100n)).toThrow(`got 1${'0'.repeat(39)}…n.`)
   })
 })

@@ -228,33 +228,32 @@ export const formats = {
     read: (api, bytes) => use(api, api.loadGraphModule(bytes)),
   },
   'state-dicts': {
-    seeds: () => {
-      const state = { step: 3, expAvg: { $tensor: [2] }, expAvgSq: { $tensor: [2] } }
-      const group = { lr: 0.1, weightDecay: 0, betas: [0.9, 0.999], eps: 1e-8, amsgrad: false }
-      const schedule = { baseLrs: [0.1], lastEpoch: 3 }
-      return [
-        json({ optimizer: { state: { 0: state }, paramGroups: [{ ...group, params: [0, 1] }] }, schedule }),
-        json({ optimizer: { state: {}, paramGroups: [{ lr: 0.1, initialLr: 0.5, params: [0, 1] }] }, schedule }),
-      ]
-    },
+    seeds: (api) => [
+      ...OPTIMIZERS.map((name) => json(stateOf(api, name))),
+      json({ ...stateOf(api, 'Adam'), schedule: { baseLrs: [0.1], lastEpoch: 3 } }),
+    ],
     form: 'json',
     mutate: mutateJson,
     read(api, bytes) {
       const value = parsed(bytes, (_, item) =>
-        Array.isArray(item?.$tensor) && item.$tensor.every((n) => n === 1 || n === 2) ? api.torch.ones(item.$tensor) : item,
+        Array.isArray(item?.$tensor) && item.$tensor.every((n) => [1, 2, 4].includes(n)) ? api.torch.ones(item.$tensor) : item,
       )
       if (typeof value !== 'object' || value === null) return
-      const adam = optimizer(api)
-      const schedule = new api.optim.StepLR(adam, 2)
-      const before = String(adam)
+      const { name = 'Adam' } = value
+      if (!OPTIMIZERS.includes(name)) return
+      const [optimizer, parameters] = optimizerOf(api, name)
+      const schedule = new api.optim.StepLR(optimizer, 2)
+      const before = String(optimizer)
       try {
-        adam.loadStateDict(value.optimizer)
+        optimizer.loadStateDict(value.optimizer)
       } catch (error) {
-        check(String(adam) === before && adam.state.size === 0, 'a state dict that was refused changed the optimizer')
+        check(String(optimizer) === before && optimizer.state.size === 0, 'a state dict that was refused changed the optimizer')
         throw error
       }
-      schedule.loadStateDict(value.schedule)
-      String(adam)
+      if (value.schedule !== undefined) schedule.loadStateDict(value.schedule)
+      String(optimizer)
+      takeStep(api, optimizer, parameters)
+      for (const p of parameters) check(p.numel === p.toTypedArray().length, 'a parameter changed its shape')
     },
   },
   'repro-inputs': {
@@ -280,6 +279,35 @@ export const formats = {
   },
 }
 
-function optimizer({ torch, nn, optim }) {
-  return new optim.Adam([new nn.Parameter(torch.ones([2])), new nn.Parameter(torch.ones([1, 2]))], { lr: 0.1 })
+const OPTIMIZERS = ['SGD', 'Adam', 'AdamW', 'NAdam', 'RAdam', 'Adamax', 'Adagrad', 'Adadelta', 'RMSprop', 'Rprop', 'ASGD', 'Adafactor', 'LBFGS']
+
+/** An optimizer of two parameters, with all its state. */
+function optimizerOf({ torch, nn, optim }, name) {
+  const parameters = [new nn.Parameter(torch.ones([2])), new nn.Parameter(torch.ones([1, 2]))]
+  const options = { SGD: { momentum: 0.9 }, Adam: { amsgrad: true }, RMSprop: { centered: true, momentum: 0.9 }, LBFGS: { maxIter: 3 } }
+  return [new optim[name](parameters, { lr: 0.1, ...options[name] }), parameters]
+}
+
+/** Steps as a program takes them after it has loaded a state. */
+function takeStep({ torch }, optimizer, parameters) {
+  optimizer.step(() => {
+    const loss = parameters.map((p) => p.mul(p).sum()).reduce((a, b) => a.add(b))
+    for (const p of parameters) p.grad = torch.ones(p.shape)
+    return loss
+  })
+}
+
+/** The state of an optimizer after two steps, with tensors as `{ $tensor: shape }`. */
+function stateOf(api, name) {
+  const [optimizer, parameters] = optimizerOf(api, name)
+  for (let i = 0; i < 2; i++) takeStep(api, optimizer, parameters)
+  const plain = (value) =>
+    value instanceof api.Tensor
+      ? { $tensor: value.shape }
+      : Array.isArray(value)
+        ? value.map(plain)
+        : typeof value === 'object' && value !== null
+          ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
+          : value
+  return { name, optimizer: plain(optimizer.stateDict()) }
 }

@@ -2,6 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isfinite } from '../../ops/index.ts'
+import { decode, integer, number, object } from '../../protocol/decode.ts'
 import { checkArgument, checkOptions, isObject, valueText } from '../../protocol/index.ts'
 import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
@@ -37,6 +38,8 @@ export interface GradScalerState {
   readonly growthInterval: number
   readonly growthTracker: number
 }
+
+const STATE = object({ scale: number, growthTracker: integer(0) })
 
 interface Stage {
   isUnscaled: boolean
@@ -154,9 +157,10 @@ export class ShardedGradScaler {
 
   /** Continues where another scaler was. The factors stay as they were given. */
   loadStateDict(state: GradScalerState): void {
-    if (typeof state !== 'object' || state === null || !(state.scale > 0) || !(state.growthTracker >= 0))
-      throw new ArgumentError(`ShardedGradScaler.loadStateDict: state must be what stateDict() returns, got ${valueText(state)}.`)
-    this.#scale = state.scale
-    this.#tracker = state.growthTracker
+    const where = 'ShardedGradScaler.loadStateDict'
+    const { scale, growthTracker } = decode(where, STATE, state, 'the state')
+    if (!(scale > 0 && Number.isFinite(scale))) throw new ArgumentError(`${where}: scale must be a positive number, got ${scale}.`)
+    this.#scale = scale
+    this.#tracker = growthTracker
   }
 }

@@ -2,7 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkCallable, checkOptions } from '../../protocol/index.ts'
+import { checkCallable, checkModule, checkOptions } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
 import { DistributedError } from '../errors.ts'
@@ -116,6 +116,7 @@ export function enterFullParams(units: readonly Unit[], options: SummonOptions =
 export function summonFullParams<T>(module: Module, fn: () => T, options: SummonOptions = {}): T {
   const where = 'summonFullParams'
   checkOptions(where, options, { recurse: true, writeback: true, rank0Only: true, offloadToCpu: true, withGrads: true })
+  checkModule(where, 'module', module)
   checkCallable(where, 'fn', fn)
   const { recurse = true, writeback = true, rank0Only = false, withGrads = false } = options
   if (writeback && rank0Only)

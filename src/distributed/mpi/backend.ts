@@ -34,6 +34,8 @@ const THREADS = 3
 const UNDEFINED = -32766
 /** How long a rank waits for others to say where they are. Milliseconds. */
 const ANSWER_TIME = 500
+/** How often a rank asks MPI for a collective's end before it sleeps in between. */
+const SPINS = 2000
 /** Tags of the control communicator. */
 const [QUESTION, ANSWER] = [1, 2]
 
@@ -298,7 +300,8 @@ class MpiBackend implements Backend {
   }
 
   idle(attempt: number): void {
-    if (attempt < 2000) return
+    // MPI moves data only while it is asked: sleep when nothing has come for long.
+    if (attempt < SPINS) return
     this.sleep()
     if (attempt % 16 === 0) for (const channel of this.#channels) channel.answer()
   }

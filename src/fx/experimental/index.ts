@@ -14,6 +14,8 @@ export { cloneAndConvertToMeta, moduleToNestedDict, normalizeSourceName, trackDy
 export type { Dynamism } from './dynamism.ts'
 export { extractSubgraph, matchesModulePattern, optimizeForInference, removeDropout, replaceNodeModule } from './inference.ts'
 export type { InferenceOptions, ModuleClass } from './inference.ts'
+export { genLayoutAutotuner } from './layoutAutotuner.ts'
+export type { AutotunerOptions } from './layoutAutotuner.ts'
 export { applyLayout, useLongRegions } from './layoutRegions.ts'
 export type { Layout, LayoutRegion } from './layoutRegions.ts'
 export { UnionFind } from './unionFind.ts'

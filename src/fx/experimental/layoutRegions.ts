@@ -30,7 +30,7 @@ export interface Layout {
   readonly supports: (node: Node, gm: GraphModule) => boolean
   /** Whether a node computes in the layout if one of its arguments already is in it: additions, for instance. Default: none. */
   readonly follows?: (node: Node, gm: GraphModule) => boolean
-  /** Whether converting the inputs and results of a region is worth it. Default: {@link useLongRegions}. */
+  /** Whether converting the inputs and results of a region is worth it. Default: {@link useLongRegions}; genLayoutAutotuner measures. */
   readonly heuristic?: (region: LayoutRegion) => boolean
   /** The layer that takes the place of one in a region: with its weights converted, for instance. Default: the layer itself. */
   readonly convert?: (layer: Module) => Module
@@ -83,20 +83,30 @@ export function applyLayout(gm: GraphModule, layout: Layout): LayoutRegion[] {
       continue
     }
     used.push(region)
-    if (convert !== undefined) convertLayers(gm, region, convert)
+    if (convert !== undefined) convertLayers(gm, region.nodes, convert)
   }
   gm.graph.lint()
   gm.recompile()
   return used
 }
 
-const inputOf = (conversion: Node): Node => present(conversion.allInputNodes[0], `the value that '${conversion.name}' converts`)
+/** Nodes that {@link applyLayout} has added. */
+const conversions = new WeakSet<Node>()
+
+/** Whether a node converts a value into a layout, or back. */
+export const isConversion = (node: Node): boolean => conversions.has(node)
+
+/** The value that a node converts. */
+export const inputOf = (conversion: Node): Node => present(conversion.allInputNodes[0], `the value that '${conversion.name}' converts`)
 
 /** Puts conversions before and after each node that can compute in the layout. */
 function surround(gm: GraphModule, layout: Layout, starts: Set<Node>, ends: Set<Node>): void {
   const { graph } = gm
-  const converted = (target: TargetFunction | string, value: Node): Node =>
-    typeof target === 'string' ? graph.callMethod(target, [value]) : graph.callFunction(target, [value])
+  const converted = (target: TargetFunction | string, value: Node): Node => {
+    const node = typeof target === 'string' ? graph.callMethod(target, [value]) : graph.callFunction(target, [value])
+    conversions.add(node)
+    return node
+  }
   for (const node of [...graph.nodes]) {
     if (node.op === 'placeholder' || node.op === 'get_attr' || node.op === 'output') continue
     if (!layout.supports(node, gm)) {
@@ -159,7 +169,7 @@ function regionsOf(gm: GraphModule, starts: ReadonlySet<Node>, ends: ReadonlySet
 }
 
 /** Puts converted layers in the place of those that a region calls. A layer that is also called elsewhere keeps its path there. */
-function convertLayers(gm: GraphModule, { nodes }: LayoutRegion, convert: (layer: Module) => Module): void {
+export function convertLayers(gm: GraphModule, nodes: readonly Node[], convert: (layer: Module) => Module): void {
   const inside = new Set(nodes)
   const done = new Map<string, string>()
   for (const node of nodes) {

@@ -1,5 +1,5 @@
 // ShapeProp: runs a graph on example inputs and records the shape and dtype of every value in `meta.tensor_meta`.
-import { isParameter, isTensorLike, isPlainObject, kindOf } from '../../protocol/index.ts'
+import { checkDepth, isParameter, isTensorLike, isPlainObject, kindOf } from '../../protocol/index.ts'
 import { Interpreter } from '../run/interpreter.ts'
 import type { Node } from '../graph/node.ts'
 import { annotation } from '../text/annotation.ts'
@@ -21,13 +21,18 @@ export function isTensorMetadata(note: unknown): note is TensorMetadata {
 
 /** The metadata of a tensor. Arrays and plain objects are mapped item by item; other values stay unchanged. */
 export function extractTensorMetadata(value: unknown): unknown {
+  return metadataOf(value, 0)
+}
+
+function metadataOf(value: unknown, depth: number): unknown {
+  checkDepth(depth)
   if (isTensorLike(value)) {
     const { shape, dtype, requiresGrad } = value
     const strides = 'strides' in value && Array.isArray(value.strides) ? value.strides : []
     return { shape, dtype, requiresGrad, strides } satisfies TensorMetadata
   }
-  if (Array.isArray(value)) return value.map(extractTensorMetadata)
-  return isPlainObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, extractTensorMetadata(item)])) : value
+  if (Array.isArray(value)) return value.map((item) => metadataOf(item, depth + 1))
+  return isPlainObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metadataOf(item, depth + 1)])) : value
 }
 
 function typeName(value: unknown): string {

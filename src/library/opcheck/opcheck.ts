@@ -2,6 +2,7 @@
 import { ArgumentError, TensorfxError } from '../../errors/index.ts'
 import { opOf } from '../../ops/index.ts'
 import type { OpFunction } from '../../ops/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { testAutogradRegistration, testFakeTensor, testGradient, testSchema } from './eagerTests.ts'
 import { testAotDispatch, testTracing } from './graphTests.ts'
@@ -84,9 +85,7 @@ function chosenTests(testUtils: OpCheckOptions['testUtils']): readonly OpCheckTe
  * opcheck(scaled, [[x, 2], [torch.ones([2, 3]), 0.5]])
  */
 export function opcheck<F extends TargetFunction>(op: OpFunction<F>, samples: readonly Parameters<F>[], options: OpCheckOptions = {}): OpCheckReport {
-  for (const key of Object.keys(options))
-    if (!['testUtils', 'raiseException', 'atol', 'rtol'].includes(key))
-      throw new ArgumentError(`opcheck: unknown option '${key}'; known are testUtils, raiseException, atol, rtol.`)
+  checkOptions('opcheck', options, { testUtils: true, raiseException: true, atol: true, rtol: true })
   const def = opOf(op)
   if (def === undefined)
     throw new ArgumentError('opcheck: the first argument must be an operator, such as torch.library.customOp returns; got another function or value.')

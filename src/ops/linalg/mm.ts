@@ -176,7 +176,8 @@ function asRows(t: Tensor): Tensor {
 export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
   schema: 'linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
-  tags: ['template'],
+  // addmm(bias, input, weight)
+  tags: ['template', 'lastGradientFirst'],
   meta: linearMeta,
   halvesInFloat32: true,
   kernel: (input, weight, bias) => {

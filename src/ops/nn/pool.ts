@@ -7,7 +7,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
-import { rangeOf } from '../creation.ts'
+import { rangeOf, zeros } from '../creation.ts'
 import { checkIndexType } from '../indices.ts'
 import { cat, stack } from '../join.ts'
 import { floorDivide } from '../pointwise/arithmetic.ts'
@@ -17,6 +17,7 @@ import { checkOperand, pairOf, sizeAt } from '../shapes.ts'
 import { gather, indexSelect } from '../view/indexing.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
+import { expand } from '../view/windows.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
 import type { PoolGeometry } from './poolKernels.ts'
 import { isPair, windowCount, windowPair } from './windows.ts'
@@ -361,7 +362,8 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
   derivative: ([g], { args: [input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] }) => [
     avgPool2dBackward(
       g,
-      input,
+      // Only the shape matters: a graph of the backward need not keep the input.
+      expand(zeros([], { dtype: input.dtype }), input.shape),
       checkedPair(AVG, 'kernel_size', kernelSize),
       checkedStride(AVG, stride),
       checkedPair(AVG, 'padding', padding),

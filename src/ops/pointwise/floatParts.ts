@@ -69,7 +69,7 @@ export const nextafter: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
     checkFloating('torch.nextafter', self)
     if (self.dtype !== other.dtype) throw new DTypeError(`torch.nextafter: self is ${self.dtype}, but other is ${other.dtype}; convert one of them.`)
     const { eps, max, tiny } = finfo(self.dtype)
-    const [x, end] = [to(self.detach(), accumulatedIn(self.dtype)), to(other.detach(), accumulatedIn(self.dtype))]
+    const [x, end] = [to(self, accumulatedIn(self.dtype)), to(other, accumulatedIn(self.dtype))]
     const exponent = exponentOf(x)
     const up = gt(end, x)
     // Toward 0 from a power of two, the numbers lie twice as close.
@@ -82,6 +82,7 @@ export const nextafter: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
     const moved = where(eq(x, end), end, finite)
     return to(where(logicalOr(isnan(x), isnan(end)), NaN, moved), self.dtype)
   },
+  derivative: ([g], { needs }) => [g, needs[1] ? mul(g, 0) : null],
 })
 
 declare module '../../tensor/tensor.ts' {

@@ -51,6 +51,9 @@ export function moves() {
   const all = torch.zeros([3 * W])
   dist.allToAllSingle(all, big())
   results.all_to_all_single = list(all)
+  const parts = Array.from({ length: W }, () => torch.zeros([3]))
+  dist.allToAll(parts, [...big().split(3)])
+  results.all_to_all = parts.map(list)
   const inSplits = Array.from({ length: W }, (_, i) => i + 1)
   const outSplits = Array.from({ length: W }, () => rank() + 1)
   const total = inSplits.reduce((a, b) => a + b, 0)
@@ -102,6 +105,9 @@ export function objects() {
   return {
     all: dist.allGatherObject({ rank: rank(), x: Array.from({ length: rank() }, () => 1) }),
     fromOne: dist.broadcastObject(rank() === 1 ? { a: [1, 'ü'] } : null, 1),
+    broadcast: dist.broadcastObject(rank() === 0 ? [{ a: 1 }, 1] : null, 0),
+    scattered: dist.scatterObject(rank() === 0 ? Array.from({ length: world() }, (_, to) => ({ to })) : null, 0),
+    scatterLength: message(() => dist.scatterObject([1], rank())),
     noJson: message(() => dist.allGatherObject(undefined)),
     wrong: ['{"a"', '{"a":1,"a":2}', '['.repeat(300), '{"b":[{"__proto__":1}]}'].map((text) => fromRank1(new TextEncoder().encode(text))),
     wrongLength: fromRank1([], -1),
@@ -119,7 +125,7 @@ function fromRank1(bytes, length = bytes.length) {
 
 export function groups() {
   const results = []
-  for (const ranks of [[0, 1], [1], [...Array(world()).keys()].toReversed()]) {
+  for (const ranks of [[0, 1], [1], [...Array(world()).keys()].toReversed(), [0, world() - 1]]) {
     const group = dist.newGroup(ranks)
     if (group === null) {
       results.push(null)
@@ -208,6 +214,8 @@ export function refuses() {
     splits: message(() => dist.allToAllSingle(torch.zeros([6]), t, [1], [6])),
     divides: message(() => dist.allToAllSingle(torch.zeros([5]), torch.zeros([5]))),
     second: dist.isInitialized(),
+    barrier: message(() => dist.monitoredBarrier({ timeout: 10_000 })),
+    ops: Object.values(dist.ReduceOp),
   }
 }
 
@@ -237,7 +245,9 @@ export function functional() {
 /** Nothing is sent, so the group works afterwards. */
 export function mismatch() {
   const error = message(() => dist.allReduce(torch.ones([rank() === 0 ? 4 : 5])))
+  const data = torch.ones([4])
+  const kinds = message(() => (rank() === 0 ? dist.allReduce(data) : dist.broadcast(data, 0)))
   const x = torch.ones([2])
   dist.allReduce(x)
-  return { error, after: list(x) }
+  return { error, kinds, after: list(x) }
 }

@@ -1,9 +1,11 @@
 // DistributedDataParallel: training steps as in the goldens, and what each function promises.
 import { nn, optim, torch } from 'tensorfx'
 import { DistributedDataParallel, allReduce, getRank, getWorldSize } from 'tensorfx/distributed'
-import { Mlp, batch, init, input, lossOf, models } from './data.mjs'
+import { Mlp, batch, init, input, lossOf } from './data.mjs'
+import { loss as lossFor, models, part } from './fsdpModels.mjs'
+import { flat, message } from './helpers.mjs'
 
-const arrays = (entries) => Object.fromEntries([...entries].map(([name, tensor]) => [name, tensor === null ? null : tensor.toArray().flat(Infinity)]))
+const arrays = (entries) => Object.fromEntries([...entries].map(([name, t]) => [name, flat(t)]))
 const grads = (model) => arrays([...model.namedParameters()].map(([name, p]) => [name, p.grad]))
 
 function train(name, options, steps = 4) {
@@ -11,9 +13,9 @@ function train(name, options, steps = 4) {
   const optimizer = new optim.SGD(model.parameters(), { lr: 0.1, momentum: 0.9, weightDecay: 0.01 })
   const result = { text: String(model), losses: [], buckets: [], keys: [...model.stateDict().keys()] }
   for (let step = 0; step < steps; step++) {
-    const [x, y] = batch(name, step, getRank(), getWorldSize())
+    const [x, y] = part(name, step, getRank(), getWorldSize())
     optimizer.zeroGrad()
-    const loss = lossOf(model(x), y)
+    const loss = lossFor(name, model(x), y)
     result.buckets.push(model.buckets)
     loss.backward()
     result.grads ??= grads(model)
@@ -26,7 +28,9 @@ function train(name, options, steps = 4) {
 
 export const trained = () =>
   Object.fromEntries(
-    Object.keys(models).flatMap((name) => [25, 0.001, 0.0002].map((bucketCapMb) => [`${name} ${bucketCapMb}`, train(name, { bucketCapMb })])),
+    ['Mlp', 'Odd', 'Tower', 'CompositeModel', 'Tied', 'ConvBn'].flatMap((name) =>
+      [25, 0.001, 0.0002].map((bucketCapMb) => [`${name} ${bucketCapMb}`, train(name, { bucketCapMb })]),
+    ),
   )
 
 export const asBucketView = () => train('Tower', { bucketCapMb: 0.0002, gradientAsBucketView: true })
@@ -53,10 +57,10 @@ export function noSync() {
     const [x, y] = batch('Mlp', i, getRank(), getWorldSize())
     lossOf(model(x), y).backward()
   }
-  model.noSync(() => step(0))
+  model.noSync(() => [0, 1].forEach(step))
   const inside = grads(model)
-  step(1)
-  return { inside, after: grads(model), alone: plainGrads([0], [getRank()]), together: plainGrads([0, 1], [...Array(getWorldSize()).keys()]) }
+  step(2)
+  return { inside, after: grads(model), alone: plainGrads([0, 1], [getRank()]), together: plainGrads([0, 1, 2], [...Array(getWorldSize()).keys()]) }
 }
 
 /** Gradients of some steps of some ranks, added up without any process group. */
@@ -91,6 +95,43 @@ export function startsEqual() {
   return { atStart, seen: module.seen.toArray() }
 }
 
+/** The case of the recordings: batch norm's averages are rank 0's before each forward, and its own afterwards. */
+export function buffers() {
+  const module = init(new models.ConvBn())
+  torch.noGrad(() => module.bn.runningMean.fill_(getRank()))
+  const model = new DistributedDataParallel(module)
+  const atStart = module.bn.runningMean.toArray()
+  module.bn.runningMean.fill_(10 + getRank())
+  model(part('ConvBn', 0, getRank(), getWorldSize())[0])
+  return { atStart, afterForward: module.bn.runningMean.toArray(), batches: module.bn.numBatchesTracked.item() }
+}
+
+/** Every rank starts with weights of its own. */
+export function broadcastFromRank0() {
+  const module = init(new Mlp())
+  torch.noGrad(() => [...module.parameters()].forEach((p) => p.add_(getRank())))
+  return arrays(new DistributedDataParallel(module).module.stateDict())
+}
+
+class Unused extends nn.Module {
+  a = new nn.Linear(4, 4)
+  u = new nn.Linear(4, 4)
+  b = new nn.Linear(4, 2)
+  forward(x) {
+    return this.b(this.a(x))
+  }
+}
+
+function unusedStep(options) {
+  const model = new DistributedDataParallel(init(new Unused()), options)
+  const rows = 3 * getWorldSize()
+  const [x, y] = [input([rows, 4], 1000), input([rows, 2], 2000)].map((t) => t.narrow(0, 3 * getRank(), 3))
+  lossOf(model(x), y).backward()
+  return grads(model)
+}
+
+export const unusedParameter = () => ({ error: message(() => unusedStep({})), found: unusedStep({ findUnusedParameters: true }) })
+
 class Branches extends nn.Module {
   a = new nn.Linear(4, 4)
   u = new nn.Linear(4, 4)
@@ -105,13 +146,10 @@ export function unusedIsAnError() {
   const model = new DistributedDataParallel(init(new Mlp()))
   const [x] = batch('Mlp', 0, getRank(), getWorldSize())
   model.noSync(() => model.module.net[2].bias.requiresGrad_(true))
-  try {
+  return message(() => {
     model(x)
     model.module.net[0](x).sum().backward()
-  } catch (error) {
-    return error.message
-  }
-  return 'no error'
+  })
 }
 
 export function unusedIsFound() {
@@ -123,20 +161,12 @@ export function unusedIsFound() {
 }
 
 export function refuses() {
-  const message = (fn) => {
-    try {
-      fn()
-    } catch (error) {
-      return error.message
-    }
-    return 'no error'
-  }
   const frozen = new nn.Linear(2, 2).requiresGrad_(false)
   return {
     noGrad: message(() => new DistributedDataParallel(frozen)),
     noModule: message(() => new DistributedDataParallel(() => 1)),
     option: message(() => new DistributedDataParallel(new nn.Linear(2, 2), { bucketCap: 1 })),
     count: message(() => new DistributedDataParallel(new nn.Linear(2, 2, { bias: getRank() === 0 }))),
-    shape: message(() => new DistributedDataParallel(new nn.Linear(4, getRank() === 0 ? 3 : 5))),
+    shape: message(() => new DistributedDataParallel(new nn.Linear(4, 4 + getRank()))),
   }
 }

@@ -1,6 +1,6 @@
 // One way to fail, as one rank: `node failures.mjs WORLD SIZE WAY`.
 import { torch } from 'tensorfx'
-import { allReduce, barrier, getRank, initProcessGroup, runRanks } from 'tensorfx/distributed'
+import { allReduce, barrier, getRank, initProcessGroup, monitoredBarrier, runRanks } from 'tensorfx/distributed'
 import { pathToFileURL } from 'node:url'
 
 const ways = {
@@ -12,6 +12,10 @@ const ways = {
   neverComes: () => {
     if (getRank() !== 0) barrier()
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8000)
+  },
+  late: () => {
+    if (getRank() !== 1) monitoredBarrier({ timeout: 1000 })
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000)
   },
   throws: () => {
     if (getRank() === 1) throw new Error('the data of rank 1 is broken')

@@ -154,7 +154,13 @@ export const stateDicts = () =>
             loadedEquals: JSON.stringify(whole(other)) === expected,
           }
         }
-        result.rank0 = stateDictType(model, 'FULL_STATE_DICT', () => [...model.stateDict().keys()], { rank0Only: true })
+        const fresh = wrapped(name, 'FULL_SHARD', { useOrigParams, ...policy })
+        result.initial = Object.fromEntries(
+          [...stateDictType(fresh, 'SHARDED_STATE_DICT', () => fresh.stateDict())].map(([key, t]) => [key, sharded(t)]),
+        )
+        result.rank0 = stateDictType(model, 'FULL_STATE_DICT', () => Object.fromEntries([...model.stateDict()].map(([key, t]) => [key, tensor(t)])), {
+          rank0Only: true,
+        })
         const renamed = new Map([...model.stateDict()].map(([key, t], i) => [i === 0 ? 'extra' : key, t]))
         result.strict = message(() => model.loadStateDict(renamed))
         result.nonstrict = model.loadStateDict(renamed, { strict: false })
@@ -185,9 +191,10 @@ export const optimizerStates = () =>
           Object.entries(optimizers).map(([kind, make]) => {
             const model = wrapped(name, 'FULL_SHARD', { useOrigParams })
             const optimizer = make(model)
+            const losses = []
             for (const step of [0, 1]) {
               optimizer.zeroGrad()
-              backward(model, name, step)
+              losses.push(backward(model, name, step))
               optimizer.step()
             }
             const full = fullOptimStateDict(model, optimizer, false)
@@ -195,15 +202,18 @@ export const optimizerStates = () =>
               shardFullOptimStateDict(full, model, optimizer),
               scatterFullOptimStateDict(getRank() === 0 ? full : null, model, optimizer),
             ]
+            const numbered = rekeyOptimStateDict(full, 'PARAM_ID', model)
             const result = {
+              losses,
+              numbered: { ids: Object.keys(numbered.state), groups: numbered.paramGroups },
+              onRank0: stateOf(stateDictType(model, 'FULL_STATE_DICT', () => optimStateDict(model, optimizer), { rank0Only: true }).state),
               local: stateOf(optimizer.stateDict().state),
               full: stateOf(full.state),
               groups: full.paramGroups,
               rank0: Object.keys(fullOptimStateDict(model, optimizer).state),
               shard: stateOf(shard.state),
               scattered: stateOf(scattered.state),
-              ids: Object.keys(rekeyOptimStateDict(full, 'PARAM_ID', model).state),
-              names: Object.keys(rekeyOptimStateDict(rekeyOptimStateDict(full, 'PARAM_ID', model), 'PARAM_NAME', model).state),
+              names: Object.keys(rekeyOptimStateDict(numbered, 'PARAM_NAME', model).state),
             }
             for (const type of ['FULL_STATE_DICT', 'SHARDED_STATE_DICT']) {
               const named = stateDictType(model, type, () => optimStateDict(model, optimizer))
@@ -240,19 +250,19 @@ export function gradScaler() {
 
 class Unused extends nn.Module {
   a = new nn.Linear(4, 4)
-  u = new nn.Linear(4, 1)
-  b = new nn.Linear(4, 1)
+  u = new nn.Linear(4, 4)
+  b = new nn.Linear(4, 2)
   forward(x) {
-    return this.b(torch.relu(this.a(x)))
+    return this.b(this.a(x))
   }
 }
 
 export function unused() {
   const run = (options) => {
     const model = new FullyShardedDataParallel(init(new Unused()), options)
-    model(input([3, 4], 1000 + getRank()))
-      .sum()
-      .backward()
+    const rows = 3 * getWorldSize()
+    const [x, y] = [input([rows, 4], 1000), input([rows, 2], 2000)].map((t) => t.narrow(0, 3 * getRank(), 3))
+    torch.nn.functional.mseLoss(model(x), y).backward()
     return grads(model)
   }
   return { flat: run({}), orig: run({ useOrigParams: true }), wrapped: run({ autoWrapPolicy: new ModuleWrapPolicy([nn.Linear]) }) }
@@ -299,31 +309,51 @@ export function edges() {
   return result
 }
 
-/** Mixed precision in bfloat16: forward sees bfloat16, the optimizer float32. */
-export const mixed = () =>
-  byStyle((useOrigParams) => {
-    const dtype = 'bfloat16'
-    const model = wrapped('Mlp', 'FULL_SHARD', { useOrigParams, mixedPrecision: { paramDtype: dtype, reduceDtype: dtype, bufferDtype: dtype } })
-    const optimizer = sgd(model)
-    const seen = []
-    model.module.net[0].registerForwardPreHook((module, [x]) => void seen.push([x.dtype, module.weight.dtype]))
-    const losses = []
-    const events = recordCollectives(() => {
-      for (const step of [0, 1]) {
-        const [x, y] = part('Mlp', step, getRank(), getWorldSize())
-        const value = torch.nn.functional.mseLoss(model(x).to('float32'), y)
-        optimizer.zeroGrad()
-        value.backward()
-        seen.push(['grad', ...[...model.parameters()].map(({ grad }) => grad?.dtype ?? null)])
-        optimizer.step()
-        losses.push(value.item())
-      }
-    })
-    return {
-      seen,
-      losses,
-      gathered: events.filter(({ name }) => name === 'allgather').map(({ args }) => args.description),
-      dtypes: [...model.parameters()].map(({ dtype: own }) => own),
-      final: whole(model),
+const MIXED = {
+  param_bf16: { paramDtype: 'bfloat16' },
+  reduce_bf16: { reduceDtype: 'bfloat16' },
+  param_f16: { paramDtype: 'float16' },
+  param_f64: { paramDtype: 'float64' },
+  all_bf16: { paramDtype: 'bfloat16', reduceDtype: 'bfloat16', bufferDtype: 'bfloat16' },
+  keep_low: { paramDtype: 'bfloat16', keepLowPrecisionGrads: true },
+}
+
+/** Two steps in mixed precision: forward sees one dtype, the optimizer float32. */
+function mixedStep(mixedPrecision, useOrigParams) {
+  const model = wrapped('Mlp', 'FULL_SHARD', { useOrigParams, mixedPrecision })
+  const optimizer = sgd(model)
+  const seen = []
+  model.module.net[0].registerForwardPreHook((module, [x]) => void seen.push([x.dtype, module.weight.dtype]))
+  const losses = []
+  const events = recordCollectives(() => {
+    for (const step of [0, 1]) {
+      const [x, y] = part('Mlp', step, getRank(), getWorldSize())
+      const value = torch.nn.functional.mseLoss(model(x).to('float32'), y)
+      optimizer.zeroGrad()
+      value.backward()
+      seen.push(['grad', ...[...model.parameters()].map(({ grad }) => grad?.dtype ?? null)])
+      optimizer.step()
+      losses.push(value.item())
     }
   })
+  return {
+    seen,
+    losses,
+    events: events.map(({ name, cat, args }) => (cat === 'fsdp' ? [name.split(' ')[0], args.description] : [name, args.description])),
+    dtypes: [...model.parameters()].map(({ dtype: own }) => own),
+    final: whole(model),
+  }
+}
+
+export const mixed = () =>
+  Object.fromEntries(
+    Object.entries(MIXED).flatMap(([name, settings]) =>
+      Object.entries(STYLES).map(([style, useOrigParams]) => [`${name}_${style}`, mixedStep(settings, useOrigParams)]),
+    ),
+  )
+
+/** Inputs that are not converted meet weights of another dtype. */
+export const notCast = () => {
+  const model = wrapped('Mlp', 'FULL_SHARD', { mixedPrecision: { paramDtype: 'bfloat16', castRootForwardInputs: false } })
+  return message(() => model(part('Mlp', 0, getRank(), getWorldSize())[0]))
+}

@@ -1,7 +1,7 @@
 // fullyShard: training steps as in the goldens, and its methods.
 import { nn, torch } from 'tensorfx'
 import { getRank, getWorldSize, recordCollectives } from 'tensorfx/distributed'
-import { fullyShard, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
+import { fullyShard, getShardedModuleTreeWithModuleNameToFqns, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
 import { Block, UnitModule, init, input, loss, models, part } from './fsdpModels.mjs'
 import { message, named, sgd } from './helpers.mjs'
 
@@ -64,11 +64,11 @@ export function api() {
   result.clipped = named(tower.namedParameters(), (p) => p.grad)
   const [apart, together] = [make('Tower'), make('Tower')]
   apart.setRequiresGradientSync(false)
-  step(apart, 0)
-  result.unsynced = [...apart.parameters()].every(({ grad }) => grad === null)
+  for (const i of [0, 1]) step(apart, i)
+  result.unsynced = Object.fromEntries([...apart.namedParameters()].map(([name, { grad }]) => [name, grad === null]))
   apart.setRequiresGradientSync(true)
-  step(apart, 1)
-  for (const i of [0, 1]) step(together, i)
+  step(apart, 2)
+  for (const i of [0, 1, 2]) step(together, i)
   result.accumulated = [apart, together].map((model) => named(model.namedParameters(), (p) => p.grad))
   const mlp = make('Mlp')
   const shapes = () => [...mlp.namedParameters()].map(([name, p]) => [name, p.shape])
@@ -85,6 +85,9 @@ export function api() {
   result.mixed = [output.dtype]
   loss('Mlp', output.to('float32'), y).backward()
   result.mixed.push(...[...mixed.parameters()].map(({ grad }) => grad.dtype))
+  result.mixedGrads = named(mixed.namedParameters(), (p) => p.grad)
+  result.tree = getShardedModuleTreeWithModuleNameToFqns(tower)
+  result.tree = { tree: result.tree.tree, names: Object.fromEntries(result.tree.names) }
   const other = make('Mlp')
   torch.noGrad(() => [...other.parameters()].forEach((p) => p.zero_()))
   other.loadStateDict(stateDictType(other, 'FULL_STATE_DICT', () => mlp.stateDict()))

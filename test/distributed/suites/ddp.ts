@@ -21,6 +21,9 @@ interface Ddp {
   readonly unusedIsAnError: string
   readonly unusedIsFound: Readonly<Record<string, readonly number[] | null>>
   readonly refuses: Readonly<Record<string, string>>
+  readonly buffers: { readonly atStart: readonly number[]; readonly afterForward: readonly number[]; readonly batches: number }
+  readonly broadcastFromRank0: Readonly<Record<string, readonly number[]>>
+  readonly unusedParameter: { readonly error: string; readonly found: Readonly<Record<string, readonly number[] | null>> }
 }
 
 interface GoldenRank {
@@ -30,6 +33,37 @@ interface GoldenRank {
   readonly final: Readonly<Record<string, { readonly data: readonly number[] }>>
   readonly state_dict_keys: readonly string[]
   readonly buckets_per_step: readonly (readonly { readonly params: readonly string[] }[])[]
+  readonly logging: Readonly<Record<string, unknown>>
+  readonly reference?: {
+    readonly losses_full_batch: readonly number[]
+    readonly final: Readonly<Record<string, { readonly data: readonly number[] }>>
+  }
+}
+
+type Tensors = Readonly<Record<string, { readonly data: readonly number[] } | null>>
+
+interface GoldenApi {
+  readonly no_sync_local: Tensors
+  readonly after_sync: Tensors
+  readonly unused_error: { readonly error: string }
+  readonly unused_found: Tensors
+  readonly broadcast_from_rank0: Tensors
+  readonly buffers_at_construction: { readonly data: readonly number[] }
+  readonly buffers_after_forward: { readonly data: readonly number[] }
+  readonly num_batches: number
+  readonly no_grad_params: { readonly error: string }
+}
+
+/** `bn.running_mean` is `bn.runningMean`. */
+const ownName = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** Compares what is there by name. */
+function closeAll(actual: Readonly<Record<string, readonly number[] | null>> | undefined, expected: Tensors): void {
+  for (const [name, tensor] of Object.entries(expected)) {
+    const ours = actual?.[ownName(name)]
+    if (tensor === null) expect(ours, name).toBeNull()
+    else close(ours ?? undefined, tensor.data, name)
+  }
 }
 
 export const ddpSuite = ({ size, results }: World): void =>
@@ -49,16 +83,27 @@ export const ddpSuite = ({ size, results }: World): void =>
       'CompositeModel 25',
       'CompositeModel 0.0002',
       'Odd 25',
+      'Tied 25',
+      'ConvBn 25',
     ])('%s MiB: losses, gradients and weights of four steps are those of PyTorch', (key) => {
       const expected = golden<GoldenRank>(`ddp_${key.replace(' ', '_cap')}_w${size}`)
       if (expected === null) return expect(golden(`ddp_${key.replace(' ', '_cap')}_w${size === 2 ? 4 : 2}`)).not.toBeNull()
       ranks.forEach(({ trained }, rank) => {
         const [ours, theirs] = [trained[key], expected[rank]]
         expect(ours?.text).toBe(theirs?.str)
-        expect(ours?.keys).toEqual(theirs?.state_dict_keys)
+        expect(ours?.keys).toEqual(theirs?.state_dict_keys.map(ownName))
         close(ours?.losses, theirs?.losses)
-        for (const [name, { data }] of Object.entries(theirs?.grads_step0 ?? {})) close(ours?.grads[name], data)
-        for (const [name, { data }] of Object.entries(theirs?.final ?? {})) close(ours?.final[name], data)
+        closeAll(ours?.grads, theirs?.grads_step0 ?? {})
+        closeAll(ours?.final, theirs?.final ?? {})
+        // One process with the whole batch.
+        closeAll(ours?.final, theirs?.reference?.final ?? {})
+        const mean = (step: number): number => ranks.reduce((sum, other) => sum + (other.trained[key]?.losses[step] ?? NaN), 0) / size
+        theirs?.reference?.losses_full_batch.forEach((loss, step) => close([mean(step)], [loss]))
+        expect(ours?.buckets).toEqual(theirs?.buckets_per_step.map((step) => step.map(({ params }) => params)))
+        const bytes = (step: number): string =>
+          (ours?.buckets[step] ?? []).map((names) => 4 * names.reduce((sum, name) => sum + (ours?.final[name]?.length ?? NaN), 0)).join(', ')
+        expect(bytes(0)).toBe(theirs?.logging['bucket_sizes'])
+        expect(bytes(1)).toBe(theirs?.logging['rebuilt_bucket_sizes'])
       })
     })
 
@@ -114,16 +159,39 @@ export const ddpSuite = ({ size, results }: World): void =>
       expect(new Set(ranks.map(({ unusedIsFound }) => JSON.stringify(unusedIsFound))).size).toBe(1)
     })
 
-    test('refuses models without gradients, models that differ between ranks, and unknown options', () => {
+    test('noSync, broadcasts and unused parameters are those of PyTorch', () => {
+      const expected = golden<GoldenApi>(`ddp_api_w${size}`)
+      expect(expected).toHaveLength(size)
+      expected?.forEach((theirs, rank) => {
+        const ours = ranks[rank]
+        closeAll(ours?.noSync.inside, theirs.no_sync_local)
+        closeAll(ours?.noSync.after, theirs.after_sync)
+        // PyTorch says so in the next forward, with the parameters' numbers; ours at the end of backward, with their names.
+        expect(theirs.unused_error.error).toMatch(/did not receive grad for rank \d: 2 3/)
+        expect(ours?.unusedParameter.error).toMatch(/reached no gradient for u\.weight, u\.bias,/)
+        closeAll(ours?.unusedParameter.found, theirs.unused_found)
+        closeAll(ours?.broadcastFromRank0, theirs.broadcast_from_rank0)
+        close(ours?.buffers.atStart, theirs.buffers_at_construction.data)
+        close(ours?.buffers.afterForward, theirs.buffers_after_forward.data)
+        expect(ours?.buffers.batches).toBe(theirs.num_batches)
+        expect(ours?.refuses['noGrad']).toBe(`ArgumentError: ${theirs.no_grad_params.error}`)
+      })
+    })
+
+    test('refuses models that differ between ranks as PyTorch does', () => {
+      const [counts, shapes] = ['ddp_mismatch_count', 'ddp_mismatch'].map((name) => golden<{ readonly error: string }>(`${name}_w${size}`))
+      expect([counts?.length, shapes?.length]).toEqual([size, size])
       ranks.forEach(({ refuses }, rank) => {
-        expect(refuses['noGrad']).toBe("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
+        expect(refuses['count']).toBe(`ArgumentError: ${counts?.[rank]?.error ?? ''}`)
+        // There only ranks with another shape than rank 0 hear of it; rank 0 waits for them until its timeout.
+        expect(refuses['shape']).toBe(`ArgumentError: ${shapes?.[1]?.error ?? ''}`)
+      })
+    })
+
+    test('refuses what is not a module, and unknown options', () => {
+      ranks.forEach(({ refuses }) => {
         expect(refuses['noModule']).toMatch(/module must be a Module/)
         expect(refuses['option']).toMatch(/unknown option 'bucketCap'.*bucketCapMb/)
-        const [own, other] = rank === 0 ? [2, 1] : [1, 2]
-        expect(refuses['count']).toBe(
-          `DDP expects same model across all ranks, but Rank ${rank} has ${own} params, while rank ${rank === 0 ? 1 : 0} has inconsistent ${other} params.`,
-        )
-        expect(refuses['shape']).toBe('[1]: params[0] in this process with sizes [5, 4] appears not to match sizes of the same param in process 0.')
       })
     })
   })

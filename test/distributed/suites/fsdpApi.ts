@@ -23,6 +23,14 @@ interface Saved {
 
 type States = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
+interface Mixed {
+  readonly seen: unknown
+  readonly losses: readonly number[]
+  readonly events: readonly (readonly [name: string, description: string])[]
+  readonly dtypes: readonly string[]
+  readonly final: ByName
+}
+
 interface Api {
   readonly noSync: Readonly<
     Record<string, Readonly<Record<Style, { readonly events: readonly string[]; readonly inside: unknown; readonly grads: Named }>>>
@@ -35,18 +43,8 @@ interface Api {
   readonly gradScaler: { readonly steps: readonly Readonly<Record<string, unknown>>[]; readonly state: unknown; readonly final: ByName }
   readonly unused: Readonly<Record<string, Named>>
   readonly edges: Readonly<Record<string, never>>
-  readonly mixed: Readonly<
-    Record<
-      Style,
-      {
-        readonly seen: unknown
-        readonly losses: readonly number[]
-        readonly gathered: readonly string[]
-        readonly dtypes: readonly string[]
-        readonly final: ByName
-      }
-    >
-  >
+  readonly mixed: Readonly<Record<string, Mixed>>
+  readonly notCast: string
 }
 
 const sets = ['fsdp-runtime', 'fsdp-summon', 'fsdp-state', 'fsdp-optim'].map(goldenSet)
@@ -117,6 +115,10 @@ function closeStates(actual: States | undefined, expected: States, where: string
   }
 }
 
+/** The text of an error that PyTorch threw. */
+const errorOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null && 'error' in value && typeof value.error === 'string' ? value.error : 'no error was recorded'
+
 const STYLES: readonly Style[] = ['flat', 'orig']
 
 export const fsdpApiSuite = ({ size, results }: World): void =>
@@ -182,11 +184,15 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
               }
               expect(own['rank0_only']).toEqual(theirs['rank0_only'])
               expect(own['recurse=False']).toEqual(theirs['recurse=False'])
-              expect(own['err_writeback_rank0_only']).toContain('writeback=True and rank0_only=True is not supported yet')
-              expect(own['nested']).toContain('Cannot manually unshard parameters when already unsharding parameters')
+              expect(own['err_writeback_rank0_only']).toContain(errorOf(theirs['err_writeback_rank0_only']))
+              expect(own['nested']).toContain(errorOf(theirs['nested']))
+              // There original parameters let it pass, and flat ones fail an assertion about sizes.
+              if (style === 'orig') expect(theirs['forward_inside']).toBeNull()
+              else if (strategy === 'NO_SHARD') expect(theirs['forward_inside']).toBeNull()
+              else expect(errorOf(theirs['forward_inside'])).toMatch(/Expects tensor to be unsharded/)
               expect(own['forward_inside']).toContain('forward was called inside summonFullParams')
               if (style === 'orig') closeNamed(own['with_grads'] as Named, theirs['with_grads'] as unknown as Named, 'with grads')
-              else expect(own['with_grads']).toContain('with_grads=True, use_orig_params=False, offload_to_cpu=False is not supported yet')
+              else expect(own['with_grads']).toContain(errorOf(theirs['with_grads']))
             })
       })
     })
@@ -209,6 +215,7 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
               close(actual?.losses, expected?.losses)
               close(actual?.norms, expected?.norms)
               expect(own['child']).toContain('`clip_grad_norm_()` should only be called on the root FSDP instance')
+              if (theirs['child_error'] !== undefined) expect(own['child']).toContain(errorOf(theirs['child_error']))
             })
       })
     })
@@ -234,11 +241,41 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
                 for (const [key, value] of Object.entries(expected.values ?? {}))
                   if (!key.endsWith('num_batches_tracked')) closeValue(actual.values[ownName(key)], value, `${name} ${type} ${key}`)
               }
-              expect(own['rank0']).toEqual(rank === 0 ? own['plain'] : [])
+              const onRank0 = theirs['FULL_rank0'] as unknown as {
+                readonly keys: readonly string[]
+                readonly values: Readonly<Record<string, unknown>>
+              }
+              const rank0 = own['rank0'] as ByName
+              expect(Object.keys(rank0)).toEqual(rank === 0 ? own['plain'] : [])
+              expect(Object.keys(rank0).filter((key) => !key.endsWith('numBatchesTracked'))).toEqual(
+                onRank0.keys.filter((key) => !key.endsWith('num_batches_tracked')).map(ownName),
+              )
+              for (const [key, value] of Object.entries(onRank0.values ?? {}))
+                if (!key.endsWith('num_batches_tracked')) closeValue(rank0[ownName(key)], value, `${name} on rank 0 ${key}`)
+              expect(theirs['default_type']).toBe('StateDictType.FULL_STATE_DICT')
+              expect(own['plain']).toEqual((own['FULL'] as Saved).keys)
+              // With a mesh PyTorch shows the same rows as DTensors.
+              const initial = own['initial'] as Readonly<Record<string, { readonly local?: readonly (readonly unknown[])[] }>>
+              for (const [key, value] of Object.entries(theirs['SHARDED_with_device_mesh'] as unknown as Readonly<Record<string, never>>)) {
+                const { DTensor } = value as { readonly DTensor?: { readonly local: RecordedTensor } }
+                if (DTensor === undefined) continue
+                const rows = initial[ownName(key)]?.local?.[0]?.[2] as RecordedTensor | undefined
+                if (rows === undefined) expect(DTensor.local.data, key).toEqual([])
+                else closeTensor(rows, DTensor.local, key)
+              }
+              const keysIn = (text: string, which: string): string[] =>
+                [...(new RegExp(`${which}=\\[([^\\]]*)\\]`).exec(text)?.[1] ?? '').matchAll(/'([^']*)'/g)].map(([, key = '']) => ownName(key))
+              const wrong = theirs['missing_and_unexpected'] as unknown as { readonly nonstrict: string; readonly strict: unknown }
+              expect(own['nonstrict']).toEqual({
+                missingKeys: keysIn(wrong.nonstrict, 'missing_keys'),
+                unexpectedKeys: keysIn(wrong.nonstrict, 'unexpected_keys'),
+              })
+              expect(errorOf(wrong.strict)).toMatch(
+                /loading state_dict for FullyShardedDataParallel:\s+Missing key\(s\).*\s+Unexpected key\(s\) in state_dict: "extra"/,
+              )
               expect(own['strict']).toMatch(
                 /^LoadStateError: .*FullyShardedDataParallel.*Missing key\(s\).*Unexpected key\(s\) in stateDict: "extra"/s,
               )
-              expect(own['nonstrict']).toMatchObject({ unexpectedKeys: ['extra'] })
             })
       })
     })
@@ -256,11 +293,39 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
                 expect(own['rank0']).toEqual(rank === 0 ? Object.keys(own['full'] ?? {}) : [])
                 expect(own['shard']).toEqual(own['local'])
                 expect(own['scattered']).toEqual(own['local'])
+                const { losses, numbered } = own as unknown as {
+                  readonly losses: readonly number[]
+                  readonly numbered: { readonly ids: readonly string[]; readonly groups: readonly Readonly<Record<string, unknown>>[] }
+                }
+                close(losses, theirs['losses'])
+                const ids = theirs['rekey_to_param_id'] as unknown as {
+                  readonly state_keys?: readonly string[]
+                  readonly groups?: typeof numbered.groups
+                }
+                if (rank === 0) {
+                  expect(numbered.ids.toSorted()).toEqual(ids.state_keys?.toSorted())
+                  expect(numbered.groups.map((group) => group['params'])).toEqual(ids.groups?.map((group) => group['params']))
+                }
+                for (const group of numbered.groups)
+                  for (const [key, value] of Object.entries(ids.groups?.[0] ?? {}))
+                    if (typeof value === 'number' || typeof value === 'boolean') expect(group[camel(key)] ?? value, key).toEqual(value)
+                const all = theirs['optim_state_dict_FULL'] as unknown as { readonly state_keys: readonly string[]; readonly loaded_equals: boolean }
+                expect(Object.keys(own['FULL_STATE_DICT'] ?? {}).toSorted()).toEqual(all.state_keys.toSorted())
+                const onRank0 = theirs['optim_state_dict_FULL_rank0'] as unknown as { readonly state_keys: readonly string[] }
+                expect(Object.keys(own['onRank0'] ?? {}).toSorted()).toEqual(onRank0.state_keys.toSorted())
+                for (const form of [
+                  'full_optim_state_dict',
+                  'shard_full_optim_state_dict',
+                  'scatter_full_optim_state_dict',
+                  'optim_state_dict_SHARDED',
+                ])
+                  expect(theirs[form], form).toBeDefined()
                 // Of original parameters PyTorch gathers the names of a state from a set, in an order that differs between ranks: Adam's averages get mixed up.
                 if (style === 'flat' || kind === 'sgd') {
                   if (rank === 0) closeStates(own['full'], state('full_optim_state_dict'), `${where} full`)
                   closeStates(own['shard'], state('shard_full_optim_state_dict'), `${where} shard`)
                   closeStates(own['scattered'], state('scatter_full_optim_state_dict'), `${where} scatter`)
+                  expect(all.loaded_equals).toBe(true)
                   const { dict } = theirs['optim_state_dict_SHARDED'] as unknown as { readonly dict: { readonly state: States } }
                   closeStates(own['SHARDED_STATE_DICT'], dict.state, `${where} sharded`)
                 }
@@ -283,22 +348,20 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
             ours.gradScaler.steps.map(({ loss }) => Number(loss)),
             steps.map(({ loss }) => loss),
           )
-          expect(ours.gradScaler.state).toEqual({ scale: 128, growthFactor: 2, backoffFactor: 0.5, growthInterval: 2, growthTracker: 0 })
+          expect(ours.gradScaler.state).toEqual(
+            Object.fromEntries(Object.entries(theirs['state'] ?? {}).map(([key, value]) => [camel(key.replace(/^_/, '')), value])),
+          )
           closeByName(ours.gradScaler.final, theirs['final'] as unknown as ByName)
         })
       })
     })
 
-    test('an unused parameter of a unit gets zeros, an unused unit nothing', () => {
-      for (const { unused } of ranks) {
-        const nulls = unused['wrapped']?.filter(([, grad]) => grad === null).map(([name]) => name)
-        expect(nulls).toEqual(['u._flat_param'])
-        const parts = unused['orig']?.filter(([name, grad]) => name.startsWith('u.') && grad !== null) ?? []
-        for (const [, grad] of parts) expect(new Set(grad?.data)).toEqual(new Set([0]))
-      }
-      expect(
-        ranks.flatMap(({ unused }) => unused['orig']?.filter(([name, grad]) => name.startsWith('u.') && grad !== null) ?? []).length,
-      ).toBeGreaterThan(0)
+    test('an unused parameter of a unit gets zeros, an unused unit nothing, as in PyTorch', () => {
+      atLeast(1, () => {
+        compare('errors', (theirs, ours) => {
+          for (const kind of ['flat', 'orig', 'wrapped']) closeNamed(ours.unused[kind], theirs[`unused_${kind}`] as unknown as Named, kind)
+        })
+      })
     })
 
     test('a step after an evaluation, an exception in forward, a child that ran first, copies', () => {
@@ -316,30 +379,31 @@ export const fsdpApiSuite = ({ size, results }: World): void =>
       }
     })
 
-    test('bfloat16: forward computes in it, the optimizer trains float32', () => {
-      for (const { mixed } of ranks) {
-        expect(mixed.flat.seen).toEqual([
-          ['bfloat16', 'bfloat16'],
-          ['grad', 'float32'],
-          ['bfloat16', 'bfloat16'],
-          ['grad', 'float32'],
-        ])
-        expect(mixed.flat.gathered[0]).toMatch(/^allgather\(bfloat16/)
-        expect(mixed.flat.dtypes).toEqual(['float32'])
-        expect(new Set(mixed.orig.dtypes)).toEqual(new Set(['float32']))
-      }
+    test('mixed precision: what forward sees, what is sent, and the weights are those of PyTorch', () => {
+      for (const { notCast } of ranks) expect(notCast).toMatch(/float32.*bfloat16|bfloat16.*float32/)
       compare('mixed_precision', (theirs, ours) => {
-        for (const style of STYLES) {
-          const expected = theirs[`all_bf16_${style}`] as unknown as {
+        for (const style of STYLES) expect(errorOf(theirs[`nocast_${style}`])).toMatch(/mat1 and mat2 must have the same dtype/)
+        // The defaults; batch norms are excepted there by class, and here by wrapping them.
+        expect(theirs['repr']).toMatch(/param_dtype=None.*keep_low_precision_grads=False, cast_forward_inputs=False, cast_root_forward_inputs=True/)
+        expect(errorOf(theirs['cpu_offload'])).toContain('accelerator')
+        for (const [name, own] of Object.entries(ours.mixed)) {
+          const expected = theirs[name] as unknown as {
+            readonly seen: readonly (readonly (string | null)[])[]
             readonly losses: readonly number[]
             readonly final: ByName
-            readonly events: readonly unknown[][]
+            readonly param_dtype_after: readonly string[]
+            readonly events: readonly (readonly (string | number)[])[]
           }
-          expect(ours.mixed[style].gathered[0]).toBe(`allgather(bfloat16[${String(expected.events[1]?.[1])}])`)
-          // Halves: the order of sums shows in the last of their 8 bits.
-          ours.mixed[style].losses.forEach((value, i) => expect(Math.abs(value - (expected.losses[i] ?? NaN))).toBeLessThan(2e-3))
-          for (const [name, { data }] of Object.entries(ours.mixed[style].final))
-            data.forEach((value, i) => expect(Math.abs(value - (expected.final[name]?.data[i] ?? NaN))).toBeLessThan(1e-3))
+          expect(own.seen, name).toEqual(expected.seen.map((entry) => entry.map((dtype) => dtype?.replace('torch.', '') ?? null)))
+          expect(own.dtypes.map((dtype) => `torch.${dtype}`)).toEqual(expected.param_dtype_after)
+          // Sums of halves are exact on the way here: they travel as float32. There they are rounded after each rank.
+          const gathers = expected.events.filter(([kind]) => kind === 'all_gather').map(([, numel, dtype]) => `allgather(${dtype}[${numel}])`)
+          expect(own.events.filter(([kind]) => kind === 'allgather').map(([, text]) => text)).toEqual(gathers)
+          const isExact = name.includes('f64')
+          const tolerance = isExact ? 1e-6 : 2e-3
+          own.losses.forEach((value, i) => expect(Math.abs(value - (expected.losses[i] ?? NaN)), name).toBeLessThan(tolerance))
+          for (const [key, { data }] of Object.entries(own.final))
+            data.forEach((value, i) => expect(Math.abs(value - (expected.final[key]?.data[i] ?? NaN)), key).toBeLessThan(tolerance / 2))
         }
       })
     })

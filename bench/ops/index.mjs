@@ -1,0 +1,44 @@
+// npm run bench:ops: operators next to @jax-js/jax, tfjs-wasm and onnxruntime-web, on one thread. The table of docs/performance.md. Times are medians of one run in which
+// the libraries take turns; results are compared with ours before anything is measured.
+import { cases } from './cases.mjs'
+import { compiled, eager, jax, onnxruntime, tfjs } from './libraries.mjs'
+
+const OTHERS = { '@jax-js/jax': jax, 'tfjs-wasm': tfjs, 'onnxruntime-web': onnxruntime }
+const LIBRARIES = { eager, compiled, ...OTHERS }
+const ROUNDS = 40
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+
+async function timesOf(runs) {
+  const times = runs.map(() => [])
+  for (let round = 0; round < ROUNDS + 10; round++)
+    for (const [i, run] of runs.entries()) {
+      const start = performance.now()
+      await run()
+      if (round >= 10) times[i].push(performance.now() - start)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  return times.map(median)
+}
+
+console.log(`| operator | ${Object.keys(LIBRARIES).join(' | ')} | against the best |\n| ${'--- | '.repeat(Object.keys(LIBRARIES).length + 2)}`)
+for (const one of cases.filter(({ name }) => name.includes(process.argv[2] ?? ''))) {
+  const ready = {}
+  let wanted = null
+  for (const [name, make] of Object.entries(LIBRARIES)) {
+    const library = await make(one)
+    if (library === null) continue
+    const values = library.read(await library.run())
+    wanted ??= values
+    const off = values.length === wanted.length ? values.reduce((most, v, i) => Math.max(most, Math.abs(v - wanted[i])), 0) : Infinity
+    if (!(off < 1e-3)) throw new Error(`${one.name}: ${name} differs by ${off}`)
+    ready[name] = library.run
+  }
+  const names = Object.keys(ready)
+  const times = await timesOf(Object.values(ready))
+  const timeOf = (name) => times[names.indexOf(name)] ?? null
+  const best = Math.min(...Object.keys(OTHERS).map((name) => timeOf(name) ?? Infinity))
+  const ours = Math.min(timeOf('eager'), timeOf('compiled'))
+  const cells = Object.keys(LIBRARIES).map((name) => (timeOf(name) === null ? '–' : `${timeOf(name).toFixed(2)} ms`))
+  console.log(`| ${one.name}: ${one.what} | ${cells.join(' | ')} | ${(best / ours).toFixed(2)}x |`)
+}

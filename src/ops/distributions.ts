@@ -1,0 +1,202 @@
+// Random tensors of other distributions, from uniform and normal numbers: categories, Poisson's, exponential and normal ones.
+import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
+import { scalarOps } from '../kernels/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { Tensor, broadcastShapes, formatShape, tensorFromValues } from '../tensor/index.ts'
+import type { Generator } from '../tensor/index.ts'
+import type { OpFunction } from './declaration.ts'
+import { defineOp } from './defineOp.ts'
+import { asFloating } from './eager/promotion.ts'
+import { add, div, mul, neg } from './pointwise/arithmetic.ts'
+import { to } from './pointwise/cast.ts'
+import { lt } from './pointwise/comparison.ts'
+import { copy_ } from './pointwise/fill.ts'
+import { log1p } from './pointwise/unary.ts'
+import { rand, randn } from './random.ts'
+import { cumsum } from './reduction/cumsum.ts'
+import { searchsorted } from './searchsorted.ts'
+import { checkOperand, sizeAt } from './shapes.ts'
+import { topk } from './sort.ts'
+import { narrow } from './view/slicing.ts'
+
+/** Where the random numbers come from. */
+export interface DrawOptions {
+  readonly generator?: Generator | null
+}
+
+export interface BernoulliOptions extends DrawOptions {
+  /** The probability of 1. Default 0.5. */
+  readonly p?: number
+}
+
+const isTensor = (value: unknown): value is Tensor => value instanceof Tensor
+
+/** Exponential numbers with mean 1. */
+const exponentials = (shape: readonly number[], generator: Generator | null): Tensor => neg(log1p(neg(rand(shape, { generator }))))
+
+/**
+ * Positions along the last dimension, drawn with the probabilities (or any weights that are not negative) that `self` has there. PyTorch's `torch.multinomial`.
+ *
+ * Shape: [n] gives [numSamples], [m, n] gives [m, numSamples]. The result is int64.
+ *
+ * @throws ShapeError unless `self` has 1 or 2 dimensions, DTypeError unless it is floating.
+ * @throws ArgumentError if `numSamples` is not positive, or without `replacement` more than there are positions.
+ * @example torch.multinomial(torch.tensor([0, 3, 0]), 2, true).toArray() // [1, 1]
+ */
+export const multinomial: OpFunction<
+  (self: Tensor, numSamples: number, replacement?: boolean | (DrawOptions & { readonly replacement?: boolean }), options?: DrawOptions) => Tensor
+> = defineOp({
+  schema: 'multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor',
+  method: true,
+  tags: ['random'],
+  decompose: (self, count, replacement, generator) => {
+    if (!self.isFloatingPoint()) throw new DTypeError(`torch.multinomial: self holds probabilities and must be floating, got ${self.dtype}.`)
+    if (self.ndim !== 1 && self.ndim !== 2)
+      throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.shape)}.`)
+    const size = sizeAt(self.shape, -1)
+    if (size === 0 || count < 1 || (!replacement && count > size))
+      throw new ArgumentError(
+        `torch.multinomial: cannot draw ${count} of ${size} positions${replacement ? '' : ' without replacement; draw fewer, or with { replacement: true }'}.`,
+      )
+    const weights = to(self.detach(), 'float32')
+    // The k smallest of exponential numbers whose rates are the weights.
+    if (!replacement) return topk(div(weights, add(exponentials(self.shape, generator), 1e-30)), count, -1)[1]
+    const sums = cumsum(weights, -1)
+    const limits = div(sums, narrow(sums, -1, size - 1, 1))
+    return searchsorted(limits, rand([...self.shape.slice(0, -1), count], { generator }), { right: true })
+  },
+})
+
+/** The smallest k at which the distribution function of Poisson's distribution reaches u. */
+function poissonQuantile(rate: number, u: number): number {
+  if (!(rate >= 0)) throw new ArgumentError(`torch.poisson: rates must not be negative, got ${rate}.`)
+  const reaches = (k: number): boolean => rate === 0 || scalarOps.igammac.reference('float64', k + 1, rate, NaN) >= u
+  let high = Math.ceil(rate)
+  for (let step = 1 + Math.ceil(Math.sqrt(rate)); !reaches(high); step *= 2) high += step
+  let low = -1
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (reaches(middle)) high = middle
+    else low = middle
+  }
+  return high
+}
+
+/**
+ * For each rate the smallest number at which the distribution function of Poisson's distribution reaches `u`, which is below 1. Internal; PyTorch has no such operator.
+ *
+ * Shapes: `self` and `u` have the same shape, and so has the result.
+ *
+ * @throws ArgumentError if a rate is negative.
+ * @throws ShapeError if the shapes differ.
+ * @example torch.ops.tensorfx.poissonQuantiles(torch.tensor([0, 2, 2]), torch.tensor([0.5, 0.5, 0.99])).toArray() // [0, 2, 6]
+ */
+export const poissonQuantiles: OpFunction<(self: Tensor, u: Tensor) => Tensor> = defineOp({
+  schema: 'poisson_quantiles(Tensor self, Tensor u) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
+  meta: (self, u) => {
+    checkOperand('torch.poisson', 'u', u, self.shape, u.dtype)
+    return { shape: self.shape, dtype: self.dtype }
+  },
+  kernel: (self, u) => {
+    checkOperand('torch.poisson', 'u', u, self.shape, u.dtype)
+    const [rates, parts] = [Array.from(self.contiguous().toTypedArray(), Number), Array.from(u.contiguous().toTypedArray(), Number)]
+    return tensorFromValues(
+      rates.map((rate, i) => poissonQuantile(rate, parts[i] ?? 0)),
+      self.shape,
+      self.dtype,
+    )
+  },
+})
+
+/**
+ * Numbers of Poisson's distribution, elementwise with the rates that `self` holds. PyTorch's `torch.poisson`.
+ *
+ * Shape: that of `self`, and its dtype.
+ *
+ * @throws DTypeError unless `self` is floating.
+ * @throws ArgumentError if a rate is negative.
+ * @example torch.poisson(torch.tensor([0, 0])).toArray() // [0, 0]
+ */
+export const poisson: OpFunction<(self: Tensor, options?: DrawOptions) => Tensor> = defineOp({
+  schema: 'poisson(Tensor self, Generator? generator=None) -> Tensor',
+  tags: ['random'],
+  decompose: (self, generator) => {
+    if (!self.isFloatingPoint()) throw new DTypeError(`torch.poisson: self holds rates and must be floating, got ${self.dtype}.`)
+    // A gradient of 0, and not none.
+    return add(poissonQuantiles(self.detach(), rand(self.shape, { generator, dtype: 'float32' })), mul(self, 0))
+  },
+})
+
+/**
+ * Fills `self` with 1 with probability `p`, else 0. PyTorch's `Tensor.bernoulli_`.
+ *
+ * Shape: that of `self`. Returns `self`.
+ *
+ * @throws ArgumentError unless 0 <= p <= 1.
+ * @example torch.zeros([2]).bernoulli_(1).toArray() // [1, 1]
+ */
+export const bernoulli_: OpFunction<(self: Tensor, p?: number | BernoulliOptions, options?: DrawOptions) => Tensor> = defineOp({
+  schema: 'bernoulli_(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)',
+  namespace: 'torch.ops.tensorfx',
+  method: true,
+  tags: ['random', 'mutates'],
+  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  decompose: (self, p, generator) => {
+    if (!(p >= 0 && p <= 1)) throw new ArgumentError(`bernoulli_: p must be between 0 and 1, got ${p}.`)
+    return copy_(self, to(lt(rand(self.shape, { generator, dtype: 'float32' }), p), self.dtype))
+  },
+})
+
+/**
+ * Fills `self` with numbers of an exponential distribution of rate `lambd`. PyTorch's `Tensor.exponential_`.
+ *
+ * Shape: that of `self`. Returns `self`.
+ *
+ * @throws ArgumentError unless `lambd` is positive.
+ * @example torch.zeros([2]).exponential_(Infinity).toArray() // [0, 0]
+ */
+export const exponential_: OpFunction<(self: Tensor, lambd?: number | (DrawOptions & { readonly lambd?: number }), options?: DrawOptions) => Tensor> =
+  defineOp({
+    schema: 'exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)',
+    namespace: 'torch.ops.tensorfx',
+    method: true,
+    tags: ['random', 'mutates'],
+    meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+    decompose: (self, lambd, generator) => {
+      if (!(lambd > 0)) throw new ArgumentError(`exponential_: lambd must be positive, got ${lambd}.`)
+      return copy_(self, mul(exponentials(self.shape, generator), 1 / lambd))
+    },
+  })
+
+/**
+ * Normal numbers with these means and standard deviations, elementwise. PyTorch's `torch.normal`.
+ *
+ * Shapes: `mean` and `std` broadcast; the result has the broadcast shape.
+ *
+ * @throws ShapeError if the shapes do not broadcast.
+ * @throws ArgumentError if `std` is a negative number.
+ * @example torch.normal(torch.tensor([1, 2]), 0).toArray() // [1, 2]
+ */
+export const normal: OpFunction<(mean: Tensor, std?: Tensor | number | DrawOptions, options?: DrawOptions) => Tensor> = defineOp({
+  schema: 'normal(Tensor mean, any std=1, *, Generator? generator=None) -> Tensor',
+  tags: ['random'],
+  decompose: (mean, std, generator) => {
+    if (typeof std === 'number' ? !(std >= 0) : !isTensor(std))
+      throw new ArgumentError(`torch.normal: std must be a Tensor or a number of at least 0, got ${valueText(std)}.`)
+    const shape = isTensor(std) ? broadcastShapes('torch.normal', mean.shape, std.shape) : mean.shape
+    return add(mul(randn(shape, { generator, dtype: asFloating(mean.dtype) }), isTensor(std) ? std : Number(std)), mean)
+  },
+})
+
+declare module '../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link multinomial} */
+    multinomial(numSamples: number, replacement?: boolean | (DrawOptions & { readonly replacement?: boolean }), options?: DrawOptions): Tensor
+    /** {@link bernoulli_} */
+    bernoulli_(p?: number | BernoulliOptions, options?: DrawOptions): Tensor
+    /** {@link exponential_} */
+    exponential_(lambd?: number | (DrawOptions & { readonly lambd?: number }), options?: DrawOptions): Tensor
+  }
+}

@@ -1,0 +1,324 @@
+// What a hunt does beside shrinking a graph: failures that come and go, failures of other kinds, values, settings, scripts; and what `run`, `minify` and `analyze` of a
+// script do, in this process.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { config, registerBackend } from 'tensorfx/compile'
+import {
+  AccuracyError,
+  Isolator,
+  MemoryFileStore,
+  analyze,
+  childEntry,
+  fileStore,
+  judge,
+  minifier,
+  minifyBackendFailure,
+  runRepro,
+  setFileStore,
+  setLogSink,
+} from 'tensorfx/debug'
+import type { RunReproOptions } from 'tensorfx/debug'
+import { symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
+import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
+
+childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
+const compileUrl = new URL('../../dist/entries/compile.js', import.meta.url).href
+const work = mkdtempSync(join(tmpdir(), 'tensorfx-hunt-'))
+const nodeStore = fileStore()
+beforeEach(() => void setLogSink(() => {}))
+afterEach(() => {
+  setLogSink(null)
+  setFileStore(nodeStore)
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+})
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+const has = (gm: GraphModule, name: string): boolean => [...gm.graph.nodes].some((node) => node.name.startsWith(name))
+const chain = (): GraphModule => symbolicTrace((x: Tensor) => [torch.cos(torch.cos(torch.relu(torch.sin(torch.sin(x)))))])
+const operators = (gm: GraphModule): string[] => [...gm.graph.nodes].filter((n) => n.op === 'call_function').map((n) => n.name.replace(/_\d+$/, ''))
+
+describe('a failure that comes and goes', () => {
+  it('is found, minified and reported with its rate', async () => {
+    let calls = 0
+    // Deterministic, and without a period that the queries could fall into step with.
+    const chance = (): boolean => (Math.sin(++calls * 12.9898) * 43758.5453) % 1 > 0
+    const lines: string[] = []
+    const result = await minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu') && chance(), { print: (line) => lines.push(line) })
+    expect(operators(result.gm)).toEqual(['relu'])
+    expect(result.failureRate).toBeGreaterThan(0.2)
+    expect(result.failureRate).toBeLessThan(0.8)
+    expect(lines.some((line) => /^The failure comes and goes: \d+% of the final runs failed$/.test(line))).toBe(true)
+  })
+
+  it('has a script that says so, and runs the graph until it fails', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    let calls = 0
+    const sometimes = (gm: GraphModule): GraphModule => {
+      if (has(gm, 'relu') && ++calls % 3 !== 0) throw new Error('sometimes')
+      return gm
+    }
+    const result = await minifyBackendFailure(chain(), [torch.randn([3])], { backend: sometimes, isolate: false, runDir: 'run', print: () => {} })
+    const script = Buffer.from(store.read(result.path ?? '') ?? []).toString()
+    expect(script).toMatch(/\/\/ The failure comes and goes: it was seen in \d+% of the runs/)
+    expect(Number(/runs: (\d+),/.exec(script)?.[1])).toBeGreaterThan(1)
+  })
+
+  it('that never comes again in a fresh process is not the result', async () => {
+    const lasting = (gm: GraphModule): boolean => operators(gm).includes('sin') && has(gm, 'relu')
+    // Once the search is over, only graphs with a sin fail.
+    const result = await minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck: lasting })
+    expect(operators(result.gm)).toContain('sin')
+    await expect(minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck: () => false })).rejects.toThrow(
+      'when each is judged anew',
+    )
+  })
+})
+
+describe('failures of different kinds', () => {
+  const twoBugs = (gm: GraphModule): GraphModule => {
+    if (has(gm, 'relu')) throw new RangeError('the bug that is hunted')
+    if (has(gm, 'sin')) throw new TypeError('another bug')
+    return gm
+  }
+
+  it('do not mislead the search, and are kept as leads', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    const result = await minifyBackendFailure(chain(), [torch.randn([3])], { backend: twoBugs, isolate: false, runDir: 'run', print: () => {} })
+    expect(operators(result.gm)).toEqual(['relu'])
+    expect(result.leads).toMatchObject([{ signature: 'TypeError||another bug', message: 'a different error: TypeError: another bug' }])
+    expect(Buffer.from(store.read(result.leads[0]?.path ?? '') ?? []).toString()).toContain("signature: 'TypeError||another bug'")
+  })
+
+  it('are named if the original fails in another way than the one that is looked for', async () => {
+    const options = { backend: twoBugs, isolate: false, checkStr: 'quite another', print: () => {} } as const
+    await expect(minifyBackendFailure(chain(), [torch.randn([3])], options)).rejects.toThrow(
+      /did not fail the tester.*It failed in another way: .*RangeError: the bug that is hunted/,
+    )
+  })
+
+  it('wrong numbers and errors are told apart', () => {
+    const spec = { backend: 'relu_runtime_error_TESTING_ONLY', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: true } as const
+    expect(judge(chain(), [torch.ones([2])], spec)).toMatchObject({
+      status: 'unrelated',
+      signature: expect.stringContaining('ReluRuntimeError') as string,
+    })
+    expect(judge(chain(), [torch.ones([2])], { ...spec, backend: 'relu_accuracy_error_TESTING_ONLY' })).toMatchObject({
+      status: 'fails',
+      message: expect.stringMatching(/^Bad accuracy detected\nRMSE/) as string,
+    })
+    expect(judge(chain(), [torch.ones([2])], { ...spec, accuracy: 'none', death: 'crash' })).toMatchObject({ status: 'unrelated' })
+  })
+})
+
+describe('values', () => {
+  const shrunk = async (gm: GraphModule, inputs: readonly unknown[], fails: (values: readonly Tensor[], gm: GraphModule) => boolean) =>
+    minifier(gm, inputs, (candidate, values) => fails(values as readonly Tensor[], candidate), { shrinkValues: true })
+
+  it('a relu over [8, 8, 8, 8] becomes one over a single one', async () => {
+    const result = await shrunk(chain(), [torch.randn([8, 8, 8, 8], { dtype: 'float64', requiresGrad: true })], (_values, gm) => has(gm, 'relu'))
+    const [input] = result.inputs as readonly Tensor[]
+    expect([input?.shape, input?.toArray(), input?.dtype, input?.requiresGrad]).toEqual([[1], [1], 'float32', false])
+    expect(result.checks).toBeLessThanOrEqual(20)
+  })
+
+  it('the one element that matters is kept', async () => {
+    const x = torch.randn([10, 10])
+    x.select(0, 7).select(0, 3).fill_(500)
+    const gm = symbolicTrace((t: Tensor) => [torch.exp(t)])
+    const result = await shrunk(gm, [x], ([t]) =>
+      Boolean(
+        torch
+          .isinf(torch.exp(t ?? x))
+          .any()
+          .item(),
+      ),
+    )
+    expect((result.inputs as readonly Tensor[]).map((t) => t.toArray())).toEqual([[500]])
+  })
+
+  it('sizes that must agree shrink together, as far as the failure allows', async () => {
+    const gm = symbolicTrace((a: Tensor, b: Tensor) => [torch.matmul(a, b)])
+    const result = await shrunk(gm, [torch.randn([6, 8]), torch.randn([8, 4])], ([a, b], g) => has(g, 'matmul') && a?.ndim === 2 && b?.ndim === 2)
+    expect((result.inputs as readonly Tensor[]).map((t) => t.shape)).toEqual([
+      [1, 1],
+      [1, 1],
+    ])
+    const wide = await shrunk(gm, [torch.randn([6, 8]), torch.randn([8, 4])], ([a, b]) => a?.ndim === 2 && b?.ndim === 2 && (b.shape[0] ?? 0) >= 2)
+    expect((wide.inputs as readonly Tensor[]).map((t) => t.shape[0])).toContain(2)
+  })
+
+  it('constants become one, unless they matter', async () => {
+    const gm = symbolicTrace((x: Tensor) => [torch.add(x, 3.25, { alpha: 7 })])
+    const plain = await shrunk(gm, [torch.randn([3])], (_values, g) => has(g, 'add'))
+    expect(String(plain.gm.graph)).not.toMatch(/3\.25|7/)
+    const needed = await shrunk(gm, [torch.randn([3])], (_values, g) => String(g.graph).includes('3.25'))
+    expect(String(needed.gm.graph)).toContain('3.25')
+    expect(String(needed.gm.graph)).not.toContain('7')
+  })
+})
+
+describe('isolated processes', () => {
+  it('judge with the settings of this one', async () => {
+    const start = nodeHelper()
+    if (start === null) throw new Error('this test needs child processes')
+    const isolator = new Isolator(start)
+    const spec = { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: true } as const
+    const before = config.reproTolerance
+    try {
+      expect((await isolator.query(chain(), [torch.ones([2])], spec)).status).toBe('fails')
+      config.reproTolerance = 100
+      expect((await isolator.query(chain(), [torch.ones([2])], spec)).status).toBe('passes')
+    } finally {
+      config.reproTolerance = before
+      isolator.close()
+    }
+  })
+
+  it.each([
+    ['exit code 3', 'exit 3', 'fails'],
+    ['exit code 3', 'exit 4', 'unrelated'],
+    ['exit code 3', 'any', 'fails'],
+    ['exit code 3', null, 'unrelated'],
+    ['signal SIGSEGV', 'crash', 'fails'],
+    ['exit code 134', 'crash', 'fails'],
+    ['signal SIGSEGV', 'hang', 'unrelated'],
+  ])('that end with %s, where %s is looked for: %s', async (reason, death, status) => {
+    const isolator = new Isolator(async () => ({
+      post: () => {},
+      listen: (_onMessage, onDeath) => void queueMicrotask(() => onDeath(reason)),
+      kill: () => {},
+    }))
+    const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true, death } as const
+    expect((await isolator.query(chain(), [torch.ones([2])], spec)).status).toBe(status)
+  })
+
+  it('a looping candidate costs its time limit, and not much more', async () => {
+    const file = join(work, 'loops.mjs')
+    writeFileSync(file, `import { registerBackend } from '${compileUrl}'\nregisterBackend('loops', () => { for (;;); }, { module: import.meta.url })`)
+    const start = nodeHelper()
+    if (start === null) throw new Error('this test needs child processes')
+    const isolator = new Isolator(start, { timeoutMs: 500, imports: [pathToFileURL(file).href] })
+    const spec = { backend: 'loops', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true, death: 'hang' } as const
+    try {
+      // One query first, so that the process is there.
+      await isolator.query(chain(), [torch.ones([2])], { ...spec, backend: 'eager' })
+      const began = performance.now()
+      expect(await isolator.query(chain(), [torch.ones([2])], spec)).toMatchObject({ status: 'fails', signature: 'hang' })
+      expect(performance.now() - began).toBeLessThan(1000)
+    } finally {
+      isolator.close()
+    }
+  })
+})
+
+describe('analyze', () => {
+  it('names the first value that diverges, and those that it spoils', () => {
+    const report = analyze(chain(), [torch.randn([4])], 'relu_accuracy_error_TESTING_ONLY')
+    expect(report.split('\n').map((line) => line.replace(/:.*/, ''))).toEqual(['DIVERGED at relu', 'DIVERGED at cos', 'DIVERGED at cos_1'])
+    expect(analyze(chain(), [torch.randn([4])], 'eager')).toBe('No divergence found in 5 intermediate values.')
+  })
+
+  it('reports values that differ from run to run', () => {
+    let runs = 0
+    registerBackend(
+      'restless',
+      (gm) =>
+        (...inputs: never[]) =>
+          (gm.forward(...inputs) as Tensor[]).map((t, i) => (i === 2 ? t.add(runs++) : t)),
+      { tags: ['debug'] },
+    )
+    expect(analyze(chain(), [torch.randn([4])], 'restless')).toContain('NONDETERMINISTIC restless at relu')
+  })
+})
+
+describe('runRepro', () => {
+  class Repro extends nn.Module {
+    forward(x: Tensor): Tensor[] {
+      return [torch.cos(torch.relu(torch.sin(x)))]
+    }
+  }
+  const loadArgs = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]))
+  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}): Promise<string> => {
+    vi.stubGlobal('process', Object.assign(Object.create(process) as object, { argv: ['node', 'repro.mjs', ...words] }))
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+    const usual = {
+      after: 'dynamo',
+      command: 'run',
+      backend: 'eager',
+      accuracy: 'none',
+      checkStr: null,
+      signature: null,
+      onlyFwd: false,
+      imports: [],
+      saveDir: null,
+    } as const
+    try {
+      await runRepro(Repro, loadArgs, { ...usual, ...options })
+      return print.mock.calls.flat().join('\n')
+    } finally {
+      print.mockRestore()
+    }
+  }
+
+  it('runs what passes, and says so', async () => {
+    expect(await run([])).toBe('The repro ran without an error.')
+    expect(await run(['--runs', '3'])).toBe('The repro ran without an error (3 times).')
+    expect(await run(['--accuracy'])).toBe('The repro ran, and its numbers are right.')
+  })
+
+  it('throws what the failure throws', async () => {
+    await expect(run([], { backend: 'relu_compile_error_TESTING_ONLY' })).rejects.toThrow('relu found in graph')
+    await expect(run(['--backend', 'relu_runtime_error_TESTING_ONLY'])).rejects.toThrow('ReluRuntimeError')
+    const wrong = run([], { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy' })
+    await expect(wrong).rejects.toThrow(AccuracyError)
+    await expect(wrong).rejects.toMatchObject({ cause: expect.stringContaining('RMSE') as string })
+  })
+
+  it('analyzes, and prints its usage', async () => {
+    expect(await run(['analyze', '--backend', 'relu_accuracy_error_TESTING_ONLY'])).toContain('DIVERGED at relu')
+    expect(await run(['--help'])).toContain('usage: node repro.mjs')
+  })
+
+  it('minifies, and writes a checkpoint of each state', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    await run(['minify', '--no-isolate'], { backend: 'relu_compile_error_TESTING_ONLY' })
+    const written = [...store.files.keys()].filter((path) => path.endsWith('.mjs')).map((path) => path.slice(path.lastIndexOf('/') + 1))
+    expect(written.toSorted()).toEqual(['3.mjs', '4.mjs', '5.mjs', 'repro.mjs'])
+  })
+
+  it.each([
+    [['--check-str'], '--check-str needs a value'],
+    [['--runs', 'many'], "--runs needs a whole number that is at least 1, got 'many'"],
+    [['--timeout-ms', '0'], '--timeout-ms needs a whole number'],
+    [['--death', 'murder'], "--death is crash, hang, any or 'exit N', got 'murder'"],
+    [['analyse'], "unknown argument 'analyse'. Did you mean 'analyze'?"],
+  ])('%j is an error', async (words, message) => {
+    await expect(run(words)).rejects.toThrow(message)
+  })
+
+  it.each([
+    ['started', 'died or hung while it ran the graph'],
+    ['ended', 'ended without a failure'],
+  ])('reads from the record that the last run has %s', async (state, message) => {
+    const record = join(work, `${state}.json`)
+    writeFileSync(record, JSON.stringify({ phase: 'run', state, pid: 1 }))
+    const lines: string[] = []
+    setLogSink((_level, line) => void lines.push(line))
+    const minify = run(['minify'], { record })
+    // eager neither fails nor dies.
+    await expect(minify).rejects.toThrow('Input graph did not fail the tester')
+    expect(lines.join('\n')).toContain(message)
+    expect(readFileSync(record, 'utf8')).toContain(state)
+  })
+})
