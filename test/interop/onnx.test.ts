@@ -61,7 +61,7 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
     `repeat_interleave nn.functional.one_hot bincount unique unique_consecutive nonzero argwhere masked_select masked_scatter index
     nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d`.split(/\s+/),
   'it is random':
-    `rand randn randint randperm rand_like randn_like bernoulli nn.functional.rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
+    `rand randn randint randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),
   'it writes to its argument': ['Tensor.zero_'],
 }
