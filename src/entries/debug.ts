@@ -52,5 +52,6 @@ export type {
   StartHelper,
 } from '../debug/index.ts'
 export * from '../debug/compare/index.ts'
+export * from '../debug/numerics/index.ts'
 
 installCompile()

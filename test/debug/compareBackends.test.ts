@@ -117,7 +117,7 @@ describe('a planted fault is named, and no node that inherits it', () => {
       ['avgpool', 'float16 rounding'],
       ['fc', 'float16 rounding'],
     ])
-  })
+  }, 120_000)
 
   it('in 12 places of two GPT blocks', async () => {
     const { gm, inputs } = sample('gpt2.proxy_buffers')

@@ -10,7 +10,10 @@ const ROUNDINGS = 8
 /** The tolerance for results of a dtype: that of the caller, or what rounding to the dtype costs. */
 export const toleranceOf = (dtype: DType, tol: number): number => (dtypeInfo[dtype].floating ? Math.max(tol, ROUNDINGS * finfo(dtype).eps) : tol)
 
-const numbersOf = (tensor: Tensor): Float64Array => Float64Array.from(exactElements(tensor), Number)
+function numbersOf(tensor: Tensor): Float64Array {
+  // Without a function that converts each element, which takes ten times as long.
+  return tensor.dtype === 'int64' ? Float64Array.from(exactElements(tensor), Number) : new Float64Array(tensor.toTypedArray())
+}
 
 /** The greatest finite magnitude among tensors. */
 export function magnitude(tensors: readonly Tensor[]): number {

@@ -2,8 +2,10 @@
 import type { GraphModule, Node } from '../../fx/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { targetInfo, valueText } from '../../protocol/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
+import { targetText } from '../numerics/values.ts'
+import { table } from '../table.ts'
 import type { Candidate } from './backends.ts'
 import { minifyDifference } from './minifyDifference.ts'
 import type { MinifiedDifference, MinifyDifferenceOptions } from './minifyDifference.ts'
@@ -95,18 +97,12 @@ export class BackendComparison {
     const header = ['node', 'target', 'value', ...names]
     const body = this.rows.map((row) => [
       row.node.name,
-      row.node.op === 'call_function' ? (targetInfo(row.node.target)?.name ?? row.node.name) : String(row.node.target),
+      targetText(row.node),
       `${row.dtype} ${formatShape(row.shape)}`,
       ...names.map((name) => cell(row, name)),
     ])
-    const widths = header.map((title, i) => Math.max(title.length, ...body.map((cells) => cells[i]?.length ?? 0)))
-    const line = (cells: readonly string[]): string =>
-      cells
-        .map((text, i) => text.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd()
     const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? 'no node differs' : culpritText(culprit)}`)
-    return [line(header), line(widths.map((width) => '-'.repeat(width))), ...body.map(line), '', ...ends, ...this.notes].join('\n')
+    return [table(header, body), '', ...ends, ...this.notes].join('\n')
   }
 }
 

@@ -1,0 +1,139 @@
+// drift: how far the values of two runs are apart, node by node; and gradients of two models.
+import type { GraphModule } from '../../fx/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, isObject, isPlainObject } from '../../protocol/index.ts'
+import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
+import { errorOf, toleranceOf } from '../compare/error.ts'
+import { table } from '../table.ts'
+import { runFwdMaybeBwd } from '../twoModels.ts'
+import type { Runnable } from '../twoModels.ts'
+import { visitValues } from './values.ts'
+
+/** A graph and what it runs on. */
+export interface GraphRun {
+  readonly gm: GraphModule
+  readonly inputs: readonly unknown[]
+}
+
+/** Options of {@link drift} and {@link compareGradients}. */
+export interface DriftOptions {
+  /** The largest error that counts as equal, absolute for values up to 1 and relative above. Default 1e-4. */
+  readonly tol?: number
+}
+
+/** Two values of one name. */
+export interface DriftRow {
+  readonly name: string
+  /** Infinity if only one of them is NaN or infinite somewhere, or their shapes differ. */
+  readonly error: number
+  readonly differs: boolean
+  /** What else is different, e.g. the shapes. */
+  readonly reason: string | null
+}
+
+/** The values of two runs, compared. `String(drift)` is a table. */
+export class Drift {
+  /** In the order of the first run. */
+  readonly rows: readonly DriftRow[]
+  /** Names that only one run has. */
+  readonly onlyBefore: readonly string[]
+  readonly onlyAfter: readonly string[]
+
+  constructor(rows: readonly DriftRow[], onlyBefore: readonly string[], onlyAfter: readonly string[]) {
+    this.rows = rows
+    this.onlyBefore = onlyBefore
+    this.onlyAfter = onlyAfter
+  }
+
+  /** The first value that differs; null if none does. */
+  get first(): DriftRow | null {
+    return this.rows.find((row) => row.differs) ?? null
+  }
+
+  toString(): string {
+    const error = (row: DriftRow): string => (row.error === 0 ? '0' : row.error.toExponential(1)) + (row.differs ? ' *' : '')
+    const only = (names: readonly string[], run: string): string[] => (names.length === 0 ? [] : [`only in the ${run}: ${names.join(', ')}`])
+    return [
+      table(
+        ['name', 'error', ''],
+        this.rows.map((row) => [row.name, error(row), row.reason ?? '']),
+      ),
+      ...only(this.onlyBefore, 'first'),
+      ...only(this.onlyAfter, 'second'),
+    ].join('\n')
+  }
+}
+
+function valuesOf({ gm, inputs }: GraphRun): Map<string, Tensor> {
+  const values = new Map<string, Tensor>()
+  visitValues('drift', gm, inputs, (node, tensors) => {
+    for (const [i, tensor] of tensors.entries()) values.set(tensors.length === 1 ? node.name : `${node.name}[${i}]`, tensor.clone())
+  })
+  return values
+}
+
+function compared(before: ReadonlyMap<string, Tensor>, after: ReadonlyMap<string, Tensor>, tol: number): Drift {
+  const rows = [...before].flatMap(([name, value]): DriftRow[] => {
+    const other = after.get(name)
+    if (other === undefined) return []
+    if (!sameShape(value.shape, other.shape))
+      return [{ name, error: Infinity, differs: true, reason: `shape ${formatShape(value.shape)} and ${formatShape(other.shape)}` }]
+    const error = errorOf(value, other, 0, tol)
+    const reason = value.dtype === other.dtype ? null : `${value.dtype} and ${other.dtype}`
+    return [{ name, error, differs: !(error <= Math.max(toleranceOf(value.dtype, tol), toleranceOf(other.dtype, tol))), reason }]
+  })
+  const missing = (from: ReadonlyMap<string, Tensor>, names: ReadonlyMap<string, Tensor>): string[] =>
+    [...from.keys()].filter((name) => !names.has(name))
+  return new Drift(rows, missing(before, after), missing(after, before))
+}
+
+function checkTolerance(where: string, options: DriftOptions): number {
+  checkOptions(where, options, { tol: true })
+  const { tol = 1e-4 } = options
+  checkArgument(typeof tol === 'number' && tol > 0, where, 'options.tol', 'a positive number', tol)
+  return tol
+}
+
+/**
+ * Compares the values of two runs by the names of their nodes: of a graph before and after a pass, or of one graph on two inputs. Nodes that only one graph has are
+ * listed.
+ *
+ *     const changed = drift({ gm: before, inputs }, { gm: after, inputs })
+ *     console.log(changed.first?.name)
+ *
+ * @throws ArgumentError if a run has no GraphModule, or for a bad option.
+ */
+export function drift(before: GraphRun, after: GraphRun, options: DriftOptions = {}): Drift {
+  const tol = checkTolerance('drift', options)
+  for (const [name, run] of Object.entries({ before, after })) checkArgument(isObject(run), 'drift', name, 'an object { gm, inputs }', run)
+  return compared(valuesOf(before), valuesOf(after), tol)
+}
+
+/**
+ * Runs two models forward and backward, from the mean of what they return, and compares output, gradients of parameters (by name) and gradients of inputs (`input 0`).
+ * `before` and `after` are modules or functions of the inputs. Gradients of parameters are set anew. The inputs are not changed.
+ *
+ *     const result = compareGradients(model, compile(model), [x])
+ *
+ * @throws ArgumentError for a bad option, or a model that cannot be called.
+ */
+export function compareGradients(before: Runnable, after: Runnable, inputs: readonly unknown[], options: DriftOptions = {}): Drift {
+  const tol = checkTolerance('compareGradients', options)
+  checkCallable('compareGradients', 'before', before)
+  checkCallable('compareGradients', 'after', after)
+  checkArray('compareGradients', 'inputs', inputs)
+  return compared(gradientsOf(before, inputs), gradientsOf(after, inputs), tol)
+}
+
+function gradientsOf(model: Runnable, inputs: readonly unknown[]): Map<string, Tensor> {
+  const result = runFwdMaybeBwd(model, inputs)
+  const [, loss, parameters, , , given] = Array.isArray(result) ? (result as readonly unknown[]) : []
+  if (!(loss instanceof Tensor))
+    throw new ArgumentError('compareGradients: the output of the model requires no gradient; set requiresGrad of a parameter or an input.')
+  // Copies: the gradients of one module are overwritten by the next run.
+  const values = new Map<string, Tensor>([['loss', loss.detach().clone()]])
+  if (isPlainObject(parameters))
+    for (const [name, grad] of Object.entries(parameters)) if (grad instanceof Tensor) values.set(name, grad.detach().clone())
+  if (Array.isArray(given)) for (const [i, grad] of given.entries()) if (grad instanceof Tensor) values.set(`input ${i}`, grad.detach().clone())
+  return values
+}
