@@ -125,7 +125,9 @@ export function surfaceOf(entries, samples) {
     for (const key of Object.getOwnPropertyNames(value).toSorted()) {
       if (SKIPPED_MEMBERS.has(key) || key.startsWith('_')) continue
       const descriptor = Object.getOwnPropertyDescriptor(value, key)
-      if (descriptor !== undefined && 'value' in descriptor) visit(`${path}.${key}`, descriptor.value, depth + 1)
+      // Test runners make modules of getters.
+      if (descriptor !== undefined && ('value' in descriptor || value[Symbol.toStringTag] === 'Module'))
+        visit(`${path}.${key}`, value[key], depth + 1)
     }
   }
   // Sorted, as it depends on how modules are loaded which names come first.

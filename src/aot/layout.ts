@@ -1,8 +1,11 @@
 // Questions about layouts that more than one file asks.
+import { checkArray } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 /** Whether each element of a layout has a place of its own. (False for some odd layouts where it has.) */
 export function isApart(shape: readonly number[], strides: readonly number[]): boolean {
+  checkArray('isApart', 'shape', shape)
+  checkArray('isApart', 'strides', strides)
   const dims = shape.map((size, i) => [size, Math.abs(strides[i] ?? 0)] as const).filter(([size]) => size > 1)
   let reach = 0
   return dims

@@ -1,5 +1,6 @@
 // The mode of vmap. Inside of it a batched tensor looks like one example: a tensor of the example's shape without data. The mode keeps what stands behind it, the
 // tensor of the whole batch (the batch is its first dimension), and computes operators on that, by rules that say how each operator treats the batch.
+import { enableGrad, noGrad } from '../autograd/index.ts'
 import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
@@ -12,17 +13,6 @@ import { ruleOf } from './batchRules.ts'
 export type Randomness = 'error' | 'same'
 
 const noticed = new Set<string>()
-
-/** Runs `fn` with the recording of gradients on or off. */
-function withRecording<T>(enabled: boolean, fn: () => T): T {
-  const outer = dispatchState.gradEnabled
-  dispatchState.gradEnabled = enabled
-  try {
-    return fn()
-  } finally {
-    dispatchState.gradEnabled = outer
-  }
-}
 
 export class BatchMode implements DispatchMode, Batch {
   readonly name = 'vmap'
@@ -61,7 +51,7 @@ export class BatchMode implements DispatchMode, Batch {
         )
       return dispatchBelowAutograd(op, args)
     }
-    return withRecording(this.#records, () => this.#compute(op, args))
+    return (this.#records ? enableGrad : noGrad)(() => this.#compute(op, args))
   }
 
   #isBatched(args: readonly Arg[]): boolean {

@@ -236,7 +236,7 @@ describe('arguments', () => {
     [[square, [[doubles([1])]], { testUtils: 'test_shape' }], "opcheck: there is no test 'test_shape' for testUtils; the tests are test_schema,"],
     [
       [square, [[doubles([1])]], { rtoll: 1 }],
-      "opcheck: unknown option 'rtoll'; did you mean 'rtol'? known are testUtils, raiseException, atol, rtol.",
+      "opcheck: unknown option 'rtoll'; did you mean 'rtol'? Known are testUtils, raiseException, atol, rtol.",
     ],
   ])('that are wrong: %#', (args, message) => {
     expect(() => Reflect.apply(opcheck, null, args)).toThrow(message)
