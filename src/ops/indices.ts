@@ -17,19 +17,39 @@ export function checkIndexType(op: string, argument: string, indices: Tensor): v
   )
 }
 
+/**
+ * Whether every index is inside 0..count-1 or is `ignore`. It reads the memory as int32, where an int64 has two words, and each index once, however often an expanded
+ * dimension repeats it: this runs at every call of an embedding, a gather or a loss.
+ */
+function areInside(indices: Tensor, count: number, ignore: number | null): boolean {
+  const { data, base } = windowOf(indices)
+  const words = data instanceof BigInt64Array ? new Int32Array(data.buffer, data.byteOffset, 2 * data.length) : data
+  const step = data instanceof BigInt64Array ? 2 : 1
+  const dims = indices.shape
+    .map((size, d) => ({ size, stride: step * (indices.strides[d] ?? 0) }))
+    .filter(({ size, stride }) => size !== 1 && stride !== 0)
+  const isInside = (at: number): boolean => {
+    const value = words[at] ?? 0
+    if (step === 2 && words[at + 1] !== (value < 0 ? -1 : 0)) return false
+    return (value >= 0 && value < count) || value === ignore
+  }
+  const visit = (depth: number, from: number): boolean => {
+    const dim = dims[depth]
+    if (dim === undefined) return isInside(from)
+    const isLast = depth === dims.length - 1
+    for (let i = 0, at = from; i < dim.size; i++, at += dim.stride) if (!(isLast ? isInside(at) : visit(depth + 1, at))) return false
+    return true
+  }
+  return indices.numel === 0 || visit(0, step * (base + indices.offset))
+}
+
 /** Throws ArgumentError if one of the indices is outside 0..count-1 and is not `ignore`. */
 export function checkIndexRange(op: string, argument: string, indices: Tensor, count: number, ignore: number | null = null): void {
-  // Where they can be read in place they are not copied: this runs at every call of an embedding or a loss.
-  const { data, base } = windowOf(indices)
-  const isReadInPlace = indices.contiguousLayout && !(data instanceof BigInt64Array)
+  if (areInside(indices, count, ignore)) return
   // An int64 beyond the integers that numbers represent is out of range too, and toTypedArray says so.
-  const values = isReadInPlace ? data : indices.toTypedArray()
-  const first = isReadInPlace ? base + indices.offset : 0
-  for (let i = 0; i < indices.numel; i++) {
-    const value = values[first + i] ?? 0
+  for (const [i, value] of indices.toTypedArray().entries())
     if ((value < 0 || value >= count) && value !== ignore)
       throw new ArgumentError(`${op}: ${argument} has the index ${value} at flat position ${i}, but only 0 to ${count - 1} exist.`)
-  }
 }
 
 /** The indices as kernels read them: int32 and contiguous. They are checked, because kernels do not check addresses; see {@link checkIndexRange}. */
