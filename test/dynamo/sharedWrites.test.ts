@@ -235,7 +235,7 @@ describe('inductor chooses by position for a scatter into', () => {
 
 it('a fraction that is copied into a view of booleans gives what it gives eagerly', () => {
   agree('inductor', (c) => {
-    const f = c((x: Tensor) => x.select(0, 0).copy_(0.5))
+    const f = c((x: Tensor) => x.select(0, 0).copy_(torch.tensor(0.5)))
     return times(2, () => {
       const x = torch.tensor([false, false])
       return [f(x), x]
