@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { checkArgument, childPath, essence, isTensorLike, nearest, valueText } from '../protocol/index.ts'
+import { childPath, essence, isObject, isTensorLike, nearest, valueText } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
 import type { HookKind } from './internals.ts'
 
@@ -72,7 +72,7 @@ function namesHint(unexpected: readonly string[], own: ReadonlyMap<string, unkno
     if (unexpected.every((key) => key.startsWith(prefix) && alike.has(essence(key.slice(prefix.length)))))
       return `Without their prefix "${prefix}" the keys match: load them under key.slice(${prefix.length}).`
   }
-  return 'With { strict: false }, only the names that match are loaded.'
+  return 'With { strict: false }, only matching names are loaded.'
 }
 
 /** What `loadStateDict` did not load. PyTorch's `IncompatibleKeys`. */
@@ -109,13 +109,11 @@ const listed = (names: readonly string[], others: readonly string[]): string =>
 /** Copies values into a module's parameters and buffers. Throws LoadStateError, before copying anything, if they do not match. */
 export function loadState(module: Stateful, given: State, strict: boolean): LoadStateResult {
   // For callers in JavaScript.
-  if (typeof given !== 'object' || given === null || isTensorLike(given))
-    throw new ArgumentError(
-      `loadStateDict: expected a Map or an object from dotted name to Tensor, as stateDict() returns it, got ${valueText(given)}.`,
-    )
+  const copy: Map<string, TensorLike> | null =
+    isObject(given) && !isTensorLike(given) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
+  if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
+    throw new ArgumentError(`loadStateDict: expected a Map or an object from names to Tensors, as of stateDict(), got ${valueText(given)}.`)
   const own = collectState(module)
-  const copy: Map<string, TensorLike> = new Map(given instanceof Map ? given : Object.entries(given))
-  for (const key of copy.keys()) checkArgument(typeof key === 'string', 'loadStateDict', 'state', 'a Map whose keys are strings', given)
   const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []
   const missingKeys = [...own.keys()].filter((key) => !source.has(key))
@@ -123,22 +121,20 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   if (strict && missingKeys.length > 0) problems.push(`Missing key(s) in stateDict: ${listed(missingKeys, [])}.`)
   if (strict && unexpectedKeys.length > 0) problems.push(`Unexpected key(s) in stateDict: ${listed(unexpectedKeys, missingKeys)}.`)
   if (problems.length > 0) problems.push(namesHint(unexpectedKeys, own))
+  const copies: (() => void)[] = []
   for (const [key, target] of own) {
     const value = source.get(key)
-    if (value !== undefined && !isTensorLike(value)) throw new ArgumentError(`loadStateDict: '${key}' must be a Tensor, got ${valueText(value)}.`)
-    if (value !== undefined && !isWritable(target))
-      throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
-    if (value !== undefined && value.shape.join() !== target.shape.join()) {
+    if (value === undefined) continue
+    if (!isTensorLike(value)) throw new ArgumentError(`loadStateDict: '${key}' must be a Tensor, got ${valueText(value)}.`)
+    if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' has no method copyFrom.`)
+    if (value.shape.join() !== target.shape.join()) {
       problems.push(
         `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].`,
       )
     }
+    copies.push(() => target.copyFrom(value))
   }
   if (problems.length > 0) throw new LoadStateError(module.constructor.name, problems)
-  for (const [key, target] of own) {
-    const value = source.get(key)
-    if (value === undefined) continue
-    if (isWritable(target)) target.copyFrom(value)
-  }
+  for (const load of copies) load()
   return runAll(module, 'loadStateDictPost', { missingKeys, unexpectedKeys })
 }

@@ -28,9 +28,8 @@ export function valueText(value: unknown): string {
 function objectText(value: object): string {
   if (Array.isArray(value)) {
     // Each element takes a character at least, so a longer array need not be read.
-    if (value.length > LONGEST) return `an array of length ${value.length}`
-    const text = `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
-    return text.length > LONGEST ? `an array of length ${value.length}` : text
+    const text = value.length < LONGEST && `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
+    return text !== false && text.length <= LONGEST ? text : `an array of length ${value.length}`
   }
   if (isTensorLike(value)) return `a ${classText(value)} of shape [${value.shape.join(', ')}]`
   const prototype: unknown = Object.getPrototypeOf(value)

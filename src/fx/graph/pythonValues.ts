@@ -22,9 +22,7 @@ export class Slice<T = number | null> {
 }
 
 const frozenError = (method: string): GraphError =>
-  new GraphError(
-    `${method}: the arguments of a node cannot be changed in place; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.`,
-  )
+  new GraphError(`${method}: arguments of a node cannot be changed in place; assign new ones: node.args = [...node.args, x].`)
 
 /** Array.prototype with methods that say what to do instead of changing the array. */
 const FROZEN: object = Object.create(
