@@ -19,6 +19,8 @@ export default {
   ],
   // Each dtype has other neighbours; test/ops/nextafter.test.ts has those of each.
   'torch.nextafter': [
+    // The neighbours of 1.5 and 2 are within the tolerance of these.
+    { args: [t([1.5, 2]), t([3, 1])], gives: t([1.5, 2]) },
     { args: [t([1.5, 2, NaN, 1]), t([1.5, NaN, 1, 1])], gives: t([1.5, NaN, NaN, 1]), noGradient: 'there is none' },
     {
       args: [
