@@ -14,14 +14,26 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const file = (name: string): string => at(built ? `dist/${name}.js` : `src/${name}.ts`)
 const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: file('$1') }] : []
 
+/** What says nothing new of the built package: tests that run on dist/ in processes of their own, or look at the text of the sources, and the longest tables of cases. */
+const SAME_ON_BOTH = [
+  'test/built/**',
+  'test/distributed/**',
+  'test/debug/{backends,deaths,goldens,isolate}.test.ts',
+  'test/examples/**',
+  'test/fuzz/**',
+  'test/house/**',
+  'test/lint-rules/**',
+  'test/fx/samples/**',
+  'test/pytorch/**',
+]
+
 export default defineConfig({
   resolve: {
     alias: [{ find: /^tensorfx$/, replacement: file('index') }, { find: /^tensorfx\/(.+)$/, replacement: file('entries/$1') }, ...internals],
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // On the sources too these run on dist/, in processes of their own, or look at the text of the sources: a second time they would say nothing new.
-    exclude: built ? ['test/built/**', 'test/distributed/**', 'test/house/**', 'test/lint-rules/**'] : [],
+    exclude: built ? SAME_ON_BOTH : [],
     testTimeout: 30_000,
     pool: 'forks',
     // All cores: by default vitest leaves one idle, which is half of two.
