@@ -112,7 +112,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   const copy: Map<string, TensorLike> | null =
     isObject(given) && !isTensorLike(given) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
   if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
-    throw new ArgumentError(`loadStateDict: expected a Map or an object from names to Tensors, as of stateDict(), got ${valueText(given)}.`)
+    throw new ArgumentError(`loadStateDict: expected a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.`)
   const own = collectState(module)
   const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []

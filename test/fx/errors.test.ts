@@ -235,7 +235,7 @@ const cases: Readonly<Record<string, Case>> = {
       const cat = symbolicTrace((x: Tensor) => torch.cat([x, x])).graph.first?.next as Node
       ;(cat.args[0] as Argument[]).push(1)
     },
-    'push: the arguments of a node cannot be changed in place',
+    'push: arguments of a node cannot be changed in place; assign new ones',
     'frozen-arguments',
   ],
   immutable_dict: [
