@@ -12,7 +12,7 @@ type Ort = typeof import('onnxruntime-web')
 type OrtTensor = import('onnxruntime-web').Tensor
 type Session = import('onnxruntime-web').InferenceSession
 
-/** Options of {@link onnxRuntime}. */
+/** Options of `onnxSession`. */
 export interface OnnxRuntimeOptions {
   /** Where the graphs run, as onnxruntime names it: `['wasm']` (default) or `['webgpu']`. */
   readonly executionProviders?: readonly ('wasm' | 'webgpu')[]
