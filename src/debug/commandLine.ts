@@ -40,7 +40,7 @@ const ACCURACIES: ReadonlyMap<string, FailureSpec['accuracy']> = new Map([
   ['--no-accuracy', 'none'],
 ])
 
-/** Changes `line` as the words say. False if they ask for help. Throws ArgumentError for a word or a value that is none. */
+/** Sets the options of `line` from the arguments. Returns false if they ask for help. Throws ArgumentError for an unknown option or a value that does not fit. */
 export function parseCommandLine(words: readonly string[], line: CommandLine): boolean {
   const rest = [...words]
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {

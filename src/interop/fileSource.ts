@@ -1,6 +1,7 @@
 // The bytes of a file: given as bytes, as a Blob, by its path, or by its URL.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { isObject, valueText } from '../protocol/index.ts'
+import { joinBytes } from '../protocol/joinBytes.ts'
 import type { PartReader } from './safetensors.ts'
 
 /** A file: its path (where there is a file system), its URL, a Blob such as a File of a browser, or its bytes. */
@@ -98,12 +99,7 @@ async function fetchedParts<T>(where: string, url: URL, read: (file: PartReader)
       parts.push(chunk.value)
       have += chunk.value.length
     }
-    const all = new Uint8Array(have)
-    let to = 0
-    for (const part of parts) {
-      all.set(part, to)
-      to += part.length
-    }
+    const all = joinBytes(parts)
     rest = all.slice(count)
     at += count
     return all.subarray(0, count)

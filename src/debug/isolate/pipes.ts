@@ -1,5 +1,6 @@
 // How queries and answers travel between a program and its child process: through the child's standard input and output, not Node's channel for messages, where bytes
 // that cannot be decoded end the parent. Queries hold tensors, so they are serialized; answers are lines of JSON between whatever else the child prints.
+import { joinBytes } from '../../protocol/joinBytes.ts'
 import type { Answer, Query } from './protocol.ts'
 
 /** The functions of node:v8 that queries travel with. */
@@ -29,7 +30,7 @@ export function queryReader(serializer: Serializer, onQuery: (query: Query) => v
     pieces.push(bytes)
     length += bytes.length
     while (length >= wanted) {
-      const all = joined(pieces, length)
+      const all = joinBytes(pieces)
       const part = all.slice(0, wanted)
       pieces = [all.subarray(wanted)]
       length -= wanted
@@ -38,18 +39,6 @@ export function queryReader(serializer: Serializer, onQuery: (query: Query) => v
       isBody = !isBody
     }
   }
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = pieces
-  if (pieces.length === 1 && first !== undefined) return first
-  const all = new Uint8Array(length)
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.length
-  }
-  return all
 }
 
 const MARK = 'tensorfx-answer '

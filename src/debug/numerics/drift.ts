@@ -127,7 +127,8 @@ export function compareGradients(before: Runnable, after: Runnable, inputs: read
 
 function gradientsOf(model: Runnable, inputs: readonly unknown[]): Map<string, Tensor> {
   const result = runFwdMaybeBwd(model, inputs)
-  const [, loss, parameters, , , given] = Array.isArray(result) ? (result as readonly unknown[]) : []
+  const parts: readonly unknown[] = Array.isArray(result) ? result : []
+  const [, loss, parameters, , , given] = parts
   if (!(loss instanceof Tensor))
     throw new ArgumentError('compareGradients: the output of the model requires no gradient; set requiresGrad of a parameter or an input.')
   // Copies: the gradients of one module are overwritten by the next run.

@@ -1,6 +1,7 @@
 // An ONNX model under construction: nodes, weights, inputs and outputs, and the file that holds them. The numbers of fields are those of onnx.proto.
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
+import { joinBytes } from '../../protocol/joinBytes.ts'
 import { storedElements, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { VERSION } from '../../version.ts'
@@ -185,7 +186,7 @@ export class ModelBuilder {
       throw new ArgumentError(
         `toOnnx: the model would have ${model.length} bytes, and a .onnx file has at most ${LARGEST}; write the weights beside it: toOnnx(gm, { weights: { file: 'model.data' } }).`,
       )
-    return { model: model.encode(), weights: place === 'inside' ? null : joined(beside, at) }
+    return { model: model.encode(), weights: place === 'inside' ? null : joinBytes(beside) }
   }
 }
 
@@ -194,14 +195,4 @@ const tensorProto = (name: string, { shape, dtype }: Tensor): Message => new Mes
 function bytesOf(tensor: Tensor): Uint8Array {
   const data = storedElements(tensor)
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const out = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    out.set(part, at)
-    at += part.length
-  }
-  return out
 }

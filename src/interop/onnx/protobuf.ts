@@ -1,5 +1,6 @@
 // Writing protocol buffers: fields of integers, floats, texts and messages, as ONNX files need them. A message is a list of parts, joined once at the end, so that
 // weights are copied only once.
+import { joinBytes } from '../../protocol/joinBytes.ts'
 
 const VARINT = 0
 const BYTES = 2
@@ -58,13 +59,7 @@ export class Message {
 
   /** The message as bytes. */
   encode(): Uint8Array {
-    const out = new Uint8Array(this.#length)
-    let at = 0
-    for (const part of this.#parts) {
-      out.set(part, at)
-      at += part.length
-    }
-    return out
+    return joinBytes(this.#parts)
   }
 
   #push(part: Uint8Array): this {
