@@ -32,7 +32,7 @@ type Loss = (...tensors: Tensor[]) => Tensor
 type Row = readonly [name: string, layer: nn.Module, fn: Loss, inputs: readonly Tensor[]]
 const row = (layer: nn.Module, fn: Loss, ...inputs: readonly Tensor[]): Row => [layer.getName(), layer, fn, inputs]
 /** The loss of a layer, or of a compiled one. */
-const lossOf = (layer: nn.Module, inputs: readonly Tensor[]): Tensor => Reflect.apply(layer, null, inputs)
+const lossOf = (layer: (...args: never[]) => unknown, inputs: readonly Tensor[]): Tensor => Reflect.apply(layer, null, inputs)
 
 const rows = (['mean', 'sum', 'none'] as const).flatMap((reduction): readonly Row[] => [
   row(new nn.SoftMarginLoss({ reduction }), (a: Tensor, t: Tensor) => F.softMarginLoss(a, t, { reduction }), x, y.sign()),
