@@ -3,27 +3,24 @@ export { Module, LoadStateError, functionalCall } from '../module/index.ts'
 export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
-export { ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh } from './activation.ts'
+export { CELU, ELU, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, Mish, RReLU, ReLU, ReLU6, SELU, SiLU, Threshold } from './activation.ts'
+export type { HardtanhOptions, InplaceOptions, RReLUOptions } from './activation.ts'
 export {
-  CELU,
+  GELU,
   GLU,
   Hardshrink,
-  Hardsigmoid,
-  Hardswish,
-  Hardtanh,
   LogSigmoid,
-  Mish,
+  LogSoftmax,
   PReLU,
-  RReLU,
-  ReLU6,
-  SELU,
+  Sigmoid,
+  Softmax,
   Softmax2d,
   Softmin,
   Softplus,
   Softshrink,
   Softsign,
+  Tanh,
   Tanhshrink,
-  Threshold,
 } from './moreActivations.ts'
 export type { PReLUOptions } from './moreActivations.ts'
 export {
