@@ -7,7 +7,7 @@ export const missingOperators: ReadonlySet<string> = words(`
   EmbeddingBag_mean as_strided_scatter ldexp nn.AdaptiveLogSoftmaxWithLoss nn.CTCLoss nn.Conv3d nn.ConvTranspose3d nn.CosineEmbeddingLoss
   nn.CosineSimilarity nn.CrossMapLRN2d nn.EmbeddingBag nn.Fold nn.GaussianNLLLoss nn.HingeEmbeddingLoss nn.KLDivLoss nn.LocalResponseNorm
   nn.MarginRankingLoss nn.MultiLabelMarginLoss nn.MultiLabelSoftMarginLoss nn.MultiMarginLoss nn.PairwiseDistance nn.PoissonNLLLoss
-  nn.SoftMarginLoss nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss nn.Unfold orthogonal
+  nn.SoftMarginLoss nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss nn.Unfold
 `)
 
 /**
