@@ -96,8 +96,10 @@ export type {
   MaxUnpoolOptions,
   WindowSizes,
 } from './morePools.ts'
-export { GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCell } from './recurrent.ts'
-export type { CellOptions, LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent.ts'
+export { GRU, LSTM, RNN } from './recurrent.ts'
+export type { LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent.ts'
+export { GRUCell, LSTMCell, RNNCell } from './recurrentCells.ts'
+export type { CellOptions } from './recurrentCells.ts'
 export { Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer } from './transformer.ts'
 export type { DecoderLayerMasks, EncoderLayerMasks, TransformerMasks, TransformerOptions } from './transformer.ts'
 export { functional, functional as F } from './namespace.ts'
