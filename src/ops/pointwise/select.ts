@@ -7,7 +7,7 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { opByName } from '../table.ts'
 import { to } from './cast.ts'
-import { ge, gt, le, logicalAnd, logicalOr, lt } from './comparison.ts'
+import { ge, gt, le, logicalAnd, logicalNot, logicalOr, lt } from './comparison.ts'
 
 /**
  * `self` where `condition` holds, else `other`, elementwise. With the condition alone, the positions where it holds, a tensor for each dimension:
@@ -48,7 +48,9 @@ export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number |
     if (value instanceof Tensor && value.ndim === 0) return where(mask, to(value, self.dtype), self)
     if (typeof value !== 'number' && typeof value !== 'boolean')
       throw new ArgumentError(`torch.masked_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
-    return where(mask, Number(value), self)
+    // The result keeps the dtype of `self`.
+    if (self.dtype === 'bool') return Number(value) === 0 ? logicalAnd(self, logicalNot(mask)) : logicalOr(self, mask)
+    return where(mask, self.isFloatingPoint() ? Number(value) : Math.trunc(Number(value)), self)
   },
 })
 
