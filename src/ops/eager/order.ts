@@ -167,7 +167,7 @@ class LineSorter {
  */
 export function orderedLines(lines: Tensor, k: number, descending: boolean): readonly [values: Tensor, positions: Tensor] {
   const n = sizeAt(lines.shape, -1)
-  const shape = lines.shape.with(-1, k)
+  const shape = [...lines.shape.slice(0, -1), k]
   const [values, positions] = [Tensor.empty(shape, lines.dtype), Tensor.empty(shape, 'int64')]
   const sorter = new LineSorter(n, lines.dtype, descending)
   const [from, to, at] = [wordsOf(lines), wordsOf(values), wordsOf(positions)]
