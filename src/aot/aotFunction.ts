@@ -5,7 +5,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, getDefaultDtype } from '../tensor/index.ts'
 import { watchMemory } from './callTape.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
@@ -27,6 +27,7 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     const tensors = leaves.filter((leaf) => leaf instanceof Tensor)
     const key = JSON.stringify([
       spec,
+      getDefaultDtype(),
       leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : String(leaf))),
       sharing(tensors),
     ])

@@ -1,9 +1,11 @@
 // The kinds of programs, by name. A kind may have `setup` (before f), `tensors` (changes f's tensor arguments), `parameters` (adds others), `write` (one
 // random statement; false if there is none), `finish` (the end of f), `result` (what f returns), `before` and `after` (around each call).
 import { dtypes, pointwise, reductions, table, templates, views } from './basis.mjs'
+import { asyncParts, breaks, containers, defaultDtypes, modules, throwingCallbacks } from './calls.mjs'
 import { branches, exceptions, generators, printing, shapes, structures, zeroSize } from './control.mjs'
 import { aliases, closureNumbers, closureTensors, escapes, inplace, random } from './effects.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
+import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
 
 export const kinds = {
   pointwise,
@@ -31,6 +33,18 @@ export const kinds = {
   hooks,
   optimizers,
   training,
+  layers,
+  indexing,
+  images,
+  linearAlgebra,
+  byValues,
+  losses,
+  containers,
+  modules,
+  breaks,
+  defaultDtypes,
+  asyncParts,
+  throwingCallbacks,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
@@ -47,6 +61,11 @@ const traceable = [
   'shapes',
   'zeroSize',
   'generators',
+  'layers',
+  'indexing',
+  'images',
+  'linearAlgebra',
+  'losses',
 ]
 
 /** The kinds that each wrapper of f is made for. */
