@@ -4,6 +4,7 @@ import { dtypes, pointwise, reductions, table, templates, views } from './basis.
 import { asyncParts, breaks, containers, defaultDtypes, modules, throwingCallbacks } from './calls.mjs'
 import { branches, exceptions, generators, printing, shapes, structures, zeroSize } from './control.mjs'
 import { aliases, closureNumbers, closureTensors, escapes, inplace, random } from './effects.mjs'
+import { controlFlow, moduleHooks, richFunctions, transforms } from './functions.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
 import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
 
@@ -45,6 +46,10 @@ export const kinds = {
   defaultDtypes,
   asyncParts,
   throwingCallbacks,
+  richFunctions,
+  controlFlow,
+  transforms,
+  moduleHooks,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
@@ -66,6 +71,7 @@ const traceable = [
   'images',
   'linearAlgebra',
   'losses',
+  'controlFlow',
 ]
 
 /** The kinds that each wrapper of f is made for. */
@@ -73,5 +79,5 @@ export const kindsFor = {
   compile: Object.keys(kinds),
   makeFx: traceable,
   reinplace: traceable,
-  aot: [...traceable, 'aliases', 'structures', 'gradients'],
+  aot: [...traceable, 'aliases', 'structures', 'gradients', 'transforms', 'containers'],
 }
