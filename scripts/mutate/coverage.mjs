@@ -6,7 +6,8 @@ import { mutationVitest, root } from './vitest.mjs'
 
 const [work, testPaths, ...files] = process.argv.slice(2)
 const paths = JSON.parse(testPaths).map((path) => join(root, path))
-const isWanted = ({ moduleId }) => paths.length === 0 || paths.some((path) => moduleId === path || moduleId.startsWith(path.endsWith(sep) ? path : path + sep))
+const isWanted = ({ moduleId }) =>
+  paths.length === 0 || paths.some((path) => moduleId === path || moduleId.startsWith(path.endsWith(sep) ? path : path + sep))
 // 50 seconds of whole models through fx: they add nothing for the rooms below it that faster tests do not check.
 const exclude = files.some((file) => /^src\/(fx|module)\//.test(file)) ? [] : ['test/fx/samples/**']
 const vitest = await mutationVitest(work, { workers: 2, exclude })

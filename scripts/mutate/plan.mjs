@@ -17,14 +17,15 @@ function foldersOf(file) {
 /** How many hits an endless loop needs to be found out, beyond those that the unchanged code has. */
 export const HIT_FACTOR = 100
 
-/** How many tests of a mutant run in the shared processes. */
+/** What runs of a mutant's tests in the shared processes: so many, and none that takes longer, since each is repeated for every mutant. */
 const SHARED_TESTS = 60
+const SHARED_MS = 1500
 
 /** The tests for the shared processes: only those that reach the mutant, the room's own first. `{ id, specs }` as {@link planTests}. */
 export function planShared(mutant, coverage, files) {
   const folders = [...new Set(files.flatMap(foldersOf))]
   const isOwn = (test) => folders.some((folder) => test.file.startsWith(folder))
-  const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined)
+  const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined && test.ms <= SHARED_MS)
   reaching.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)) || a.ms - b.ms)
   const specs = {}
   for (const { file, id } of reaching.slice(0, SHARED_TESTS)) (specs[file] ??= []).push(id)

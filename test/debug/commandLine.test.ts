@@ -116,9 +116,16 @@ describe('a death', () => {
 
 it('a spec from outside is checked', () => {
   const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: false } as const
-  for (const good of [spec, { ...spec, accuracy: 'accuracy' }, { ...spec, accuracy: 'strict_accuracy', death: null }, { ...spec, death: 'exit 3' }] as const)
+  for (const good of [
+    spec,
+    { ...spec, accuracy: 'accuracy' },
+    { ...spec, accuracy: 'strict_accuracy', death: null },
+    { ...spec, death: 'exit 3' },
+  ] as const)
     expect(checkFailureSpec(good)).toBe(good)
-  expect(() => checkFailureSpec({ ...spec, accuracy: 'exact' as never })).toThrow("accuracy must be 'none', 'accuracy' or 'strict_accuracy', got 'exact'.")
+  expect(() => checkFailureSpec({ ...spec, accuracy: 'exact' as never })).toThrow(
+    "accuracy must be 'none', 'accuracy' or 'strict_accuracy', got 'exact'.",
+  )
   expect(() => checkFailureSpec({ ...spec, death: 'murder' })).toThrow("death must be 'crash', 'hang', 'any', 'exit N' or null, got 'murder'.")
 })
 
@@ -146,7 +153,8 @@ describe('a backend that is named by its module', () => {
   })
 
   it('is neither: an error', async () => {
-    const message = (name: string): string => `the backend ${file}#${name}: the module exports no function '${name}', and registers no backend with that name.`
+    const message = (name: string): string =>
+      `the backend ${file}#${name}: the module exports no function '${name}', and registers no backend with that name.`
     await expect(importBackend(`${file}#number`)).rejects.toThrow(message('number'))
     await expect(importBackend(`${file}#absent`)).rejects.toThrow(message('absent'))
     await expect(importBackend(`${join(work, 'absent.mjs')}#mine`)).rejects.toThrow(/its module cannot be imported: /)

@@ -50,7 +50,10 @@ const AsyncFunction: unknown = Object.getPrototypeOf(async () => {}).constructor
 /** Runs a script that lies in the store, with these words on its command line. */
 export async function runHere(store: MemoryFileStore, path: string, words: readonly string[] = []): Promise<Ran> {
   const body = textOf(store, path)
-    .replace(/^import \{ (.*) \} from '(.*)'$/gm, (_, names: string, from: string) => `const { ${names} } = ${from.includes('debug') ? 'debug' : 'front'}`)
+    .replace(
+      /^import \{ (.*) \} from '(.*)'$/gm,
+      (_, names: string, from: string) => `const { ${names} } = ${from.includes('debug') ? 'debug' : 'front'}`,
+    )
     .replace(/^import '(.*)'$/gm, "await load('$1')")
     .replaceAll('import.meta.url', `'${pathToFileURL(path).href}'`)
   const output: unknown[] = []

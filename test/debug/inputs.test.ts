@@ -98,7 +98,12 @@ describe('an InputWriter', () => {
 describe('an InputReader', () => {
   it('reads what an InputWriter has written', () => {
     const inputs = [
-      torch.tensor([[1, 2, 3], [4, 5, 6]]).t(),
+      torch
+        .tensor([
+          [1, 2, 3],
+          [4, 5, 6],
+        ])
+        .t(),
       torch.tensor([1, 2], { dtype: 'int64' }),
       torch.tensor([0.5], { requiresGrad: true }),
       torch.tensor([true, false]),
@@ -157,7 +162,18 @@ describe('an InputReader', () => {
 
 describe('values as plain data', () => {
   it('come back as they were', () => {
-    for (const value of [torch.tensor([[1, 2], [3, 4]], { requiresGrad: true }).t(), torch.tensor([1], { dtype: 'int64' })]) {
+    for (const value of [
+      torch
+        .tensor(
+          [
+            [1, 2],
+            [3, 4],
+          ],
+          { requiresGrad: true },
+        )
+        .t(),
+      torch.tensor([1], { dtype: 'int64' }),
+    ]) {
       const back = fromPlain(toPlain(value, 'x')) as Tensor
       expect([back.toArray(), back.dtype, back.strides, back.requiresGrad]).toEqual([value.toArray(), value.dtype, value.strides, value.requiresGrad])
     }
@@ -179,13 +195,19 @@ describe('the record of a run', () => {
     expect(readRecord(store, 'r.json')).toEqual({ phase: 'run', state: 'ended', pid: process.pid })
   })
 
-  it.each(['', '{', '3', 'null', '{}', '{"phase":"run","state":"ended"}', '{"phase":"walk","state":"ended","pid":1}', '{"phase":"run","state":"lost","pid":1}'])(
-    'that says %j is none',
-    (text) => {
-      store.write('r.json', text)
-      expect(readRecord(store, 'r.json')).toBeNull()
-    },
-  )
+  it.each([
+    '',
+    '{',
+    '3',
+    'null',
+    '{}',
+    '{"phase":"run","state":"ended"}',
+    '{"phase":"walk","state":"ended","pid":1}',
+    '{"phase":"run","state":"lost","pid":1}',
+  ])('that says %j is none', (text) => {
+    store.write('r.json', text)
+    expect(readRecord(store, 'r.json')).toBeNull()
+  })
 
   it('that is not there is none', () => {
     expect(readRecord(store, 'r.json')).toBeNull()
@@ -238,8 +260,14 @@ describe('a checkpoint', () => {
     expect(lines).toEqual([`Writing checkpoint with 3 nodes to ${script}`, `Copying repro file for convenience to ${copy}`])
     expect(textOf(store, script)).toContain("command: 'run'")
     // The same program; only the paths differ.
-    const lineOf = (path: string, what: string): string | undefined => textOf(store, path).split('\n').find((line) => line.includes(what))
-    expect([lineOf(copy, 'reader.tensor'), lineOf(script, 'saveDir:')]).toEqual([lineOf(script, 'reader.tensor'), "  saveDir: new URL('./', import.meta.url),"])
+    const lineOf = (path: string, what: string): string | undefined =>
+      textOf(store, path)
+        .split('\n')
+        .find((line) => line.includes(what))
+    expect([lineOf(copy, 'reader.tensor'), lineOf(script, 'saveDir:')]).toEqual([
+      lineOf(script, 'reader.tensor'),
+      "  saveDir: new URL('./', import.meta.url),",
+    ])
     expect(lineOf(copy, 'saveDir:')).toMatch(/new URL\('(\.\.\/)+run\/minifier\/checkpoints\/'/)
   })
 

@@ -61,7 +61,13 @@ describe('same', () => {
     ['an object and a number', { a: one }, 3, {}, 'types differ: an object and 3'],
     ['objects with another value', { a: one }, { a: t([2]) }, {}, 'Accuracy failed: allclose not within tol=0.0001; Accuracy failed for key name a'],
     ['maps', new Map([['a', one]]), new Map([['a', one]]), {}, true],
-    ['maps with another value', new Map([['k', 1]]), new Map([['k', 2]]), {}, 'Accuracy failed: 1 and 2 not within tol=0.0001; Accuracy failed for key name k'],
+    [
+      'maps with another value',
+      new Map([['k', 1]]),
+      new Map([['k', 2]]),
+      {},
+      'Accuracy failed: 1 and 2 not within tol=0.0001; Accuracy failed for key name k',
+    ],
     ['maps with other keys', new Map([['k', 1]]), new Map([['l', 1]]), {}, 'keys differ'],
     ['null and null', null, null, {}, true],
     ['null and a text', null, 'x', {}, "values differ: null and 'x'"],
@@ -95,7 +101,14 @@ describe('same', () => {
     it.each<[string, Tensor, Tensor, Tensor, SameOptions, true | RegExp]>([
       ['a result that is as close to it as the other passes', t([1.01]), t([0.99]), wide([1]), {}, true],
       ['one that is three times as far passes among few elements', t([1.01]), t([0.9701]), wide([1]), {}, true],
-      ['one that is farther does not', t([1.01]), t([0.965]), wide([1]), {}, /^RMSE \(res-fp64\): 0\.03500, \(ref-fp64\): 0\.01000 and shape=\[1\]\. res\.dtype: float32, multiplier: 3\.000000, tol: 0\.000100$/],
+      [
+        'one that is farther does not',
+        t([1.01]),
+        t([0.965]),
+        wide([1]),
+        {},
+        /^RMSE \(res-fp64\): 0\.03500, \(ref-fp64\): 0\.01000 and shape=\[1\]\. res\.dtype: float32, multiplier: 3\.000000, tol: 0\.000100$/,
+      ],
       ['one that is off by more than a tenth of the tolerance does not', t([1]), t([1.03]), wide([1]), { tol: 0.01 }, /RMSE/],
       ['one that is off by less, on average, does', torch.ones([1000]), onesBut(1.03), torch.ones([1000], { dtype: 'float64' }), { tol: 0.01 }, true],
       ['a result that is right passes where the other has NaN', t([NaN, 1]), t([2, 1]), wide([2, 1]), {}, true],
@@ -154,14 +167,27 @@ describe('runFwdMaybeBwd', () => {
 
   it('returns output, loss, gradients, parameters, buffers and gradients of inputs', () => {
     const layer = new nn.Sequential(new nn.Linear(2, 1), new nn.BatchNorm1d(1))
-    const result = runFwdMaybeBwd(layer, [t([[1, 2], [3, 5]], { requiresGrad: true })]) as unknown[]
+    const result = runFwdMaybeBwd(layer, [
+      t(
+        [
+          [1, 2],
+          [3, 5],
+        ],
+        { requiresGrad: true },
+      ),
+    ]) as unknown[]
     const [out, loss, grads, params, buffers, inputs] = result as [Tensor, Tensor, object, object, object, Tensor[]]
     expect([out.shape, loss.shape, inputs.map((grad) => grad.shape)]).toEqual([[2, 1], [], [[2, 2]]])
     expect(Object.keys(grads)).toEqual(['0.weight', '0.bias', '1.weight', '1.bias'])
     expect(Object.keys(params)).toEqual(Object.keys(grads))
     expect(Object.keys(buffers)).toEqual(['1.runningMean', '1.runningVar', '1.numBatchesTracked'])
     // Gradients are those of this run alone.
-    const again = runFwdMaybeBwd(layer, [t([[1, 2], [3, 5]])]) as [Tensor, Tensor, Record<string, Tensor>]
+    const again = runFwdMaybeBwd(layer, [
+      t([
+        [1, 2],
+        [3, 5],
+      ]),
+    ]) as [Tensor, Tensor, Record<string, Tensor>]
     const before = Object.values(grads as Record<string, Tensor>).map((grad) => grad.toArray())
     expect(Object.values(again[2]).map((grad) => grad.toArray())).toEqual(before)
   })
@@ -208,7 +234,11 @@ describe('castToFp64', () => {
       this.registerBuffer('count', t([3], { dtype: 'int64' }))
     }
     forward(x: Tensor): Tensor {
-      return torch.zerosLike(x, { dtype: 'float32' }).add(this.inner(x).to('float32')).add(x.to('int64')).add(this.count as Tensor)
+      return torch
+        .zerosLike(x, { dtype: 'float32' })
+        .add(this.inner(x).to('float32'))
+        .add(x.to('int64'))
+        .add(this.count as Tensor)
     }
   }
 
@@ -230,7 +260,12 @@ describe('castToFp64', () => {
 
   it('refuses bad arguments', () => {
     expect(() => castToFp64(3 as never, [])).toThrow(/GraphModule/)
-    expect(() => castToFp64(symbolicTrace((x: Tensor) => x), 3 as never)).toThrow(/inputs/)
+    expect(() =>
+      castToFp64(
+        symbolicTrace((x: Tensor) => x),
+        3 as never,
+      ),
+    ).toThrow(/inputs/)
   })
 })
 

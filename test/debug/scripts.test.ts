@@ -135,7 +135,9 @@ describe('wrong numbers', () => {
     expect(error).toBeInstanceOf(AccuracyError)
     expect(error.message).toContain(launcher)
     expect(error).toMatchObject({ minifierPath: launcher, cause: expect.stringContaining('RMSE (res-fp64)') as string })
-    expect(said[0]?.[1]).toMatch(after === 'dynamo' ? /^Accuracy failed for the TorchDynamo produced graph/ : /^Accuracy failed for the AOT Autograd graph/)
+    expect(said[0]?.[1]).toMatch(
+      after === 'dynamo' ? /^Accuracy failed for the TorchDynamo produced graph/ : /^Accuracy failed for the AOT Autograd graph/,
+    )
     expect(textOf(store, launcher)).toContain("accuracy: 'accuracy'")
     expect((await runHere(store, launcher, ['--no-isolate'])).error).toBeNull()
     expect(operatorsIn(textOf(store, copyPath()))).toEqual(['relu'])
