@@ -229,16 +229,13 @@ describe('reduceToScalarLoss', () => {
 describe('castToFp64', () => {
   class Layer extends nn.Module {
     readonly inner = new nn.Linear(2, 2)
+    declare readonly count: Tensor
     constructor() {
       super()
       this.registerBuffer('count', t([3], { dtype: 'int64' }))
     }
     forward(x: Tensor): Tensor {
-      return torch
-        .zerosLike(x, { dtype: 'float32' })
-        .add(this.inner(x).to('float32'))
-        .add(x.to('int64'))
-        .add(this.count as Tensor)
+      return torch.zerosLike(x, { dtype: 'float32' }).add(this.inner(x).to('float32')).add(x.to('int64')).add(this.count)
     }
   }
 

@@ -22,17 +22,21 @@ const spec: FailureSpec = { backend: 'relu_compile_error_TESTING_ONLY', accuracy
 const relu = (): GraphModule => symbolicTrace((x: Tensor) => [torch.relu(x)])
 const sin = (): GraphModule => symbolicTrace((x: Tensor) => [torch.sin(x)])
 
+interface Port {
+  onmessage: ((event: { data: unknown }) => void) | null
+  postMessage(message: unknown): void
+}
+
 /** A worker in this process: messages are copied, as between threads. */
 function worker(log: { queries: Query[]; ended: number } = { queries: [], ended: 0 }): Worker {
-  const scope: { onmessage: ((event: { data: unknown }) => void) | null; postMessage(message: unknown): void } = {
+  const scope: Port = {
     onmessage: null,
-    postMessage: (message) => void setTimeout(() => Reflect.get(self, 'onmessage')?.({ data: structuredClone(message) }), 0),
+    postMessage: (message) => void setTimeout(() => self.onmessage?.({ data: structuredClone(message) }), 0),
   }
   serveWorker(scope)
-  const self = {
+  const self: Port & { terminate(): void } = {
     onmessage: null,
-    onerror: null,
-    postMessage(message: unknown) {
+    postMessage(message) {
       const data = structuredClone(message) as Query
       log.queries.push(data)
       scope.onmessage?.({ data })
