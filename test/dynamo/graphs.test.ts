@@ -30,7 +30,7 @@ const graphsOf = (fn: (...args: Tensor[]) => unknown, ...args: Tensor[]): readon
 }
 /** Why the graphs of a call end. */
 const reasonsOf = <A extends unknown[]>(fn: (...args: A) => unknown, ...args: A): readonly string[] =>
-  explain(fn, { backend })(...args).breakReasons.map(({ reason }) => reason)
+  explain(fn)(...args).breakReasons.map(({ reason }) => reason)
 
 describe('a graph returns', () => {
   const x = (): Tensor => t([1, 2])
@@ -156,7 +156,7 @@ describe('a graph ends', () => {
   })
 
   it('with a report of each: explain prints operators with their names, and counts', () => {
-    const report = explain((a: Tensor) => (a.add(1).sum().item() > 0 ? a.mul(2) : a), { backend })(t([1]))
+    const report = explain((a: Tensor) => (a.add(1).sum().item() > 0 ? a.mul(2) : a))(t([1]))
     expect([report.graphCount, report.graphBreakCount, report.opCount, report.opsPerGraph, report.compileTimes.length]).toEqual([
       2,
       1,
@@ -165,7 +165,7 @@ describe('a graph ends', () => {
       2,
     ])
     expect(report.breakReasons[0]?.userStack.toString()).toContain('graphs.test.ts')
-    const none = explain((a: Tensor) => a, { backend })(t([1]))
+    const none = explain((a: Tensor) => a)(t([1]))
     expect([none.graphCount, none.graphBreakCount, none.opCount]).toEqual([0, 0, 0])
   })
 })
