@@ -1,6 +1,6 @@
 // The inputs of a repro on disk, and what is written around them: storages by content, the record of a run, the names of folders.
 import { createHash } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { InputReader, InputWriter, MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
@@ -8,7 +8,7 @@ import type { FileStore } from 'tensorfx/debug'
 import { Graph, GraphModule } from 'tensorfx/fx'
 import { dumpCheckpoint } from '../../src/debug/checkpoint.ts'
 import { debugDirectory, joinPath } from '../../src/debug/fileStore.ts'
-import { warnOnce } from '../../src/debug/log.ts'
+import { log, warnOnce } from '../../src/debug/log.ts'
 import { readRecord, writeRecord } from '../../src/debug/record.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
 import { fromPlain, toPlain } from '../../src/debug/values.ts'
@@ -232,6 +232,20 @@ it('a warning that is repeated is shown the first time', () => {
     ['warning', 'first of two'],
     ['warning', 'second of two'],
   ])
+})
+
+it('the log writes to standard error, warnings and errors with their level, until another sink is set', () => {
+  const written: unknown[] = []
+  const spy = vi.spyOn(console, 'error').mockImplementation((text) => void written.push(text))
+  const mine = setLogSink(null)
+  log.info('progress')
+  log.warning('careful')
+  log.error('wrong')
+  expect(written).toEqual(['progress', '[tensorfx warning] careful', '[tensorfx error] wrong'])
+  setLogSink(mine)
+  log.info('heard')
+  expect([written.length, said.at(-1)]).toEqual([3, ['info', 'heard']])
+  spy.mockRestore()
 })
 
 it('files in memory are copies of what is written', () => {

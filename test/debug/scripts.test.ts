@@ -1,9 +1,12 @@
 // From a failure to its repro, in this process: each level writes what it promises, the launcher shrinks it, and the repro fails as the program did.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
+import type { Backend } from '../../src/dynamo/index.ts'
 import { AccuracyError, MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
+import { Graph, GraphModule } from 'tensorfx/fx'
+import { packageSpecifier, writeRepro } from '../../src/debug/reproScript.ts'
 import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
 
 const nodeStore = fileStore()
@@ -17,6 +20,7 @@ afterEach(() => {
   setLogSink(null)
   setFileStore(nodeStore)
   resetConfig()
+  vi.unstubAllGlobals()
 })
 
 const chain = (x: Tensor): Tensor => torch.cos(torch.cos(torch.relu(torch.sin(torch.sin(x)))))
@@ -92,6 +96,34 @@ describe('a failure that is an error', () => {
   })
 })
 
+describe('a backward that fails after dynamo', () => {
+  it.each(['compile', 'run'] as const)('in the %s says which setting watches it, once', (phase) => {
+    const said = listen()
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2 })
+    const fail = (): never => {
+      throw new RangeError('no backward here')
+    }
+    const backend: Backend = (gm) => {
+      const isBad = gm.className.includes('backward')
+      if (isBad && phase === 'compile') fail()
+      return (...inputs) => (isBad ? fail() : gm.forward(...inputs))
+    }
+    const x = input()
+    x.requiresGrad = true
+    const run = (): void =>
+      compile((t: Tensor) => torch.tanh(torch.sin(t)), { backend })(x)
+        .sum()
+        .backward()
+    const error = thrownBy(run)
+    const advice = 'this is a backward graph, which TENSORFX_REPRO_AFTER=dynamo does not watch. Set TENSORFX_REPRO_AFTER=aot.'
+    expect(said).toEqual([['warning', `No script was written: ${advice}`]])
+    expect(phase === 'run' ? error.dumpProblem : error.message).toContain(advice)
+    expect(names()).toEqual([])
+    config.reproAfter = 'aot'
+    expect(thrownBy(run).minifierPath).toBe(pathOf(store, 'minifier_launcher.mjs'))
+  })
+})
+
 describe('level 3', () => {
   it('records what is about to be done, and that it has ended', () => {
     const states: unknown[] = []
@@ -159,6 +191,29 @@ describe('wrong numbers', () => {
 })
 
 describe('a script', () => {
+  it('imports the package by its name where that leads to it, and otherwise by its address', () => {
+    const address = new URL('../../dist/', import.meta.url).href
+    expect(packageSpecifier('', `${process.cwd()}/repro.mjs`)).toBe('tensorfx')
+    expect(packageSpecifier('debug', `${process.cwd()}/repro.mjs`)).toBe('tensorfx/debug')
+    expect(packageSpecifier('', '/elsewhere/repro.mjs')).toBe(`${address}index.js`)
+    expect(packageSpecifier('debug', '/elsewhere/repro.mjs')).toBe(`${address}entries/debug.js`)
+  })
+
+  it('in a browser is written without paths of Node', () => {
+    vi.stubGlobal('process', undefined)
+    const graph = new Graph()
+    graph.output([graph.callFunction(torch.relu, [graph.placeholder('x')])])
+    const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    const options = { after: 'aot', command: 'run', spec, imports: [] } as const
+    const text = writeRepro(store, 'a/b.mjs', 'inputs', new GraphModule({}, graph), [torch.ones([2])], options)
+    vi.unstubAllGlobals()
+    expect(text).toContain("from 'tensorfx'\nimport { runRepro } from 'tensorfx/debug'")
+    expect(text).toContain("saveDir: new URL('./inputs/', import.meta.url)")
+    expect(text.split('\n')[0]).toMatch(/Written by tensorfx [\d.]+\.$/)
+    const [, hash = ''] = /reader\.storage\('(\w{16})', 8\)/.exec(text) ?? []
+    expect(store.files.has(`inputs/storages/${hash}`)).toBe(true)
+  })
+
   it('reads as a program: graph, inputs, weights, settings', () => {
     const layer = new nn.Linear(4, 2)
     torch.noGrad(() => {

@@ -398,6 +398,14 @@ describe('a search', () => {
     expect(failureRate).toBe(0.25)
   })
 
+  it('looks again, with more patience, if only the final runs show that the failure comes and goes', async () => {
+    let finals = 0
+    const { lines, failureRate } = await search((gm) => calls(gm, 'relu'), { finalCheck: () => ++finals % 2 === 0 })
+    expect(lines).toContain('The failure comes and goes (50% of the runs so far): each candidate gets up to 8 runs')
+    expect(lines.filter((line) => line.startsWith('Strategy: Truncate suffix'))).toHaveLength(2)
+    expect([failureRate, finals]).toEqual([0.5, 32])
+  })
+
   it('refuses bad arguments', async () => {
     const fails = (): boolean => true
     await expect(minifier(3 as never, [], fails)).rejects.toThrow(/failing/)
