@@ -32,9 +32,9 @@ const OPTIONS = { group: true, asyncOp: true } as const
 const REDUCE_OPTIONS = { ...OPTIONS, op: true } as const
 
 function run(collective: Collective, options: CollectiveOptions, finish: (() => void) | null): Work | undefined {
-  const work = groupOr(options.group).start(collective, finish)
-  if (options.asyncOp === true) return work
-  work.wait()
+  const group = groupOr(options.group)
+  if (options.asyncOp === true) return group.start(collective, finish)
+  group.run(collective, finish)
   return undefined
 }
 
