@@ -58,7 +58,7 @@ export function allReduce(tensor: Tensor, options: ReduceOptions = {}): Work | u
   }
   const input = contiguous(where, 'tensor', tensor)
   const rule = reduction(where, input, op, group.size)
-  const data = input.to(rule.dtype)
+  const data = input.dtype === rule.dtype ? input : input.to(rule.dtype)
   const back = copyBack(data, tensor)
   return run({ kind: 'allreduce', op: rule.op, data }, options, () => {
     rule.after(data)

@@ -78,8 +78,9 @@ class PiecesTask implements Task {
 export class Requests {
   readonly #mpi: Mpi
   readonly #test: MpiCall
+  /** All slots: MPI may still write to one that no task refers to. */
+  readonly #slots: RequestSlot[] = []
   readonly #free: RequestSlot[] = []
-  readonly #pending = new Set<RequestSlot>()
   #quiet = 0
 
   constructor(mpi: Mpi) {
@@ -89,21 +90,22 @@ export class Requests {
 
   /** How many are under way. */
   get pending(): number {
-    return this.#pending.size
+    return this.#slots.length - this.#free.length
   }
 
   /** A slot for a request that is about to be made; `held` is kept until it is over. */
   take(held: unknown): RequestSlot {
     const slot = this.#free.pop() ?? this.#newSlot()
     slot.held = held
-    this.#pending.add(slot)
     return slot
   }
 
   #newSlot(): RequestSlot {
     const words = new Int32Array(SLOT_WORDS)
     const at = this.#mpi.addressOf(words.buffer)
-    return { words, request: at, flag: at + 4 * FLAG, status: at + 4 * STATUS, held: null }
+    const slot: RequestSlot = { words, request: at, flag: at + 4 * FLAG, status: at + 4 * STATUS, held: null }
+    this.#slots.push(slot)
+    return slot
   }
 
   /** The task of a request that was made. */
@@ -134,7 +136,6 @@ export class Requests {
 
   release(slot: RequestSlot): void {
     slot.held = null
-    this.#pending.delete(slot)
     this.#free.push(slot)
   }
 

@@ -148,6 +148,15 @@ export const collectivesSuite = ({ size, results }: World): void =>
       })
     })
 
+    test('large all-reduces are right in every element, and do not mix with what is started behind them', () => {
+      const total = sum((rank) => rank)
+      for (const found of ranks)
+        expect(found['large']).toEqual([
+          [0, 0, total],
+          [0, 0, total],
+        ])
+    })
+
     test('columns, large, empty and 0-dimensional tensors are reduced; parameters stay parameters', () => {
       const total = sum((rank) => rank + 1)
       ranks.forEach((found, rank) => {
