@@ -1,6 +1,5 @@
 // Embedding: a table of vectors, looked up by index.
 import { noGrad } from '../autograd/index.ts'
-import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
@@ -9,7 +8,7 @@ import type { Tensor } from '../tensor/index.ts'
 import { embedding } from './functional.ts'
 import { normal_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger, readOptions } from './options.ts'
+import { checkInteger, readOptions, readPaddingIdx } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
@@ -39,12 +38,9 @@ export class Embedding extends Module {
     )
     checkInteger('nn.Embedding', 'numEmbeddings', numEmbeddings)
     checkInteger('nn.Embedding', 'embeddingDim', embeddingDim)
-    if (paddingIdx !== null && (!Number.isInteger(paddingIdx) || paddingIdx < -numEmbeddings || paddingIdx >= numEmbeddings)) {
-      throw new ArgumentError(`nn.Embedding: paddingIdx must be between ${-numEmbeddings} and ${numEmbeddings - 1}, got ${paddingIdx}.`)
-    }
     this.numEmbeddings = numEmbeddings
     this.embeddingDim = embeddingDim
-    this.paddingIdx = paddingIdx !== null && paddingIdx < 0 ? numEmbeddings + paddingIdx : paddingIdx
+    this.paddingIdx = readPaddingIdx('nn.Embedding', paddingIdx, numEmbeddings)
     this.weight = new Parameter(empty([numEmbeddings, embeddingDim], { dtype }))
     this.resetParameters()
   }

@@ -29,7 +29,7 @@ export const ELEMENT_TYPES: Readonly<Record<DType, number>> = {
 }
 
 /** An attribute of a node: whole numbers are ints unless they are given as `{ float }`. */
-export type Attribute = number | string | readonly number[] | { readonly float: number }
+type Attribute = number | string | readonly number[] | { readonly float: number }
 export type Attributes = Readonly<Record<string, Attribute>>
 
 /** AttributeProto.AttributeType. */

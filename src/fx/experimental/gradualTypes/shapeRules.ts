@@ -17,7 +17,7 @@ function checkLayerType(where: string, type: unknown, module: unknown): void {
 }
 
 /** An option of a layer for one of two dimensions: a number for both, or one for each. */
-export function optionAt(module: Module, name: string, index: number): number {
+function optionAt(module: Module, name: string, index: number): number {
   const value: unknown = getAttribute(module, name)
   const at: unknown = Array.isArray(value) ? value[index] : value
   if (typeof at === 'number') return at
