@@ -68,7 +68,7 @@ it.runIf(report !== undefined)(
       const why = failure(golden)
       return why === null
         ? []
-        : [`${file.replace(/numeric2\/|\.json/g, '')}\t${nameOf(golden)}\t${golden.name}\t${why.replaceAll('\n', ' ').slice(0, 300)}`]
+        : [`${file.replace(/numeric2\/|\.json/g, '')}\t${golden.op ?? golden.name}\t${golden.name}\t${why.replaceAll('\n', ' ').slice(0, 300)}`]
     })
     writeFileSync(report ?? '', `${lines.join('\n')}\n`)
   },
