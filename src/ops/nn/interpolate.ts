@@ -54,21 +54,6 @@ function numbers(name: string, value: unknown, count: number): readonly number[]
   return list
 }
 
-/** What becomes of one dimension. */
-interface Step {
-  readonly dim: number
-  readonly own: number
-  readonly wanted: number
-  readonly scale: number
-}
-
-/** Dimensions that shrink come first, so that the others have less to do. Of those that grow the last comes first, whose elements are fetched one by one. */
-function sooner(a: Step, b: Step): number {
-  const [aGrows, bGrows] = [a.wanted > a.own, b.wanted > b.own]
-  if (aGrows !== bGrows) return aGrows ? 1 : -1
-  return aGrows ? b.dim - a.dim : a.dim - b.dim
-}
-
 /** What interpolate computes, from its arguments as they were given. */
 function resized(
   input: Tensor,
@@ -92,7 +77,9 @@ function resized(
     throw new ArgumentError(`${NAME}: antialias is for the modes 'bilinear' and 'bicubic', not '${mode}'.`)
   const [sizes, factors] = [numbers('size', size, spatial), numbers('scale_factor', scaleFactor, spatial)]
   if ((sizes === null) === (factors === null)) throw new ArgumentError(`${NAME}: give size or scale_factor, one of them.`)
-  const steps: Step[] = []
+  const dims: number[] = []
+  const lengths: number[] = []
+  const scales: number[] = []
   for (let k = 0; k < spatial; k++) {
     const dim = k + 2
     const own = sizeAt(input.shape, dim)
@@ -104,10 +91,11 @@ function resized(
       )
     if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
     const ratio = factor === undefined || recompute === true ? own / wanted : 1 / factor
-    const scale = align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio
-    steps.push({ dim, own, wanted, scale })
+    dims.push(dim)
+    lengths.push(wanted)
+    scales.push(align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio)
   }
-  return steps.toSorted(sooner).reduce((out, { dim, wanted, scale }) => resampled(out, dim, wanted, mode, scale, align, antialias), input)
+  return dims.length === 0 ? input : resampled(input, dims, lengths, mode, scales, align, antialias)
 }
 
 /**

@@ -1,10 +1,13 @@
 // Lines of another length, whose elements are weighted sums of a few elements of the line: what interpolate does to each dimension.
+import { ArgumentError } from '../../errors/index.ts'
 import {
   accumulate,
   at,
   bufferParam,
   call,
+  columnTable,
   compileKernel,
+  compileSwizzledImages,
   compileSwizzledLines,
   constant,
   declare,
@@ -18,20 +21,18 @@ import {
   swizzleTable,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
-import { Tensor, tensorFromValues } from '../../tensor/index.ts'
+import { Tensor, numelOf, tensorFromValues } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
-import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { kernelCache, launch } from '../eager/launch.ts'
+import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
 import { constantIndices } from '../indices.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { dimAndSize, linesOf, sizeAt } from '../shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
-import { indexAdd } from '../view/positions.ts'
 import { transpose } from '../view/permute.ts'
-import { contiguous, reshape } from '../view/reshape.ts'
+import { clone, contiguous, reshape } from '../view/reshape.ts'
 import { checkSizes, resampleTable, transposedTable } from './resampleTable.ts'
 import type { ResampleTable } from './resampleTable.ts'
 import { constantOf } from './windowTables.ts'
@@ -80,23 +81,22 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
   })
 })
 
-const swizzleKernel = kernelCache(compileSwizzledLines)
+const linesKernel = kernelCache(compileSwizzledLines)
+const imagesKernel = kernelCache(compileSwizzledImages)
 
-/** The lines of dimension `dim` with the elements that the table says. */
-function byTable(self: Tensor, dim: number, table: ResampleTable): Tensor {
+const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [words.length], 'int32')
+
+/** The lines of dimension `axis` with the elements that the table says. */
+function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
-  const result = Tensor.empty(self.shape.with(dim, m), self.dtype)
-  const [outer, n, inner] = linesOf(self.shape, dim)
+  const result = Tensor.empty(self.shape.with(axis, m), self.dtype)
+  const [outer, n, inner] = linesOf(self.shape, axis)
   const swizzles = inner === 1 && self.dtype === 'float32' && !guarded ? swizzleTable(table, n) : null
   if (swizzles !== null) {
-    const entries = tensorFromValues(swizzles, [swizzles.length], 'int32')
-    launch(swizzleKernel(taps, weights !== null), [result, contiguous(self), entries], [outer, n, m])
+    launch(linesKernel(taps, weights !== null), [result, contiguous(self), tableTensor(swizzles)], [outer, n, m])
     return result
   }
-  const tables = [
-    tensorFromValues(positions, [positions.length], 'int32'),
-    ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)]),
-  ]
+  const tables = [tableTensor(positions), ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)])]
   launch(
     lineKernel(self.dtype, taps <= WRITTEN_OUT ? taps : 0, weights !== null, guarded, inner === 1),
     [result, contiguous(self), ...tables],
@@ -105,10 +105,75 @@ function byTable(self: Tensor, dim: number, table: ResampleTable): Tensor {
   return result
 }
 
-const resizedSpec = (self: Tensor, dim: number, size: number): TensorSpec => {
-  const [axis, own] = dimAndSize(NAME, self, dim)
-  checkSizes(own, size)
-  return { shape: self.shape.with(axis, size), dtype: self.dtype }
+/** Rows of an image with more elements would not stay in the processor's cache until its columns are made of them. */
+const MOST_SCRATCH = 2 ** 18
+
+/** Two passes over the last dimension and over the one before in one kernel; null where it does not fit. */
+function byImages(self: Tensor, { axis, table: rows }: Pass, { axis: other, table: columns }: Pass): Tensor | null {
+  const last = self.ndim - 1
+  if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded || columns.guarded || rows.taps !== columns.taps) return null
+  const [n, height] = [sizeAt(self.shape, last), sizeAt(self.shape, last - 1)]
+  const swizzles = rows.out * height <= MOST_SCRATCH ? swizzleTable(rows, n) : null
+  if (swizzles === null) return null
+  const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
+  const tensors = [result, contiguous(self), tableTensor(swizzles), tableTensor(columnTable(columns, rows.out))]
+  const scratch = scratchMemory(4 * rows.out * height)
+  launch(imagesKernel(rows.taps, rows.weights !== null), tensors, [numelOf(self.shape.slice(0, -2)), height, n, rows.out, columns.out, scratch])
+  return result
+}
+
+/** What becomes of one dimension. */
+interface Pass {
+  readonly axis: number
+  readonly table: ResampleTable
+}
+
+/** The passes, one after the other. What is between them is released. */
+function inPasses(self: Tensor, passes: readonly Pass[]): Tensor {
+  let result = self
+  for (let i = 0; i < passes.length; i++) {
+    const [pass, next] = [passes[i], passes[i + 1]]
+    if (pass === undefined) break
+    const both = next === undefined ? null : byImages(result, pass, next)
+    const made = both ?? byTable(result, pass)
+    if (both !== null) i++
+    if (result !== self) result.dispose()
+    result = made
+  }
+  return result === self ? clone(self) : result
+}
+
+/** How lines become longer or shorter: the arguments of the operators. */
+type How = readonly [mode: string, scale: readonly number[], alignCorners: boolean, antialias: boolean]
+
+/** The sizes of each of `dims` before and after. Throws unless there is one dimension, one size and one scale for each pass. */
+function sizesOf(self: Tensor, dims: readonly number[], size: readonly number[]): readonly { axis: number; own: number; wanted: number }[] {
+  const sizes = dims.map((dim, i) => {
+    const [axis, own] = dimAndSize(NAME, self, dim)
+    return { axis, own, wanted: size[i] ?? 0 }
+  })
+  if (dims.length !== size.length || new Set(sizes.map(({ axis }) => axis)).size !== dims.length)
+    throw new ArgumentError(`${NAME}: there must be one size for each dimension, got ${dims.length} and ${size.length}.`)
+  for (const { own, wanted } of sizes) checkSizes(own, wanted)
+  return sizes
+}
+
+function resizedSpec(self: Tensor, dims: readonly number[], size: readonly number[]): TensorSpec {
+  const shape = sizesOf(self, dims, size).reduce((out: readonly number[], { axis, wanted }) => out.with(axis, wanted), self.shape)
+  return { shape, dtype: self.dtype }
+}
+
+/**
+ * The passes in the order in which they have least to do: dimensions that shrink come first. Of those that grow the last comes first, whose elements are fetched one by
+ * one. `size` are the lengths of the results, or with `isBackward` those of the lines, to which the gradients go back in the opposite order.
+ */
+function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], [mode, scale, align, antialias]: How, isBackward = false): Pass[] {
+  const steps = sizesOf(self, dims, size).map(({ axis, own, wanted }, i) => {
+    const [from, to] = isBackward ? [wanted, own] : [own, wanted]
+    const table = resampleTable(from, to, mode, scale[i] ?? NaN, align, antialias)
+    return { axis, table: isBackward ? transposedTable(table, from) : table, grows: wanted > own }
+  })
+  return steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
 }
 
 /** The entries of tap `t` as constants: positions, and weights that multiply the elements of dimension `dim`. */
@@ -121,7 +186,7 @@ function tapOf(self: Tensor, dim: number, { out, positions, weights }: ResampleT
   ]
 }
 
-/** {@link byTable}, by operators. Where the elements have many parts, as a product with the matrix of weights. */
+/** What {@link byTable} does, by operators. Where the elements have many parts, as a product with the matrix of weights. */
 function byOperators(self: Tensor, dim: number, table: ResampleTable): Tensor {
   const { out, taps, positions, weights, guarded } = table
   if (guarded && weights !== null) {
@@ -141,38 +206,35 @@ function byOperators(self: Tensor, dim: number, table: ResampleTable): Tensor {
 }
 
 /** {@link resample}; integers, which no weights are for, by operators. */
-export const resampled = (self: Tensor, dim: number, size: number, mode: string, scale: number, align: boolean, antialias: boolean): Tensor =>
-  self.isFloatingPoint() || mode.startsWith('nearest')
-    ? resample(self, dim, size, mode, scale, align, antialias)
-    : byOperators(self, dim, resampleTable(sizeAt(self.shape, dim), size, mode, scale, align, antialias))
+export const resampled = (self: Tensor, dims: readonly number[], size: readonly number[], ...how: How): Tensor =>
+  self.isFloatingPoint() || how[0].startsWith('nearest')
+    ? resample(self, dims, size, ...how)
+    : passesOf(self, dims, size, how).reduce((out, { axis, table }) => byOperators(out, axis, table), self)
 
-type Resample = (self: Tensor, dim: number, size: number, mode: string, scale: number, alignCorners: boolean, antialias: boolean) => Tensor
+type Resample = (self: Tensor, dims: readonly number[], size: readonly number[], ...how: How) => Tensor
+
+const ownSizes = (self: Tensor, dims: readonly number[]): readonly number[] => dims.map((dim) => dimAndSize(NAME, self, dim)[1])
 
 /**
- * Dimension `dim` with `size` elements, as interpolate does it in one of its modes; `scale` is the step in the line for one in the result. Internal; PyTorch's
- * `aten.upsample_linear1d` and its like.
+ * The dimensions `dims` with `size` elements, as interpolate does it in one of its modes; `scale` is the step in the line for one in the result. Internal; PyTorch's
+ * `aten.upsample_bilinear2d` and its like.
  *
- * Shape: that of `self`, with `size` in `dim`.
+ * Shape: that of `self`, with `size` in `dims`.
  *
- * @throws ShapeError if `dim` is out of range.
- * @example torch.ops.tensorfx.resample(torch.tensor([1, 3]), 0, 4, 'linear', 0.5, false, false).toArray() // [1, 1.5, 2.5, 3]
+ * @throws ShapeError if there is no such dimension.
+ * @throws ArgumentError if a size is not positive, or not each dimension has one.
+ * @example torch.ops.tensorfx.resample(torch.tensor([1, 3]), [0], [4], 'linear', [0.5], false, false).toArray() // [1, 1.5, 2.5, 3]
  */
 export const resample: OpFunction<Resample> = defineOp({
-  schema: 'resample(Tensor self, int dim, int size, str mode, float scale, bool align_corners, bool antialias) -> Tensor',
+  schema: 'resample(Tensor self, int[] dims, int[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (self, dim, size) => resizedSpec(self, dim, size),
-  kernel: (self, dim, size, mode, scale, align, antialias) => {
-    const [axis, own] = dimAndSize(NAME, self, dim)
-    return byTable(self, axis, resampleTable(own, size, mode, scale, align, antialias))
-  },
-  decompose: (self, dim, size, mode, scale, align, antialias) => {
-    const [axis, own] = dimAndSize(NAME, self, dim)
-    return byOperators(self, axis, resampleTable(own, size, mode, scale, align, antialias))
-  },
-  derivative: ([g], { args: [self, dim, , mode, scale, align, antialias] }) => [
-    resampleBackward(g, dim, dimAndSize(NAME, self, dim)[1], mode, scale, align, antialias),
+  meta: (self, dims, size) => resizedSpec(self, dims, size),
+  kernel: (self, dims, size, ...how) => inPasses(self, passesOf(self, dims, size, how)),
+  decompose: (self, dims, size, ...how) => passesOf(self, dims, size, how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
+  derivative: ([g], { args: [self, dims, , ...how] }) => [
+    resampleBackward(g, dims, ownSizes(self, dims), ...how),
     null,
     null,
     null,
@@ -183,38 +245,22 @@ export const resample: OpFunction<Resample> = defineOp({
 })
 
 /**
- * The gradient of {@link resample} for lines of `size` elements. Internal; PyTorch's `aten.upsample_linear1d_backward` and its like.
+ * The gradient of {@link resample} for dimensions of `size` elements. Internal; PyTorch's `aten.upsample_bilinear2d_backward` and its like.
  *
- * Shape: that of `grad`, with `size` in `dim`.
+ * Shape: that of `grad`, with `size` in `dims`.
  *
- * @throws ShapeError if `dim` is out of range.
- * @example torch.ops.tensorfx.resampleBackward(torch.tensor([1, 2, 3, 4]), 0, 2, 'nearest', 0.5, false, false).toArray() // [3, 7]
+ * @throws ShapeError if there is no such dimension.
+ * @throws ArgumentError if a size is not positive, or not each dimension has one.
+ * @example torch.ops.tensorfx.resampleBackward(torch.tensor([1, 2, 3, 4]), [0], [2], 'nearest', [0.5], false, false).toArray() // [3, 7]
  */
 export const resampleBackward: OpFunction<Resample> = defineOp({
-  schema: 'resample_backward(Tensor grad, int dim, int size, str mode, float scale, bool align_corners, bool antialias) -> Tensor',
+  schema: 'resample_backward(Tensor grad, int[] dims, int[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (grad, dim, size) => resizedSpec(grad, dim, size),
-  kernel: (grad, dim, size, mode, scale, align, antialias) => {
-    const [axis, out] = dimAndSize(NAME, grad, dim)
-    return byTable(grad, axis, transposedTable(resampleTable(size, out, mode, scale, align, antialias), size))
-  },
-  decompose: (grad, dim, size, mode, scale, align, antialias) => {
-    const [axis, out] = dimAndSize(NAME, grad, dim)
-    const table = resampleTable(size, out, mode, scale, align, antialias)
-    return Array.from({ length: table.taps }, (_, t) => tapOf(grad, axis, table, t)).reduce(
-      (sum, [positions, weights]) => indexAdd(sum, axis, positions, weights === null ? grad : mul(grad, weights)),
-      zeros(grad.shape.with(axis, size), { dtype: grad.dtype }),
-    )
-  },
-  derivative: ([g], { args: [grad, dim, , mode, scale, align, antialias] }) => [
-    resample(g, dim, dimAndSize(NAME, grad, dim)[1], mode, scale, align, antialias),
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-  ],
+  meta: (grad, dims, size) => resizedSpec(grad, dims, size),
+  kernel: (grad, dims, size, ...how) => inPasses(grad, passesOf(grad, dims, size, how, true)),
+  decompose: (grad, dims, size, ...how) =>
+    passesOf(grad, dims, size, how, true).reduce((out, { axis, table }) => byOperators(out, axis, table), grad),
+  derivative: ([g], { args: [grad, dims, , ...how] }) => [resample(g, dims, ownSizes(grad, dims), ...how), null, null, null, null, null, null],
 })
