@@ -96,6 +96,11 @@ describe.each(MODES)('%s', (_, options) => {
         check(torch.rand([2, 3, h, w]).to(dtype), sizes, options)
   })
 
+  test('rows that grow by whole numbers, of every length', () => {
+    torch.manualSeed(6)
+    for (const w of [4, 7, 8, 13, 20]) for (const factor of [2, 3, 4, 8]) check(torch.rand([1, 5, 4, w]), [8, factor * w], options)
+  })
+
   test('views whose elements do not lie in a row, and an expanded one', () => {
     torch.manualSeed(4)
     check(torch.rand([2, 9, 3, 7]).transpose(1, 3), [11, 5], options)

@@ -53,6 +53,30 @@ export function swizzleTable({ out, taps, positions, weights }: LineParts, size:
   return words
 }
 
+/**
+ * What all groups of four but the first and the last have in common where a line grows by a whole number: the place of the first element of group 1 that it is made of,
+ * the step to the next group, in elements, and then for each part the four places from there. Empty if they differ, or have more than four elements together.
+ */
+export function commonLanes({ out, taps, positions, weights }: LineParts, size: number): readonly number[] {
+  const groups = Math.ceil(out / LANES)
+  const at = (group: number, t: number, lane: number): number => t * out + group * LANES + lane
+  const each = Array.from({ length: taps * LANES }, (_, i) => [Math.floor(i / LANES), i % LANES] as const)
+  const startOf = (group: number): number => Math.min(...each.map(([t, lane]) => positions[at(group, t, lane)] ?? 0))
+  if (groups < 4) return []
+  const [start, step] = [startOf(1), startOf(2) - startOf(1)]
+  const lanes = each.map(([t, lane]) => (positions[at(1, t, lane)] ?? 0) - start)
+  if (lanes.some((lane) => lane >= LANES)) return []
+  for (let group = 1; group < groups - 1; group++) {
+    const first = start + (group - 1) * step
+    const isSame = each.every(
+      ([t, lane], i) =>
+        (positions[at(group, t, lane)] ?? 0) - first === lanes[i] && (weights === null || weights[at(group, t, lane)] === weights[at(1, t, lane)]),
+    )
+    if (!isSame || first + LANES > size) return []
+  }
+  return [start, step, ...lanes]
+}
+
 /** The table for columns: for each element and part how far the row is from the first, in bytes, and its weight. `width` is the length of a row. */
 export function columnTable({ out, taps, positions, weights }: LineParts, width: number): Int32Array {
   const words = new Int32Array(2 * out * taps)
@@ -75,6 +99,12 @@ interface Lines {
   readonly m: number
 }
 
+/** The addresses of a line and of its result. */
+interface Start {
+  readonly from: number
+  readonly to: number
+}
+
 class ResampleWriter {
   readonly f: FunctionBuilder
   readonly w: LoopWriter
@@ -85,11 +115,13 @@ class ResampleWriter {
   readonly #entry: number
   readonly #place: number
   readonly #sums: readonly number[]
+  readonly #lanes: readonly number[]
 
-  constructor(f: FunctionBuilder, taps: number, weighted: boolean) {
+  constructor(f: FunctionBuilder, taps: number, weighted: boolean, lanes: readonly number[]) {
     this.f = f
     this.w = new LoopWriter(f)
     this.#taps = taps
+    this.#lanes = lanes
     this.#weighted = weighted
     this.#mask = f.local('v128')
     this.#weights = f.local('v128')
@@ -123,21 +155,84 @@ class ResampleWriter {
     })
     f.get(table)
     f.set(this.#entry)
-    w.count({ local: m }, LANES, () => {
+    const group = (): void => {
       for (let t = 0; t < this.#taps; t++) this.#part(t, starts)
       this.#loadPlace(TO)
-      for (const [line, { to }] of starts.entries()) {
-        f.get(to)
-        f.get(this.#place)
-        f.op('i32.add')
-        f.get(this.#sums[line] ?? 0)
-        f.memory('v128.store')
-      }
+      this.#store(starts)
+    }
+    if (this.#lanes.length > 0) {
+      group()
+      this.#middle({ table, m }, starts)
+      group()
+      return
+    }
+    w.count({ local: m }, LANES, () => {
+      group()
       w.advance(this.#entry, 4 * ENTRY * this.#taps)
     })
   }
 
-  #part(t: number, starts: readonly { readonly from: number }[]): void {
+  /** The groups between the first and the last, whose entry is left as the present one: see {@link commonLanes}. */
+  #middle({ table, m }: Pick<Lines, 'table' | 'm'>, starts: readonly Start[]): void {
+    const { f, w } = this
+    const [start = 0, step = 0, ...lanes] = this.#lanes
+    const four = f.local('v128')
+    const weights = Array.from({ length: this.#taps }, () => f.local('v128'))
+    for (const [t, weight] of weights.entries()) this.#load(weight, this.#entry, 4 * ENTRY * (this.#taps + t) + WEIGHTS)
+    const from = w.let(() => f.i32Const(4 * start))
+    // The number of elements before the last group.
+    const last = w.let(() => {
+      f.get(m)
+      f.i32Const(1)
+      f.op('i32.sub')
+      f.i32Const(-LANES)
+      f.op('i32.and')
+    })
+    f.i32Const(4 * LANES)
+    f.set(this.#place)
+    w.count(
+      { local: last },
+      LANES,
+      () => {
+        for (const [line, { from: base }] of starts.entries()) {
+          f.get(base)
+          f.get(from)
+          f.op('i32.add')
+          f.memory('v128.load')
+          f.set(four)
+          for (const [t, weight] of weights.entries()) {
+            f.get(four)
+            f.get(four)
+            const [a = 0, b = 0, c = 0, d = 0] = lanes.slice(t * LANES)
+            f.shuffle32(a, b, c, d)
+            this.#add(this.#sums[line] ?? 0, weight, t > 0)
+          }
+        }
+        this.#store(starts)
+        w.advance(from, 4 * step)
+        w.advance(this.#place, 4 * LANES)
+      },
+      LANES,
+    )
+    f.get(table)
+    f.get(last)
+    f.i32Const(ENTRY * this.#taps)
+    f.ops('i32.mul', 'i32.add')
+    f.set(this.#entry)
+  }
+
+  #store(starts: readonly Start[]): void {
+    const { f } = this
+    for (const [line, { to }] of starts.entries()) {
+      f.get(to)
+      f.get(this.#place)
+      f.op('i32.add')
+      f.get(this.#sums[line] ?? 0)
+      f.memory('v128.store')
+    }
+  }
+
+  #part(t: number, starts: readonly Start[]): void {
     const { f } = this
     const base = 4 * ENTRY * t
     this.#load(this.#mask, this.#entry, base + MASK)
@@ -251,10 +346,13 @@ class ResampleWriter {
   }
 }
 
-function kernelOf(name: string, params: readonly Param[], taps: number, weighted: boolean, write: (writer: ResampleWriter) => void): CompiledKernel {
+/** How kernels differ: the number of parts, whether they have weights, and {@link commonLanes} as text. */
+type Kind = readonly [taps: number, weighted: boolean, lanes: string]
+
+function kernelOf(name: string, params: readonly Param[], [taps, weighted, lanes]: Kind, write: (writer: ResampleWriter) => void): CompiledKernel {
   const module = new ModuleBuilder()
   module.importMemory()
-  write(new ResampleWriter(module.function(params.map(paramType), [], 'run'), taps, weighted))
+  write(new ResampleWriter(module.function(params.map(paramType), [], 'run'), taps, weighted, lanes === '' ? [] : lanes.split(',').map(Number)))
   return compiledKernel(name, params, null, module.finish())
 }
 
@@ -263,9 +361,9 @@ const [OUT, A, TABLE] = [bufferParam('out', 'float32', 'write'), bufferParam('a'
 /**
  * The kernel for tables of `taps` parts. Its parameters are the result, the lines, the table, the number of lines, and the lengths of a line and of one of the result.
  */
-export function compileSwizzledLines(taps: number, weighted: boolean): CompiledKernel {
+export function compileSwizzledLines(...kind: Kind): CompiledKernel {
   const params = [OUT, A, TABLE, sizeParam('lines'), sizeParam('n'), sizeParam('m')]
-  return kernelOf('resample_lines', params, taps, weighted, (writer) => writer.lines({ out: 0, a: 1, table: 2, lines: 3, n: 4, m: 5 }))
+  return kernelOf('resample_lines', params, kind, (writer) => writer.lines({ out: 0, a: 1, table: 2, lines: 3, n: 4, m: 5 }))
 }
 
 /**
@@ -273,10 +371,10 @@ export function compileSwizzledLines(taps: number, weighted: boolean): CompiledK
  * images, the tables of rows and of columns, the number of images, their rows, the lengths of a row and of one of the result, the rows of the result, and the address of
  * memory for rows * m elements.
  */
-export function compileSwizzledImages(taps: number, weighted: boolean): CompiledKernel {
+export function compileSwizzledImages(...kind: Kind): CompiledKernel {
   const sizes = ['images', 'rows', 'n', 'm', 'out_rows', 'scratch'].map(sizeParam)
   const [out, a, table, columns, images, rows, n, m, outRows, scratch] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-  return kernelOf('resample_images', [OUT, A, TABLE, bufferParam('columns', 'int32'), ...sizes], taps, weighted, (writer) => {
+  return kernelOf('resample_images', [OUT, A, TABLE, bufferParam('columns', 'int32'), ...sizes], kind, (writer) => {
     const { f, w } = writer
     const [from, to] = [w.let(() => f.get(a)), w.let(() => f.get(out))]
     const imageBytes = w.let(() => {

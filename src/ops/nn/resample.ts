@@ -6,6 +6,7 @@ import {
   bufferParam,
   call,
   columnTable,
+  commonLanes,
   compileKernel,
   compileSwizzledImages,
   compileSwizzledLines,
@@ -93,7 +94,7 @@ function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const [outer, n, inner] = linesOf(self.shape, axis)
   const swizzles = inner === 1 && self.dtype === 'float32' && !guarded ? swizzleTable(table, n) : null
   if (swizzles !== null) {
-    launch(linesKernel(taps, weights !== null), [result, contiguous(self), tableTensor(swizzles)], [outer, n, m])
+    launch(linesKernel(taps, weights !== null, commonLanes(table, n).join(',')), [result, contiguous(self), tableTensor(swizzles)], [outer, n, m])
     return result
   }
   const tables = [tableTensor(positions), ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)])]
@@ -118,7 +119,8 @@ function byImages(self: Tensor, { axis, table: rows }: Pass, { axis: other, tabl
   const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
   const tensors = [result, contiguous(self), tableTensor(swizzles), tableTensor(columnTable(columns, rows.out))]
   const scratch = scratchMemory(4 * rows.out * height)
-  launch(imagesKernel(rows.taps, rows.weights !== null), tensors, [numelOf(self.shape.slice(0, -2)), height, n, rows.out, columns.out, scratch])
+  const kernel = imagesKernel(rows.taps, rows.weights !== null, commonLanes(rows, n).join(','))
+  launch(kernel, tensors, [numelOf(self.shape.slice(0, -2)), height, n, rows.out, columns.out, scratch])
   return result
 }
 
