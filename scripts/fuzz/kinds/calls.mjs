@@ -16,7 +16,8 @@ export const containers = {
       (k) => `new Map([['x', data([2, 3], ${k})], ['s', ${k % 3}]])`,
       (k) => `new Set([data([3], ${k}), data([3], ${k + 1})])`,
       (k) => `new ${state.box}(data([2, 3], ${k}), ${k % 2 === 0 ? 2 : 1.5})`,
-      (k) => `{ x: data([3], ${k})${k % 2 === 0 ? ', bias: data([3], 7)' : ''}, flag: ${k % 3 === 0}, name: ${k % 3 === 1 ? 'undefined' : k % 3 === 2 ? 'null' : "'n'"} }`,
+      (k) =>
+        `{ x: data([3], ${k})${k % 2 === 0 ? ', bias: data([3], 7)' : ''}, flag: ${k % 3 === 0}, name: ${k % 3 === 1 ? 'undefined' : k % 3 === 2 ? 'null' : "'n'"} }`,
       (k) => `[data([3], ${k}), [${k}, { deep: data([3], ${k}) }], ${k % 2 === 0 ? 'null' : 'true'}]`,
     ]
     const form = random.pick(forms)
@@ -182,7 +183,8 @@ export const asyncParts = {
     return random.pick([
       () => w.statement(`void (async () => { ${state.later}.push(${x}.mul(2)); await null })()`),
       () => w.statement(`void (async () => { note('before await', ${x}); await null; try { ${x}.add(1).sum().item() } catch {} })()`),
-      () => w.statement(`void (async () => { try { ${state.later}.push(${x}.view([7, 11])) } catch (error) { note('caught', error) } await null })()`),
+      () =>
+        w.statement(`void (async () => { try { ${state.later}.push(${x}.view([7, 11])) } catch (error) { note('caught', error) } await null })()`),
       () => w.define(`(() => { let t = ${x}; (async () => { t = t.add(1); await null; t = null })(); return t })()`, [x]) !== null,
     ])()
   },

@@ -47,7 +47,11 @@ export const richFunctions = {
       () => w.define(`${state.rich[0]}.apply(...${state.rich[1]}.apply(${x}, ${y}))[0]`, [x, y]) !== null,
       () => w.define(`noGrad(() => ${fn}.apply(${x}, ${y})[0])`, [x, y]) !== null,
       () => w.define(`((p) => torch.autograd.grad(${fn}.apply(p, ${y})[0].sum(), p)[0])(${leaf})`, [x, y]) !== null,
-      () => w.define(`((p) => { const [g] = torch.autograd.grad(${fn}.apply(p, p.mul(2))[0].sum(), p, { createGraph: true }); return g.sum().requiresGrad ? torch.autograd.grad(g.square().sum(), p, { allowUnused: true })[0] ?? p : g })(${leaf})`, [x]) !== null,
+      () =>
+        w.define(
+          `((p) => { const [g] = torch.autograd.grad(${fn}.apply(p, p.mul(2))[0].sum(), p, { createGraph: true }); return g.sum().requiresGrad ? torch.autograd.grad(g.square().sum(), p, { allowUnused: true })[0] ?? p : g })(${leaf})`,
+          [x],
+        ) !== null,
     ])()
   },
 }

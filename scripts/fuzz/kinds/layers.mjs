@@ -54,7 +54,8 @@ export const layers = {
     return random.pick([
       () => (w.define(call) ?? w.define(`${call}[0]`)) !== null,
       () => (w.define(call) ?? w.define(`${call}[0]`)) !== null,
-      () => w.traced !== true && w.statement(`${layer}.${random.pick(['train()', 'eval()', 'zeroGrad()', 'requiresGrad_(false)', 'requiresGrad_()'])}`),
+      () =>
+        w.traced !== true && w.statement(`${layer}.${random.pick(['train()', 'eval()', 'zeroGrad()', 'requiresGrad_(false)', 'requiresGrad_()'])}`),
       () => w.traced !== true && w.statement(`note('training', ${layer}.training)`),
     ])()
   },
@@ -75,7 +76,10 @@ export const indexing = {
     const [rows] = shape
     const at = `indices([${shape.with(0, 2).join(', ')}], ${random.int(50)}, ${rows})`
     const some = `indices([2], ${random.int(50)}, ${rows})`
-    const src = `${x}.slice(0, 0, 1).expand([2${shape.slice(1).map((n) => `, ${n}`).join('')}]).mul(2)`
+    const src = `${x}.slice(0, 0, 1).expand([2${shape
+      .slice(1)
+      .map((n) => `, ${n}`)
+      .join('')}]).mul(2)`
     return (
       random.pick([
         () => w.define(`${x}.gather(0, ${at})`, [x]),
