@@ -334,13 +334,17 @@ describe('settings in the environment', () => {
         TENSORFX_SAME_TWO_MODELS_USE_FP64: '0',
       }),
     ).toMatchObject({ recompileLimit: 16, suppressErrors: true, reproAfter: 'aot', sameTwoModelsUseFp64: false })
-    expect(await configWith({ TENSORFX_SUPPRESS_ERRORS: 'false', TENSORFX_REPRO_AFTER: '' })).toMatchObject({
+    expect(await configWith({ TENSORFX_SUPPRESS_ERRORS: 'false', TENSORFX_SAME_TWO_MODELS_USE_FP64: '', TENSORFX_REPRO_AFTER: '' })).toMatchObject({
       suppressErrors: false,
+      sameTwoModelsUseFp64: false,
       reproAfter: null,
     })
   })
 
   it('are refused where they make no sense, with the name of the variable', async () => {
     await expect(configWith({ TENSORFX_REPRO_AFTER: 'later' })).rejects.toThrow(/TENSORFX_REPRO_AFTER=later/)
+    await expect(configWith({ TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_RECOMPILE_LIMIT: ' ' })).rejects.toThrow(
+      /TENSORFX_RECOMPILE_LIMIT= : .*at least 0/,
+    )
   })
 })

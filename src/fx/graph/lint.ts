@@ -64,7 +64,7 @@ export function* referringNodes(graph: NodeGraph): Generator<GetAttrNode | CallM
 }
 
 /** Whether an attribute is part of its owner's state: a module, a parameter or a registered buffer. Null counts, because it may become any of these. */
-export function isState(owner: unknown, name: string, value: unknown): boolean {
+function isState(owner: unknown, name: string, value: unknown): boolean {
   if (value === null || value instanceof Module || isParameter(value)) return true
   return owner instanceof Module && owner.hasBuffer(name)
 }
