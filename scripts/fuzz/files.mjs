@@ -21,10 +21,10 @@ const MAX_FILES_PER_KIND = 1
 /** Everything that the formats use, from dist. */
 export async function builtApi() {
   const at = (name) => import(new URL(`dist/${name}.js`, root).href)
-  const [front, interop, json, viewer, dispatch, debug] = await Promise.all(
-    ['index', 'entries/interop', 'entries/fx/json', 'entries/fx/viewer', 'entries/dispatch', 'entries/debug'].map(at),
+  const [front, interop, json, viewer, dispatch, debug, torchFile] = await Promise.all(
+    ['index', 'entries/interop', 'entries/fx/json', 'entries/fx/viewer', 'entries/dispatch', 'entries/debug', 'interop/torchFile/stateDict'].map(at),
   )
-  return { ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
+  return { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
 }
 
 async function child() {

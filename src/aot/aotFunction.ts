@@ -5,9 +5,11 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, getDefaultDtype } from '../tensor/index.ts'
+import { watchMemory } from './callTape.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
+import { memoryRead } from './partition.ts'
 import type { JointGraph } from './partition.ts'
 
 /**
@@ -25,6 +27,7 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     const tensors = leaves.filter((leaf) => leaf instanceof Tensor)
     const key = JSON.stringify([
       spec,
+      getDefaultDtype(),
       leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : String(leaf))),
       sharing(tensors),
     ])
@@ -61,11 +64,15 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
         ;({ joint, inputs } = attempt(split))
       }
       const { run } = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
+      const read = memoryRead(joint)
       const made: Entry = {
         run: (all) => {
           const given = split(all).inputs
           const every = [...given, ...(joint.constants ?? [])]
-          return withAliases(writeBack(run(...given), every, joint), every, joint)
+          const outputs = run(...given)
+          const results = writeBack(outputs, every, joint)
+          watch(outputs, every, joint, read)
+          return withAliases(results, every, joint)
         },
         template: present(templates.at(-1), 'what the function returned'),
       }
@@ -141,6 +148,21 @@ function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { wr
     else noGrad(copy)
   }
   return outputs.slice(0, outputs.length - writeBacks.size)
+}
+
+/** A backward is refused, as in eager mode, if the program has written to what its derivatives read. */
+function watch(outputs: readonly unknown[], inputs: readonly Tensor[], { heads, writeBacks }: JointGraph, read: ReturnType<typeof memoryRead>): void {
+  const [head] = heads
+  if (head === undefined) return
+  const memory = [
+    ...read.inputs.map((i) => inputs[i]),
+    ...read.outputs.map((i) => outputs[i]),
+    ...read.outputs.map((i) => inputs[writeBacks.get(i) ?? -1]),
+  ]
+  watchMemory(
+    asTensor(outputs[head], 'a differentiable output').gradFn,
+    memory.filter((value) => value instanceof Tensor),
+  )
 }
 
 /** The results of the function: outputs of the graph, and inputs or views of them. */

@@ -19,28 +19,28 @@ export interface ModuleSpec {
 interface Recipe {
   readonly required?: readonly string[]
   readonly options?: readonly string[]
-  /** Options that tell whether the module has a parameter. */
-  readonly present?: readonly string[]
+  /** Options that tell whether the module has a parameter, with its name. */
+  readonly present?: Readonly<Record<string, string>>
 }
 
 const CONV: Recipe = {
   required: ['inChannels', 'outChannels', 'kernelSize'],
   options: ['stride', 'padding', 'dilation', 'groups'],
-  present: ['bias'],
+  present: { bias: 'bias' },
 }
 const NORM: Recipe = { required: ['numFeatures'], options: ['eps', 'momentum', 'affine', 'trackRunningStats'] }
 const RECIPES: ReadonlyMap<string, Recipe> = new Map(
   Object.entries<Recipe>({
-    Linear: { required: ['inFeatures', 'outFeatures'], present: ['bias'] },
+    Linear: { required: ['inFeatures', 'outFeatures'], present: { bias: 'bias' } },
     Identity: {},
     Flatten: { options: ['startDim', 'endDim'] },
     Conv1d: CONV,
     Conv2d: CONV,
     BatchNorm1d: NORM,
     BatchNorm2d: NORM,
-    LayerNorm: { required: ['normalizedShape'], options: ['eps', 'elementwiseAffine'], present: ['bias'] },
+    LayerNorm: { required: ['normalizedShape'], options: ['eps', 'elementwiseAffine'], present: { bias: 'bias' } },
     GroupNorm: { required: ['numGroups', 'numChannels'], options: ['eps', 'affine'] },
-    Embedding: { required: ['numEmbeddings', 'embeddingDim'], options: ['paddingIdx'] },
+    Embedding: { required: ['numEmbeddings', 'embeddingDim'], options: ['paddingIdx', 'maxNorm', 'normType', 'scaleGradByFreq'] },
     Dropout: { options: ['p', 'inplace'] },
     ReLU: { options: ['inplace'] },
     GELU: { options: ['approximate'] },
@@ -54,7 +54,11 @@ const RECIPES: ReadonlyMap<string, Recipe> = new Map(
     MaxPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'dilation', 'ceilMode'] },
     AvgPool2d: { required: ['kernelSize'], options: ['stride', 'padding', 'ceilMode', 'countIncludePad', 'divisorOverride'] },
     AdaptiveAvgPool2d: { required: ['outputSize'] },
-    MultiheadAttention: { required: ['embedDim', 'numHeads'], options: ['dropout', 'batchFirst'] },
+    MultiheadAttention: {
+      required: ['embedDim', 'numHeads'],
+      options: ['dropout', 'addZeroAttn', 'kdim', 'vdim', 'batchFirst'],
+      present: { bias: 'inProjBias', addBiasKv: 'biasK' },
+    },
   }),
 )
 /** Layers with an option `dtype`. */
@@ -68,7 +72,7 @@ export function moduleSpec(module: Module): ModuleSpec | null {
   const field = (key: string): unknown => getAttribute(module, key)
   const options: Record<string, unknown> = {}
   for (const option of recipe.options ?? []) options[option] = field(option)
-  for (const option of recipe.present ?? []) options[option] = field(option) !== null
+  for (const [option, parameter] of Object.entries(recipe.present ?? {})) options[option] = field(parameter) !== null
   const weight = field('weight')
   if (WITH_DTYPE.has(name) && isTensorLike(weight) && weight.dtype !== 'float32') options['dtype'] = weight.dtype
   const required = (recipe.required ?? []).map(field)
@@ -134,7 +138,7 @@ function makeLayer(spec: LayerSpec, prefix: string): Module {
       `needs ${required.join(', ') || 'no arguments'}${required.length === spec.args.length ? '' : `, but has ${spec.args.length} arguments`}`,
     )
   if (options !== undefined) {
-    const known = [...(recipe.options ?? []), ...(recipe.present ?? []), ...(WITH_DTYPE.has(spec.class) ? ['dtype'] : [])]
+    const known = [...(recipe.options ?? []), ...Object.keys(recipe.present ?? {}), ...(WITH_DTYPE.has(spec.class) ? ['dtype'] : [])]
     const other = isPlainObject(options) ? Object.keys(options).find((key) => !known.includes(key)) : 'that is not an object'
     if (other !== undefined) throw wrong(`has an unknown option: ${other}`)
   }

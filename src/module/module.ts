@@ -5,6 +5,7 @@ import {
   attributeName,
   checkCallable,
   checkOptions,
+  checkModule,
   checkString,
   childPath,
   inspectAs,
@@ -113,7 +114,7 @@ export abstract class Module extends CallableObject {
   /** Adds a child whose name is only known at run time. Otherwise, assign a property. PyTorch's add_module. */
   addModule(name: string, module: Module): void {
     checkName('addModule', name)
-    if (!(module instanceof Module)) throw new ArgumentError(`addModule: '${name}' must be a Module.`)
+    checkModule('addModule', name, module)
     setAttribute(this, name, module)
   }
 

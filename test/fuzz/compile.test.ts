@@ -10,6 +10,7 @@ const modules: Readonly<Record<string, () => Promise<unknown>>> = {
   index: () => import('../../src/index.ts'),
   'entries/aot': () => import('../../src/entries/aot.ts'),
   'entries/compile': () => import('../../src/entries/compile.ts'),
+  'entries/func': () => import('../../src/entries/func.ts'),
   'entries/dispatch': () => import('../../src/entries/dispatch.ts'),
   'ops/index': () => import('../../src/ops/index.ts'),
   'dispatch/index': () => import('../../src/dispatch/index.ts'),

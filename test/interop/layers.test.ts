@@ -40,7 +40,10 @@ const layers: readonly (readonly [layer: nn.Module, args: readonly unknown[]])[]
   [new nn.BatchNorm2d(3, { trackRunningStats: false }), [3, { eps: 1e-5, momentum: 0.1, affine: true, trackRunningStats: false }]],
   [new nn.LayerNorm([2, 3], { eps: 0.1, bias: false }), [[2, 3], { eps: 0.1, elementwiseAffine: true, bias: false }]],
   [new nn.GroupNorm(2, 4, { eps: 0.1, affine: false }), [2, 4, { eps: 0.1, affine: false }]],
-  [new nn.Embedding(5, 2, { paddingIdx: 1 }), [5, 2, { paddingIdx: 1 }]],
+  [
+    new nn.Embedding(5, 2, { paddingIdx: 1, maxNorm: 3, normType: 1, scaleGradByFreq: true }),
+    [5, 2, { paddingIdx: 1, maxNorm: 3, normType: 1, scaleGradByFreq: true }],
+  ],
   [new nn.Dropout(0.25), [{ p: 0.25, inplace: false }]],
   [new nn.ReLU({ inplace: true }), [{ inplace: true }]],
   [new nn.GELU({ approximate: 'tanh' }), [{ approximate: 'tanh' }]],
@@ -57,7 +60,14 @@ const layers: readonly (readonly [layer: nn.Module, args: readonly unknown[]])[]
     [3, { stride: 2, padding: 1, ceilMode: true, countIncludePad: false, divisorOverride: 4 }],
   ],
   [new nn.AdaptiveAvgPool2d([1, 2]), [[1, 2]]],
-  [new nn.MultiheadAttention(4, 2, { dropout: 0.5, batchFirst: true }), [4, 2, { dropout: 0.5, batchFirst: true }]],
+  [
+    new nn.MultiheadAttention(4, 2, { dropout: 0.5, addZeroAttn: true, kdim: 3, batchFirst: true, bias: false }),
+    [4, 2, { dropout: 0.5, addZeroAttn: true, kdim: 3, vdim: 4, batchFirst: true, bias: false, addBiasKv: false }],
+  ],
+  [
+    new nn.MultiheadAttention(4, 2, { addBiasKv: true }),
+    [4, 2, { dropout: 0, addZeroAttn: false, kdim: 4, vdim: 4, batchFirst: false, bias: true, addBiasKv: true }],
+  ],
 ]
 
 const none = (name: string): never => {

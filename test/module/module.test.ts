@@ -148,7 +148,7 @@ describe('registration', () => {
     }
     expect(() => net.registerBuffer('b', 3 as never)).toThrow(new ArgumentError("registerBuffer: 'b' must be a Tensor or null."))
     expect(() => net.registerParameter('p', buffer)).toThrow(new ArgumentError("registerParameter: 'p' must be a Parameter or null."))
-    expect(() => net.addModule('m', {} as never)).toThrow(new ArgumentError("addModule: 'm' must be a Module."))
+    expect(() => net.addModule('m', {} as never)).toThrow(new ArgumentError("addModule: argument 'm' must be a Module, got an object."))
   })
 })
 

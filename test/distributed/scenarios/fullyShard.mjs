@@ -2,6 +2,7 @@
 import { nn, torch } from 'tensorfx'
 import { getRank, getWorldSize, recordCollectives } from 'tensorfx/distributed'
 import { fullyShard, getShardedModuleTreeWithModuleNameToFqns, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
+import { large } from './collectives.mjs'
 import { Block, UnitModule, init, input, loss, models, part } from './fsdpModels.mjs'
 import { message, named, sgd } from './helpers.mjs'
 
@@ -93,4 +94,11 @@ export function api() {
   other.loadStateDict(stateDictType(other, 'FULL_STATE_DICT', () => mlp.stateDict()))
   result.loaded = [named(mlp.stateDict()), named(other.stateDict())]
   return result
+}
+
+/** The last scenario: so many collectives have run that the next ones are not compared. */
+export function unchecked() {
+  let wrong
+  const [{ args }] = recordCollectives(() => (wrong = large()))
+  return { sequence: args.sequence, wrong }
 }
