@@ -150,6 +150,27 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('the second result of an operator, also twice and with a graph', () => {
+    agree(backend, (c) => {
+      const x = torch
+        .tensor([
+          [3, 1],
+          [1, 2],
+        ])
+        .requiresGrad_()
+      const f = c(() => torch.linalg.qr(x.mul(2))[1])
+      const g = c(() => torch.split(x.mul(x), 1)[1])
+      return times(2, () => {
+        x.grad = null
+        f().sum().backward()
+        g()?.sum().backward({ retainGraph: true, createGraph: true })
+        const first = (x.grad as Tensor | null)?.clone()
+        x.grad = null
+        return [first?.detach(), f().detach()]
+      })
+    })
+  })
+
   it('retainGraph, and a second backward without it', () => {
     agree(backend, (c) => {
       const w = leaf(1, 2)
