@@ -25,6 +25,18 @@ export interface ReproOptions {
   readonly record?: string
   /** Why a script cannot find the backend; it then asks for `--backend`. */
   readonly backendProblem?: string | null
+  /** The scripts of an owner replace each other: storages that only its last one needed are removed. Default: all are kept. */
+  readonly owner?: object
+}
+
+/** The storages that the last script of each owner needs. */
+const needed = new Map<object, ReadonlySet<string>>()
+
+/** Removes the storages that were needed by the owner's last script, and by no script that is left. */
+function replaceStorages(store: FileStore, owner: object, paths: readonly string[]): void {
+  const before = needed.get(owner) ?? []
+  needed.set(owner, new Set(paths))
+  for (const path of before) if (![...needed.values()].some((other) => other.has(path))) store.remove?.(path)
 }
 
 /**
@@ -45,6 +57,7 @@ export function writeRepro(
     inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
     const text = reproText(gm, args, attributes, path, saveDir, options)
     store.write(path, text)
+    if (options.owner !== undefined) replaceStorages(store, options.owner, [...args.paths(), ...attributes.paths()])
     return text
   } catch (error) {
     args.takeBack()
