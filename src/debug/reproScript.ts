@@ -82,7 +82,7 @@ function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter
   const packageUrl = (entry: string): string => packageSpecifier(entry, path)
   const { after, command, spec, record, runs = 1, backendProblem = null } = options
   const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(options.notes ?? [])]
-  const relative = relativePath(path, saveDir)
+  const relative = relativeAddress(path, saveDir)
   return [
     `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
     ...notes.map((line) => `// ${lineComment(line)}`),
@@ -143,7 +143,8 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
   const modules = nodeModule('node:module')
   const urls = nodeModule('node:url')
   if (modules === null || urls === null) return specifier
-  const here = new URL(entry === '' ? '../index.js' : `../entries/${entry}.js`, import.meta.url).href.replace('/src/', '/dist/')
+  // From src/debug, where tests run, and from dist/debug.
+  const here = new URL(entry === '' ? '../../dist/index.js' : `../../dist/entries/${entry}.js`, import.meta.url).href
   try {
     const found = modules.createRequire(urls.pathToFileURL(scriptPath)).resolve(specifier)
     if (urls.pathToFileURL(found).href === here) return specifier
@@ -153,11 +154,12 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
   return here
 }
 
-function relativePath(from: string, to: string): string {
+/** The way from a script to a folder, as the relative address that `new URL` takes. */
+function relativeAddress(from: string, to: string): string {
   const paths = nodeModule('node:path')
-  if (paths === null) return `./${to}/`
-  const relative = paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
-  return `${relative.startsWith('.') ? relative : `./${relative}`}/`
+  const path = paths === null ? to : paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
+  const address = path.split('/').map(encodeURIComponent).join('/')
+  return `${address.startsWith('.') ? address : `./${address}`}/`
 }
 
 /** Where the script and the storages of a dump are. */
