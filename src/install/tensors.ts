@@ -23,7 +23,16 @@ let isInstalled = false
 export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
-  for (const methods of [dataMethods, transferMethods, autogradMethods, parameterMethods, compareMethods, indexMethods, newTensorMethods, transposeAccessors])
+  for (const methods of [
+    dataMethods,
+    transferMethods,
+    autogradMethods,
+    parameterMethods,
+    compareMethods,
+    indexMethods,
+    newTensorMethods,
+    transposeAccessors,
+  ])
     installMethods(methods)
   for (const operator of [...allOperators, ...allAliases]) registerOp(operator)
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
