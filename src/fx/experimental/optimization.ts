@@ -36,9 +36,13 @@ interface BatchNorm extends Module {
   readonly eps: number
 }
 
-// Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else.
+// Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else. So are transposed
+// convolutions, whose weight has the output channels in its second dimension, group by group.
 const isLayer = (module: unknown): module is Layer =>
-  isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
+  isOwn(module) &&
+  'weight' in module &&
+  'bias' in module &&
+  (('kernelSize' in module && 'groups' in module && !('outputPadding' in module)) || 'inFeatures' in module)
 const isBatchNorm = (module: unknown): module is BatchNorm =>
   isOwn(module) &&
   'runningMean' in module &&
