@@ -141,7 +141,7 @@ describe('a backend that is named by its module', () => {
   })
 
   it('is registered under its address; a path is relative to the working directory', async () => {
-    const wanted = { name: `${url}#mine`, imports: [url] }
+    const wanted = { name: `${url}#mine`, reference: `${url}#mine`, imports: [url] }
     for (const text of [`${file}#mine`, `${relative(process.cwd(), file)}#mine`, `${url}#mine`]) expect(await importBackend(text)).toEqual(wanted)
     expect(lookupBackend(wanted.name).name).toBe('mine')
     expect(whyNotNameable(wanted.name)).toBeNull()
@@ -149,7 +149,11 @@ describe('a backend that is named by its module', () => {
 
   it('may be one that is registered by that name', async () => {
     registerBackend('registered_elsewhere', (gm) => gm)
-    expect(await importBackend(`${file}#registered_elsewhere`)).toEqual({ name: 'registered_elsewhere', imports: [url] })
+    expect(await importBackend(`${file}#registered_elsewhere`)).toEqual({
+      name: 'registered_elsewhere',
+      reference: `${url}#registered_elsewhere`,
+      imports: [url],
+    })
   })
 
   it('is neither: an error', async () => {

@@ -22,7 +22,7 @@ import {
   setFileStore,
   setLogSink,
 } from 'tensorfx/debug'
-import type { RunReproOptions } from 'tensorfx/debug'
+import type { LoadArgs, RunReproOptions } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
@@ -231,6 +231,23 @@ describe('analyze', () => {
     expect(analyze(chain(), [torch.randn([4])], 'eager')).toBe('No divergence found in 5 intermediate values.')
   })
 
+  it('compares NaN with NaN, layers as well as operators, and leaves out what is no tensor', () => {
+    const count = (gm: GraphModule, x: Tensor): string => analyze(gm, [x], 'eager')
+    expect(
+      count(
+        symbolicTrace((x: Tensor) => [torch.log(x)]),
+        torch.tensor([-1, 1]),
+      ),
+    ).toBe('No divergence found in 1 intermediate values.')
+    expect(count(symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU())), torch.ones([1, 2]))).toBe(
+      'No divergence found in 2 intermediate values.',
+    )
+    const pair = symbolicTrace((x: Tensor) => torch.split(torch.sin(x), 1))
+    expect(analyze(pair, [torch.ones([2])], 'eager')).toBe('No divergence found in 2 intermediate values.')
+    expect(() => analyze(3 as never, [], 'eager')).toThrow(/^analyze: /)
+    expect(() => analyze(pair, 3 as never, 'eager')).toThrow(/^analyze: .*inputs/)
+  })
+
   it('reports values that differ from run to run', () => {
     let runs = 0
     registerBackend(
@@ -251,7 +268,7 @@ describe('runRepro', () => {
     }
   }
   const loadArgs = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]))
-  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}): Promise<string> => {
+  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}, args: LoadArgs = loadArgs): Promise<string> => {
     vi.stubGlobal('process', Object.assign(Object.create(process) as object, { argv: ['node', 'repro.mjs', ...words] }))
     const print = vi.spyOn(console, 'log').mockImplementation(() => {})
     const usual = {
@@ -266,7 +283,7 @@ describe('runRepro', () => {
       saveDir: null,
     } as const
     try {
-      await runRepro(Repro, loadArgs, { ...usual, ...options })
+      await runRepro(Repro, args, { ...usual, ...options })
       return print.mock.calls.flat().join('\n')
     } finally {
       print.mockRestore()
@@ -285,6 +302,25 @@ describe('runRepro', () => {
     const wrong = run([], { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy' })
     await expect(wrong).rejects.toThrow(AccuracyError)
     await expect(wrong).rejects.toMatchObject({ cause: expect.stringContaining('RMSE') as string })
+  })
+
+  it('runs the backward unless it is told not to, and refuses scripts of newer versions', async () => {
+    registerBackend('no_backward', (gm) => (...inputs: never[]) => {
+      const [out] = gm.forward(...inputs) as [Tensor]
+      if (out.requiresGrad)
+        out.registerHook(() => {
+          throw new RangeError('no backward')
+        })
+      return [out]
+    })
+    const given = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]).requiresGrad_())
+    await expect(run([], { backend: 'no_backward' }, given)).rejects.toThrow('no backward')
+    expect(await run(['--only-fwd'], { backend: 'no_backward' }, given)).toBe('The repro ran without an error.')
+    await expect(run([], {}, Object.assign(given, { version: 1 }))).rejects.toThrow(
+      'this repro was made by a newer tensorfx (loadArgs.version 1); update tensorfx.',
+    )
+    expect(await run([], {}, Object.assign(given, { version: 0 }))).toBe('The repro ran without an error.')
+    await expect(run([], { save: null } as never)).rejects.toThrow(/runRepro: .*save/)
   })
 
   it('analyzes, and prints its usage', async () => {

@@ -7,7 +7,7 @@ import { InputReader, InputWriter, MemoryFileStore, fileStore, setFileStore, set
 import type { FileStore } from 'tensorfx/debug'
 import { Graph, GraphModule } from 'tensorfx/fx'
 import { dumpCheckpoint } from '../../src/debug/checkpoint.ts'
-import { debugDirectory, joinPath } from '../../src/debug/fileStore.ts'
+import { joinPath } from '../../src/debug/fileStore.ts'
 import { log, warnOnce } from '../../src/debug/log.ts'
 import { readRecord, writeRecord } from '../../src/debug/record.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
@@ -219,7 +219,9 @@ describe('paths', () => {
     expect(joinPath('/a/', '//b', 'c')).toBe('/a/b/c')
   })
 
-  it('of a run are its own, below the root', () => {
+  it('of a run are its own, below the root', async () => {
+    vi.resetModules()
+    const { debugDirectory } = await import('../../src/debug/fileStore.ts')
     expect(debugDirectory('/root')).toMatch(new RegExp(`^/root/run_\\d{4}(_\\d\\d){5}_\\d{3}-pid_${process.pid}$`))
     expect(debugDirectory('/root')).toBe(debugDirectory('/root'))
     expect(debugDirectory(null)).toBe(debugDirectory(`${process.cwd()}/tensorfx_compile_debug`))

@@ -4,6 +4,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, compareBackends, compareGradients, drift, fileStore, findFirst, logNumerics, setFileStore } from 'tensorfx/debug'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
+import { registerBackend } from 'tensorfx/compile'
 import { loadGraphModule, readSafetensors } from 'tensorfx/interop'
 import { F } from 'tensorfx/nn'
 import { errorOf, magnitude, toleranceOf } from '../../src/debug/compare/error.ts'
@@ -222,6 +223,44 @@ describe('what a comparison prints', () => {
     expect([parts.notes, parts.first]).toEqual([[], null])
   })
 
+  it('gives a registered backend a graph of operators, with the weights as inputs after its own', async () => {
+    const seen: string[][] = []
+    registerBackend('sees_weights', (graph, examples) => {
+      const inputs = graph.graph.findNodes({ op: 'placeholder' })
+      expect(inputs.map((node) => (node.meta['val'] as { shape: readonly number[] } | undefined)?.shape)).toEqual(
+        examples.map((value) => (value as Tensor).shape),
+      )
+      seen.push(inputs.map((node) => node.name))
+      return graph
+    })
+    const weight = t([2, 3])
+    const model = symbolicTrace((a: Tensor, b: Tensor) => torch.add(torch.mul(a, weight), torch.mul(b, weight)))
+    const result = await compareBackends(model, [x, t([1, 2])], { backends: ['sees_weights'] })
+    expect(result.first).toBeNull()
+    expect(seen.at(-1)?.slice(-1)).toEqual(['weight_0'])
+    expect(seen.at(-1)).toHaveLength(3)
+    const constant = await compareBackends(
+      symbolicTrace(() => torch.neg(weight)),
+      [],
+      { backends: ['sees_weights'] },
+    )
+    expect(constant.first).toBeNull()
+  })
+
+  it('shows the larger of two errors: of a node alone, and in the graph', async () => {
+    const nearly = function nearly(part: GraphModule) {
+      const isWhole = part.graph.nodes.length > 4
+      return (...inputs: never[]) => {
+        const out: unknown = part.forward(...inputs)
+        return isWhole && Array.isArray(out) ? out.map((value, i) => (i === 1 ? (value as Tensor).add(1e-5) : (value as Tensor))) : (out as Tensor)
+      }
+    }
+    const result = await compareBackends(gm, [x], { backends: [nearly] })
+    expect(result.first).toBeNull()
+    expect(String(result)).toMatch(/^relu .* 1.4e-5$/m)
+    expect(String(result)).toMatch(/^mul .* 0$/m)
+  })
+
   it('takes functions without a name', async () => {
     const result = await compareBackends(gm, [x], { backends: [(part) => part] })
     expect([...result.culprits]).toEqual([['backend', null]])
@@ -248,20 +287,19 @@ describe('what a comparison prints', () => {
     try {
       const result = await compareBackends(gm, [x], { backends: [wrong], tol: 0.01 })
       const lines: string[] = []
-      const small = await result.minify(wrong, { directory: '/out', module: 'file:///mine.mjs', print: (line) => void lines.push(line) })
+      const module = 'data:text/javascript,'
+      const small = await result.minify(wrong, { directory: '/out', module, print: (line) => void lines.push(line) })
       expect(small.path).toBe('/out/compare.mjs')
       expect(lines.at(-1)).toMatch(/^Made \d+ queries$/)
       const loaded = loadGraphModule(store.files.get('/out/graph.safetensors') ?? new Uint8Array())
       expect([...loaded.graph.nodes].map((node) => node.name)).toEqual(['mul', 'relu', 'output'])
       const { tensors } = readSafetensors(store.files.get('/out/inputs.safetensors') ?? new Uint8Array())
-      expect([...tensors].map(([name, value]) => [name, value.toArray()])).toEqual([['input_0', [1, -2]]])
+      expect([...tensors].map(([name, value]) => [name, value.toArray()])).toEqual([['input_0', [1]]])
       const script = textOf(store, '/out/compare.mjs')
-      expect(script).toContain(`// The backend '${wrong}' and the reference (float64) give different results for this graph.`)
-      expect(script).toContain("\nimport 'file:///mine.mjs'\n")
-      expect(script).toContain(`{ backends: ['${wrong}'], reference: 'float64', tol: 0.01 }`)
-      expect(script).toContain('process.exitCode = result.first === null ? 0 : 1')
+      expect(script).toContain(`const backends = ['${module}#${wrong}']`)
+      expect(script).toContain("{ backends, reference: 'float64', tol: 0.01 }")
       const plain = await result.minify(wrong, { directory: '/plain' })
-      expect(textOf(store, plain.path ?? '')).not.toContain('mine.mjs')
+      expect(textOf(store, plain.path ?? '')).toContain(`const backends = ['${wrong}']`)
       await expect(result.minify(wrong, { folder: '/out' } as never)).rejects.toThrow(/folder/)
       await expect(result.minify('eager')).rejects.toThrow(`minify: 'eager' was not compared; it was '${wrong}'.`)
     } finally {
@@ -323,7 +361,8 @@ describe('numbers node by node', () => {
     expect(String(wider)).toBe('name  error\n----  ------\nx     0\nmul   3.3e-4\nonly in the second: sin')
     expect(() => drift(a, b, { tolerance: 1 } as never)).toThrow(/tolerance/)
     expect(() => drift(a, b, { tol: '1' as never })).toThrow(/tol/)
-    expect(() => drift(a, null as never)).toThrow(/after/)
+    expect(() => drift(a, null as never)).toThrow(/^drift: .*after/)
+    expect(() => drift(a, { gm: 3 as never, inputs: [] })).toThrow(/^drift: .*GraphModule/)
   })
 
   it('of findFirst have an index in each dimension', () => {

@@ -22,6 +22,8 @@ function returned(gm: GraphModule | undefined): readonly string[] {
   return names.map((name, i) => (writes instanceof Map && writes.has(i) ? `${name} to ${inputs[Number(writes.get(i))]}` : name))
 }
 
+const gradOf = (x: Tensor): Tensor | null => x.grad
+
 /** What each graph of a call returns. */
 const graphsOf = (fn: (...args: Tensor[]) => unknown, ...args: Tensor[]): readonly (readonly string[])[] => {
   const f = compile(fn, { backend })
@@ -71,6 +73,47 @@ describe('a graph returns', () => {
     for (let i = 0; i < 4; i++) expect(fast(large()).toArray()).toEqual(torch.ones([20]).toArray())
     const names = fast.graphs().map(returned)
     expect(names).toEqual([['sum_1', 'add'], ['sub'], ['sum_1', 'add', 'mul']])
+  })
+
+  it('what each call of one path returns: a graph for each choice, compiled once', () => {
+    let which = 0
+    const f = compile(
+      (a: Tensor) => {
+        const b = a.mul(2)
+        const c = b.add(1)
+        return [[c], [b, c], [c, b], [b.detach(), c]][which]
+      },
+      { backend },
+    )
+    for (which of [0, 1, 2, 3, 0, 1, 2, 3]) {
+      const expected = [[3], [2, 3], [3, 2], [2, 3]][which]
+      expect(f(large())?.map((value) => value.max().item())).toEqual(expected)
+    }
+    // The first one returns what the detached tensor, which nothing uses, lies on.
+    expect(f.graphs().map(returned)).toEqual([
+      ['add', 'mul'],
+      ['mul', 'add'],
+    ])
+  })
+
+  it('values from which a backward starts, for each choice of them', () => {
+    const w = large().requiresGrad_()
+    let both = false
+    const f = compile(
+      () => {
+        const b = w.mul(2)
+        const c = b.mul(b)
+        return both ? [b, c] : [c]
+      },
+      { backend },
+    )
+    for (both of [false, true, false, true]) {
+      w.grad = null
+      const results = f()
+      for (const value of results) value.sum().backward({ retainGraph: true })
+      expect(gradOf(w)?.max().item()).toBe(both ? 10 : 8)
+    }
+    expect(f.graphs()).toHaveLength(2)
   })
 
   it('a gradient of its own backward, and parameters that an optimizer writes', () => {
