@@ -80,6 +80,8 @@ export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
     const layer = traced.attribute(before.target)
     const norm = traced.attribute(node.target)
     if (!isLayer(layer) || !isBatchNorm(norm)) continue
+    // A norm of another dimension than the layer's channels: a linear layer over [N, C, features], where the norm is of C.
+    if (layer.weight.shape[0] !== norm.runningMean.shape[0]) continue
     // A layer that is called twice has one weight for both calls.
     if (callsOf(traced, before.target) > 1 || callsOf(traced, node.target) > 1) continue
     traced.addSubmodule(before.target, folded(layer, norm))
