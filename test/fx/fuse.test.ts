@@ -85,6 +85,20 @@ describe('fuse', () => {
     expect(torch.allclose(fused.call(y), want, { rtol: 1e-4, atol: 1e-5 })).toBe(true)
   })
 
+  it.each([
+    ['Conv1d', new nn.Conv1d(2, 4, 2, { groups: 2 }), new nn.BatchNorm1d(4), [2, 2, 5], 1],
+    ['Conv3d', new nn.Conv3d(2, 4, 2, { padding: 1, paddingMode: 'replicate' }), new nn.BatchNorm3d(4), [2, 2, 3, 3, 3], 1],
+    ['a linear layer whose norm is of another dimension, and stays,', new nn.Linear(2, 4), new nn.BatchNorm1d(3), [2, 3, 2], 2],
+    ['ConvTranspose2d, which keeps its norm,', new nn.ConvTranspose2d(4, 4, 2, { groups: 2 }), new nn.BatchNorm2d(4), [2, 4, 3, 3], 2],
+    ['ConvTranspose3d, which keeps its norm,', new nn.ConvTranspose3d(4, 4, 2), new nn.BatchNorm3d(4), [1, 4, 2, 2, 2], 2],
+  ] as const)('%s computes the same', (_, layer, norm, shape, calls) => {
+    const net = detInit(new nn.Sequential(layer, norm)).eval()
+    const y = detInput(shape, 3)
+    const fused = fuse(net)
+    expect(fused.graph.findNodes({ op: 'call_module' })).toHaveLength(calls)
+    expect(torch.allclose(fused.call(y), net.call(y), { rtol: 1e-4, atol: 1e-5 })).toBe(true)
+  })
+
   it('a model in training mode is refused', () => {
     expect(() => fuse(detInit(new Net()).train())).toThrow('the model is in training mode')
   })

@@ -36,9 +36,13 @@ interface BatchNorm extends Module {
   readonly eps: number
 }
 
-// Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else.
+// Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else. So are transposed
+// convolutions, whose weight has the output channels in its second dimension, group by group.
 const isLayer = (module: unknown): module is Layer =>
-  isOwn(module) && 'weight' in module && 'bias' in module && (('kernelSize' in module && 'groups' in module) || 'inFeatures' in module)
+  isOwn(module) &&
+  'weight' in module &&
+  'bias' in module &&
+  (('kernelSize' in module && 'groups' in module && !('outputPadding' in module)) || 'inFeatures' in module)
 const isBatchNorm = (module: unknown): module is BatchNorm =>
   isOwn(module) &&
   'runningMean' in module &&
@@ -76,6 +80,8 @@ export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
     const layer = traced.attribute(before.target)
     const norm = traced.attribute(node.target)
     if (!isLayer(layer) || !isBatchNorm(norm)) continue
+    // A norm of another dimension than the layer's channels: a linear layer over [N, C, features], where the norm is of C.
+    if (layer.weight.shape[0] !== norm.runningMean.shape[0]) continue
     // A layer that is called twice has one weight for both calls.
     if (callsOf(traced, before.target) > 1 || callsOf(traced, node.target) > 1) continue
     traced.addSubmodule(before.target, folded(layer, norm))

@@ -21,7 +21,7 @@ export const checkpointsSuite = ({ size, results }: World): void =>
     test.each(['flat', 'orig', 'fullyShard'])(`%s: what ${relays} ranks train one after the other is what one process trains`, (way) => {
       const { expected, found } = ranks[0]?.worldSizes[way] ?? {}
       expect(expected?.length).toBeGreaterThan(4)
-      expect(found).toHaveLength(4)
+      expect(found).toHaveLength(3)
       for (const parameters of found ?? []) expected?.forEach((values, i) => close(parameters?.[i], values, `parameter ${i}`))
     })
 
