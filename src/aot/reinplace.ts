@@ -114,7 +114,7 @@ class Memory {
     if (!(from instanceof Tensor) || !(to instanceof Tensor)) return false
     if (from.dtype !== to.dtype || from.shape.length !== to.shape.length || from.shape.some((size, i) => size !== to.shape[i])) return false
     // The result has one place for each element, and views of it may need its strides.
-    if (!isApart(from.shape, from.strides) || (!sameStrides(from, to) && isViewed(node))) return false
+    if (!isApart(from.shape, from.strides) || (!sameStrides(from, to) && (isViewed(node) || isReturned(node)))) return false
     const [memory] = this.#memories.get(self) ?? []
     if (memory === undefined || this.#outside.has(memory)) return false
     const others = treeLeaves([node.args.slice(1), node.kwargs])
@@ -217,6 +217,9 @@ const asFake = (make: () => unknown): unknown => withMode(new FakeTensorMode(), 
 
 /** Whether a view operator is called on the node. */
 const isViewed = (node: Node): boolean => [...node.users].some((user) => user.op === 'call_function' && opOf(user.target)?.tags.has('view') === true)
+
+/** Whether the graph returns the node's value, of which callers may make views. */
+const isReturned = (node: Node): boolean => [...node.users].some((user) => user.op === 'output')
 
 /** Whether two views of one memory are the same elements in the same order. */
 const samePlace = (a: unknown, b: Tensor): boolean =>

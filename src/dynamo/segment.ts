@@ -127,7 +127,7 @@ export class Segment implements Writer {
   }
 
   #bind(tensor: Tensor, slot: number): void {
-    const storage = present(tensor.storage, 'the storage of an outside tensor')
+    const storage = tensor.storage ?? tensor.realize()
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     storage.captureShared = storage.captureStamp === this.stamp

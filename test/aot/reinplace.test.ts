@@ -25,6 +25,12 @@ describe('reinplace', () => {
     expect(inPlace((x) => x.clone().add(1), torch.ones([2]))).toEqual(['torch.clone (%x_1,)', 'torch.Tensor.add_ (%clone, 1)'])
   })
 
+  it('a result keeps its layout, so that callers can make the same views of it', () => {
+    const half = (x: Tensor): Tensor => x.mul(2).slice(1, 0, 2).sin()
+    const gm = reinplace(makeFx(half)(torch.ones([2, 4])) as GraphModule, torch.ones([2, 4]))
+    expect((gm.call(torch.ones([2, 4])) as Tensor).strides).toEqual(half(torch.ones([2, 4])).strides)
+  })
+
   it('test_reinplace_with_view: a value whose view is used later stays', () => {
     const calls = inPlace(
       (x) => {

@@ -1,7 +1,6 @@
 // compile(): capture on a trace tree, replay, branches, breaks, mutations, gradients; every behaviour on an eager backend and on inductor.
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { compile, nn, optim, torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import { Tensor, compile, nn, optim, torch } from 'tensorfx'
 import {
   BackendCompilerFailed,
   FullGraphError,
@@ -264,6 +263,9 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
 })
 
 describe('errors and limits', () => {
+  it('a fake tensor has no data to compute with', () =>
+    expect(() => compile((x: Tensor) => x.add(1))(Tensor.fake({ shape: [2], dtype: 'float32' }))).toThrow(/this tensor is fake/))
+
   it('unknown options and backends', () => {
     expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/unknown option 'fast'/)
     expect(() => compile((x: Tensor) => x, { backend: 'nope' })).toThrow(InvalidBackend)

@@ -55,9 +55,12 @@ export const gradModes = {
       () => w.define(`noGrad(() => ${x}.mul(2))`, [x]) !== null,
       () => w.define(`noGrad(() => enableGrad(() => ${x}.mul(3)))`, [x]) !== null,
       () => w.define(`${x}.detach()`, [x]) !== null,
-      () => w.statement(`note('grad mode', isGradEnabled())`),
-      () => w.define(`${x}.detach().mul(2).requiresGrad_()`, [x]) !== null,
+      // What runs while a program is traced happens once.
+      () => !w.traced && w.statement(`note('grad mode', isGradEnabled())`),
+      () => !w.traced && w.define(`${x}.detach().mul(2).requiresGrad_()`, [x]) !== null,
       () => w.statement(`setGradEnabled(${random.pick(['true', 'false'])})`),
+      () => w.define(`noGrad(() => inferenceMode(() => enableGrad(() => ${x}.mul(2))))`, [x]) !== null,
+      () => w.define(`enableGrad(() => noGrad(() => ${x}.mul(2)).add(${x}))`, [x]) !== null,
       () => w.define(`(isGradEnabled() ? ${x}.mul(2) : ${x}.add(1))`, [x]) !== null,
       () => w.define(`inferenceMode(() => ${x}.detach().mul(2))`, [x]) !== null,
     ])()

@@ -72,6 +72,7 @@ const traceable = [
   'linearAlgebra',
   'losses',
   'controlFlow',
+  'gradModes',
 ]
 
 /** The kinds that each wrapper of f is made for. */
