@@ -124,6 +124,8 @@ export interface OpDef {
   readonly reduction: ReductionRule | null
   /** For in-place operators: the functional operator with the same arguments, whose result is written to argument 0. */
   readonly functional: OpDef | null
+  /** The operator of which this one is another name, such as torch.mul for torch.multiply; null for others. */
+  readonly aliasOf: OpDef | null
   /** For views: argument 0 with `value` in the place of the view. Null for operators whose views cannot be written in a trace. */
   readonly scatter: ((value: Tensor, ...args: readonly Arg[]) => Tensor) | null
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */

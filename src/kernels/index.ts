@@ -20,6 +20,7 @@ export {
   loopVar,
   read,
   scalar,
+  numberType,
   scalarParam,
   sizeOf,
   sizeParam,
