@@ -5,7 +5,7 @@ import type { Arg, DispatchMode, OpDef, PointwiseArg, PointwiseRule, ReductionRu
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
-import { call, cast, constant, isCostly, rounded } from '../kernels/index.ts'
+import { call, cast, constant, isCostly, numberType, rounded } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
 import { accumulatedIn, asStrided, clone, computedIn, defineOp, opOf, pointwiseDTypes } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
@@ -109,7 +109,7 @@ class Lowering implements DispatchMode {
       const fill = fillOf(opCall)
       if (fill !== null) return this.#fill(opCall, fill)
       const { decompose } = op
-      if (decompose !== null) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
+      if (decompose !== null && !op.tags.has('fusedKernel')) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
     }
     return this.#extern(opCall)
   }
@@ -166,8 +166,8 @@ class Lowering implements DispatchMode {
         return (r) => cast(nth(r, at), dtype)
       }
       if (isScalarSymbol(arg)) {
-        const at = scalars.push({ input: arg, dtype }) - 1
-        return (_, s) => nth(s, at)
+        const at = scalars.push({ input: arg, dtype: numberType(dtype) }) - 1
+        return (_, s) => cast(nth(s, at), dtype)
       }
       const baked = rule.baked?.includes(op.schema.args[i]?.name ?? '') === true
       if ((typeof arg === 'number' || typeof arg === 'boolean') && !baked) {

@@ -1,7 +1,9 @@
 // The composition root of modules: what they say about PyTorch's names that they do not have.
 import { Module } from '../module/index.ts'
 import { moduleMethods } from '../nn/moduleMethods.ts'
+import { PackedSequence } from '../nn/packedSequence.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
+import { registerPytreeNode } from '../pytree/index.ts'
 import { markCopy } from './copies.ts'
 
 const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
@@ -12,9 +14,24 @@ const INSTEAD_OF_MODULE = new Map([
   ['forward', 'the class of a module must define forward(x), which computes its output'],
 ])
 
+let isRegistered = false
+
+/** Compiled functions take and return packed sequences: their data changes, the lengths are part of what is compiled. */
+function registerPackedSequence(): void {
+  if (isRegistered) return
+  isRegistered = true
+  registerPytreeNode(PackedSequence, {
+    flatten: ({ data, sizes, order }) => ({ children: [data], context: { sizes, order } }),
+    // Not by the constructor, since a leaf can be anything.
+    unflatten: ([data], context) => Object.assign<PackedSequence, object>(Object.create(PackedSequence.prototype), { data, ...context }),
+    sameContext: (a, b) => String(a.sizes) === String(b.sizes) && String(a.order) === String(b.order),
+  })
+}
+
 /** Modules explain PyTorch's spelling of their methods. Users add properties of their own, so nothing else is taken for a mistake. */
 export function installModules(): void {
   markCopy(Module.prototype)
+  registerPackedSequence()
   for (const [name, value] of Object.entries(moduleMethods))
     Object.defineProperty(Module.prototype, name, { value, writable: true, configurable: true })
   explainUnknownNames(Module.prototype, {

@@ -191,6 +191,8 @@ export const bufferParam = (name: string, dtype: DType, access: BufferParam['acc
   access,
 })
 export const sizeParam = (name: string): SizeParam => ({ kind: 'size', name })
+/** The dtype in which a kernel takes a number to compute with in `dtype`. As a bool, 0.5 would arrive cut down to 0, though it is true. */
+export const numberType = (dtype: DType): DType => (dtype === 'bool' ? 'float64' : dtype)
 export const scalarParam = (name: string, dtype: DType): ScalarParam => ({ kind: 'scalar', name, dtype })
 export const loopVar = (name: string, extent: Size): LoopVar => ({ kind: 'loop', name, extent })
 export const local = (name: string, dtype: DType): Local => ({ name, dtype })

@@ -2,11 +2,11 @@
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
-import { add, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
+import { add, cat, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
 import { checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { dropout, linear, scaledDotProductAttention } from './functional.ts'
-import { xavierUniform_, zeros_ } from './init.ts'
+import { dropout, linear, pad, scaledDotProductAttention } from './functional.ts'
+import { xavierNormal_, xavierUniform_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { Linear } from './linear.ts'
 import { checkInteger, checkNumber, readOptions } from './options.ts'
@@ -18,6 +18,14 @@ export interface MultiheadAttentionOptions {
   /** Of the attention weights, in training. */
   readonly dropout?: number
   readonly bias?: boolean
+  /** Append a learned key and value, the parameters biasK and biasV, to those of every sequence. */
+  readonly addBiasKv?: boolean
+  /** Append a key and a value of zeros to those of every sequence. */
+  readonly addZeroAttn?: boolean
+  /** Features of the keys; null (the default) means embedDim. */
+  readonly kdim?: number | null
+  /** Features of the values; null (the default) means embedDim. */
+  readonly vdim?: number | null
   /** Inputs are [batch, length, embedDim] instead of [length, batch, embedDim]. */
   readonly batchFirst?: boolean
   readonly dtype?: DType
@@ -25,7 +33,7 @@ export interface MultiheadAttentionOptions {
 
 /** Options of {@link MultiheadAttention.forward}. Boolean masks are true where attention is NOT allowed (as in PyTorch, and unlike F.scaledDotProductAttention). */
 export interface AttentionCallOptions {
-  /** bool [batch, source length]: true for padding. */
+  /** bool or floating [batch, source length], or [source length] for inputs without a batch. Boolean: true for padding. */
   readonly keyPaddingMask?: Tensor | null
   /** Return the attention weights too; default true. */
   readonly needWeights?: boolean
@@ -33,25 +41,64 @@ export interface AttentionCallOptions {
   readonly attnMask?: Tensor | null
   /** Return the weights' mean over heads; default true. */
   readonly averageAttnWeights?: boolean
+  /** Says that `attnMask`, which must be given too, hides the future. The mask is used either way. */
+  readonly isCausal?: boolean
 }
 
-/** Attention with several heads. `forward(query, key, value)` gives [output, weights]. PyTorch's `nn.MultiheadAttention`. */
+type AttentionPositions = [
+  dropout: number,
+  bias: boolean,
+  addBiasKv: boolean,
+  addZeroAttn: boolean,
+  kdim: number | null,
+  vdim: number | null,
+  batchFirst: boolean,
+]
+
+/**
+ * Attention with several heads. `forward(query, key, value)` gives [output, weights]. PyTorch's `nn.MultiheadAttention`.
+ *
+ * Shapes: query [L, N, embedDim], key [S, N, kdim] and value [S, N, vdim], with N first if `batchFirst`, or without N; output like query. The weights are
+ * [N, L, S], or [N, heads, L, S] if not averaged; `addBiasKv` and `addZeroAttn` add a column each.
+ *
+ * @throws ArgumentError unless `embedDim` is a multiple of `numHeads`, and ShapeError if inputs or masks do not fit.
+ * @example new nn.MultiheadAttention(8, 2, { batchFirst: true }).call(x, x, x)[0].shape // [2, 3, 8], for x of that shape
+ */
 export class MultiheadAttention extends Module {
   readonly embedDim: number
   readonly numHeads: number
   readonly dropout: number
   readonly batchFirst: boolean
-  /** Shape `[3 * embedDim, embedDim]`: the rows of query, key and value. */
-  inProjWeight: Parameter
+  readonly kdim: number
+  readonly vdim: number
+  readonly addZeroAttn: boolean
+  /** Of shapes `[embedDim, embedDim]`, `[embedDim, kdim]` and `[embedDim, vdim]` if keys or values have other features than queries; else null. */
+  qProjWeight: Parameter | null = null
+  kProjWeight: Parameter | null = null
+  vProjWeight: Parameter | null = null
+  /** Shape `[3 * embedDim, embedDim]`: the rows of query, key and value. null if these have weights of their own. */
+  inProjWeight: Parameter | null = null
   inProjBias: Parameter | null
+  /** Shape `[1, 1, embedDim]`; null without `addBiasKv`. */
+  biasK: Parameter | null
+  biasV: Parameter | null
   readonly outProj: Linear
 
-  constructor(embedDim: number, numHeads: number, ...options: Trailing<[dropout: number, bias: boolean], MultiheadAttentionOptions>) {
+  constructor(embedDim: number, numHeads: number, ...options: Trailing<AttentionPositions, MultiheadAttentionOptions>) {
     super()
     const where = 'nn.MultiheadAttention'
     const given = readOptions<Required<MultiheadAttentionOptions>>(
       where,
-      { dropout: 0, bias: true, batchFirst: false, dtype: getDefaultDtype() },
+      {
+        dropout: 0,
+        bias: true,
+        addBiasKv: false,
+        addZeroAttn: false,
+        kdim: null,
+        vdim: null,
+        batchFirst: false,
+        dtype: getDefaultDtype(),
+      },
       options,
     )
     checkInteger(where, 'embedDim', embedDim)
@@ -62,34 +109,59 @@ export class MultiheadAttention extends Module {
     this.numHeads = numHeads
     this.dropout = given.dropout
     this.batchFirst = given.batchFirst
-    this.inProjWeight = new Parameter(empty([3 * embedDim, embedDim], { dtype: given.dtype }))
+    this.kdim = given.kdim ?? embedDim
+    this.vdim = given.vdim ?? embedDim
+    checkInteger(where, 'kdim', this.kdim)
+    checkInteger(where, 'vdim', this.vdim)
+    this.addZeroAttn = given.addZeroAttn
+    const make = (...shape: number[]): Parameter => new Parameter(empty(shape, { dtype: given.dtype }))
+    if (this.kdim === embedDim && this.vdim === embedDim) this.inProjWeight = make(3 * embedDim, embedDim)
+    else {
+      this.qProjWeight = make(embedDim, embedDim)
+      this.kProjWeight = make(embedDim, this.kdim)
+      this.vProjWeight = make(embedDim, this.vdim)
+    }
+    for (const weight of [this.inProjWeight, this.qProjWeight, this.kProjWeight, this.vProjWeight]) if (weight !== null) xavierUniform_(weight)
     this.inProjBias = given.bias ? new Parameter(zeros([3 * embedDim], { dtype: given.dtype })) : null
     this.outProj = new Linear(embedDim, embedDim, { bias: given.bias, dtype: given.dtype })
-    xavierUniform_(this.inProjWeight)
     if (this.outProj.bias !== null) zeros_(this.outProj.bias)
+    this.biasK = given.addBiasKv ? make(1, 1, embedDim) : null
+    this.biasV = given.addBiasKv ? make(1, 1, embedDim) : null
+    for (const bias of [this.biasK, this.biasV]) if (bias !== null) xavierNormal_(bias)
   }
 
-  /** Attends from `query` to `key` and `value`, batched (see batchFirst) or [length, embedDim]. The weights are null with `needWeights: false`. */
+  /** Attends from `query` to `key` and `value`. The weights are null with `needWeights: false`. */
   override forward(query: Tensor, key: Tensor, value: Tensor, options: AttentionCallOptions = {}): readonly [output: Tensor, weights: Tensor | null] {
-    const defaults: Required<AttentionCallOptions> = { keyPaddingMask: null, needWeights: true, attnMask: null, averageAttnWeights: true }
-    const call = readOptions('nn.MultiheadAttention.forward', defaults, [options])
-    for (const [name, x] of [
-      ['query', query],
-      ['key', key],
-      ['value', value],
+    const where = 'nn.MultiheadAttention'
+    const defaults: Required<AttentionCallOptions> = {
+      keyPaddingMask: null,
+      needWeights: true,
+      attnMask: null,
+      averageAttnWeights: true,
+      isCausal: false,
+    }
+    const call = readOptions(`${where}.forward`, defaults, [options])
+    for (const [name, x, features] of [
+      ['query', query, this.embedDim],
+      ['key', key, this.kdim],
+      ['value', value, this.vdim],
     ] as const) {
-      checkTensor('nn.MultiheadAttention', name, x)
-      if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || x.shape.at(-1) !== this.embedDim) {
+      checkTensor(where, name, x)
+      if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || x.shape.at(-1) !== features) {
         throw new ShapeError(
-          `nn.MultiheadAttention: ${name} must have 2 or 3 dimensions, as many as query, and ${this.embedDim} features in the last; got shape ${formatShape(x.shape)}.`,
+          `${where}: ${name} must have 2 or 3 dimensions, as many as query, and ${features} features in the last; got shape ${formatShape(x.shape)}.`,
         )
       }
     }
+    if (call.isCausal && call.attnMask === null)
+      throw new ArgumentError(`${where}: isCausal only describes the mask; pass the mask too, as option 'attnMask'.`)
     const batched = query.ndim === 3
     const perHead = (x: Tensor): Tensor => this.heads(batched ? x : unsqueeze(x, this.batchFirst ? 0 : 1))
     const projected = this.project(query, key, value)
-    const [q, k, v] = [perHead(projected[0]), perHead(projected[1]), perHead(projected[2])]
-    const mask = this.mask(call, q, k)
+    const q = perHead(projected[0])
+    const [batch, length, source] = [q.size(0), q.size(2), perHead(projected[1]).size(2)]
+    const [k, v] = [this.extended(perHead(projected[1]), this.biasK), this.extended(perHead(projected[2]), this.biasV)]
+    const mask = this.mask(call, q, source, k.size(2) - source)
     const rate = this.training ? this.dropout : 0
     let weights: Tensor | null = null
     let mixed: Tensor
@@ -100,7 +172,6 @@ export class MultiheadAttention extends Module {
       mixed = matmul(weights, v)
     } else mixed = scaledDotProductAttention(q, k, v, { attnMask: mask, dropoutP: rate })
     // [batch, heads, length, features] back to the layout of the input.
-    const [batch, length] = [mixed.size(0), mixed.size(2)]
     const rows = this.batchFirst
       ? mixed.transpose(1, 2).reshape(batch, length, this.embedDim)
       : mixed.permute(2, 0, 1, 3).reshape(length, batch, this.embedDim)
@@ -112,16 +183,18 @@ export class MultiheadAttention extends Module {
 
   private project(query: Tensor, key: Tensor, value: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
     const { embedDim, inProjWeight, inProjBias } = this
-    if (query === key && key === value) {
+    if (inProjWeight !== null && query === key && key === value) {
       const all = linear(query, inProjWeight, inProjBias)
       const part = (i: number): Tensor => narrow(all, -1, i * embedDim, embedDim)
       return [part(0), part(1), part(2)]
     }
-    const part = (x: Tensor, i: number): Tensor => {
-      const bias = inProjBias === null ? null : narrow(inProjBias, 0, i * embedDim, embedDim)
-      return linear(x, narrow(inProjWeight, 0, i * embedDim, embedDim), bias)
+    const part = (x: Tensor, own: Parameter | null, i: number): Tensor => {
+      const rows = (all: Tensor): Tensor => narrow(all, 0, i * embedDim, embedDim)
+      const weight = own ?? (inProjWeight === null ? null : rows(inProjWeight))
+      if (weight === null) throw new ArgumentError('nn.MultiheadAttention: the weights of the projections are missing.')
+      return linear(x, weight, inProjBias === null ? null : rows(inProjBias))
     }
-    return [part(query, 0), part(key, 1), part(value, 2)]
+    return [part(query, this.qProjWeight, 0), part(key, this.kProjWeight, 1), part(value, this.vProjWeight, 2)]
   }
 
   /** [batch, heads, length, features of a head] */
@@ -130,9 +203,18 @@ export class MultiheadAttention extends Module {
     return this.batchFirst ? split.transpose(1, 2) : split.permute(1, 2, 0, 3)
   }
 
-  /** What to add to the scores [batch, heads, target, source]; null for nothing. */
-  private mask({ keyPaddingMask, attnMask }: Required<AttentionCallOptions>, q: Tensor, k: Tensor): Tensor | null {
-    const [batch, heads, target, source] = [q.size(0), q.size(1), q.size(2), k.size(2)]
+  /** Keys or values [batch, heads, length, features of a head] with those that addBiasKv and addZeroAttn append. */
+  private extended(x: Tensor, bias: Parameter | null): Tensor {
+    const one = [x.size(0), this.numHeads, 1, x.size(3)]
+    const parts = [x]
+    if (bias !== null) parts.push(bias.reshape(1, this.numHeads, 1, -1).expand(one))
+    if (this.addZeroAttn) parts.push(zeros(one, { dtype: x.dtype }))
+    return parts.length === 1 ? x : cat(parts, 2)
+  }
+
+  /** What to add to the scores [batch, heads, target, source + added]; null for nothing. Masks do not concern the added columns. */
+  private mask({ keyPaddingMask, attnMask }: Required<AttentionCallOptions>, q: Tensor, source: number, added: number): Tensor | null {
+    const [batch, heads, target] = [q.size(0), q.size(1), q.size(2)]
     const additive = (m: Tensor): Tensor => (m.dtype === 'bool' ? maskedFill(zeros(m.shape, { dtype: q.dtype }), m, -Infinity) : m)
     const wrong = (name: string, m: Tensor, expected: string): ShapeError =>
       new ShapeError(`nn.MultiheadAttention: ${name} has shape ${formatShape(m.shape)}; expected ${expected}.`)
@@ -145,11 +227,12 @@ export class MultiheadAttention extends Module {
       total = additive(full ? attnMask.reshape(batch, heads, target, source) : attnMask)
     }
     if (keyPaddingMask !== null) {
-      if (keyPaddingMask.shape.join() !== [batch, source].join()) throw wrong('keyPaddingMask', keyPaddingMask, `[${batch}, ${source}]`)
+      const fits = keyPaddingMask.shape.join() === [batch, source].join() || (batch === 1 && keyPaddingMask.shape.join() === String(source))
+      if (!fits) throw wrong('keyPaddingMask', keyPaddingMask, `[${batch}, ${source}]`)
       const padding = additive(keyPaddingMask).reshape(batch, 1, 1, source)
       total = total === null ? padding : add(total, padding)
     }
-    return total
+    return total === null || added === 0 ? total : pad(total, [0, added])
   }
 }
 

@@ -93,6 +93,14 @@ function subclassOf(before: object, leaf: boolean): object {
   return own
 }
 
+/** The parameter of a module. Throws ArgumentError if there is none. */
+export function parameterOf(where: string, module: Module, name: string): Parameter {
+  checkModule(where, 'module', module)
+  const value: unknown = Object.hasOwn(module, name) ? Reflect.get(module, name) : null
+  if (value instanceof Parameter) return value
+  throw new ArgumentError(`${where}: ${module.getName()} has no parameter '${name}'.`)
+}
+
 const listOf = (module: Module, name: string): ParametrizationList | null => {
   const lists: unknown = Object.hasOwn(module, 'parametrizations') ? Reflect.get(module, 'parametrizations') : null
   const list: unknown = lists instanceof ModuleDict && lists.has(name) ? lists.get(name) : null

@@ -1,81 +1,23 @@
-// Recurrent networks: RNN, LSTM, GRU, and the cells that compute one step. The layers walk the sequence with the same steps; packed sequences are not supported.
+// Recurrent networks: RNN, LSTM and GRU, which walk a sequence with the steps of recurrentCells.ts; packed sequences too.
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
-import { add, cat, chunk, empty, flip, mul, relu, sigmoid, stack, sub, tanh, unbind, unsqueeze, zeros } from '../ops/index.ts'
-import { checkArray } from '../protocol/index.ts'
-import { Tensor, checkTensor, formatShape, getDefaultDtype, sameShape } from '../tensor/index.ts'
+import { cat, empty, indexSelect, narrow, split, stack, unbind, unsqueeze, zeros } from '../ops/index.ts'
+import { Tensor, checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { dropout, linear } from './functional.ts'
 import { uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
+import { PackedSequence } from './packedSequence.ts'
 import { Parameter } from './parameter.ts'
-
-/** A step of a recurrent network. The state is [h], of an LSTM [h, c]. `fromInput` is the projection of the input, with its bias. */
-interface Recurrence {
-  readonly gates: number
-  readonly states: 1 | 2
-  readonly step: (fromInput: Tensor, state: readonly Tensor[], weightHh: Tensor, biasHh: Tensor | null, weightHr: Tensor | null) => readonly Tensor[]
-}
-
-const first = (state: readonly Tensor[]): Tensor => {
-  const [h] = state
-  if (h === undefined) throw new ArgumentError('nn.RNN: the state is empty.')
-  return h
-}
-
-const simple = (nonlinearity: (x: Tensor) => Tensor): Recurrence => ({
-  gates: 1,
-  states: 1,
-  step: (fromInput, state, weight, bias) => [nonlinearity(add(fromInput, linear(first(state), weight, bias)))],
-})
-
-const LSTM_STEP: Recurrence = {
-  gates: 4,
-  states: 2,
-  step: (fromInput, [h, c], weight, bias, projection) => {
-    if (h === undefined || c === undefined) throw new ArgumentError('nn.LSTM: the state must be [h, c].')
-    const [input = h, forget = h, cell = h, output = h] = chunk(add(fromInput, linear(h, weight, bias)), 4, -1)
-    const next = add(mul(sigmoid(forget), c), mul(sigmoid(input), tanh(cell)))
-    const hidden = mul(sigmoid(output), tanh(next))
-    return [projection === null ? hidden : linear(hidden, projection), next]
-  },
-}
-
-const GRU_STEP: Recurrence = {
-  gates: 3,
-  states: 1,
-  step: (fromInput, state, weight, bias) => {
-    const h = first(state)
-    const [resetIn = h, updateIn = h, newIn = h] = chunk(fromInput, 3, -1)
-    const [reset = h, update = h, fresh = h] = chunk(linear(h, weight, bias), 3, -1)
-    const candidate = tanh(add(newIn, mul(sigmoid(add(resetIn, reset)), fresh)))
-    const keep = sigmoid(add(updateIn, update))
-    return [add(candidate, mul(keep, sub(h, candidate)))]
-  },
-}
-
-/** The activation of plain recurrent networks. */
-export type Nonlinearity = 'tanh' | 'relu'
-
-function recurrenceOf(where: string, nonlinearity: string): Recurrence {
-  if (nonlinearity !== 'tanh' && nonlinearity !== 'relu')
-    throw new ArgumentError(`${where}: nonlinearity must be 'tanh' or 'relu', got '${nonlinearity}'.`)
-  return simple(nonlinearity === 'tanh' ? tanh : relu)
-}
+import { GRU_STEP, LSTM_STEP, checkStates, first, recurrenceOf } from './recurrentCells.ts'
+import type { Nonlinearity, Recurrence } from './recurrentCells.ts'
 
 /** A parameter of a module by its name. */
 function parameterOf(module: Module, name: string): Tensor | null {
   const value: unknown = Reflect.get(module, name)
   return value instanceof Tensor ? value : null
-}
-
-/** Throws ArgumentError unless the first states are null or tensors. */
-function checkStates(where: string, given: unknown): void {
-  if (given === null) return
-  checkArray(where, 'states', given)
-  if (Array.isArray(given)) for (const state of given) checkTensor(where, 'states', state)
 }
 
 function required(module: Module, name: string): Tensor {
@@ -160,29 +102,58 @@ abstract class Recurrent extends Module {
   }
 
   /** The output and the last states. `given` are the first states, [layers * directions, batch, size] each; null for zeros. */
-  protected run(input: Tensor, given: readonly Tensor[] | null): readonly [output: Tensor, states: readonly Tensor[]] {
-    const where = `nn.${this.constructor.name}`
-    checkTensor(where, 'input', input)
-    checkStates(where, given)
+  protected run<S extends Tensor | PackedSequence>(input: S, given: readonly Tensor[] | null): readonly [output: S, states: readonly Tensor[]]
+  protected run(
+    input: Tensor | PackedSequence,
+    given: readonly Tensor[] | null,
+  ): readonly [output: Tensor | PackedSequence, states: readonly Tensor[]] {
+    checkStates(this.where, given)
+    if (input instanceof PackedSequence) return this.runPacked(input, given)
+    checkTensor(this.where, 'input', input)
     const batched = input.ndim === 3
-    if ((input.ndim !== 2 && input.ndim !== 3) || input.shape.at(-1) !== this.inputSize)
-      throw new ShapeError(
-        `${where}: the input must be ${this.batchFirst ? '[batch, length, features]' : '[length, batch, features]'} or [length, features], with ${this.inputSize} features, got shape ${formatShape(input.shape)}.`,
-      )
+    this.checkInput(
+      input.ndim === 2 || input.ndim === 3,
+      this.batchFirst ? '[batch, length, features]' : '[length, batch, features]',
+      '[length, features]',
+      input,
+    )
     const sequence = batched ? (this.batchFirst ? input.transpose(0, 1) : input) : unsqueeze(input, 1)
-    const batch = sequence.size(1)
-    const states = this.firstStates(where, sequence, batch, given === null || batched ? given : given.map((state) => unsqueeze(state, 1)))
+    const states = this.firstStates(sequence, sequence.size(1), given === null || batched ? given : given.map((state) => unsqueeze(state, 1)))
+    const [output, last] = this.layers(sequence, null, states)
+    if (batched) return [this.batchFirst ? output.transpose(0, 1) : output, last]
+    return [output.squeeze(1), last.map((state) => state.squeeze(1))]
+  }
+
+  private runPacked(input: PackedSequence, given: readonly Tensor[] | null): readonly [output: PackedSequence, states: readonly Tensor[]] {
+    const { data, sizes, sortedIndices, unsortedIndices } = input
+    this.checkInput(data.ndim === 2, 'packed', '[steps, features]', data)
+    const ordered = (states: readonly Tensor[], indices: Tensor | null): readonly Tensor[] =>
+      indices === null ? states : states.map((state) => indexSelect(state, 1, indices))
+    const states = this.firstStates(data, sizes[0] ?? 0, given)
+    const [output, last] = this.layers(data, sizes, ordered(states, sortedIndices))
+    return [input.withData(output), ordered(last, unsortedIndices)]
+  }
+
+  private get where(): string {
+    return `nn.${this.constructor.name}`
+  }
+
+  private checkInput(fits: boolean, expected: string, other: string, input: Tensor): void {
+    if (!fits || input.shape.at(-1) !== this.inputSize)
+      throw new ShapeError(
+        `${this.where}: the input must be ${expected} or ${other}, with ${this.inputSize} features, got shape ${formatShape(input.shape)}.`,
+      )
+  }
+
+  /** The output of the last layer, and the last states of all. The input is [length, batch, features], or packed steps, of which `sizes` says how many belong together. */
+  private layers(input: Tensor, sizes: readonly number[] | null, states: readonly Tensor[]): readonly [output: Tensor, states: readonly Tensor[]] {
     const ends: Tensor[][] = states.map(() => [])
-    let layerInput = sequence
+    let layerInput = input
     for (let layer = 0; layer < this.numLayers; layer++) {
       const outputs = this.suffixes(layer).map((suffix, direction) => {
         const slot = layer * this.directions + direction
-        const [output, last] = this.walk(
-          layerInput,
-          suffix,
-          states.map((state) => state.select(0, slot)),
-          direction === 1,
-        )
+        const start = states.map((state) => state.select(0, slot))
+        const [output, last] = this.walk(layerInput, sizes, suffix, start, direction === 1)
         last.forEach((state, k) => ends[k]?.push(state))
         return output
       })
@@ -190,37 +161,54 @@ abstract class Recurrent extends Module {
       layerInput = outputs.length === 1 && only !== undefined ? only : cat(outputs, -1)
       if (this.dropout > 0 && this.training && layer < this.numLayers - 1) layerInput = dropout(layerInput, { p: this.dropout, training: true })
     }
-    const last = ends.map((list) => stack(list))
-    if (batched) return [this.batchFirst ? layerInput.transpose(0, 1) : layerInput, last]
-    return [layerInput.squeeze(1), last.map((state) => state.squeeze(1))]
+    return [layerInput, ends.map((list) => stack(list))]
   }
 
-  private firstStates(where: string, sequence: Tensor, batch: number, given: readonly Tensor[] | null): readonly Tensor[] {
+  private firstStates(input: Tensor, batch: number, given: readonly Tensor[] | null): readonly Tensor[] {
     const count = this.numLayers * this.directions
     const sizes = [this.projSize || this.hiddenSize, this.hiddenSize].slice(0, this.recurrence().states)
-    if (given === null) return sizes.map((size) => zeros([count, batch, size], { dtype: sequence.dtype }))
+    if (given === null) return sizes.map((size) => zeros([count, batch, size], { dtype: input.dtype }))
     sizes.forEach((size, k) => {
       const shape = given[k]?.shape ?? []
       if (shape.join() !== [count, batch, size].join())
-        throw new ShapeError(`${where}: state ${k} must have shape [${count}, ${batch}, ${size}], got ${formatShape(shape)}.`)
+        throw new ShapeError(`${this.where}: state ${k} must have shape [${count}, ${batch}, ${size}], got ${formatShape(shape)}.`)
     })
     return given
   }
 
-  private walk(input: Tensor, suffix: string, start: readonly Tensor[], backwards: boolean): readonly [output: Tensor, last: readonly Tensor[]] {
+  private walk(
+    input: Tensor,
+    sizes: readonly number[] | null,
+    suffix: string,
+    start: readonly Tensor[],
+    backwards: boolean,
+  ): readonly [output: Tensor, last: readonly Tensor[]] {
     const weightHh = required(this, `weightHh${suffix}`)
     const [biasHh, weightHr] = [parameterOf(this, `biasHh${suffix}`), parameterOf(this, `weightHr${suffix}`)]
     // The inputs of all steps are projected at once.
     const projected = linear(input, required(this, `weightIh${suffix}`), parameterOf(this, `biasIh${suffix}`))
     const recurrence = this.recurrence()
+    const steps = sizes === null ? unbind(projected) : split(projected, sizes)
     const outputs: Tensor[] = []
-    let state = start
-    for (const step of unbind(backwards ? flip(projected, 0) : projected)) {
+    // Shorter sequences end earlier; backwards, they begin later.
+    const ended: (readonly Tensor[])[] = []
+    const rows = (from: number, count: number): readonly Tensor[] => start.map((state) => narrow(state, 0, from, count))
+    let state = backwards && sizes !== null ? rows(0, sizes.at(-1) ?? 0) : start
+    for (const step of backwards ? steps.toReversed() : steps) {
+      const [before, now] = [first(state).size(0), step.size(0)]
+      if (now < before) {
+        ended.unshift(state.map((s) => narrow(s, 0, now, before - now)))
+        state = state.map((s) => narrow(s, 0, 0, now))
+      } else if (now > before) {
+        const added = rows(before, now - before)
+        state = state.map((s, k) => cat([s, added[k] ?? s]))
+      }
       state = recurrence.step(step, state, weightHh, biasHh, weightHr)
       outputs.push(first(state))
     }
-    const output = stack(outputs)
-    return [backwards ? flip(output, 0) : output, state]
+    const inOrder = backwards ? outputs.toReversed() : outputs
+    const last = ended.length === 0 ? state : state.map((s, k) => cat([s, ...ended.map((part) => part[k] ?? s)]))
+    return [sizes === null ? stack(inOrder) : cat(inOrder), last]
   }
 
   override extraRepr(): string {
@@ -252,7 +240,8 @@ export interface RNNOptions extends RecurrentOptions {
   readonly nonlinearity?: Nonlinearity
 }
 
-/** h' = tanh(W x + b + U h + c) along a sequence; `forward(input, h)` gives [output, last h]. PyTorch's `nn.RNN`. */
+/** h' = tanh(W x + b + U h + c) along a sequence; `forward(input, h)` gives [output, last h]; for a packed
+ * sequence the output is packed too. PyTorch's `nn.RNN`. */
 export class RNN extends Recurrent {
   readonly nonlinearity: Nonlinearity
 
@@ -267,10 +256,16 @@ export class RNN extends Recurrent {
     return recurrenceOf('nn.RNN', this.nonlinearity)
   }
 
-  override forward(input: Tensor, h: Tensor | null = null): readonly [output: Tensor, h: Tensor] {
+  override forward(input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
+  override forward(input: Tensor, h?: Tensor | null): readonly [output: Tensor, h: Tensor]
+  override forward(input: Tensor | PackedSequence, h: Tensor | null = null): readonly [output: Tensor | PackedSequence, h: Tensor] {
     const [output, states] = this.run(input, h === null ? null : [h])
     return [output, first(states)]
   }
+}
+
+export interface RNN {
+  (input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
 }
 
 /** Options of {@link LSTM}. */
@@ -278,6 +273,8 @@ export interface LSTMOptions extends RecurrentOptions {
   /** The size of a projection of the output; default 0, no projection. */
   readonly projSize?: number
 }
+
+type LSTMStates = readonly [h: Tensor, c: Tensor]
 
 /** Long short-term memory along a sequence; `forward(input, [h, c])` gives [output, [last h, last c]]. PyTorch's `nn.LSTM`. */
 export class LSTM extends Recurrent {
@@ -290,9 +287,19 @@ export class LSTM extends Recurrent {
     super('nn.LSTM', LSTM_STEP.gates, inputSize, hiddenSize, given, given.projSize)
   }
 
-  override forward(input: Tensor, states: readonly [h: Tensor, c: Tensor] | null = null): readonly [output: Tensor, states: readonly Tensor[]] {
+  override forward(input: PackedSequence, states?: LSTMStates | null): readonly [output: PackedSequence, states: readonly Tensor[]]
+  override forward(input: Tensor, states?: LSTMStates | null): readonly [output: Tensor, states: readonly Tensor[]]
+  override forward(
+    input: Tensor | PackedSequence,
+    states: LSTMStates | null = null,
+  ): readonly [output: Tensor | PackedSequence, states: readonly Tensor[]] {
     return this.run(input, states)
   }
+}
+
+// Calls with packed sequences: Module's own signature knows only the last one of forward.
+export interface LSTM {
+  (input: PackedSequence, states?: LSTMStates | null): readonly [output: PackedSequence, states: readonly Tensor[]]
 }
 
 /** Gated recurrent units along a sequence; `forward(input, h)` gives [output, last h]. PyTorch's `nn.GRU`. */
@@ -305,103 +312,16 @@ export class GRU extends Recurrent {
     super('nn.GRU', GRU_STEP.gates, inputSize, hiddenSize, readOptions('nn.GRU', defaults(), options), 0)
   }
 
-  override forward(input: Tensor, h: Tensor | null = null): readonly [output: Tensor, h: Tensor] {
+  override forward(input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
+  override forward(input: Tensor, h?: Tensor | null): readonly [output: Tensor, h: Tensor]
+  override forward(input: Tensor | PackedSequence, h: Tensor | null = null): readonly [output: Tensor | PackedSequence, h: Tensor] {
     const [output, states] = this.run(input, h === null ? null : [h])
     return [output, first(states)]
   }
 }
 
-/** Options of the cells. */
-export interface CellOptions {
-  readonly bias?: boolean
-  readonly dtype?: DType
+export interface GRU {
+  (input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
 }
 
-abstract class Cell extends Module {
-  readonly inputSize: number
-  readonly hiddenSize: number
-  weightIh: Parameter
-  weightHh: Parameter
-  biasIh: Parameter | null
-  biasHh: Parameter | null
-
-  constructor(where: string, gates: number, inputSize: number, hiddenSize: number, { bias, dtype }: Required<CellOptions>) {
-    super()
-    checkInteger(where, 'inputSize', inputSize)
-    checkInteger(where, 'hiddenSize', hiddenSize)
-    this.inputSize = inputSize
-    this.hiddenSize = hiddenSize
-    const make = (...shape: number[]): Parameter => new Parameter(empty(shape, { dtype }))
-    this.weightIh = make(gates * hiddenSize, inputSize)
-    this.weightHh = make(gates * hiddenSize, hiddenSize)
-    this.biasIh = bias ? make(gates * hiddenSize) : null
-    this.biasHh = bias ? make(gates * hiddenSize) : null
-    const bound = 1 / Math.sqrt(hiddenSize)
-    for (const parameter of [this.weightIh, this.weightHh, this.biasIh, this.biasHh]) if (parameter !== null) uniform_(parameter, -bound, bound)
-  }
-
-  protected step({ step, states }: Recurrence, input: Tensor, given: readonly Tensor[] | null): readonly Tensor[] {
-    const where = `nn.${this.constructor.name}`
-    checkTensor(where, 'input', input)
-    checkStates(where, given)
-    if ((input.ndim !== 1 && input.ndim !== 2) || input.shape.at(-1) !== this.inputSize)
-      throw new ShapeError(`${where}: the input must be [batch, ${this.inputSize}] or [${this.inputSize}], got shape ${formatShape(input.shape)}.`)
-    const shape = [...input.shape.slice(0, -1), this.hiddenSize]
-    for (const state of given ?? [])
-      if (!sameShape(state.shape, shape))
-        throw new ShapeError(`${where}: the states must have shape ${formatShape(shape)}, got ${formatShape(state.shape)}.`)
-    const zero = (): Tensor => zeros(shape, { dtype: input.dtype })
-    const state = given ?? Array.from({ length: states }, zero)
-    return step(linear(input, this.weightIh, this.biasIh), state, this.weightHh, this.biasHh, null)
-  }
-
-  override extraRepr(): string {
-    return `${this.inputSize}, ${this.hiddenSize}${this.biasIh === null ? ', bias=False' : ''}`
-  }
-}
-
-const cellDefaults = (): Required<CellOptions> => ({ bias: true, dtype: getDefaultDtype() })
-
-/** One step of an {@link RNN}: `forward(input, h)` gives the next h. PyTorch's `nn.RNNCell`. */
-export class RNNCell extends Cell {
-  readonly nonlinearity: Nonlinearity
-
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions & { readonly nonlinearity?: Nonlinearity }>) {
-    const given = readOptions<Required<CellOptions> & { nonlinearity: Nonlinearity }>(
-      'nn.RNNCell',
-      { bias: true, nonlinearity: 'tanh', dtype: getDefaultDtype() },
-      options,
-    )
-    recurrenceOf('nn.RNNCell', given.nonlinearity)
-    super('nn.RNNCell', 1, inputSize, hiddenSize, given)
-    this.nonlinearity = given.nonlinearity
-  }
-
-  override forward(input: Tensor, h: Tensor | null = null): Tensor {
-    return first(this.step(recurrenceOf('nn.RNNCell', this.nonlinearity), input, h === null ? null : [h]))
-  }
-}
-
-/** One step of an {@link LSTM}: `forward(input, [h, c])` gives the next [h, c]. PyTorch's `nn.LSTMCell`. */
-export class LSTMCell extends Cell {
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
-    super('nn.LSTMCell', LSTM_STEP.gates, inputSize, hiddenSize, readOptions('nn.LSTMCell', cellDefaults(), options))
-  }
-
-  override forward(input: Tensor, states: readonly [h: Tensor, c: Tensor] | null = null): readonly Tensor[] {
-    return this.step(LSTM_STEP, input, states)
-  }
-}
-
-/** One step of a {@link GRU}: `forward(input, h)` gives the next h. PyTorch's `nn.GRUCell`. */
-export class GRUCell extends Cell {
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
-    super('nn.GRUCell', GRU_STEP.gates, inputSize, hiddenSize, readOptions('nn.GRUCell', cellDefaults(), options))
-  }
-
-  override forward(input: Tensor, h: Tensor | null = null): Tensor {
-    return first(this.step(GRU_STEP, input, h === null ? null : [h]))
-  }
-}
-
-markLeaf(RNN, LSTM, GRU, RNNCell, LSTMCell, GRUCell)
+markLeaf(RNN, LSTM, GRU)

@@ -3,12 +3,12 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../ops/index.ts'
-import { checkModule, checkOptions } from '../protocol/index.ts'
+import { checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { ConvTranspose1d, ConvTranspose2d } from './convTranspose.ts'
 import { checkInteger } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { computeAttribute, registerParametrization } from './parametrize.ts'
+import { computeAttribute, parameterOf, registerParametrization } from './parametrize.ts'
 
 /** Options of {@link weightNorm}. */
 export interface WeightNormOptions {
@@ -57,14 +57,6 @@ export function weightNorm<M extends Module>(module: M, options: WeightNormOptio
   checkOptions('weightNorm', options, { name: true, dim: true })
   const { name = 'weight', dim = 0 } = options
   return registerParametrization(module, name, new WeightNorm(dim))
-}
-
-/** The parameter of a module. Throws ArgumentError if there is none. */
-function parameterOf(where: string, module: Module, name: string): Parameter {
-  checkModule(where, 'module', module)
-  const value: unknown = Object.hasOwn(module, name) ? Reflect.get(module, name) : null
-  if (value instanceof Parameter) return value
-  throw new ArgumentError(`${where}: ${module.getName()} has no parameter '${name}'.`)
 }
 
 const readOwn = (module: Module, name: string): Tensor => {

@@ -63,7 +63,7 @@ export const fullOf: OpFunction<(size: readonly number[], fillValue: number, dty
   meta: (size, _value, dtype) => ({ shape: size, dtype }),
   kernel: (size, value, dtype) => {
     const out = Tensor.empty(size, dtype)
-    if (out.numel > 0) launch(fillKernel(dtype), [out], [out.numel, Number(value)])
+    if (out.numel > 0) launch(fillKernel(dtype), [out], [out.numel, dtype === 'bool' ? Number(Number(value) !== 0) : Number(value)])
     return out
   },
 })

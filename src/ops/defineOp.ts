@@ -13,7 +13,7 @@
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { camelCase, checkArgument, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
+import { camelCase, checkArgument, findOverride, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -32,13 +32,14 @@ import { opOf } from './table.ts'
  * A declaration whose rules take any arguments, as normalization has checked them against the schema by the time that a rule runs. (The rules are methods, so
  * that rules with the schema's narrower parameters are assignable to them.)
  */
-export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative' | 'scatter'> {
+export interface UntypedDeclaration extends Omit<OpDeclaration, 'meta' | 'pointwise' | 'kernel' | 'decompose' | 'derivative' | 'scatter' | 'before'> {
   readonly pointwise?: PointwiseRule
   meta?(...args: readonly Arg[]): ResultSpec
   kernel?(...args: readonly Arg[]): Result
   decompose?(...args: readonly Arg[]): Result
   derivative?(grads: readonly (Tensor | null)[], ctx: DerivativeContext): Gradients
   scatter?(value: Tensor, ...args: readonly Arg[]): Tensor
+  before?(...args: readonly Arg[]): void
 }
 
 /** An operator before its meta and its kernel are known. */
@@ -72,13 +73,17 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   }
   if (declaration.functional !== undefined && functional === null)
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
+  const { alone } = declaration
   const fn =
-    schema.returns.length > 0
-      ? (...args: unknown[]): unknown => call.with(args)
-      : (...args: unknown[]): unknown => {
-          const result = call.with(args)
-          return Array.isArray(result) ? undefined : result
-        }
+    alone !== undefined
+      ? (...args: unknown[]): unknown =>
+          args.length === 1 && !isPlainObject(args[0]) && findOverride(args) === null ? Reflect.apply(alone, null, args) : call.with(args)
+      : schema.returns.length > 0
+        ? (...args: unknown[]): unknown => call.with(args)
+        : (...args: unknown[]): unknown => {
+            const result = call.with(args)
+            return Array.isArray(result) ? undefined : result
+          }
   withName(fn, camelCase(schema.name))
   inspectAs(fn, () => `[${qualname}: ${schema.text}]`)
   const facts: OpFacts = {
@@ -94,6 +99,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     pointwise: declaration.pointwise ?? null,
     reduction: declaration.reduction ?? null,
     functional,
+    aliasOf: opOf(declaration.aliasOf) ?? null,
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     indices: declaration.indices ?? null,
@@ -101,7 +107,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   }
   const meta = declaration.meta ?? derivedMeta(facts)
   const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration, meta) ?? derivedKernel(facts, meta) })
-  const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords')
+  const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords', declaration.before)
   return Object.assign(fn, { op })
 }
 

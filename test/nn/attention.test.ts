@@ -89,10 +89,57 @@ describe('attention', () => {
     expect(w[1]?.every((row) => row[3] === 0)).toBe(true)
   })
 
+  test('takes the padding of one sequence without its batch', () => {
+    const padding = tensor([false, true, true, false])
+    const [, weights] = make(true).call(x.select(0, 0), y.select(0, 0), y.select(0, 0), { keyPaddingMask: padding })
+    expect(((weights as Tensor).toArray() as number[][]).every((row) => row[1] === 0 && row[2] === 0)).toBe(true)
+  })
+
+  describe.each([true, false])('batchFirst: %s', (batchFirst) => {
+    const at = (t: Tensor): Tensor => (batchFirst ? t : t.transpose(0, 1))
+    const options = { batchFirst, addBiasKv: true, addZeroAttn: true }
+
+    test('addBiasKv and addZeroAttn append two columns, which masks leave open', () => {
+      const attention = detInit(new MultiheadAttention(8, 2, options)).eval()
+      const all = tensor([
+        [true, true, true, true],
+        [true, true, true, true],
+      ])
+      const [out, weights] = attention.call(at(x), at(y), at(y), { keyPaddingMask: all, attnMask: future(3).narrow(1, 0, 1).expand([3, 4]) })
+      const w = weights as Tensor
+      expect([out.shape, w.shape]).toEqual([at(x).shape, [2, 3, 6]])
+      expect(w.narrow(-1, 0, 4).abs().max().item()).toBe(0)
+      values(w.sum(-1)).forEach((v) => expect(v).toBeCloseTo(1, 5))
+      // What is appended is the same for every sequence: the learned value and a value of zeros.
+      const [other] = attention.call(at(x), at(y.neg()), at(y.mul(2)), { keyPaddingMask: all })
+      values(other).forEach((v, i) => expect(v).toBeCloseTo(values(out)[i] as number, 5))
+    })
+
+    test('the output does not depend on whether weights are wanted', () => {
+      const attention = detInit(new MultiheadAttention(8, 2, { ...options, kdim: 5 })).eval()
+      const [key, value] = [detInput([2, 4, 5], 3), y]
+      const mask = {
+        attnMask: future(4).narrow(0, 0, 3),
+        keyPaddingMask: tensor([true, false, false, false, false, true, false, false]).view([2, 4]),
+      }
+      const [a] = attention.call(at(x), at(key), at(value), mask)
+      const [b] = attention.call(at(x), at(key), at(value), { ...mask, needWeights: false })
+      values(b).forEach((v, i) => expect(v).toBeCloseTo(values(a)[i] as number, 5))
+    })
+  })
+
+  test('the parameters have the names and the order of PyTorch', () => {
+    const names = [...new MultiheadAttention(8, 2, { kdim: 5, addBiasKv: true }).stateDict({ names: 'pytorch' }).keys()]
+    expect(names).toEqual(['q_proj_weight', 'k_proj_weight', 'v_proj_weight', 'in_proj_bias', 'bias_k', 'bias_v', 'out_proj.weight', 'out_proj.bias'])
+  })
+
   test('refuses shapes and options that do not fit', () => {
     expect(() => new MultiheadAttention(7, 2)).toThrow(/divisible by numHeads/)
     expect(() => make(true).call(detInput([2, 3, 7], 1), y, y)).toThrow(/query must have .* 8 features/)
     expect(() => make(true).call(x, y, y, { attnMask: future(3) })).toThrow(/attnMask has shape \[3, 3\]; expected \[3, 4\]/)
-    expect(() => make(true).call(x, y, y, { isCausal: true } as never)).toThrow(/unknown option 'isCausal'/)
+    expect(() => make(true).call(x, y, y, { isCausal: true })).toThrow(/isCausal only describes the mask; pass the mask too/)
+    expect(() => new MultiheadAttention(8, 2, { kdim: 0 })).toThrow(/kdim must be an integer of at least 1, got 0/)
+    const other = new MultiheadAttention(8, 2, { kdim: 5, vdim: 6, batchFirst: true })
+    expect(() => other.call(x, y, y)).toThrow(/key must have 2 or 3 dimensions, as many as query, and 5 features/)
   })
 })

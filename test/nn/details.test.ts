@@ -203,7 +203,7 @@ describe('attention', () => {
   test('has the bias and the dtype of its options in both projections', () => {
     const layer = new nn.MultiheadAttention(4, 2, { bias: false, dtype: 'float64' })
     expect([layer.inProjBias, layer.outProj.bias]).toEqual([null, null])
-    expect([layer.inProjWeight.dtype, layer.outProj.weight.dtype]).toEqual(['float64', 'float64'])
+    expect([layer.inProjWeight?.dtype, layer.outProj.weight.dtype]).toEqual(['float64', 'float64'])
   })
 
   test('query, key and value may differ', () => {

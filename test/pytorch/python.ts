@@ -201,7 +201,7 @@ class Parser {
         this.#at++
         path.push(name)
         const owner = value
-        const dotted = path.slice(1).map(camelCase).join('.')
+        const dotted = (path[0] === 'torch' ? path.slice(1) : path).map(camelCase).join('.')
         value =
           this.#token.text === '(' && this.#token.kind === 'sign'
             ? this.#call((scope) => owner(scope), name, dotted)

@@ -1,7 +1,21 @@
 // Kernels of pointwise operators, built from an operator's rule for one combination of dtypes, literal arguments and kind of layout.
 import type { Arg, PointwiseArg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
-import { bufferParam, cast, compileKernel, constant, forLoop, load, loopVar, scalar, scalarParam, sizeParam, store } from '../../kernels/index.ts'
+import {
+  bufferParam,
+  cast,
+  compileKernel,
+  constant,
+  forLoop,
+  load,
+  loopVar,
+  numberType,
+  rounded,
+  scalar,
+  scalarParam,
+  sizeParam,
+  store,
+} from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Layout } from './layout.ts'
@@ -75,10 +89,10 @@ function build(
       return cast(load(param, index), compute)
     }
     if (uses[i] === 'literal') return arg
-    if (uses[i] === 'constant') return constant(compute, compute === 'float32' ? Math.fround(Number(arg)) : Number(arg))
-    const param = scalarParam(`s${scalars.length}`, compute)
+    if (uses[i] === 'constant') return constant(compute, rounded(compute, Number(arg)))
+    const param = scalarParam(`s${scalars.length}`, numberType(compute))
     scalars.push(param)
-    return scalar(param)
+    return cast(scalar(param), compute)
   })
   const value = cast(cast(rule.compute(...operands), result), target)
   return compileKernel({ name: op.name, params: [out, ...buffers, ...sizes, ...scalars], body: nest([store(out, outIndex, value)]) })

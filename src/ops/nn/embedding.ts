@@ -11,8 +11,13 @@ import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
 import { ones } from '../creation.ts'
 import { div } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
+import { copy_ } from '../pointwise/fill.ts'
+import { renorm } from '../reduction/counts.ts'
 import { checkOperand, pairOf, sizeAt } from '../shapes.ts'
-import { contiguous } from '../view/reshape.ts'
+import { indexSelect } from '../view/indexing.ts'
+import { indexCopy } from '../view/positions.ts'
+import { contiguous, reshape } from '../view/reshape.ts'
+import { detach } from '../view/windows.ts'
 import { oneHotMask } from './oneHot.ts'
 
 const NAME = 'torch.nn.functional.embedding'
@@ -21,6 +26,10 @@ const NAME = 'torch.nn.functional.embedding'
 export interface EmbeddingOptions {
   /** Rows of this index get no gradient. */
   readonly paddingIdx?: number | null
+  /** Rows that are looked up are first scaled down to this norm, in `weight` itself and without a gradient. */
+  readonly maxNorm?: number | null
+  /** The p of that norm; default 2. */
+  readonly normType?: number
   /** Divide the gradient of each row by how often its index occurs in the input. */
   readonly scaleGradByFreq?: boolean
 }
@@ -118,9 +127,16 @@ function frequencies(input: Tensor, rows: number, dtype: DType): Tensor {
   return embedding(input, embeddingBackward(ones([...input.shape, 1], { dtype }), input, rows, -1))
 }
 
+/** Scales the rows of `weight` at the indices `input` down to `maxNorm`, in place; null does nothing. PyTorch's `embedding_renorm_`. */
+export function renormalizeRows(weight: Tensor, input: Tensor, maxNorm: number | null, normType: number): void {
+  if (maxNorm === null) return
+  const [rows, at] = [detach(weight), to(reshape(input, [-1]), 'int64')]
+  copy_(rows, indexCopy(rows, 0, at, renorm(indexSelect(rows, 0, at), normType, 0, maxNorm)))
+}
+
 /**
  * The rows of `weight` at the indices `input`. Rows of index `paddingIdx` get no gradient; with `scaleGradByFreq` the others get it divided by
- * the number of times that they occur. PyTorch's `F.embedding`.
+ * the number of times that they occur. With `maxNorm`, the rows are first scaled down in `weight`. PyTorch's `F.embedding`.
  *
  * Shapes: input [..] (any integer dtype) and weight [N, D] give [.., D].
  *
@@ -129,12 +145,25 @@ function frequencies(input: Tensor, rows: number, dtype: DType): Tensor {
  * @example F.embedding(torch.tensor([1, 0]).long(), torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
  */
 export const embedding: OpFunction<{
-  (input: Tensor, weight: Tensor, paddingIdx?: number | null, options?: { readonly scaleGradByFreq?: boolean }): Tensor
+  (input: Tensor, weight: Tensor, paddingIdx?: number | null, options?: Omit<EmbeddingOptions, 'paddingIdx'>): Tensor
+  (
+    input: Tensor,
+    weight: Tensor,
+    paddingIdx: number | null,
+    maxNorm: number | null,
+    normType?: number,
+    scaleGradByFreq?: boolean | Pick<EmbeddingOptions, 'scaleGradByFreq'>,
+  ): Tensor
   (input: Tensor, weight: Tensor, options?: EmbeddingOptions): Tensor
 }> = defineOp({
-  schema: 'embedding(Tensor input, Tensor weight, int? padding_idx=None, *, bool scale_grad_by_freq=False) -> Tensor',
+  schema:
+    'embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  before: (input, weight, _paddingIdx, maxNorm, normType) => {
+    check(input, weight)
+    renormalizeRows(weight, input, maxNorm, normType)
+  },
   meta: (input, weight) => check(input, weight),
   indices: { argument: 'input', check: (input, weight) => checkIndexRange(NAME, 'input', input, sizeAt(weight.shape, 0)) },
   kernel: (input, weight) => {
@@ -145,9 +174,9 @@ export const embedding: OpFunction<{
     launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.strides)])
     return out
   },
-  derivative: ([g], { args: [input, weight, paddingIdx, byFrequency] }) => {
+  derivative: ([g], { args: [input, weight, paddingIdx, , , byFrequency] }) => {
     const rows = sizeAt(weight.shape, 0)
     const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + rows : paddingIdx
-    return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null]
+    return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null, null, null]
   },
 })

@@ -18,7 +18,7 @@ import { reshape, unsqueeze } from '../view/reshape.ts'
 import { scatterReduce } from '../view/scatter.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { embedding } from './embedding.ts'
+import { embedding, renormalizeRows } from './embedding.ts'
 
 const NAME = 'torch.nn.functional.embedding_bag'
 
@@ -27,6 +27,10 @@ export type EmbeddingBagMode = 'sum' | 'mean' | 'max'
 export interface EmbeddingBagOptions {
   /** Where each bag begins in `input`, which is then a vector. */
   readonly offsets?: Tensor | null
+  /** Rows that are looked up are first scaled down to this norm, in `weight` itself and without a gradient. */
+  readonly maxNorm?: number | null
+  /** The p of that norm; default 2. */
+  readonly normType?: number
   readonly scaleGradByFreq?: boolean
   /** Default 'mean'. */
   readonly mode?: EmbeddingBagMode
@@ -72,9 +76,9 @@ export const embeddingBag: OpFunction<
   (input: Tensor, weight: Tensor, offsets?: Tensor | null | EmbeddingBagOptions, options?: EmbeddingBagOptions) => Tensor
 > = defineOp({
   schema:
-    "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, *, bool scale_grad_by_freq=False, str mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
+    "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, *, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
   namespace: 'torch.nn.functional',
-  decompose: (input, weight, offsets, scaleGradByFreq, mode, factors, includeLastOffset, padding) => {
+  decompose: (input, weight, offsets, maxNorm, normType, scaleGradByFreq, mode, factors, includeLastOffset, padding) => {
     if (mode !== 'sum' && mode !== 'mean' && mode !== 'max')
       throw new ArgumentError(`${NAME}: mode must be 'sum', 'mean' or 'max', got ${valueText(mode)}.`)
     if (factors !== null && mode !== 'sum') throw new ArgumentError(`${NAME}: per_sample_weights are for mode 'sum', not '${mode}'.`)
@@ -82,6 +86,7 @@ export const embeddingBag: OpFunction<
       throw new ShapeError(
         `${NAME}: per_sample_weights must have the shape of input, got ${formatShape(factors.shape)} and ${formatShape(input.shape)}.`,
       )
+    renormalizeRows(weight, input, maxNorm, normType)
     const { count, of } = bagsOf(input, offsets, includeLastOffset)
     const flat = reshape(input, [-1])
     const found = embedding(flat, weight, padding, { scaleGradByFreq })

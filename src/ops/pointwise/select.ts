@@ -5,19 +5,28 @@ import { valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { opByName } from '../table.ts'
 import { to } from './cast.ts'
-import { ge, gt, le, logicalAnd, logicalOr, lt } from './comparison.ts'
+import { ge, gt, le, logicalAnd, logicalNot, logicalOr, lt } from './comparison.ts'
 
 /**
- * `self` where `condition` holds, else `other`, elementwise. PyTorch's `torch.where`.
+ * `self` where `condition` holds, else `other`, elementwise. With the condition alone, the positions where it holds, a tensor for each dimension:
+ * `torch.nonzero(condition, { asTuple: true })`. PyTorch's `torch.where`.
  *
  * Shapes: all tensors broadcast; the result has the broadcast shape.
  *
  * @throws ShapeError if the shapes do not broadcast.
- * @example torch.where(torch.tensor([true, false]), torch.tensor([1, 2]), 0).toArray() // [1, 0]
+ * @example
+ * torch.where(torch.tensor([true, false]), torch.tensor([1, 2]), 0).toArray() // [1, 0]
+ * torch.where(torch.tensor([true, false])).map((t) => t.toArray()) // [[0]]
  */
-export const where: OpFunction<(condition: Tensor, self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
+export const where: OpFunction<{
+  (condition: Tensor): readonly Tensor[]
+  (condition: Tensor, self: Tensor | number, other: Tensor | number): Tensor
+}> = defineOp({
   schema: 'where(Tensor condition, Tensor input, Tensor other) -> Tensor',
+  // By its name, since nonzero is computed with where.
+  alone: (condition) => opByName('torch.nonzero')?.fn(condition, { asTuple: true }),
   pointwise: { promotion: 'promote', compute: (c, a, b) => call('where', cast(c, 'bool'), a, b) },
   derivative: ([g], { args: [condition], needs }) => [null, needs[1] ? where(condition, g, 0) : null, needs[2] ? where(condition, 0, g) : null],
 })
@@ -39,7 +48,9 @@ export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number |
     if (value instanceof Tensor && value.ndim === 0) return where(mask, to(value, self.dtype), self)
     if (typeof value !== 'number' && typeof value !== 'boolean')
       throw new ArgumentError(`torch.masked_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
-    return where(mask, Number(value), self)
+    // The result keeps the dtype of `self`.
+    if (self.dtype === 'bool') return Number(value) === 0 ? logicalAnd(self, logicalNot(mask)) : logicalOr(self, mask)
+    return where(mask, self.isFloatingPoint() ? Number(value) : Math.trunc(Number(value)), self)
   },
 })
 
