@@ -158,6 +158,7 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
 function relativeAddress(from: string, to: string): string {
   const paths = nodeModule('node:path')
   const path = paths === null ? to : paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
+  if (path === '') return './'
   const address = path.split('/').map(encodeURIComponent).join('/')
   if (address === '') return './'
   return `${address.startsWith('.') ? address : `./${address}`}/`

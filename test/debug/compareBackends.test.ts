@@ -240,6 +240,13 @@ describe('compareBackends', { timeout: 120_000 }, () => {
       reason: expect.stringMatching(/torch\.linalg\.inv cannot be exported/),
     })
     expect(String(inverse)).toMatch(/inv .*failed/)
+    expect(String(inverse)).toContain('onnxruntime: no node could be run')
+    const partly = await compareBackends(
+      symbolicTrace((a: Tensor) => torch.linalg.inv(a).add(1)),
+      [x],
+      { backends: ['onnxruntime'] },
+    )
+    expect(String(partly)).toContain('onnxruntime: no node differs, and 1 of 2 could not be run')
   })
 
   it('minifies a difference, and writes a repro', async () => {

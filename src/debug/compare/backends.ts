@@ -10,7 +10,7 @@ import { treeMap } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
 import { cloneInput } from '../twoModels.ts'
-import { onnxSession } from './onnxRuntime.ts'
+import { loadOnnxRuntime, onnxSession } from './onnxRuntime.ts'
 import type { OnnxRuntimeOptions } from './onnxRuntime.ts'
 import { tensorsIn } from './reference.ts'
 
@@ -109,7 +109,7 @@ function weightsAsInputs(gm: GraphModule): readonly Tensor[] {
 
 /**
  * The backend that a name or function stands for. Imports the module of `./file.mjs#name`. Throws InvalidBackend for an unknown name, ArgumentError for anything else
- * and for a module that has no such backend.
+ * and for a module that has no such backend, UnsupportedError if onnxruntime-web is not installed.
  */
 export async function candidate(backend: ComparedBackend): Promise<Candidate> {
   if (backend === 'eager')
@@ -119,7 +119,10 @@ export async function candidate(backend: ComparedBackend): Promise<Candidate> {
     })
   if (typeof backend === 'string') {
     const onnx = ONNX_RUNTIMES.get(backend)
-    if (onnx !== undefined) return onnxRuntime(backend, onnx)
+    if (onnx !== undefined) {
+      await loadOnnxRuntime()
+      return onnxRuntime(backend, onnx)
+    }
     const registered = isModuleBackend(backend) ? (await importBackend(backend)).name : backend
     // Registered backends take graphs of operators, as compile captures them.
     return immediate(backend, registered, true, lowered(lookupBackend(registered)))

@@ -31,6 +31,9 @@ export interface OnnxSession {
 
 let loaded: Promise<Ort> | null = null
 
+/** Loads onnxruntime-web. Throws UnsupportedError if that is not installed. */
+export const loadOnnxRuntime = async (): Promise<Ort> => (loaded ??= load())
+
 async function load(): Promise<Ort> {
   try {
     const ort = await import('onnxruntime-web')
@@ -40,10 +43,7 @@ async function load(): Promise<Ort> {
     return ort
   } catch (error) {
     loaded = null
-    throw new UnsupportedError(
-      `onnxruntime-web could not be loaded. Install it: npm install onnxruntime-web (${error instanceof Error ? error.message : String(error)})`,
-      { cause: error },
-    )
+    throw new UnsupportedError('onnxruntime-web could not be loaded. Install it: npm install onnxruntime-web', { cause: error })
   }
 }
 
@@ -51,7 +51,7 @@ async function load(): Promise<Ort> {
 export async function onnxSession(gm: GraphModule, inputs: readonly unknown[], options: OnnxRuntimeOptions = {}): Promise<OnnxSession> {
   checkOptions('onnxSession', options, { executionProviders: true, optimize: true })
   const model = toOnnx(gm, { inputs })
-  const ort = await (loaded ??= load())
+  const ort = await loadOnnxRuntime()
   const session = await ort.InferenceSession.create(model.model, {
     executionProviders: [...(options.executionProviders ?? ['wasm'])],
     graphOptimizationLevel: options.optimize ?? 'all',

@@ -92,6 +92,13 @@ export class BackendComparison {
     return minifyDifference(gm, inputs, this.#compared(backend), { tol, reference, ...rest, against: other })
   }
 
+  /** That nothing differs says less where nodes could not be run. */
+  #withoutCulprit(backend: string): string {
+    const failed = this.rows.filter((row) => row.alone.get(backend)?.status === 'failed').length
+    if (failed === 0) return 'no node differs'
+    return failed === this.rows.length ? 'no node could be run' : `no node differs, and ${failed} of ${this.rows.length} could not be run`
+  }
+
   #compared(backend: string): Candidate {
     const { backends } = this.#parts
     const one = backends.find(({ name }) => name === backend)
@@ -109,7 +116,7 @@ export class BackendComparison {
       `${row.dtype} ${formatShape(row.shape)}`,
       ...names.map((name) => cell(row, name)),
     ])
-    const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? 'no node differs' : culpritText(culprit)}`)
+    const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? this.#withoutCulprit(name) : culpritText(culprit)}`)
     return [table(header, body), '', ...ends, ...this.notes].join('\n')
   }
 }
