@@ -29,7 +29,16 @@ const server = await preview({ configFile, logLevel: 'error', preview: { port: 0
 const address = server.resolvedUrls.local[0]
 const browser = await chromium.launch({
   executablePath,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+  // WebGPU on the processor, so that it is compared on machines without a graphics card too.
+  args: [
+    '--no-sandbox',
+    '--enable-unsafe-webgpu',
+    '--use-webgpu-adapter=swiftshader',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--no-first-run',
+  ],
 })
 let failures = 0
 try {
@@ -39,10 +48,10 @@ try {
     console.log(`page error: ${error.message}`)
   })
   await page.goto(address)
-  await page.waitForFunction('globalThis.results?.done === true', undefined, { timeout: 120_000 })
+  await page.waitForFunction('globalThis.results?.done === true', undefined, { timeout: 240_000 })
   const results = await page.evaluate('globalThis.results')
   if ((await page.evaluate('globalThis.crossOriginIsolated')) !== false) failures++
-  for (const id of ['a', 'b', 'c', 'd']) {
+  for (const id of ['a', 'b', 'c', 'd', 'e']) {
     console.log(`${results[id].ok ? 'ok    ' : 'FAILED'} ${id}. ${results[id].summary}`)
     if (!results[id].ok) failures++
   }

@@ -5,10 +5,12 @@ import { torch } from 'tensorfx'
 const F = torch.nn.functional
 const numbers = (shape) => ({ shape, data: torch.randn(shape).toTypedArray() })
 const [BATCH, INPUT, HIDDEN] = [32, 128, 256]
-const [ROWS, PIECES, WIDTH] = [1000, 8000, 64]
+const [ROWS, PIECES, WIDTH, FLAT] = [1000, 8000, 64, 200_000]
 
 torch.manualSeed(1)
-const rows = Int32Array.from({ length: PIECES }, () => Math.floor(torch.rand([]).item() * ROWS))
+const indices = (count) => torch.randint(0, ROWS, [count]).int().toTypedArray()
+const rows = indices(PIECES)
+const flat = indices(FLAT)
 
 /** Gates in PyTorch's order, input, forget, cell, output, from their sums [batch, 4 * hidden]. */
 const lstmOf = ({ add, mul, sigmoid, tanh, split }, sums, c) => {
@@ -37,15 +39,19 @@ export const cases = [
       return jax.lax.convGeneralDilated(x, kernel, [1, 1], pads, { lhsDilation: [2, 2] })
     },
   },
-  {
+  ...[
+    [{ mode: 'bilinear', alignCorners: false }, [8, 64, 32, 32], 64],
+    [{ mode: 'nearest' }, [8, 64, 32, 32], 64],
+    [{ mode: 'bilinear', alignCorners: false }, [8, 16, 64, 64], 24],
+  ].map(([options, shape, size]) => ({
     name: 'interpolate',
-    what: '[8, 16, 32, 32] to 64x64, bilinear',
-    inputs: { x: numbers([8, 16, 32, 32]) },
-    ours: ({ x }) => F.interpolate(x, { scaleFactor: 2, mode: 'bilinear', alignCorners: false }),
+    what: `[${shape.join(', ')}] to ${size}x${size}, ${options.mode}`,
+    inputs: { x: numbers(shape) },
+    ours: ({ x }) => F.interpolate(x, { ...options, size }),
     prepareTfjs: (tf, { x }) => ({ x: tf.transpose(x, [0, 2, 3, 1]) }),
-    tfjs: (tf, { x }) => tf.image.resizeBilinear(x, [64, 64], false, true),
+    tfjs: (tf, { x }) => (options.mode === 'nearest' ? tf.image.resizeNearestNeighbor : tf.image.resizeBilinear)(x, [size, size], false, true),
     fromTfjs: (tf, y) => tf.transpose(y, [0, 3, 1, 2]),
-  },
+  })),
   {
     name: 'scatter_add',
     what: `${PIECES} rows of ${WIDTH} added to ${ROWS}`,
@@ -54,13 +60,28 @@ export const cases = [
     tfjs: (tf, { x, rows: index }) => tf.scatterND(tf.reshape(index, [PIECES, 1]), x, [ROWS, WIDTH]),
   },
   {
-    name: 'sort',
-    what: '[64, 4096], the last dimension',
-    inputs: { x: numbers([64, 4096]) },
-    ours: ({ x }) => torch.sort(x)[0],
-    tfjs: (tf, { x }) => tf.neg(tf.topk(tf.neg(x), 4096).values),
-    jax: (jax, { x }) => jax.numpy.sort(x),
+    name: 'scatter_add',
+    what: `${FLAT} numbers added to ${ROWS}`,
+    inputs: { x: numbers([FLAT]), at: { shape: [FLAT], data: flat } },
+    ours: ({ x, at: index }) => torch.zeros([ROWS]).scatterAdd(0, index, x),
+    tfjs: (tf, { x, at: index }) => tf.scatterND(tf.reshape(index, [FLAT, 1]), x, [ROWS]),
   },
+  {
+    name: 'gather',
+    what: `${PIECES} rows of ${WIDTH} from ${ROWS}`,
+    inputs: { x: numbers([ROWS, WIDTH]), rows: { shape: [PIECES], data: rows } },
+    ours: ({ x, rows: index }) => x.indexSelect(0, index),
+    tfjs: (tf, { x, rows: index }) => tf.gather(x, index, 0),
+    jax: (jax, { x, rows: index }) => jax.numpy.take(x, index, 0),
+  },
+  ...[[64, 4096], [1000, 1000], [1_000_000]].map((shape) => ({
+    name: 'sort',
+    what: `[${shape.join(', ')}], the last dimension`,
+    inputs: { x: numbers(shape) },
+    ours: ({ x }) => torch.sort(x)[0],
+    tfjs: (tf, { x }) => tf.neg(tf.topk(tf.neg(x), shape.at(-1)).values),
+    jax: (jax, { x }) => jax.numpy.sort(x),
+  })),
   {
     name: 'LSTM step',
     what: `batch ${BATCH}, ${INPUT} inputs, ${HIDDEN} hidden`,

@@ -23,7 +23,8 @@ export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(
   const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
-    const found = judge(api, candidate, wrap, wrapper === 'makeFx' || wrapper === 'reinplace' ? { eager: withoutHistory(api), history: false } : {})
+    const cut = wrapper === 'makeFx' || wrapper === 'reinplace'
+    const found = judge(api, candidate, wrap, { traced: wrapper !== 'compile', ...(cut && { eager: withoutHistory(api), history: false }) })
     return found === 'invalid' ? null : found
   }
   const found = difference(program)

@@ -71,6 +71,14 @@ export class Writer {
     })
   }
 
+  /** Sets a name to the value of one expression, or class, in every trial. */
+  each(name, expression) {
+    this.assignEach(
+      name,
+      this.#trials.map(() => expression),
+    )
+  }
+
   /** The current value of a tensor, in the first call. */
   value(name) {
     return this.#trials[0].scope[name]
@@ -199,6 +207,7 @@ export function generate(api, seed, names, { traced = false } = {}) {
     }
   })
   api.setGradEnabled(true)
+  api.torch.setDefaultDtype('float32')
   return program
 }
 

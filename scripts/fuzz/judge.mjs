@@ -1,7 +1,7 @@
 // Whether a program means the same compiled as eagerly. Operators that compute elements one by one, and their gradients, must agree in every bit. Sums and matrix products may
 // add up in another order: they may be at most twice as far from a float64 reference as eager, plus 4 units in the last place. Since eager can be exact by
 // luck, its distance is the largest of several runs, with data moved by one unit in the last place.
-import { compareNotes, runProgram } from './run.mjs'
+import { compareNotes, numbersIn, runProgram } from './run.mjs'
 
 /** Operators that only move or choose elements, or compute exactly. */
 const EXACT =
@@ -38,11 +38,10 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   return { around: (run) => withMode(mode, run), of: isTainted, any: () => any }
 }
 
-/** Numbers of the notes, in order: one array per tensor or number. */
-function arraysOf(value, out = []) {
-  if (value.tensor) out.push(value.data.map(Number))
-  else if ('number' in value) out.push([value.number])
-  else for (const item of value.list ?? (value.map ?? value.object ?? []).map(([, v]) => v)) arraysOf(item, out)
+/** The parts of a note that hold numbers, in order: tensors, numbers and texts. */
+function shotsOf(value, out = []) {
+  if (numbersIn(value) !== null) out.push(value)
+  else for (const item of value.list ?? (value.map ?? value.object ?? []).map(([, v]) => v)) shotsOf(item, out)
   return out
 }
 
@@ -57,46 +56,36 @@ function tolerances(api, program, eager) {
   const taint = runProgram(api, program, { taint: tracker })
   const reference = runProgram(api, program, { dtype: 'float64' })
   const others = [3, 5, 7].map((perturb) => runProgram(api, program, { perturb }))
-  const at = (run, i) => (run.notes[i] === undefined || run.notes[i].label !== eager.notes[i].label ? [] : arraysOf(run.notes[i].value))
-  const taints = (value, out = []) => {
-    if (value.tensor) out.push(value.taint)
-    else if ('number' in value) out.push(tracker.any()) // A number does not tell where it was read.
-    else for (const item of value.list ?? (value.map ?? value.object ?? []).map(([, v]) => v)) taints(item, out)
-    return out
-  }
+  const at = (run, i) => (run.notes[i] === undefined || run.notes[i].label !== eager.notes[i].label ? [] : shotsOf(run.notes[i].value).map(numbersIn))
   return (i) => {
-    const flags = taint.notes[i] === undefined ? [] : taints(taint.notes[i].value)
+    const shots = eager.notes[i] === undefined ? [] : shotsOf(eager.notes[i].value)
+    const marked = taint.notes[i] === undefined ? [] : shotsOf(taint.notes[i].value)
     const ref = at(reference, i)
     const noisy = others.map((run) => at(run, i))
-    const mine = at(eager, i)
-    const shots = []
-    const collect = (value) => {
-      if (value.tensor || 'number' in value) shots.push(value)
-      else for (const item of value.list ?? (value.map ?? value.object ?? []).map(([, v]) => v)) collect(item)
-    }
-    collect(eager.notes[i]?.value ?? { plain: '' })
     return (a, b) => {
-      const k = shots.findIndex((shot) => shot === a || (shot.tensor !== true && 'number' in a && Object.is(shot.number, a.number)))
-      if (k < 0 || flags[k] !== true || ref[k] === undefined || (a.tensor && !/float/.test(a.dtype))) return false
-      const exact = ref[k]
-      if (exact.length !== mine[k].length) return false
+      const k = shots.indexOf(a)
+      // A number or a text does not tell where it was read.
+      const isTainted = a.tensor ? marked[k]?.taint : tracker.any()
+      if (k < 0 || !isTainted || ref[k] === undefined || (a.tensor && !/float/.test(a.dtype))) return false
+      const [mine, exact, theirs] = [numbersIn(a), ref[k], numbersIn(b)]
+      if (exact.length !== mine.length) return false
       const eps = ulpOf[a.dtype] ?? 2 ** -24
       const scale = Math.max(1, largest(exact.filter(Number.isFinite)))
-      const eagerDistance = Math.max(distance(mine[k], exact), ...noisy.map((run) => (run[k]?.length === exact.length ? distance(run[k], exact) : 0)))
-      return distance(b.data.map(Number), exact) <= 2 * eagerDistance + 8 * eps * scale
+      const eagerDistance = Math.max(distance(mine, exact), ...noisy.map((run) => (run[k]?.length === exact.length ? distance(run[k], exact) : 0)))
+      return distance(theirs, exact) <= 2 * eagerDistance + 8 * eps * scale + (a.unit ?? 0)
     }
   }
 }
 
 /**
  * Compares a program's meaning under `wrap` with eager's: null if they agree, 'invalid' for a program that is itself wrong, else the first difference. `eager` wraps f in
- * the run that is compared with; `history`: whether it matters which tensors require grad.
+ * the run that is compared with; `history`: whether it matters which tensors require grad; `traced`: whether f is traced, and has no effect if it throws then.
  */
-export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true } = {}) {
+export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false } = {}) {
   const eager = runProgram(api, program, { wrap: asIs, history })
   if (eager.invalid) return 'invalid'
   const got = runProgram(api, program, { wrap, history })
-  const found = compareNotes(eager.notes, got.notes, () => () => false)
+  const found = compareNotes(eager.notes, got.notes, () => () => false, { traced })
   if (found === null || found.numeric !== true) return found
-  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager))
+  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager), { traced })
 }

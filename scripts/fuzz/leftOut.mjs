@@ -13,6 +13,7 @@ export const LEFT_OUT = {
   'new autograd.FunctionContext': 'internal: made when a Function is applied',
   'new distributed.ProcessGroup': 'internal: made by newGroup',
   'new distributed.ShardedTensor': 'internal: made by chunk and fromLocalShards',
+  'new debug.BackendComparison': 'internal: made by compareBackends',
   'new distributed.Work': 'internal: made by collectives',
   'distributed.runRanks': 'starts threads',
   'tensorfx.optim.Optimizer': 'abstract: its subclasses check',

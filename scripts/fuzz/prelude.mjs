@@ -16,6 +16,22 @@ function neighbor(x, up) {
   return f[0]
 }
 
+const FRACTION = /-?\d+\.\d*(?:e[+-]?\d+)?/g
+
+/** A text; the fractions in it, to be compared as numbers, and the unit of the last digit that is shown. */
+function textOf(value) {
+  const shown = value.match(FRACTION)
+  if (shown === null) return { plain: value }
+  const unit = (text) => {
+    const [, digits, exponent = 'e0'] = /\.(\d*)(e.*)?$/.exec(text)
+    return digits === '' ? 0 : 10 ** (Number(exponent.slice(1)) - digits.length)
+  }
+  return { text: value.replace(FRACTION, '#').replace(/\s+/g, ''), whole: value, data: shown.map(Number), unit: Math.max(...shown.map(unit)) }
+}
+
+/** The label of the note that the function under test has thrown. */
+export const THREW = 'f threw'
+
 /** The value at this moment, as data that later writes cannot change. */
 export function snapshot(Tensor, value, { taintOf = null, history = true } = {}, depth = 0) {
   const inner = (item) => snapshot(Tensor, item, { taintOf, history }, depth + 1)
@@ -27,6 +43,7 @@ export function snapshot(Tensor, value, { taintOf = null, history = true } = {},
     return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint: taintOf === null ? false : taintOf(value) }
   }
   if (typeof value === 'number') return { number: value }
+  if (typeof value === 'string') return textOf(value)
   if (value instanceof Error) return { error: value.constructor.name, message: value.message }
   if (typeof value === 'function') return { function: value.name }
   if (value === null || typeof value !== 'object' || depth > 6) return { plain: typeof value === 'bigint' ? `${value}n` : String(value) }
@@ -61,6 +78,7 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
     }
     notes.push({ label, value: shot })
   }
+  let underTest = null
   let calls = 0
   let latest = []
   const inputs = new Set()
@@ -73,7 +91,7 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
       if (args.length > 0) latest = args
       result = f(...args)
     } catch (error) {
-      note(`call ${call} threw`, error)
+      note(f === underTest ? THREW : `call ${call} threw`, error)
     }
     note(`result ${call}`, result)
     note(`arguments after call ${call}`, args)
@@ -92,5 +110,6 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
         { dtype: 'int64' },
       )
       .reshape(shape)
-  return { ...api, wrap, data, indices, note, attempt, latestArguments: () => latest, range: (n) => Array.from({ length: n }, (_, i) => i) }
+  const wrapped = (f) => (underTest = wrap(f))
+  return { ...api, wrap: wrapped, data, indices, note, attempt, latestArguments: () => latest, range: (n) => Array.from({ length: n }, (_, i) => i) }
 }

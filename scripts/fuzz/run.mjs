@@ -1,5 +1,5 @@
 // Runs a program, eagerly or compiled, and compares what two runs noted.
-import { preludeOf } from './prelude.mjs'
+import { THREW, preludeOf } from './prelude.mjs'
 import { textOf } from './program.mjs'
 
 /** Compiled program texts take the prelude's names as parameters. */
@@ -47,22 +47,24 @@ const sameBits = (a, b) => Object.is(a, b) || (Number.isNaN(a) && Number.isNaN(b
 const withoutNodes = (message) =>
   message.replace(/\b\w+Backward0?\b/g, 'the node').replace(/^backward of .* has been modified in place .*$/s, 'backward: modified in place')
 
+/** The numbers of a snapshot: of a tensor, a number, or a text; null for anything else. */
+export const numbersIn = (value) => ('number' in value ? [value.number] : (value.data?.map(Number) ?? null))
+
 /**
  * The first difference of two values, or null. Numbers go to `numbers(a, b, where)`, which says whether they may differ; it gets all elements of a tensor at once.
  */
 function differenceOf(a, b, where, numbers) {
-  for (const key of ['tensor', 'number', 'error', 'function', 'plain', 'map', 'list', 'object', 'unreadable'])
+  for (const key of ['tensor', 'number', 'text', 'error', 'function', 'plain', 'map', 'list', 'object', 'unreadable'])
     if (key in a !== key in b) return { where, expected: brief(a), got: brief(b) }
   if (a.tensor) {
     if (a.dtype !== b.dtype || a.shape.join() !== b.shape.join() || a.requiresGrad !== b.requiresGrad)
       return { where, expected: brief(a), got: brief(b) }
     return a.data.every((x, i) => sameBits(x, b.data[i])) || numbers(a, b) ? null : { where, expected: brief(a), got: brief(b), numeric: true }
   }
-  if ('number' in a) {
-    const [x, y] = [{ data: [a.number] }, { data: [b.number] }]
-    return sameBits(a.number, b.number) || numbers({ ...a, ...x }, { ...b, ...y })
-      ? null
-      : { where, expected: a.number, got: b.number, numeric: true }
+  if ('number' in a) return sameBits(a.number, b.number) || numbers(a, b) ? null : { where, expected: a.number, got: b.number, numeric: true }
+  if ('text' in a) {
+    if (a.text !== b.text) return { where, expected: a.whole, got: b.whole }
+    return a.whole === b.whole || numbers(a, b) ? null : { where, expected: a.whole, got: b.whole, numeric: true }
   }
   if ('error' in a)
     return a.error === b.error && withoutNodes(a.message) === withoutNodes(b.message) ? null : { where, expected: brief(a), got: brief(b) }
@@ -103,11 +105,14 @@ export function brief(value) {
   if ('error' in value) return `${value.unreadable ? 'unreadable: ' : ''}${value.error}: ${value.message}`
   if ('number' in value) return String(value.number)
   if ('plain' in value) return value.plain
+  if ('text' in value) return value.whole
   return JSON.stringify(value).slice(0, 200)
 }
 
-/** The first difference between the notes of two runs, or null. */
-export function compareNotes(expected, got, numbers) {
+/**
+ * The first difference between the notes of two runs, or null. `traced`: nothing is compared after f has thrown in both: a program that throws while it is traced has written nothing.
+ */
+export function compareNotes(expected, got, numbers, { traced = false } = {}) {
   for (let i = 0; i < Math.max(expected.length, got.length); i++) {
     const [a, b] = [expected[i], got[i]]
     if (a === undefined) return { where: `note ${i}`, expected: 'nothing', got: `${b.label}: ${brief(b.value)}` }
@@ -115,6 +120,7 @@ export function compareNotes(expected, got, numbers) {
     if (a.label !== b.label) return { where: `note ${i}`, expected: `${a.label}: ${brief(a.value)}`, got: `${b.label}: ${brief(b.value)}` }
     const found = differenceOf(a.value, b.value, a.label, numbers(i))
     if (found !== null) return found
+    if (traced && a.label === THREW) return null
   }
   return null
 }

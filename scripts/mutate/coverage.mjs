@@ -1,15 +1,18 @@
-// node coverage.mjs WORK FILES…: runs the tests once on the instrumented sources and writes WORK/coverage.json: the tests with their times, and the hits of
-// mutants by test. Hits outside of tests (while modules load) are `fixed`.
+// node coverage.mjs WORK TESTS FILES…: runs the tests once on the instrumented sources and writes WORK/coverage.json: the tests with their times, and the hits of
+// mutants by test. Hits outside of tests (while modules load) are `fixed`. TESTS is a JSON list of paths: the tests in them run, or all if it is empty.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { mutationVitest, root } from './vitest.mjs'
 
-const [work, ...files] = process.argv.slice(2)
+const [work, testPaths, ...files] = process.argv.slice(2)
+const paths = JSON.parse(testPaths).map((path) => join(root, path))
+const isWanted = ({ moduleId }) =>
+  paths.length === 0 || paths.some((path) => moduleId === path || moduleId.startsWith(path.endsWith(sep) ? path : path + sep))
 // 50 seconds of whole models through fx: they add nothing for the rooms below it that faster tests do not check.
 const exclude = files.some((file) => /^src\/(fx|module)\//.test(file)) ? [] : ['test/fx/samples/**']
 const vitest = await mutationVitest(work, { workers: 2, exclude })
 vitest.provide('mutant', null)
-const { testModules, unhandledErrors } = await vitest.runTestSpecifications(await vitest.globTestSpecifications())
+const { testModules, unhandledErrors } = await vitest.runTestSpecifications((await vitest.globTestSpecifications()).filter(isWanted))
 
 const tests = []
 const failed = new Set()

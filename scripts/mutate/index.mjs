@@ -4,7 +4,7 @@
 // of the mutants is switched on, one at a time, and the tests that reach it run until one fails. A mutant that no test kills is printed: the tests would not
 // notice that change of the code. Stryker's own runner cannot sample single mutants, and starts a fresh environment for each test file.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,7 @@ PATH                 files or folders under src, for example src/nn
 --sample N           mutants to test; 0: all of them (150)
 --seed N             seed of the sample (1)
 --line N             only mutants on this line of the one file that PATH names; repeat it for several lines; they are not sampled
+--tests PATH         only tests in this folder or file, for example test/nn, which is faster; repeat it for several; the score is then a lower bound
 --threshold PERCENT  exit with code 1 if less than this is killed (0)
 --budget SECONDS     of tests for one mutant, those of the room first, then the fastest (15)
 --workers N          processes (2)
@@ -34,6 +35,7 @@ const { values: options, positionals: paths } = parseArgs({
     sample: { type: 'string', default: '150' },
     seed: { type: 'string', default: '1' },
     line: { type: 'string', multiple: true, default: [] },
+    tests: { type: 'string', multiple: true, default: [] },
     threshold: { type: 'string', default: '0' },
     budget: { type: 'string', default: '15' },
     workers: { type: 'string', default: '2' },
@@ -61,6 +63,10 @@ function sourcesOf(path) {
   return readdirSync(full, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => relative(root, join(full, name)))
+}
+
+for (const path of options.tests) {
+  if (!existsSync(join(root, path))) throw new Error(`There is no '${path}'. Give --tests a folder or file of tests, for example test/nn.`)
 }
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
@@ -110,7 +116,7 @@ try {
   console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
 
   // Which tests reach which mutants. A process of its own, since the tests leave much behind.
-  execFileSync(process.execPath, [fileURLToPath(new URL('coverage.mjs', import.meta.url)), work, ...files], {
+  execFileSync(process.execPath, [fileURLToPath(new URL('coverage.mjs', import.meta.url)), work, JSON.stringify(options.tests), ...files], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const coverage = JSON.parse(readFileSync(join(work, 'coverage.json'), 'utf8'))

@@ -7,6 +7,8 @@ const own = [
   ['src/provenance/', ['test/fx/']],
   ['src/protocol/', ['test/fx/', 'test/ops/']],
   ['src/errors/', ['test/ops/', 'test/fx/']],
+  ['src/dynamo/', ['test/fuzz/compile.test.ts']],
+  ['src/aot/', ['test/fuzz/compile.test.ts']],
 ]
 
 function foldersOf(file) {
@@ -17,8 +19,9 @@ function foldersOf(file) {
 /** How many hits an endless loop needs to be found out, beyond those that the unchanged code has. */
 export const HIT_FACTOR = 100
 
-/** How many tests of a mutant run in the shared processes. */
+/** What runs of a mutant's tests in the shared processes: so many, of so many milliseconds together, since each is repeated for every mutant. */
 const SHARED_TESTS = 60
+const SHARED_MS = 5000
 
 /** The tests for the shared processes: only those that reach the mutant, the room's own first. `{ id, specs }` as {@link planTests}. */
 export function planShared(mutant, coverage, files) {
@@ -27,7 +30,12 @@ export function planShared(mutant, coverage, files) {
   const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined)
   reaching.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)) || a.ms - b.ms)
   const specs = {}
-  for (const { file, id } of reaching.slice(0, SHARED_TESTS)) (specs[file] ??= []).push(id)
+  let ms = 0
+  for (const test of reaching.slice(0, SHARED_TESTS)) {
+    ms += test.ms
+    if (ms > SHARED_MS) break
+    ;(specs[test.file] ??= []).push(test.id)
+  }
   return { id: mutant.id, specs }
 }
 

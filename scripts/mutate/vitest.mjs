@@ -7,7 +7,11 @@ import { createVitest } from 'vitest/node'
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Tests of files as they lie there (declarations, pages, lint), which say nothing about a mutant. */
-const unrelated = ['test/publicSurface.test.ts', 'test/docs/**', 'test/lint-rules/**', 'test/house/**', 'test/built/**']
+const unrelated = [
+  ...['test/publicSurface.test.ts', 'test/docs/**', 'test/lint-rules/**', 'test/house/**', 'test/built/**'],
+  // These run on dist/, in processes of their own, which have no mutants.
+  'test/debug/{backends,deaths,goldens,guide}.test.ts',
+]
 
 /** A vitest whose sources are those of `work`/sources.json. The caller provides `mutant`: what is switched on, or null to record coverage. */
 export async function mutationVitest(work, { workers, exclude = [], bail = 0, reporter = {}, ...options }) {

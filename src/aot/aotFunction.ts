@@ -3,16 +3,18 @@ import { noGrad } from '../autograd/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, isFunction, isObject } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, getDefaultDtype } from '../tensor/index.ts'
+import { watchMemory } from './callTape.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
+import { memoryRead } from './partition.ts'
 import type { JointGraph } from './partition.ts'
 
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
- * are traced again. Numbers and other values are constants of the graph; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
  * call: the graphs take seeds and offsets as inputs. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
@@ -25,7 +27,8 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     const tensors = leaves.filter((leaf) => leaf instanceof Tensor)
     const key = JSON.stringify([
       spec,
-      leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : String(leaf))),
+      getDefaultDtype(),
+      leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : constantKey(leaf))),
       sharing(tensors),
     ])
     const entry = compiled.get(key) ?? compileFor()
@@ -61,11 +64,15 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
         ;({ joint, inputs } = attempt(split))
       }
       const { run } = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
+      const read = memoryRead(joint)
       const made: Entry = {
         run: (all) => {
           const given = split(all).inputs
           const every = [...given, ...(joint.constants ?? [])]
-          return withAliases(writeBack(run(...given), every, joint), every, joint)
+          const outputs = run(...given)
+          const results = writeBack(outputs, every, joint)
+          watch(outputs, every, joint, read)
+          return withAliases(results, every, joint)
         },
         template: present(templates.at(-1), 'what the function returned'),
       }
@@ -73,6 +80,17 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
       return made
     }
   }
+}
+
+const identities = new WeakMap<object, number>()
+let objects = 0
+
+/** What a constant of a graph is known by: an object of a class by itself, since it may hold tensors. */
+function constantKey(leaf: unknown): unknown {
+  if (!(isObject(leaf) || isFunction(leaf))) return [typeof leaf, Object.is(leaf, -0) ? '-0' : String(leaf)]
+  const known = identities.get(leaf) ?? objects++
+  identities.set(leaf, known)
+  return known
 }
 
 interface Entry {
@@ -141,6 +159,21 @@ function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { wr
     else noGrad(copy)
   }
   return outputs.slice(0, outputs.length - writeBacks.size)
+}
+
+/** A backward is refused, as in eager mode, if the program has written to what its derivatives read. */
+function watch(outputs: readonly unknown[], inputs: readonly Tensor[], { heads, writeBacks }: JointGraph, read: ReturnType<typeof memoryRead>): void {
+  const [head] = heads
+  if (head === undefined) return
+  const memory = [
+    ...read.inputs.map((i) => inputs[i]),
+    ...read.outputs.map((i) => outputs[i]),
+    ...read.outputs.map((i) => inputs[writeBacks.get(i) ?? -1]),
+  ]
+  watchMemory(
+    asTensor(outputs[head], 'a differentiable output').gradFn,
+    memory.filter((value) => value instanceof Tensor),
+  )
 }
 
 /** The results of the function: outputs of the graph, and inputs or views of them. */

@@ -64,6 +64,11 @@ export function giveTape(gradFn: object, tape: CallTape): void {
   if (gradFn instanceof FunctionNode && gradFn.options instanceof Call) gradFn.options.useTape(tape)
 }
 
+/** Tells the node of a compiled graph's outputs which tensors the program may not write to before the backward, though the graph may have saved others. */
+export function watchMemory(gradFn: object | null, tensors: readonly Tensor[]): void {
+  if (gradFn instanceof FunctionNode && gradFn.options instanceof Call) gradFn.options.watch(tensors)
+}
+
 /** One call of the forward: what its backward needs. */
 class Call implements AttachOptions {
   readonly name = 'CompiledFunctionBackward'
@@ -73,6 +78,8 @@ class Call implements AttachOptions {
   #kept: readonly unknown[]
   /** Versions of the kept values, which must not be written to before the backward. */
   readonly #versions: number[] = []
+  /** Memory of the program's tensors, and its versions. Whoever drops a tensor cannot write to it. */
+  #watched: readonly { readonly memory: WeakRef<Storage>; readonly version: number; readonly tensor: TensorSpec }[] = []
   #tape: CallTape | null = null
   /** The heads that the latest backward started from. */
   #started: readonly number[] = []
@@ -87,6 +94,13 @@ class Call implements AttachOptions {
   useTape(tape: CallTape): void {
     this.#tape = tape
     this.#noteVersions()
+  }
+
+  watch(tensors: readonly Tensor[]): void {
+    this.#watched = tensors.map((tensor) => {
+      const storage = tensor.realize()
+      return { memory: new WeakRef(storage), version: storage.version, tensor: { shape: tensor.shape, dtype: tensor.dtype } }
+    })
   }
 
   release(): { readonly isLast: boolean; readonly afterwards: (() => void) | null } {
@@ -155,12 +169,16 @@ class Call implements AttachOptions {
     for (let i = 0; i < kept.length; i++) {
       const value = kept[i]
       if (!(value instanceof Tensor) || value.storage?.version === this.#versions[i] || (needs !== null && needs[i] !== true)) continue
-      throw new AutogradError(
-        `backward of a compiled function: a tensor of shape [${value.shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
-      )
+      throw overwritten(value)
     }
+    for (const { memory, version, tensor } of this.#watched) if ((memory.deref()?.version ?? version) !== version) throw overwritten(tensor)
   }
 }
+
+const overwritten = ({ shape }: TensorSpec): AutogradError =>
+  new AutogradError(
+    `backward of a compiled function: a tensor of shape [${shape.join(', ')}] that it needs has been modified in place since the forward. Clone it before you modify it, or run the backward first.`,
+  )
 
 const whole = (grad: Tensor): Tensor => (grad.contiguousLayout ? grad : clone(grad))
 

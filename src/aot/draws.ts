@@ -8,7 +8,7 @@ import { defaultGenerator, generatorOf, getRngState, setRngState } from '../tens
 import type { RandomDraw } from '../tensor/index.ts'
 
 /** The numbers of a draw, in the order of the operators' arguments. */
-export const numbersOf = ({ seedLo, seedHi, offsetLo, offsetHi }: RandomDraw): readonly number[] => [seedLo, seedHi, offsetLo, offsetHi]
+const numbersOf = ({ seedLo, seedHi, offsetLo, offsetHi }: RandomDraw): readonly number[] => [seedLo, seedHi, offsetLo, offsetHi]
 
 /** Numbers for `count` draws from the default generator, as inputs of a graph. */
 export const drawNumbers = (count: number): readonly number[] => Array.from({ length: count }, () => numbersOf(defaultGenerator.draw())).flat()

@@ -6,7 +6,7 @@ import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
 import { GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
-import { Tensor, asTensors } from '../tensor/index.ts'
+import { Tensor, asTensors, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import { attachBackward } from './callTape.ts'
 import type { BackwardCode, BackwardPart } from './callTape.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
@@ -65,7 +65,12 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const { constants = [], draws = 0 } = joint
   const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
   let backward: CompiledCode | null = null
-  const compile = options.bwCompiler ?? options.fwCompiler
+  // The backward is compiled and run when the program may have changed the default dtype.
+  const dtype = getDefaultDtype()
+  const compile = (graph: GraphModule, args: readonly unknown[]): CompiledCode => {
+    const compiled = withDefaultDtype(dtype, () => (options.bwCompiler ?? options.fwCompiler)(graph, args))
+    return (...values) => withDefaultDtype(dtype, () => compiled(...values))
+  }
   const parts = new Map<string, BackwardPart>()
   const code: BackwardCode = {
     joint,

@@ -5,7 +5,7 @@ import { makeGraphModule } from '../fx/index.ts'
 import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { Module } from '../module/index.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isCallable, isClass, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -48,6 +48,7 @@ function checkMakeFxOptions(options: MakeFxOptions): void {
  * @throws ArgumentError for an option that does not exist; UnsupportedError for a tensor from outside with `allowNonFakeInputs: false`.
  */
 export function makeFx(fn: Module | ((...args: never[]) => unknown), options: MakeFxOptions = {}): (...args: readonly unknown[]) => GraphModule {
+  checkArgument(isCallable(fn) && !isClass(fn), 'makeFx', 'fn', 'a function or a Module', fn)
   checkMakeFxOptions(options)
   // Arguments have the types that `fn` takes, or its own checks fail.
   const run = (...args: readonly unknown[]): unknown => Reflect.apply(fn, undefined, args)

@@ -113,6 +113,15 @@ function exposedRoots({ inputs, outputs }: JointGraph, wanted: readonly Node[]):
   return exposed
 }
 
+/** Inputs and outputs on whose memory the derivatives read: an eager backward would refuse to run after a write to it. */
+export function memoryRead(joint: JointGraph): { readonly inputs: readonly number[]; readonly outputs: readonly number[] } {
+  const read = new Set(defaultPartition(joint).map(viewRoot))
+  const overwritten = new Set(joint.writeBacks.values())
+  const positions = (nodes: readonly Node[]): number[] =>
+    [...nodes.keys()].filter((i) => read.has(viewRoot(present(nodes[i], 'a node of the graph'))))
+  return { inputs: positions(joint.inputs).filter((i) => !overwritten.has(i)), outputs: positions(joint.outputs) }
+}
+
 /** The node at the start of a chain of views. */
 export function viewRoot(node: Node): Node {
   let root = node

@@ -40,8 +40,41 @@ export function pushEdge(list: EdgeList, tensor: Tensor): void {
 /** The node that produced a tensor; null for a leaf. */
 export function producerOf(tensor: Tensor): GradNode | null {
   const { gradFn } = tensor
-  if (gradFn === null || gradFn instanceof GradNode) return gradFn
-  throw new InternalError(`gradFn '${gradFn.name}' is not a node of the tape`)
+  if (gradFn === null) return null
+  if (!(gradFn instanceof GradNode)) throw new InternalError(`gradFn '${gradFn.name}' is not a node of the tape`)
+  return tensor.viewBase === null ? gradFn : producerOfView(tensor, tensor.viewBase, gradFn)
+}
+
+/**
+ * The producer of a view. If its base was modified in place after the view was made, the view has the base's new data, so it gets a new history as well: the same view operators
+ * on what the base is now.
+ */
+function producerOfView(view: Tensor, base: Tensor, gradFn: GradNode): GradNode {
+  const { gradFn: latest } = base
+  if (latest === gradFn || !(latest instanceof GradNode)) return gradFn
+  const chain: GradNode[] = []
+  let node: Edge = gradFn
+  while (node instanceof GradNode && node !== latest && node.isView && !node.released) {
+    chain.unshift(node)
+    node = node.targets[0] ?? null
+  }
+  const [first] = chain
+  if (first === undefined || node === latest || !(node instanceof GradNode) || !leadsTo(latest, node, first.outputNrs?.[0] ?? 0)) return gradFn
+  let fresh = latest
+  for (const old of chain) fresh = old.onTopOf({ targets: [fresh], outputNrs: old === first ? [base.outputNr] : [...(old.outputNrs ?? [])] })
+  setGradFn(view, fresh, view.outputNr)
+  return fresh
+}
+
+/** Whether in-place operators lead from `latest`, the producer of a tensor, back to its earlier producer: output `outputNr` of `earlier`. */
+function leadsTo(latest: GradNode, earlier: GradNode, outputNr: number): boolean {
+  let node: Edge = latest
+  let nr = 0
+  while (node instanceof GradNode && node.seq > earlier.seq) {
+    nr = node.outputNrs?.[0] ?? 0
+    node = node.targets[0] ?? null
+  }
+  return node === earlier && nr === outputNr
 }
 
 /** A node of the tape; PyTorch's `torch.autograd.graph.Node`. */
@@ -75,6 +108,16 @@ export abstract class GradNode implements GradFn {
   abstract release(): (() => void) | null
 
   abstract readonly released: boolean
+
+  /** Whether this is the call of a view operator. */
+  get isView(): boolean {
+    return false
+  }
+
+  /** The call of this view operator on a tensor with another history, which `edges` lead to. */
+  onTopOf(_edges: EdgeList): GradNode {
+    throw new InternalError(`${this.name} is no view`)
+  }
 
   /** Whether leaves hear of their gradients from the last edge to the first. */
   get lastGradientFirst(): boolean {

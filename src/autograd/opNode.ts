@@ -47,6 +47,14 @@ export class OpNode extends GradNode {
     return this.result instanceof Tensor ? [this.result] : this.result
   }
 
+  override get isView(): boolean {
+    return this.op.tags.has('view')
+  }
+
+  override onTopOf(edges: EdgeList): OpNode {
+    return new OpNode(this.op, this.args, this.result, edges, this.versions)
+  }
+
   override get lastGradientFirst(): boolean {
     return this.op.tags.has('lastGradientFirst')
   }

@@ -14,28 +14,12 @@ function cutsGradient(op: OpDef): boolean {
   return op.derivative === null && (op.tags.has('creation') || op.tags.has('random') || op.name === 'detach')
 }
 
-/**
- * Throws AutogradError if an in-place operator changed the base of a view after the view was made: its data is new then, but its history is not.
- */
-function checkViewIsFresh(op: OpDef, view: Tensor): void {
-  let base = view
-  while (base.viewBase !== null) base = base.viewBase
-  const { gradFn } = base
-  let node: unknown = view.gradFn
-  while (node !== gradFn && node instanceof OpNode && node.op.tags.has('view')) node = node.targets[0]
-  if (node === gradFn || !(node instanceof OpNode) || node === view.gradFn) return
-  throw new AutogradError(
-    `${op.qualname}: an argument is a view of a tensor that has been modified in place after the view was made, so its gradient is unknown. Make the view again after the in-place operator.`,
-  )
-}
-
-function pushEdges(op: OpDef, args: readonly Arg[], edges: EdgeList): void {
+function pushEdges(args: readonly Arg[], edges: EdgeList): void {
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (arg instanceof Tensor) {
       pushEdge(edges, arg)
-      if (arg.viewBase !== null && arg.gradFn !== null) checkViewIsFresh(op, arg)
-    } else if (isArgList(arg)) pushEdges(op, arg, edges)
+    } else if (isArgList(arg)) pushEdges(arg, edges)
   }
 }
 
@@ -85,7 +69,7 @@ function below(op: OpDef, args: readonly Arg[], recording: boolean): Result {
 function record(op: OpDef, args: readonly Arg[]): Result {
   if (cutsGradient(op)) return below(op, args, false)
   const edges: EdgeList = { targets: [], outputNrs: null }
-  pushEdges(op, args, edges)
+  pushEdges(args, edges)
   const before = argVersions(args)
   const result = below(op, args, true)
   if (result instanceof Tensor) {
@@ -124,7 +108,7 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
     )
   }
   const edges: EdgeList = { targets: [], outputNrs: null }
-  pushEdges(op, args, edges)
+  pushEdges(args, edges)
   const before = argVersions(args)
   const result = write(op, args, self, true)
   setGradFn(self, new OpNode(functional, args, self, edges, withResults(before, args, self)), 0)

@@ -6,6 +6,7 @@ import { operatorRows } from './operatorTable.ts'
 const USAGE = `tensorfx ${VERSION}
 usage: tensorfx ops [text]     lists the operators whose name, here or in PyTorch, contains the text
        tensorfx ops --missing  lists the operators of PyTorch's core ATen that tensorfx lacks, and why
+       tensorfx compare FOLDER --backends A,B   runs a saved graph node by node on several backends (--help lists the options)
        tensorfx --version`
 
 /** Rows of text under each other in columns. */

@@ -3,7 +3,16 @@
 import { installTensors } from '../install/tensors.ts'
 import { runCommand } from './command.ts'
 
-installTensors()
-const { text, code } = runCommand(process.argv.slice(2))
-console.log(text)
-process.exitCode = code
+const words = process.argv.slice(2)
+if (words[0] === 'compare') {
+  // The compiler is loaded only where it is needed.
+  const { runCompare } = await import('./compare.ts')
+  const { text, code } = await runCompare(words.slice(1))
+  console.log(text)
+  process.exitCode = code
+} else {
+  installTensors()
+  const { text, code } = runCommand(words)
+  console.log(text)
+  process.exitCode = code
+}

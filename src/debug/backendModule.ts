@@ -20,6 +20,8 @@ function urlOf(module: string): string {
 /** A backend that its module has registered, and how other processes find it. */
 export interface NamedBackend {
   readonly name: string
+  /** What names it in any other process: the module as a URL, and the export or name. */
+  readonly reference: string
   /** Modules that a process must import so that it has the backend. */
   readonly imports: readonly string[]
 }
@@ -42,7 +44,7 @@ export async function importBackend(text: string): Promise<NamedBackend> {
   if (isBackend(exported)) {
     const registered = `${url}#${name}`
     registerBackend(registered, exported, { tags: ['debug'], module: url })
-    return { name: registered, imports: [url] }
+    return { name: registered, reference: registered, imports: [url] }
   }
   try {
     lookupBackend(name)
@@ -52,7 +54,7 @@ export async function importBackend(text: string): Promise<NamedBackend> {
       cause: error,
     })
   }
-  return { name, imports: [url] }
+  return { name, reference: `${url}#${name}`, imports: [url] }
 }
 
 const isBackend = (value: unknown): value is Backend => isCallable(value)

@@ -100,8 +100,9 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     throw new ArgumentError(`minifyBackendFailure: the failure ends the process (${death}), so candidates need one of their own, but ${whyNot}.`)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
   const isolator = whyNot === null && start !== null ? new Isolator(start, { imports: imports ?? [] }) : null
-  const hunt = new Hunt(options, death, imports ?? [], isolator)
+  isolator?.warmUp()
   try {
+    const hunt = new Hunt(options, death, imports ?? [], isolator)
     const result = await hunt.run(gm, inputs)
     return { ...result, isolated: isolator !== null, whyNotIsolated: whyNot, processes: isolator?.started ?? 0 }
   } finally {
@@ -190,7 +191,7 @@ class Hunt {
   /** The first final run of a state is in a fresh process, where no other candidate has run. */
   async #check(gm: GraphModule, inputs: readonly unknown[]): Promise<boolean> {
     const state = String(gm.graph)
-    if (state !== this.#lastChecked) this.#isolator?.close()
+    if (state !== this.#lastChecked) this.#isolator?.renew()
     this.#lastChecked = state
     return this.#fails(gm, inputs, this.#timeoutMs)
   }

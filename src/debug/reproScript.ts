@@ -144,6 +144,7 @@ function relativePath(from: string, to: string): string {
   const paths = nodeModule('node:path')
   if (paths === null) return `./${to}/`
   const relative = paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
+  if (relative === '') return './'
   return `${relative.startsWith('.') ? relative : `./${relative}`}/`
 }
 

@@ -27,6 +27,8 @@ export type OpTag =
   | 'numberFirst'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
+  /** Its eager kernel does at once what its decomposition does in several passes: compilers call the kernel. */
+  | 'fusedKernel'
   /** Backward hands out the gradient of its last argument first: PyTorch computes it as another operator, whose first argument that is. */
   | 'lastGradientFirst'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */

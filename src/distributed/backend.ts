@@ -7,6 +7,8 @@ export interface Task {
   poll(): boolean
   /** Of a `recv`: the rank that sent, within the group. Defined when it is over. */
   readonly source?: number | undefined
+  /** Of a collective in pieces: starts what can be started, and tells whether all of it is. The group's next collective comes after that. */
+  advance?(): boolean
 }
 
 /** The ranks of one group, connected. */

@@ -12,7 +12,7 @@ import { Tensor, checkTensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Arg } from '../dispatch/index.ts'
 import { REDUCE_OPS } from './collective.ts'
-import type { Collective, ReduceOp } from './collective.ts'
+import type { ReduceOp } from './collective.ts'
 import { contiguous, reduction } from './prepare.ts'
 import { groupNamed, groupOr } from './processGroup.ts'
 import type { ProcessGroup } from './processGroup.ts'
@@ -41,16 +41,11 @@ const scaled = (tensor: Tensor, factor: number): TensorSpec => {
   return { shape: [rows * factor, ...rest], dtype: tensor.dtype }
 }
 
-/** Runs a collective on copies, so that arguments are not written to. */
-function runToEnd(group: ProcessGroup, collective: Collective): void {
-  group.start(collective).wait()
-}
-
 /** Reduces `data`, which is the kernel's own. */
 function reduceCopy(where: string, input: Tensor, op: ReduceOp, group: ProcessGroup): Tensor {
   const rule = reduction(where, input, op, group.size)
   const data = noGrad(() => contiguous(where, 'tensor', input).to(rule.dtype).clone())
-  runToEnd(group, { kind: 'allreduce', op: rule.op, data })
+  group.run({ kind: 'allreduce', op: rule.op, data })
   rule.after(data)
   return noGrad(() => data.to(input.dtype))
 }
@@ -77,7 +72,7 @@ const allGatherOp: OpFunction = makeOp({
     const input = contiguous('all_gather_into_tensor', 'input', given)
     const { shape, dtype } = scaled(input, numberArg(size))
     const output = Tensor.empty(shape, dtype)
-    runToEnd(groupArg(group), { kind: 'allgather', input, output })
+    groupArg(group).run({ kind: 'allgather', input, output })
     return output
   },
   derivative: ([grad = null], { args: [, , name] }) => [grad === null ? null : reduceScatterTensor(grad, 'sum', 0, groupArg(name)), null, null],
@@ -93,7 +88,7 @@ const reduceScatterOp: OpFunction = makeOp({
     const input = contiguous(where, 'input', given)
     const rule = reduction(where, input, opArg(op), numberArg(size))
     const output = Tensor.empty(scaled(input, 1 / numberArg(size)).shape, rule.dtype)
-    runToEnd(groupArg(group), { kind: 'reducescatter', op: rule.op, input: noGrad(() => input.to(rule.dtype)), output })
+    groupArg(group).run({ kind: 'reducescatter', op: rule.op, input: noGrad(() => input.to(rule.dtype)), output })
     rule.after(output)
     return noGrad(() => output.to(input.dtype))
   },
@@ -122,7 +117,7 @@ const allToAllOp: OpFunction = makeOp({
     const [outputs, inputs] = [splitsArg(outputSplits), splitsArg(inputSplits)]
     const output = Tensor.empty([outputs.reduce((a, b) => a + b, 0), ...rest], input.dtype)
     const counts = (splits: readonly number[]): number[] => splits.map((rows) => rows * width)
-    runToEnd(groupArg(group), { kind: 'alltoall', input, output, inputCounts: counts(inputs), outputCounts: counts(outputs) })
+    groupArg(group).run({ kind: 'alltoall', input, output, inputCounts: counts(inputs), outputCounts: counts(outputs) })
     return output
   },
   derivative: ([grad = null], { args: [, outputs, inputs, name] }) => [
@@ -140,7 +135,7 @@ const broadcastOp: OpFunction = makeOp({
   meta: (input) => ({ shape: tensorArg(input).shape, dtype: tensorArg(input).dtype }),
   kernel: (input, src, group) => {
     const data = noGrad(() => contiguous('broadcast', 'input', input).clone())
-    runToEnd(groupArg(group), { kind: 'broadcast', root: numberArg(src), data })
+    groupArg(group).run({ kind: 'broadcast', root: numberArg(src), data })
     return data
   },
 })

@@ -32,9 +32,9 @@ const OPTIONS = { group: true, asyncOp: true } as const
 const REDUCE_OPTIONS = { ...OPTIONS, op: true } as const
 
 function run(collective: Collective, options: CollectiveOptions, finish: (() => void) | null): Work | undefined {
-  const work = groupOr(options.group).start(collective, finish)
-  if (options.asyncOp === true) return work
-  work.wait()
+  const group = groupOr(options.group)
+  if (options.asyncOp === true) return group.start(collective, finish)
+  group.run(collective, finish)
   return undefined
 }
 
@@ -58,7 +58,7 @@ export function allReduce(tensor: Tensor, options: ReduceOptions = {}): Work | u
   }
   const input = contiguous(where, 'tensor', tensor)
   const rule = reduction(where, input, op, group.size)
-  const data = input.to(rule.dtype)
+  const data = input.dtype === rule.dtype ? input : input.to(rule.dtype)
   const back = copyBack(data, tensor)
   return run({ kind: 'allreduce', op: rule.op, data }, options, () => {
     rule.after(data)

@@ -58,13 +58,13 @@ export function allGatherObject(value: unknown, group?: ProcessGroup): unknown[]
     return new Int32Array(buffer, byteOffset, tensor.numel)
   }
   words(own).set([bytes.length])
-  members.start({ kind: 'allgather', input: own, output: lengths }).wait()
+  members.run({ kind: 'allgather', input: own, output: lengths })
   const sizes = checkedLengths('allGatherObject', words(lengths))
   const longest = Math.max(...sizes)
   const padded = new Uint8Array(longest)
   padded.set(bytes)
   const output = Tensor.empty([longest * members.size], 'uint8')
-  members.start({ kind: 'allgather', input: vector(padded), output }).wait()
+  members.run({ kind: 'allgather', input: vector(padded), output })
   const all = tensorBytes(output)
   return sizes.map((size, rank) => decode('allGatherObject', rank, all.slice(rank * longest, rank * longest + size)))
 }
@@ -77,10 +77,10 @@ export function broadcastObject(value: unknown, src: number, group?: ProcessGrou
   const length = Tensor.empty([1], 'int32')
   const words = (): Int32Array => new Int32Array(tensorBytes(length).buffer, tensorBytes(length).byteOffset, 1)
   words().set([bytes.length])
-  members.start({ kind: 'broadcast', root: src, data: length }).wait()
+  members.run({ kind: 'broadcast', root: src, data: length })
   const [size = 0] = checkedLengths('broadcastObject', words())
   const data = members.rank === src ? vector(bytes) : Tensor.empty([size], 'uint8')
-  members.start({ kind: 'broadcast', root: src, data }).wait()
+  members.run({ kind: 'broadcast', root: src, data })
   return members.rank === src ? value : decode('broadcastObject', src, tensorBytes(data))
 }
 

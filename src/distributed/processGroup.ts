@@ -32,6 +32,9 @@ export interface InitOptions {
   readonly worldSize?: number
 }
 
+/** How often a collective that is waited for is asked whether it is over, before the clock is read: about 10 µs. */
+const QUICK_POLLS = 64
+
 /** PyTorch's default: half an hour. */
 const DEFAULT_TIMEOUT = 30 * 60 * 1000
 
@@ -68,11 +71,12 @@ class QueuedTask implements Task {
     this.#start = start
   }
 
-  /** Whether it has left the queue: it was started, or its check has failed. */
+  /** Whether it has left the queue: all of it was started, or its check has failed. */
   tryToStart(): boolean {
     try {
-      if (this.#check?.poll() === false) return false
-      this.#started = this.#start()
+      if (this.#started === null && this.#check?.poll() === false) return false
+      this.#started ??= this.#start()
+      return this.#started.advance?.() !== false
     } catch (error) {
       this.#failure = error
     }
@@ -130,30 +134,64 @@ export class ProcessGroup {
 
   /** Starts a collective; `finish` runs when it is over. `ownTimeout` replaces the world's. @internal */
   start(collective: Collective, finish: (() => void) | null = null, ownTimeout?: number): Work {
-    const { backend, debugLevel, timeout: usual, starting } = this.#world()
-    const timeout = ownTimeout ?? usual
-    const isMessage = collective.kind === 'send' || collective.kind === 'recv'
-    const sequence = isMessage ? 0 : ++this.#sequence
-    const description = describe(collective)
-    const over = countCollective(collective, this.name, sequence, this.size, this.rank, backend.rank)
-    const done =
-      over === null
-        ? finish
-        : () => {
-            over()
-            finish?.()
-          }
-    const isCheckedNow = this.size > 1 && !isMessage && isChecked(sequence, debugLevel === 'detail')
-    let task: Task
-    if (isMessage || (!isCheckedNow && this.#queue.length === 0)) task = this.#channel.start(collective)
-    else {
-      const check = isCheckedNow ? startCheck(this.name, this.size, sequence, description, (control) => this.#control.start(control)) : null
-      const queued = new QueuedTask(check, () => this.#channel.start(collective))
-      this.#queue.push(queued)
-      task = queued
-      starting.add(this)
+    const world = this.#world()
+    const sequence = this.#nextSequence(collective)
+    const done = this.#count(world, collective, sequence, finish)
+    return this.#work(world, collective, sequence, this.#launch(world, collective, sequence), done, ownTimeout)
+  }
+
+  /** Starts a collective and waits for its end; see {@link ProcessGroup.start}. Small ones are over before a Work would be made. @internal */
+  run(collective: Collective, finish: (() => void) | null = null): void {
+    const world = this.#world()
+    const sequence = this.#nextSequence(collective)
+    const done = this.#count(world, collective, sequence, finish)
+    const task = this.#launch(world, collective, sequence)
+    for (let i = 0; i < QUICK_POLLS; i++) {
+      if (world.starting.size > 0) pumpAll(world.starting)
+      if (task.poll()) return done?.()
     }
-    const describeTimeout = (): string => this.#timeoutText(descriptionText(description), sequence, timeout)
+    this.#work(world, collective, sequence, task, done).wait()
+  }
+
+  /** Messages have no number: only two ranks know of them. */
+  #nextSequence({ kind }: Collective): number {
+    return kind === 'send' || kind === 'recv' ? 0 : ++this.#sequence
+  }
+
+  #count({ backend }: World, collective: Collective, sequence: number, finish: (() => void) | null): (() => void) | null {
+    const over = countCollective(collective, this.name, sequence, this.ranks.length, this.rank, backend.rank)
+    if (over === null) return finish
+    return () => {
+      over()
+      finish?.()
+    }
+  }
+
+  #launch({ debugLevel, starting }: World, collective: Collective, sequence: number): Task {
+    const isCheckedNow = sequence > 0 && this.ranks.length > 1 && isChecked(sequence, debugLevel === 'detail')
+    let first: Task | null = null
+    if (sequence === 0 || (!isCheckedNow && this.#queue.length === 0)) {
+      first = this.#channel.start(collective)
+      if (first.advance === undefined || first.advance()) return first
+    }
+    const started = first
+    const check = isCheckedNow ? startCheck(this.name, this.size, sequence, describe(collective), (control) => this.#control.start(control)) : null
+    const queued = new QueuedTask(check, () => started ?? this.#channel.start(collective))
+    this.#queue.push(queued)
+    starting.add(this)
+    return queued
+  }
+
+  #work(
+    { backend, timeout: usual, starting }: World,
+    collective: Collective,
+    sequence: number,
+    task: Task,
+    done: (() => void) | null,
+    ownTimeout?: number,
+  ): Work {
+    const timeout = ownTimeout ?? usual
+    const describeTimeout = (): string => this.#timeoutText(descriptionText(describe(collective)), sequence, timeout)
     return new Work(task, { backend, timeout, progress: () => pumpAll(starting), describeTimeout }, done)
   }
 

@@ -4,7 +4,7 @@ import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '.
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { describeDifference } from './arguments.ts'
 import type { BackendChoice } from './compileSegment.ts'
@@ -60,7 +60,7 @@ export class Capture implements DispatchMode {
   }
 
   #start(root: Step): Segment {
-    return new Segment(root, (segment, storage) => this.#read(segment, storage))
+    return new Segment(root.now(), (segment, storage) => this.#read(segment, storage))
   }
 
   // ---- one operator ----
@@ -68,10 +68,18 @@ export class Capture implements DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result {
     if (this.#segment.hasStaleViews) for (const tensor of tensorsOf(args)) this.#refresh(tensor)
     if (this.#eager) return this.#runNow(op, args)
+    if (this.#segment.cursor.defaultDtype !== getDefaultDtype()) this.#changeDefault()
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
     if (!isWindow(op, args)) return this.#runAlone(op, args, 'as_strided sees memory beyond its argument')
     const step = this.#step(op, args)
     return step === null ? this.#runNow(op, args) : this.#segment.results(step)
+  }
+
+  /** The default dtype has changed: a segment has one, under which it is compiled. */
+  #changeDefault(): void {
+    const { cursor } = this.#segment
+    if (cursor.op === null) this.#segment = this.#start(cursor)
+    else this.breakGraph([], 'the default dtype was changed')
   }
 
   /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
@@ -273,7 +281,9 @@ export class Capture implements DispatchMode {
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)
-    endSegment(ended, demand, earlier, this.#call)
+    const { defaultDtype } = segment.cursor
+    if (defaultDtype === getDefaultDtype()) endSegment(ended, demand, earlier, this.#call)
+    else withDefaultDtype(defaultDtype, () => endSegment(ended, demand, earlier, this.#call))
   }
 
   /** When a path is new, the tensors that arguments and modules hold by now are results, too. */

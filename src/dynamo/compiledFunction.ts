@@ -6,7 +6,7 @@ import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, getDefaultDtype } from '../tensor/index.ts'
 import { Capture } from './capture.ts'
 import type { CapturedCall, Tree } from './capture.ts'
 import type { BackendChoice, GraphRecord } from './compileSegment.ts'
@@ -108,6 +108,7 @@ export class CompiledFunction {
     const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
     let key = `${isGradEnabled() ? 'g' : ''}|${isFlat ? '' : JSON.stringify(spec)}`
     if (this.#options.skipReplay && this.#target instanceof Module) key += this.#target.training ? 't' : 'e'
+    if (this.#options.skipReplay) key += getDefaultDtype()
     for (const leaf of leaves) {
       if (!(leaf instanceof Tensor)) {
         key += `|${typeof leaf}`

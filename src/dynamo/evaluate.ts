@@ -2,7 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { runKernel, withoutModes } from '../dispatch/index.ts'
 import type { Arg } from '../dispatch/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import { neededSteps } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
@@ -26,7 +26,7 @@ export function runSteps(
 ): ReadonlyMap<number, Tensor> {
   const values = new Map<number, Tensor>()
   const at = (slot: number): unknown => values.get(slot) ?? input(slot)
-  withoutModes(() =>
+  const run = (): void =>
     noGrad(() => {
       for (const step of steps) {
         const results = attributed(step, () => runStep(step, at))
@@ -35,8 +35,8 @@ export function runSteps(
           onValue(step.firstSlot + i, value)
         })
       }
-    }),
-  )
+    })
+  withDefaultDtype(steps[0]?.defaultDtype ?? getDefaultDtype(), () => withoutModes(run))
   return values
 }
 

@@ -3,7 +3,8 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
-import { numelOf, sameShape } from '../tensor/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { getDefaultDtype, numelOf, sameShape } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 import type { BreakReason } from './explain.ts'
@@ -67,6 +68,8 @@ export class Step {
   readonly sourceOffset: number
   /** Whether the library made the call, in a backward or an optimizer's step. */
   readonly internal: boolean = dispatchState.internal
+  /** The default dtype at the call, which promotes integers: all steps of a segment have the same. */
+  readonly defaultDtype: DType = getDefaultDtype()
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []
@@ -76,6 +79,8 @@ export class Step {
   readonly learned = new Set<number>()
   /** How many segments have ended here. */
   calls = 0
+  /** For the start of a segment: its starts under other default dtypes. */
+  #others: Step[] | null = null
   readonly #kept = new Map<boolean, readonly number[]>()
   /** The start of the segment after a graph break here. */
   after: Step | null = null
@@ -108,6 +113,18 @@ export class Step {
   /** The start of a segment. */
   static root(): Step {
     return new Step(null, [], [], true, 0, 0, null, null, false, 0)
+  }
+
+  /** For the start of a segment: that under the present default dtype. */
+  now(): Step {
+    const dtype = getDefaultDtype()
+    if (this.defaultDtype === dtype) return this
+    this.#others ??= []
+    const known = this.#others.find((other) => other.defaultDtype === dtype)
+    if (known !== undefined) return known
+    const made = Step.root()
+    this.#others.push(made)
+    return made
   }
 
   /** The operator that was called. Throws InternalError for the start of a segment. */

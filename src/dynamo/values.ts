@@ -14,7 +14,7 @@ import type { CompiledSegment, Step } from './traceTree.ts'
 const fillsStorage = (value: Tensor): boolean => value.offset === 0 && value.contiguousLayout && value.storage?.captureShared === false
 
 /** A copy with memory of its own, and the history of `value`. */
-export function ownCopy(value: Tensor): Tensor {
+function ownCopy(value: Tensor): Tensor {
   const copy = Tensor.empty(value.shape, value.dtype)
   copyInto(value, copy)
   const { requiresGrad, gradFn, outputNr } = value

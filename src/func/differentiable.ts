@@ -48,7 +48,7 @@ export function runOn<T>(
 }
 
 /** Whether the outputs depend on tensors that require grad besides `own`: then derivatives around this one need its tape. */
-export function dependsOnOthers(outputs: readonly Tensor[], own: readonly Tensor[]): boolean {
+function dependsOnOthers(outputs: readonly Tensor[], own: readonly Tensor[]): boolean {
   const seen = new Set<Edge>()
   const stack: Edge[] = outputs.filter((t) => t.requiresGrad).map((t) => producerOf(t) ?? t)
   for (let edge = stack.pop(); edge !== undefined; edge = stack.pop()) {

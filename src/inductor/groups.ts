@@ -34,7 +34,7 @@ export interface TemplateGroup {
 }
 
 /** One call of an eager kernel. */
-export interface ExternGroup {
+interface ExternGroup {
   readonly kind: 'extern'
   readonly node: ExternNode
 }

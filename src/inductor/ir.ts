@@ -116,7 +116,7 @@ export type ExternArg =
   | { readonly kind: 'list'; readonly items: readonly ExternArg[] }
 
 /** The nodes that become loops which inductor itself emits. */
-export type LoopNode = PointwiseNode | ReductionNode
+type LoopNode = PointwiseNode | ReductionNode
 
 export type IrNode = LoopNode | TemplateNode | ExternNode
 

@@ -6,6 +6,7 @@ import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
 import {
   checkArgument,
+  checkArray,
   checkString,
   isFunction,
   isIdentifier,
@@ -82,6 +83,7 @@ export function loadState<M extends Module>(module: M, bytes: Uint8Array): M {
 /** A layer some of whose parameters are not trained: those at these paths. For the code that {@link toFolder} writes. */
 export function frozen<M extends Module>(layer: M, paths: readonly string[]): M {
   checkArgument(isModule(layer), 'frozen', 'layer', 'a Module', layer)
+  checkArray('frozen', 'paths', paths)
   for (const path of paths) layer.getParameter(path).requiresGrad = false
   return layer
 }

@@ -12,7 +12,7 @@ type BigintReference = (a: bigint, b: bigint, c: bigint) => bigint | boolean
  * How an operation extends to the dtypes that are computed in a wider one: its result is `rounded` to the narrow dtype, or is `closed` because it is in the
  * narrow dtype already, or there is `none`, because it depends on the number of bits.
  */
-export type NarrowRule = 'rounded' | 'closed' | 'none'
+type NarrowRule = 'rounded' | 'closed' | 'none'
 
 /** The facts about a scalar operation. */
 export interface ScalarOpRecord {

@@ -129,13 +129,15 @@ const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < 
 /** Bytes allocated since finalizers last ran. */
 let unpolled = 0
 const POLL_BYTES = 16 * 2 ** 20
+/** What a block costs besides its bytes. Without it, a loop that makes empty tensors would never free any. */
+const BLOCK_COST = 64
 
 /**
  * Frees blocks that the collector has already found dead. Without this a synchronous loop keeps writing to new memory, which is not in any cache, until it
  * reaches the soft limit.
  */
 function pollFinalizers(nbytes: number): void {
-  unpolled += nbytes
+  unpolled += nbytes + BLOCK_COST
   if (unpolled < POLL_BYTES) return
   unpolled = 0
   if (synchronousCollection) cleanup?.registry.cleanupSome?.()

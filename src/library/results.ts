@@ -11,7 +11,7 @@ import { Tensor } from '../tensor/index.ts'
 export type Implementation = (...args: readonly Arg[]) => unknown
 
 /** Whether the schema promises one tensor, as opposed to a list or a tuple. */
-export const returnsOne = (schema: FunctionSchema): boolean => schema.returns.length === 1 && schema.returns[0]?.list === false
+const returnsOne = (schema: FunctionSchema): boolean => schema.returns.length === 1 && schema.returns[0]?.list === false
 
 const describe = (value: unknown): string => {
   if (value === null || value === undefined) return String(value)
@@ -23,7 +23,7 @@ const describe = (value: unknown): string => {
 const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
 
 /** The results as a list. Throws ArgumentError if they are not what the schema promises; `what` is 'forward' or 'fake'. */
-export function resultList(qualname: string, schema: FunctionSchema, what: string, result: unknown): readonly Tensor[] {
+function resultList(qualname: string, schema: FunctionSchema, what: string, result: unknown): readonly Tensor[] {
   const { returns } = schema
   const wrong = (expected: string): ArgumentError =>
     new ArgumentError(`${qualname}: its ${what} must return ${expected}, as its schema says (${schema.text}), got ${describe(result)}.`)

@@ -1,164 +1,267 @@
-// Activations as layers.
+// Activations as layers that may overwrite their input. PyTorch gives those the option `inplace`.
 import { ArgumentError } from '../errors/index.ts'
-import { Module } from '../module/index.ts'
-import { sigmoid, tanh } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { elu, gelu, leakyRelu, logSoftmax, relu, silu, softmax } from './functional.ts'
+import { celu, elu, hardsigmoid, hardswish, hardtanh, leakyRelu, mish, relu, rrelu, selu, silu, threshold } from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { readOptions } from './options.ts'
+import { OptionLayer } from './optionLayer.ts'
+import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py, pyFloat } from './repr.ts'
+import { pyFloat } from './repr.ts'
 
-/** max(x, 0); `inplace` overwrites the input. PyTorch's `nn.ReLU`. */
-export class ReLU extends Module {
+/** The option of activations without others. */
+export interface InplaceOptions {
+  /** Overwrite the input. */
+  readonly inplace?: boolean
+}
+
+type OnlyInplace = Trailing<[inplace: boolean], InplaceOptions>
+
+/** An activation whose result may go into its input. */
+abstract class Activation extends OptionLayer {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['inplace']
-  readonly inplace: boolean
+  declare readonly inplace: boolean
 
-  constructor(...options: Trailing<[inplace: boolean], { readonly inplace?: boolean }>) {
-    super()
-    this.inplace = readOptions('nn.ReLU', { inplace: false }, options).inplace
+  /** The values of the activation. */
+  protected abstract activate(input: Tensor): Tensor
+
+  override forward(input: Tensor): Tensor {
+    // The derivative may need the values that are overwritten.
+    return this.inplace ? input.copy_(this.activate(input.clone())) : this.activate(input)
+  }
+
+  /** The options that are printed before `inplace`. */
+  protected shown(): readonly string[] {
+    return []
+  }
+
+  override extraRepr(): string {
+    return [...this.shown(), ...(this.inplace ? ['inplace=True'] : [])].join(', ')
+  }
+}
+
+/** An activation without options but `inplace`. */
+abstract class PlainActivation extends Activation {
+  constructor(where: string, given: readonly unknown[]) {
+    super(where, { inplace: false }, given)
+  }
+}
+
+/** max(x, 0). PyTorch's `nn.ReLU`. */
+export class ReLU extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.ReLU', options)
   }
 
   override forward(input: Tensor): Tensor {
     return relu(input, { inplace: this.inplace })
   }
 
-  override extraRepr(): string {
-    return this.inplace ? 'inplace=True' : ''
-  }
-}
-
-/** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
-export class GELU extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['approximate']
-  readonly approximate: 'none' | 'tanh'
-
-  constructor(...options: Trailing<['none' | 'tanh'], { readonly approximate?: 'none' | 'tanh' }>) {
-    super()
-    const { approximate } = readOptions<{ approximate: 'none' | 'tanh' }>('nn.GELU', { approximate: 'none' }, options)
-    if (approximate !== 'none' && approximate !== 'tanh')
-      throw new ArgumentError(`nn.GELU: approximate must be 'none' or 'tanh', got '${String(approximate)}'.`)
-    this.approximate = approximate
-  }
-
-  override forward(input: Tensor): Tensor {
-    return gelu(input, { approximate: this.approximate })
-  }
-
-  override extraRepr(): string {
-    return `approximate=${py(this.approximate)}`
+  protected override activate(input: Tensor): Tensor {
+    return relu(input)
   }
 }
 
 /** x * sigmoid(x). PyTorch's `nn.SiLU`. */
-export class SiLU extends Module {
-  override forward(input: Tensor): Tensor {
+export class SiLU extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.SiLU', options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
     return silu(input)
   }
 }
 
-/** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
-export class Sigmoid extends Module {
-  override forward(input: Tensor): Tensor {
-    return sigmoid(input)
+/** x * tanh(softplus(x)). PyTorch's `nn.Mish`. */
+export class Mish extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.Mish', options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return mish(input)
   }
 }
 
-/** Hyperbolic tangent. PyTorch's `nn.Tanh`. */
-export class Tanh extends Module {
-  override forward(input: Tensor): Tensor {
-    return tanh(input)
+/** The ELU that keeps mean 0 and variance 1. PyTorch's `nn.SELU`. */
+export class SELU extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.SELU', options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return selu(input)
+  }
+}
+
+/** x * relu6(x + 3) / 6. PyTorch's `nn.Hardswish`. */
+export class Hardswish extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.Hardswish', options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return hardswish(input)
+  }
+
+  override extraRepr(): string {
+    return ''
+  }
+}
+
+/** relu6(x + 3) / 6. PyTorch's `nn.Hardsigmoid`. */
+export class Hardsigmoid extends PlainActivation {
+  constructor(...options: OnlyInplace) {
+    super('nn.Hardsigmoid', options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return hardsigmoid(input)
+  }
+
+  override extraRepr(): string {
+    return ''
   }
 }
 
 /** x where positive, else negativeSlope * x. PyTorch's `nn.LeakyReLU`. */
-export class LeakyReLU extends Module {
+export class LeakyReLU extends Activation {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['negative_slope']
-  readonly negativeSlope: number
+  static override readonly constants: readonly string[] = ['negative_slope']
+  declare readonly negativeSlope: number
 
-  constructor(...options: Trailing<[negativeSlope: number], { readonly negativeSlope?: number }>) {
-    super()
-    this.negativeSlope = readOptions('nn.LeakyReLU', { negativeSlope: 0.01 }, options).negativeSlope
+  constructor(...options: Trailing<[negativeSlope: number, inplace: boolean], InplaceOptions & { readonly negativeSlope?: number }>) {
+    super('nn.LeakyReLU', { negativeSlope: 0.01, inplace: false }, options)
   }
 
-  override forward(input: Tensor): Tensor {
+  protected override activate(input: Tensor): Tensor {
     return leakyRelu(input, this.negativeSlope)
   }
 
-  override extraRepr(): string {
-    return `negative_slope=${pyFloat(this.negativeSlope)}`
+  protected override shown(): readonly string[] {
+    return [`negative_slope=${pyFloat(this.negativeSlope)}`]
   }
 }
 
 /** x where positive, else alpha * (e^x - 1). PyTorch's `nn.ELU`. */
-export class ELU extends Module {
+export class ELU extends Activation {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['alpha']
-  readonly alpha: number
+  static override readonly constants: readonly string[] = ['alpha']
+  declare readonly alpha: number
 
-  constructor(...options: Trailing<[alpha: number], { readonly alpha?: number }>) {
-    super()
-    this.alpha = readOptions('nn.ELU', { alpha: 1 }, options).alpha
+  constructor(...options: Trailing<[alpha: number, inplace: boolean], InplaceOptions & { readonly alpha?: number }>) {
+    super('nn.ELU', { alpha: 1, inplace: false }, options)
   }
 
-  override forward(input: Tensor): Tensor {
+  protected override activate(input: Tensor): Tensor {
     return elu(input, this.alpha)
   }
 
-  override extraRepr(): string {
-    return `alpha=${pyFloat(this.alpha)}`
+  protected override shown(): readonly string[] {
+    return [`alpha=${pyFloat(this.alpha)}`]
   }
 }
 
-/** The option `dim` of a layer that needs one. */
-export function readDim(where: string, options: readonly unknown[]): number {
-  const { dim } = readOptions<{ dim: number | null }>(where, { dim: null }, options)
-  if (dim === null || !Number.isInteger(dim))
-    throw new ArgumentError(`${where}: dim must be an integer, got ${String(dim)}. Give the dimension: new ${where}(-1).`)
-  return dim
-}
+/** max(0, x) + min(0, alpha * (e^(x / alpha) - 1)). PyTorch's `nn.CELU`. */
+export class CELU extends Activation {
+  declare readonly alpha: number
 
-/** exp(x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmax`. */
-export class Softmax extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['dim']
-  readonly dim: number
-
-  constructor(...options: [dim: number] | [{ readonly dim: number }]) {
-    super()
-    this.dim = readDim('nn.Softmax', options)
+  constructor(...options: Trailing<[alpha: number, inplace: boolean], InplaceOptions & { readonly alpha?: number }>) {
+    super('nn.CELU', { alpha: 1, inplace: false }, options)
   }
 
-  override forward(input: Tensor): Tensor {
-    return softmax(input, { dim: this.dim })
+  protected override activate(input: Tensor): Tensor {
+    return celu(input, this.alpha)
   }
 
-  override extraRepr(): string {
-    return `dim=${this.dim}`
+  protected override shown(): readonly string[] {
+    return [`alpha=${pyFloat(this.alpha)}`]
   }
 }
 
-/** log(softmax(x)) along `dim`. PyTorch's `nn.LogSoftmax`. */
-export class LogSoftmax extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['dim']
-  readonly dim: number
+/** Options of {@link Hardtanh}. */
+export interface HardtanhOptions extends InplaceOptions {
+  readonly minVal?: number
+  readonly maxVal?: number
+}
 
-  constructor(...options: [dim: number] | [{ readonly dim: number }]) {
-    super()
-    this.dim = readDim('nn.LogSoftmax', options)
+/** x, but at least `minVal` (-1) and at most `maxVal` (1). PyTorch's `nn.Hardtanh`. */
+export class Hardtanh extends Activation {
+  declare readonly minVal: number
+  declare readonly maxVal: number
+
+  constructor(...options: Trailing<[minVal: number, maxVal: number, inplace: boolean], HardtanhOptions>) {
+    super('nn.Hardtanh', { minVal: -1, maxVal: 1, inplace: false }, options)
+    checkNumber('nn.Hardtanh', 'minVal', this.minVal, 'a number', () => true)
+    checkNumber('nn.Hardtanh', 'maxVal', this.maxVal, 'a number', () => true)
+    if (!(this.minVal < this.maxVal)) throw new ArgumentError(`nn.Hardtanh: minVal must be below maxVal, got ${this.minVal} and ${this.maxVal}.`)
   }
 
-  override forward(input: Tensor): Tensor {
-    return logSoftmax(input, { dim: this.dim })
+  protected override activate(input: Tensor): Tensor {
+    return hardtanh(input, this.minVal, this.maxVal)
   }
 
-  override extraRepr(): string {
-    return `dim=${this.dim}`
+  protected override shown(): readonly string[] {
+    return [`min_val=${pyFloat(this.minVal)}`, `max_val=${pyFloat(this.maxVal)}`]
   }
 }
 
-markLeaf(ReLU, GELU, SiLU, Sigmoid, Tanh, LeakyReLU, ELU, Softmax, LogSoftmax)
+/** x, but at least 0 and at most 6. PyTorch's `nn.ReLU6`. */
+export class ReLU6 extends Hardtanh {
+  constructor(...options: OnlyInplace) {
+    super(0, 6, readOptions('nn.ReLU6', { inplace: false }, options))
+  }
+
+  protected override shown(): readonly string[] {
+    return []
+  }
+}
+
+/** x above the threshold, elsewhere `value`. PyTorch's `nn.Threshold`. */
+export class Threshold extends Activation {
+  readonly threshold: number
+  readonly value: number
+
+  constructor(limit: number, value: number, ...options: OnlyInplace) {
+    super('nn.Threshold', { inplace: false }, options)
+    checkNumber('nn.Threshold', 'threshold', limit, 'a number', () => true)
+    checkNumber('nn.Threshold', 'value', value, 'a number', () => true)
+    this.threshold = limit
+    this.value = value
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return threshold(input, this.threshold, this.value)
+  }
+
+  protected override shown(): readonly string[] {
+    return [`threshold=${this.threshold}`, `value=${this.value}`]
+  }
+}
+
+/** Options of {@link RReLU}. */
+export interface RReLUOptions extends InplaceOptions {
+  readonly lower?: number
+  readonly upper?: number
+}
+
+/** x where positive, else x times a slope, drawn between `lower` (1/8) and `upper` (1/3) in training and in the middle of them otherwise. PyTorch's `nn.RReLU`. */
+export class RReLU extends Activation {
+  declare readonly lower: number
+  declare readonly upper: number
+
+  constructor(...options: Trailing<[lower: number, upper: number, inplace: boolean], RReLUOptions>) {
+    super('nn.RReLU', { lower: 1 / 8, upper: 1 / 3, inplace: false }, options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return rrelu(input, { lower: this.lower, upper: this.upper, training: this.training })
+  }
+
+  protected override shown(): readonly string[] {
+    return [`lower=${pyFloat(this.lower)}`, `upper=${pyFloat(this.upper)}`]
+  }
+}
+
+markLeaf(ReLU, SiLU, Mish, SELU, Hardswish, Hardsigmoid, LeakyReLU, ELU, CELU, Hardtanh, ReLU6, Threshold, RReLU)

@@ -1,21 +1,18 @@
 // Convolutions.
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { Module } from '../module/index.ts'
-import { empty } from '../ops/index.ts'
 import type { Pair } from '../ops/index.ts'
+import { valueText } from '../protocol/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { valueText } from '../protocol/index.ts'
-import { conv1d, conv2d, pad } from './functional.ts'
-import { checkChannels, resetByFanIn } from './convParts.ts'
+import { ConvNd } from './convParts.ts'
+import { conv1d, conv2d, conv3d, pad } from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { perDimension, readOptions } from './options.ts'
+import { readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { Parameter } from './parameter.ts'
 import { py } from './repr.ts'
 
-/** Options of {@link Conv1d} and {@link Conv2d}; numbers hold for every spatial dimension. */
+/** Options of {@link Conv1d}, {@link Conv2d} and {@link Conv3d}; numbers hold for every spatial dimension. */
 export interface ConvLayerOptions {
   readonly stride?: Pair
   /** Zeros on both sides; 'valid' is 0, 'same' keeps the size (with stride 1). */
@@ -49,72 +46,38 @@ const defaults = (): Required<ConvLayerOptions> => ({
   dtype: getDefaultDtype(),
 })
 
-/** What Conv1d and Conv2d share. */
-abstract class ConvLayer extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['stride', 'padding', 'dilation', 'groups', 'in_channels', 'out_channels', 'kernel_size']
-  readonly inChannels: number
-  readonly outChannels: number
-  readonly kernelSize: readonly number[]
-  readonly stride: readonly number[]
-  readonly padding: readonly number[] | 'same' | 'valid'
-  readonly dilation: readonly number[]
-  readonly groups: number
+/** What the convolutions share. */
+abstract class ConvLayer extends ConvNd {
   readonly paddingMode: PaddingMode
-  /** [outChannels, inChannels / groups, ...kernelSize] */
-  weight: Parameter
-  /** [outChannels] */
-  bias: Parameter | null
 
   constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
-    super()
-    const { stride, padding, dilation, groups, bias, paddingMode, dtype } = readOptions(where, defaults(), given)
-    checkChannels(where, inChannels, outChannels, groups)
-    this.inChannels = inChannels
-    this.outChannels = outChannels
-    this.kernelSize = perDimension(where, 'kernelSize', kernelSize, spatial, 1)
-    this.stride = perDimension(where, 'stride', stride, spatial, 1)
-    this.padding = padding === 'same' || padding === 'valid' ? padding : perDimension(where, 'padding', padding, spatial, 0)
-    this.dilation = perDimension(where, 'dilation', dilation, spatial, 1)
-    this.groups = groups
+    const options = readOptions(where, defaults(), given)
+    const { padding, paddingMode } = options
+    if (typeof padding === 'string' && padding !== 'same' && padding !== 'valid')
+      throw new ArgumentError(`${where}: padding must be sizes, 'same' or 'valid', got ${valueText(padding)}.`)
     if (!PADDING_MODES.includes(paddingMode))
       throw new ArgumentError(`${where}: paddingMode must be one of ${PADDING_MODES.join(', ')}, got ${valueText(paddingMode)}.`)
+    super(where, [spatial, false], inChannels, outChannels, kernelSize, options)
     this.paddingMode = paddingMode
     if (padding === 'same' && this.stride.some((s) => s !== 1))
       throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
-    this.weight = new Parameter(empty([outChannels, inChannels / groups, ...this.kernelSize], { dtype }))
-    this.bias = bias ? new Parameter(empty([outChannels], { dtype })) : null
-    this.resetParameters()
   }
 
-  /** New random values, uniform within 1 / sqrt(fan in). */
-  resetParameters(): void {
-    resetByFanIn(this.weight, this.bias)
-  }
-
-  /** The input with its border, unless that holds zeros, which the convolution itself adds. */
-  protected padded(input: Tensor): readonly [input: Tensor, padding: readonly number[] | 'same' | 'valid'] {
-    const { paddingMode, padding, kernelSize, dilation } = this
-    if (paddingMode === 'zeros' || padding === 'valid') return [input, padding]
+  /** The convolution `fn` of the input. It adds a border of zeros itself; any other stands around the input before. */
+  protected convolve(fn: typeof conv1d, input: Tensor): Tensor {
+    const { weight, bias, stride, paddingMode, padding, kernelSize, dilation, groups } = this
+    if (paddingMode === 'zeros' || padding === 'valid') return fn(input, weight, bias, stride, padding, dilation, groups)
     // As much before as after; of an odd total, more after.
     const amounts = kernelSize.flatMap((k, d) => {
       const total = (dilation[d] ?? 1) * (k - 1)
       const before = padding === 'same' ? Math.floor(total / 2) : (padding[d] ?? 0)
       return [[before, padding === 'same' ? total - before : before]]
     })
-    return [pad(input, amounts.toReversed().flat(), { mode: paddingMode }), kernelSize.map(() => 0)]
+    return fn(pad(input, amounts.toReversed().flat(), { mode: paddingMode }), weight, bias, stride, 0, dilation, groups)
   }
 
   override extraRepr(): string {
-    const { padding, dilation, groups } = this
-    const parts = [`${this.inChannels}`, `${this.outChannels}`, `kernel_size=${py(this.kernelSize)}`, `stride=${py(this.stride)}`]
-    if (typeof padding === 'string') parts.push(`padding=${padding}`)
-    else if (padding.some((p) => p !== 0)) parts.push(`padding=${py(padding)}`)
-    if (dilation.some((d) => d !== 1)) parts.push(`dilation=${py(dilation)}`)
-    if (groups !== 1) parts.push(`groups=${groups}`)
-    if (this.bias === null) parts.push('bias=False')
-    if (this.paddingMode !== 'zeros') parts.push(`padding_mode=${this.paddingMode}`)
-    return parts.join(', ')
+    return this.paddingMode === 'zeros' ? super.extraRepr() : `${super.extraRepr()}, padding_mode=${this.paddingMode}`
   }
 }
 
@@ -125,8 +88,7 @@ export class Conv1d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
-    const [x, padding] = this.padded(input)
-    return conv1d(x, this.weight, this.bias, this.stride, padding, this.dilation, this.groups)
+    return this.convolve(conv1d, input)
   }
 }
 
@@ -137,9 +99,23 @@ export class Conv2d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
-    const [x, padding] = this.padded(input)
-    return conv2d(x, this.weight, this.bias, this.stride, padding, this.dilation, this.groups)
+    return this.convolve(conv2d, input)
   }
 }
 
-markLeaf(Conv1d, Conv2d)
+/**
+ * Convolution over [N, inChannels, depth, height, width]. PyTorch's `nn.Conv3d`.
+ *
+ * @example new nn.Conv3d(1, 4, 3, { padding: 1 })(torch.ones([2, 1, 5, 8, 8])).shape // [2, 4, 5, 8, 8]
+ */
+export class Conv3d extends ConvLayer {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    super('nn.Conv3d', 3, inChannels, outChannels, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.convolve(conv3d, input)
+  }
+}
+
+markLeaf(Conv1d, Conv2d, Conv3d)

@@ -1,19 +1,18 @@
 // Transposed convolutions as layers.
+import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { Module } from '../module/index.ts'
-import { empty } from '../ops/index.ts'
 import type { Pair } from '../ops/index.ts'
-import { getDefaultDtype } from '../tensor/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { convTranspose1d, convTranspose2d } from './functional.ts'
-import { checkChannels, resetByFanIn } from './convParts.ts'
+import { ConvNd } from './convParts.ts'
+import { convTranspose1d, convTranspose2d, convTranspose3d } from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { perDimension, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
-import { Parameter } from './parameter.ts'
+import { perDimension, readOptions, readOutputSize } from './options.ts'
+import type { OutputSize, Trailing } from './options.ts'
 import { py } from './repr.ts'
 
-/** Options of {@link ConvTranspose1d} and {@link ConvTranspose2d}; numbers hold for every spatial dimension. */
+/** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}; numbers hold for every spatial dimension. */
 export interface ConvTransposeLayerOptions {
   readonly stride?: Pair
   /** How much is cut off at both sides. */
@@ -23,30 +22,22 @@ export interface ConvTransposeLayerOptions {
   readonly groups?: number
   readonly bias?: boolean
   readonly dilation?: Pair
+  /** Only zeros, as in PyTorch. */
+  readonly paddingMode?: 'zeros'
   readonly dtype?: DType
 }
 
 type Arguments = Trailing<
-  [stride: Pair, padding: Pair, outputPadding: Pair, groups: number, bias: boolean, dilation: Pair],
+  [stride: Pair, padding: Pair, outputPadding: Pair, groups: number, bias: boolean, dilation: Pair, paddingMode: 'zeros'],
   ConvTransposeLayerOptions
 >
 
-abstract class ConvTransposeLayer extends Module {
-  readonly inChannels: number
-  readonly outChannels: number
-  readonly kernelSize: readonly number[]
-  readonly stride: readonly number[]
-  readonly padding: readonly number[]
+/** What the transposed convolutions share. */
+abstract class ConvTransposeLayer extends ConvNd {
+  declare readonly padding: readonly number[]
   readonly outputPadding: readonly number[]
-  readonly groups: number
-  readonly dilation: readonly number[]
-  /** [inChannels, outChannels / groups, ...kernelSize] */
-  weight: Parameter
-  /** [outChannels] */
-  bias: Parameter | null
 
   constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
-    super()
     const defaults: Required<ConvTransposeLayerOptions> = {
       stride: 1,
       padding: 0,
@@ -54,60 +45,84 @@ abstract class ConvTransposeLayer extends Module {
       groups: 1,
       bias: true,
       dilation: 1,
+      paddingMode: 'zeros',
       dtype: getDefaultDtype(),
     }
-    const { stride, padding, outputPadding, groups, bias, dilation, dtype } = readOptions(where, defaults, given)
-    checkChannels(where, inChannels, outChannels, groups)
-    this.inChannels = inChannels
-    this.outChannels = outChannels
-    this.kernelSize = perDimension(where, 'kernelSize', kernelSize, spatial, 1)
-    this.stride = perDimension(where, 'stride', stride, spatial, 1)
-    this.padding = perDimension(where, 'padding', padding, spatial, 0)
-    this.outputPadding = perDimension(where, 'outputPadding', outputPadding, spatial, 0)
-    this.groups = groups
-    this.dilation = perDimension(where, 'dilation', dilation, spatial, 1)
-    this.weight = new Parameter(empty([inChannels, outChannels / groups, ...this.kernelSize], { dtype }))
-    this.bias = bias ? new Parameter(empty([outChannels], { dtype })) : null
-    this.resetParameters()
+    const options = readOptions(where, defaults, given)
+    perDimension(where, 'padding', options.padding, spatial, 0)
+    const { paddingMode }: { readonly paddingMode: unknown } = options
+    if (paddingMode !== 'zeros') throw new ArgumentError(`${where}: paddingMode must be 'zeros', got ${valueText(paddingMode)}.`)
+    super(where, [spatial, true], inChannels, outChannels, kernelSize, options)
+    this.outputPadding = perDimension(where, 'outputPadding', options.outputPadding, spatial, 0)
   }
 
-  /** New random values, uniform within 1 / sqrt(fan in). */
-  resetParameters(): void {
-    resetByFanIn(this.weight, this.bias)
+  /** The transposed convolution `fn` of the input, whose result has the size that the caller wants. */
+  protected convolve(fn: typeof convTranspose1d, input: Tensor, outputSize: OutputSize): Tensor {
+    const { weight, bias, stride, padding, outputPadding, groups, dilation } = this
+    const where = `nn.${this.getName()}`
+    const wanted = readOutputSize(where, outputSize)
+    const more = wanted === null ? outputPadding : this.outputPaddingFor(where, input, wanted)
+    return fn(input, weight, bias, stride, padding, more, groups, dilation)
   }
 
-  override extraRepr(): string {
-    const { padding, outputPadding, dilation, groups } = this
-    const parts = [`${this.inChannels}`, `${this.outChannels}`, `kernel_size=${py(this.kernelSize)}`, `stride=${py(this.stride)}`]
-    if (padding.some((p) => p !== 0)) parts.push(`padding=${py(padding)}`)
-    if (dilation.some((d) => d !== 1)) parts.push(`dilation=${py(dilation)}`)
-    if (outputPadding.some((p) => p !== 0)) parts.push(`output_padding=${py(outputPadding)}`)
-    if (groups !== 1) parts.push(`groups=${groups}`)
-    if (this.bias === null) parts.push('bias=False')
-    return parts.join(', ')
+  /** What to add at the far sides for a result of size `wanted`, which may begin with the batch and the channels. */
+  private outputPaddingFor(where: string, input: Tensor, wanted: readonly number[]): readonly number[] {
+    const { kernelSize, stride, padding, dilation } = this
+    const lead = input.ndim - kernelSize.length
+    const sizes = wanted.length === input.ndim ? wanted.slice(lead) : wanted
+    const least = kernelSize.map(
+      (k, d) => ((input.shape[d + lead] ?? 0) - 1) * (stride[d] ?? 1) - 2 * (padding[d] ?? 0) + (dilation[d] ?? 1) * (k - 1) + 1,
+    )
+    const more = least.map((size, d) => (sizes[d] ?? NaN) - size)
+    if (sizes.length !== least.length || more.some((n, d) => !(n >= 0 && n < (stride[d] ?? 1)))) {
+      const most = least.map((size, d) => size + (stride[d] ?? 1) - 1)
+      throw new ArgumentError(
+        `${where}: outputSize must be between ${formatShape(least)} and ${formatShape(most)} for an input of shape ${formatShape(input.shape)}, got ${valueText(wanted)}.`,
+      )
+    }
+    return more
+  }
+
+  protected override moreRepr(): readonly string[] {
+    return this.outputPadding.some((p) => p !== 0) ? [`output_padding=${py(this.outputPadding)}`] : []
   }
 }
 
-/** Transposed convolution over [N, inChannels, length]. PyTorch's `nn.ConvTranspose1d`. */
+/** Transposed convolution over [N, inChannels, length]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose1d`. */
 export class ConvTranspose1d extends ConvTransposeLayer {
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
     super('nn.ConvTranspose1d', 1, inChannels, outChannels, kernelSize, options)
   }
 
-  override forward(input: Tensor): Tensor {
-    return convTranspose1d(input, this.weight, this.bias, this.stride, this.padding, this.outputPadding, this.groups, this.dilation)
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    return this.convolve(convTranspose1d, input, outputSize)
   }
 }
 
-/** Transposed convolution over [N, inChannels, height, width]. PyTorch's `nn.ConvTranspose2d`. */
+/**
+ * Transposed convolution over [N, inChannels, height, width]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose2d`.
+ *
+ * @example new nn.ConvTranspose2d(3, 3, 2, { stride: 2 })(torch.ones([1, 3, 4, 4]), [9, 8]).shape // [1, 3, 9, 8]
+ */
 export class ConvTranspose2d extends ConvTransposeLayer {
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
     super('nn.ConvTranspose2d', 2, inChannels, outChannels, kernelSize, options)
   }
 
-  override forward(input: Tensor): Tensor {
-    return convTranspose2d(input, this.weight, this.bias, this.stride, this.padding, this.outputPadding, this.groups, this.dilation)
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    return this.convolve(convTranspose2d, input, outputSize)
   }
 }
 
-markLeaf(ConvTranspose1d, ConvTranspose2d)
+/** Transposed convolution over [N, inChannels, depth, height, width]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose3d`. */
+export class ConvTranspose3d extends ConvTransposeLayer {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
+    super('nn.ConvTranspose3d', 3, inChannels, outChannels, kernelSize, options)
+  }
+
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    return this.convolve(convTranspose3d, input, outputSize)
+  }
+}
+
+markLeaf(ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)

@@ -1,29 +1,39 @@
-// Dropout as a layer.
+// Dropout as layers: of elements, and of whole channels.
 import { Module } from '../module/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { dropout } from './functional.ts'
+import { alphaDropout, dropout, dropout1d, dropout2d, dropout3d, featureAlphaDropout } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { py, pyFloat } from './repr.ts'
 
-/** In training, zeroes elements with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout`. */
-export class Dropout extends Module {
+/** Options of the dropout layers. */
+export interface DropoutLayerOptions {
+  /** The probability of being dropped; default 0.5. */
+  readonly p?: number
+  /** Overwrite the input. */
+  readonly inplace?: boolean
+}
+
+type DropoutArguments = Trailing<[p: number, inplace: boolean], DropoutLayerOptions>
+
+/** What the dropout layers share. */
+abstract class DropoutLayer extends Module {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['p', 'inplace']
   readonly p: number
   readonly inplace: boolean
 
-  constructor(...options: Trailing<[p: number, inplace: boolean], { readonly p?: number; readonly inplace?: boolean }>) {
+  constructor(where: string, given: readonly unknown[]) {
     super()
-    const { p, inplace } = readOptions('nn.Dropout', { p: 0.5, inplace: false }, options)
-    checkNumber('nn.Dropout', 'p', p, 'a probability between 0 and 1', (v) => v >= 0 && v <= 1)
+    const { p, inplace } = readOptions(where, { p: 0.5, inplace: false }, given)
+    checkNumber(where, 'p', p, 'a probability between 0 and 1', (v) => v >= 0 && v <= 1)
     this.p = p
     this.inplace = inplace
   }
 
-  override forward(input: Tensor): Tensor {
-    return dropout(input, { p: this.p, training: this.training, inplace: this.inplace })
+  protected drop(fn: typeof dropout, input: Tensor): Tensor {
+    return fn(input, { p: this.p, training: this.training, inplace: this.inplace })
   }
 
   override extraRepr(): string {
@@ -31,4 +41,70 @@ export class Dropout extends Module {
   }
 }
 
-markLeaf(Dropout)
+/** In training, zeroes elements with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout`. */
+export class Dropout extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.Dropout', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(dropout, input)
+  }
+}
+
+/** In training, zeroes whole channels of [N, C, L] or [C, L] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout1d`. */
+export class Dropout1d extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.Dropout1d', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(dropout1d, input)
+  }
+}
+
+/** In training, zeroes whole channels of [N, C, H, W] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout2d`. */
+export class Dropout2d extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.Dropout2d', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(dropout2d, input)
+  }
+}
+
+/** In training, zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout3d`. */
+export class Dropout3d extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.Dropout3d', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(dropout3d, input)
+  }
+}
+
+/** Dropout that keeps the mean and the variance of what SELU gives: in training, dropped elements become its limit. PyTorch's `nn.AlphaDropout`. */
+export class AlphaDropout extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.AlphaDropout', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(alphaDropout, input)
+  }
+}
+
+/** {@link AlphaDropout} of whole channels of [N, C, ..]. PyTorch's `nn.FeatureAlphaDropout`. */
+export class FeatureAlphaDropout extends DropoutLayer {
+  constructor(...options: DropoutArguments) {
+    super('nn.FeatureAlphaDropout', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.drop(featureAlphaDropout, input)
+  }
+}
+
+markLeaf(Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout)

@@ -3,27 +3,24 @@ export { Module, LoadStateError, functionalCall } from '../module/index.ts'
 export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
-export { ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh } from './activation.ts'
+export { CELU, ELU, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, Mish, RReLU, ReLU, ReLU6, SELU, SiLU, Threshold } from './activation.ts'
+export type { HardtanhOptions, InplaceOptions, RReLUOptions } from './activation.ts'
 export {
-  CELU,
+  GELU,
   GLU,
   Hardshrink,
-  Hardsigmoid,
-  Hardswish,
-  Hardtanh,
   LogSigmoid,
-  Mish,
+  LogSoftmax,
   PReLU,
-  RReLU,
-  ReLU6,
-  SELU,
+  Sigmoid,
+  Softmax,
   Softmax2d,
   Softmin,
   Softplus,
   Softshrink,
   Softsign,
+  Tanh,
   Tanhshrink,
-  Threshold,
 } from './moreActivations.ts'
 export type { PReLUOptions } from './moreActivations.ts'
 export {
@@ -52,50 +49,70 @@ export { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, 
 export type { BatchNormLayerOptions } from './batchNorm.ts'
 export { ModuleDict, ModuleList, Sequential } from './containers.ts'
 export { ParameterDict, ParameterList } from './parameterContainers.ts'
-export { Conv1d, Conv2d } from './conv.ts'
+export { AdaptiveLogSoftmaxWithLoss } from './adaptiveSoftmax.ts'
+export type { AdaptiveLogSoftmaxOptions } from './adaptiveSoftmax.ts'
+export { Conv1d, Conv2d, Conv3d } from './conv.ts'
 export type { ConvLayerOptions, PaddingMode } from './conv.ts'
-export { ConvTranspose1d, ConvTranspose2d } from './convTranspose.ts'
+export { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './convTranspose.ts'
 export type { ConvTransposeLayerOptions } from './convTranspose.ts'
 export { PixelShuffle, PixelUnshuffle, Upsample } from './upsample.ts'
 export type { UpsampleOptions } from './upsample.ts'
-export { Dropout } from './dropout.ts'
-export { Embedding } from './embedding.ts'
-export type { EmbeddingLayerOptions, PretrainedOptions } from './embedding.ts'
+export { CosineSimilarity, PairwiseDistance } from './distance.ts'
+export type { PairwiseDistanceOptions } from './distance.ts'
+export { AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './dropout.ts'
+export type { DropoutLayerOptions } from './dropout.ts'
+export { Embedding, EmbeddingBag } from './embedding.ts'
+export type { EmbeddingBagCallOptions, EmbeddingBagLayerOptions, PretrainedBagOptions, PretrainedOptions } from './embedding.ts'
+export type { EmbeddingLayerOptions } from './embeddingTable.ts'
 export { Bilinear, Flatten, Identity, Linear } from './linear.ts'
 export type { FlattenOptions, LinearOptions } from './linear.ts'
-export { BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss } from './loss.ts'
-export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, LossLayerOptions, NLLLossOptions } from './loss.ts'
-export { BCELoss, HuberLoss } from './moreLosses.ts'
+export { CrossMapLRN2d, LocalResponseNorm } from './localResponse.ts'
+export type { LocalResponseNormOptions } from './localResponse.ts'
+export { CTCLoss, GaussianNLLLoss, KLDivLoss, PoissonNLLLoss } from './likelihoodLosses.ts'
+export {
+  BCELoss,
+  BCEWithLogitsLoss,
+  CrossEntropyLoss,
+  HuberLoss,
+  L1Loss,
+  MSELoss,
+  MultiLabelSoftMarginLoss,
+  NLLLoss,
+  SmoothL1Loss,
+  SoftMarginLoss,
+} from './loss.ts'
+export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, NLLLossOptions, WeightedLossOptions } from './loss.ts'
+export {
+  CosineEmbeddingLoss,
+  HingeEmbeddingLoss,
+  MarginRankingLoss,
+  MultiLabelMarginLoss,
+  MultiMarginLoss,
+  TripletMarginLoss,
+  TripletMarginWithDistanceLoss,
+} from './marginLosses.ts'
+export type { LossLayerOptions } from './optionLayer.ts'
+export { Fold, Unfold } from './patches.ts'
+export type { PatchLayerOptions } from './patches.ts'
 export { GroupNorm, LayerNorm, RMSNorm } from './norm.ts'
 export type { GroupNormLayerOptions, LayerNormLayerOptions, RMSNormLayerOptions } from './norm.ts'
-export { AdaptiveAvgPool2d, AvgPool2d, MaxPool2d } from './pool.ts'
-export type { AvgPool2dOptions, MaxPool2dOptions } from './pool.ts'
 export {
   AdaptiveAvgPool1d,
+  AdaptiveAvgPool2d,
   AdaptiveAvgPool3d,
   AdaptiveMaxPool1d,
   AdaptiveMaxPool2d,
   AdaptiveMaxPool3d,
   AvgPool1d,
+  AvgPool2d,
   AvgPool3d,
-  LPPool1d,
-  LPPool2d,
-  LPPool3d,
   MaxPool1d,
+  MaxPool2d,
   MaxPool3d,
-  MaxUnpool1d,
-  MaxUnpool2d,
-  MaxUnpool3d,
-} from './morePools.ts'
-export type {
-  AdaptiveSizes,
-  AvgPool3dOptions,
-  AvgPoolLayerOptions,
-  LPPoolOptions,
-  MaxPoolOptions,
-  MaxUnpoolOptions,
-  WindowSizes,
-} from './morePools.ts'
+} from './pool.ts'
+export type { AdaptiveSizes, AvgPoolDivisorOptions, AvgPoolLayerOptions, MaxPoolOptions, Pooled, WindowSizes } from './pool.ts'
+export { FractionalMaxPool2d, FractionalMaxPool3d, LPPool1d, LPPool2d, LPPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d } from './morePools.ts'
+export type { FractionalPoolLayerOptions, LPPoolOptions, MaxUnpoolOptions } from './morePools.ts'
 export { GRU, LSTM, RNN } from './recurrent.ts'
 export type { LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent.ts'
 export { GRUCell, LSTMCell, RNNCell } from './recurrentCells.ts'

@@ -1,27 +1,26 @@
-// Losses as layers.
-import { Module } from '../module/index.ts'
-import type { Reduction } from '../ops/index.ts'
+// Losses of predictions against targets of the same shape, or against classes, as layers.
 import type { Tensor } from '../tensor/index.ts'
-import { binaryCrossEntropyWithLogits, crossEntropy, l1Loss, mseLoss, nllLoss, smoothL1Loss } from './functional.ts'
+import {
+  binaryCrossEntropy,
+  binaryCrossEntropyWithLogits,
+  crossEntropy,
+  huberLoss,
+  l1Loss,
+  mseLoss,
+  multilabelSoftMarginLoss,
+  nllLoss,
+  smoothL1Loss,
+  softMarginLoss,
+} from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { readOptions } from './options.ts'
+import { LossLayer, MEAN } from './optionLayer.ts'
+import type { LossLayerOptions } from './optionLayer.ts'
 import type { Trailing } from './options.ts'
 
-/** Options of losses that compare two tensors. */
-export interface LossLayerOptions {
-  /** 'mean' (default), 'sum', or 'none' for one value per element. */
-  readonly reduction?: Reduction
-}
-
-const MEAN: Required<LossLayerOptions> = { reduction: 'mean' }
-
 /** Mean of (input - target)^2. PyTorch's `nn.MSELoss`. */
-export class MSELoss extends Module {
-  readonly reduction: Reduction
-
+export class MSELoss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
-    super()
-    this.reduction = readOptions('nn.MSELoss', MEAN, [options]).reduction
+    super('nn.MSELoss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -30,12 +29,9 @@ export class MSELoss extends Module {
 }
 
 /** Mean of |input - target|. PyTorch's `nn.L1Loss`. */
-export class L1Loss extends Module {
-  readonly reduction: Reduction
-
+export class L1Loss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
-    super()
-    this.reduction = readOptions('nn.L1Loss', MEAN, [options]).reduction
+    super('nn.L1Loss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -44,19 +40,39 @@ export class L1Loss extends Module {
 }
 
 /** Squared error below `beta` (1), absolute error above. PyTorch's `nn.SmoothL1Loss`. */
-export class SmoothL1Loss extends Module {
-  readonly reduction: Reduction
-  readonly beta: number
+export class SmoothL1Loss extends LossLayer {
+  declare readonly beta: number
 
   constructor(options: LossLayerOptions & { readonly beta?: number } = {}) {
-    super()
-    const { reduction, beta } = readOptions('nn.SmoothL1Loss', { ...MEAN, beta: 1 }, [options])
-    this.reduction = reduction
-    this.beta = beta
+    super('nn.SmoothL1Loss', { ...MEAN, beta: 1 }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     return smoothL1Loss(input, target, { reduction: this.reduction, beta: this.beta })
+  }
+}
+
+/** Squared error below `delta` (1), absolute error times `delta` above. PyTorch's `nn.HuberLoss`. */
+export class HuberLoss extends LossLayer {
+  declare readonly delta: number
+
+  constructor(options: LossLayerOptions & { readonly delta?: number } = {}) {
+    super('nn.HuberLoss', { ...MEAN, delta: 1 }, [options])
+  }
+
+  override forward(input: Tensor, target: Tensor): Tensor {
+    return huberLoss(input, target, { reduction: this.reduction, delta: this.delta })
+  }
+}
+
+/** log(1 + e^(-target * input)), for targets 1 and -1. PyTorch's `nn.SoftMarginLoss`. */
+export class SoftMarginLoss extends LossLayer {
+  constructor(options: LossLayerOptions = {}) {
+    super('nn.SoftMarginLoss', MEAN, [options])
+  }
+
+  override forward(input: Tensor, target: Tensor): Tensor {
+    return softMarginLoss(input, target, { reduction: this.reduction })
   }
 }
 
@@ -71,20 +87,13 @@ export interface CrossEntropyLossOptions extends LossLayerOptions {
 }
 
 /** Cross entropy of logits [N, C, ..] against classes (integers [N, ..]) or class probabilities. PyTorch's `nn.CrossEntropyLoss`. */
-export class CrossEntropyLoss extends Module {
+export class CrossEntropyLoss extends LossLayer {
   declare weight: Tensor | null
-  readonly ignoreIndex: number
-  readonly reduction: Reduction
-  readonly labelSmoothing: number
+  declare readonly ignoreIndex: number
+  declare readonly labelSmoothing: number
 
   constructor(...options: Trailing<[weight: Tensor | null], CrossEntropyLossOptions>) {
-    super()
-    const defaults: Required<CrossEntropyLossOptions> = { weight: null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }
-    const { weight, ignoreIndex, reduction, labelSmoothing } = readOptions('nn.CrossEntropyLoss', defaults, options)
-    this.registerBuffer('weight', weight)
-    this.ignoreIndex = ignoreIndex
-    this.reduction = reduction
-    this.labelSmoothing = labelSmoothing
+    super('nn.CrossEntropyLoss', { weight: null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -100,23 +109,49 @@ export interface NLLLossOptions extends LossLayerOptions {
 }
 
 /** Negative log likelihood of log-probabilities [N, C, ..] against classes. PyTorch's `nn.NLLLoss`. */
-export class NLLLoss extends Module {
+export class NLLLoss extends LossLayer {
   declare weight: Tensor | null
-  readonly ignoreIndex: number
-  readonly reduction: Reduction
+  declare readonly ignoreIndex: number
 
   constructor(...options: Trailing<[weight: Tensor | null], NLLLossOptions>) {
-    super()
-    const defaults: Required<NLLLossOptions> = { weight: null, ignoreIndex: -100, ...MEAN }
-    const { weight, ignoreIndex, reduction } = readOptions('nn.NLLLoss', defaults, options)
-    this.registerBuffer('weight', weight)
-    this.ignoreIndex = ignoreIndex
-    this.reduction = reduction
+    super('nn.NLLLoss', { weight: null, ignoreIndex: -100, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     const { weight, ignoreIndex, reduction } = this
     return nllLoss(input, target, { weight, ignoreIndex, reduction })
+  }
+}
+
+/** Options of {@link BCELoss} and {@link MultiLabelSoftMarginLoss}. */
+export interface WeightedLossOptions extends LossLayerOptions {
+  /** Factors of the losses: for BCELoss of any shape that broadcasts, for MultiLabelSoftMarginLoss one for each class. */
+  readonly weight?: Tensor | null
+}
+
+/** Binary cross entropy of probabilities. PyTorch's `nn.BCELoss`. */
+export class BCELoss extends LossLayer {
+  declare weight: Tensor | null
+
+  constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
+    super('nn.BCELoss', { weight: null, ...MEAN }, options)
+  }
+
+  override forward(input: Tensor, target: Tensor): Tensor {
+    return binaryCrossEntropy(input, target, { weight: this.weight, reduction: this.reduction })
+  }
+}
+
+/** The mean over the classes of the binary cross entropy of logits [.., C]. PyTorch's `nn.MultiLabelSoftMarginLoss`. */
+export class MultiLabelSoftMarginLoss extends LossLayer {
+  declare weight: Tensor | null
+
+  constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
+    super('nn.MultiLabelSoftMarginLoss', { weight: null, ...MEAN }, options)
+  }
+
+  override forward(input: Tensor, target: Tensor): Tensor {
+    return multilabelSoftMarginLoss(input, target, { weight: this.weight, reduction: this.reduction })
   }
 }
 
@@ -128,18 +163,12 @@ export interface BCEWithLogitsLossOptions extends LossLayerOptions {
 }
 
 /** Binary cross entropy of logits against probabilities of the same shape. PyTorch's `nn.BCEWithLogitsLoss`. */
-export class BCEWithLogitsLoss extends Module {
+export class BCEWithLogitsLoss extends LossLayer {
   declare weight: Tensor | null
   declare posWeight: Tensor | null
-  readonly reduction: Reduction
 
   constructor(...options: Trailing<[weight: Tensor | null], BCEWithLogitsLossOptions>) {
-    super()
-    const defaults: Required<BCEWithLogitsLossOptions> = { weight: null, ...MEAN, posWeight: null }
-    const { weight, posWeight, reduction } = readOptions('nn.BCEWithLogitsLoss', defaults, options)
-    this.registerBuffer('weight', weight)
-    this.registerBuffer('posWeight', posWeight)
-    this.reduction = reduction
+    super('nn.BCEWithLogitsLoss', { weight: null, ...MEAN, posWeight: null }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -148,4 +177,4 @@ export class BCEWithLogitsLoss extends Module {
   }
 }
 
-markLeaf(MSELoss, L1Loss, SmoothL1Loss, CrossEntropyLoss, NLLLoss, BCEWithLogitsLoss)
+markLeaf(MSELoss, L1Loss, SmoothL1Loss, HuberLoss, SoftMarginLoss, CrossEntropyLoss, NLLLoss, BCELoss, MultiLabelSoftMarginLoss, BCEWithLogitsLoss)

@@ -1,5 +1,7 @@
 // Layers that are a function and its options: each option is a property.
 import { Module } from '../module/index.ts'
+import type { Reduction } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
 
 /** A layer whose properties are its options. Subclasses declare them. */
@@ -8,4 +10,31 @@ export abstract class OptionLayer extends Module {
     super()
     Object.assign(this, readOptions(where, defaults, given))
   }
+}
+
+/** Options of losses. */
+export interface LossLayerOptions {
+  /** 'mean' (default), 'sum', or 'none' for one value per element. */
+  readonly reduction?: Reduction
+}
+
+/** The reduction of every loss that is not told another one. */
+export const MEAN: Required<LossLayerOptions> = { reduction: 'mean' }
+
+/** A loss. Its options `weight` and `posWeight`, tensors or null, are buffers; the others are properties. */
+export abstract class LossLayer extends Module {
+  declare readonly reduction: Reduction
+
+  constructor(where: string, defaults: object, given: readonly unknown[]) {
+    super()
+    const { weight, posWeight, ...options }: WeightOptions = readOptions(where, defaults, given)
+    if (weight !== undefined) this.registerBuffer('weight', weight)
+    if (posWeight !== undefined) this.registerBuffer('posWeight', posWeight)
+    Object.assign(this, options)
+  }
+}
+
+interface WeightOptions {
+  readonly weight?: Tensor | null
+  readonly posWeight?: Tensor | null
 }

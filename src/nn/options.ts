@@ -1,6 +1,6 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
+import { checkArgument, isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
@@ -55,4 +55,24 @@ export function perDimension(where: string, name: string, value: number | readon
 /** Throws ArgumentError unless `value` is a number for which `holds`. */
 export function checkNumber(where: string, name: string, value: unknown, what: string, holds: (value: number) => boolean): void {
   if (typeof value !== 'number' || !holds(value)) throw new ArgumentError(`${where}: ${name} must be ${what}, got ${valueText(value)}.`)
+}
+
+/** The size that the caller of a layer wants for the result, as an argument or as an option. */
+export type OutputSize = readonly number[] | { readonly outputSize?: readonly number[] | null } | null
+
+/** The sizes in an argument of type {@link OutputSize}, or null. Throws ArgumentError unless it is an array. */
+export function readOutputSize(where: string, given: OutputSize): readonly number[] | null {
+  const defaults: { readonly outputSize: readonly number[] | null } = { outputSize: null }
+  const sizes = readOptions(where, defaults, [given]).outputSize
+  if (sizes === null) return null
+  checkArgument(Array.isArray(sizes), where, 'outputSize', 'an array of sizes', sizes)
+  return sizes
+}
+
+/** The row of a table of embeddings that is padding, counted from the start; null for none. Throws ArgumentError out of range. */
+export function readPaddingIdx(where: string, paddingIdx: number | null, rows: number): number | null {
+  if (paddingIdx === null) return null
+  if (!Number.isInteger(paddingIdx) || paddingIdx < -rows || paddingIdx >= rows)
+    throw new ArgumentError(`${where}: paddingIdx must be between ${-rows} and ${rows - 1}, got ${valueText(paddingIdx)}.`)
+  return paddingIdx < 0 ? rows + paddingIdx : paddingIdx
 }

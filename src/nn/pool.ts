@@ -1,97 +1,62 @@
-// Pooling layers over [N, C, H, W] or [C, H, W].
-import { checkArgument } from '../protocol/index.ts'
+// Pooling over lines, images and volumes: the maximum or the mean over windows, of given sizes or of a given number.
 import { Module } from '../module/index.ts'
-import type { Pair } from '../ops/index.ts'
+import { checkArgument } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { adaptiveAvgPool2d, avgPool2d, maxPool2d } from './functional.ts'
+import {
+  adaptiveAvgPool1d,
+  adaptiveAvgPool2d,
+  adaptiveAvgPool3d,
+  adaptiveMaxPool1d,
+  adaptiveMaxPool2d,
+  adaptiveMaxPool3d,
+  avgPool1d,
+  avgPool2d,
+  avgPool3d,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
+} from './functional.ts'
 import { markLeaf } from './leaf.ts'
+import { OptionLayer } from './optionLayer.ts'
 import { perDimension, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { py } from './repr.ts'
 
-/** Options of {@link MaxPool2d}. */
-export interface MaxPool2dOptions {
+/** One size for all dimensions, or one for each. */
+export type WindowSizes = number | readonly number[]
+
+/** What a maximum pool returns: the maxima, and with `returnIndices` their positions too. */
+export type Pooled<Indices extends boolean> = Indices extends true ? readonly [Tensor, Tensor] : Tensor
+
+/** Options of the maximum pools. */
+export interface MaxPoolOptions<Indices extends boolean = boolean> {
   /** The kernel size by default. */
-  readonly stride?: Pair | null
-  readonly padding?: Pair
-  readonly dilation?: Pair
+  readonly stride?: WindowSizes | null
+  readonly padding?: WindowSizes
+  readonly dilation?: WindowSizes
   /** Round the output size up. */
   readonly ceilMode?: boolean
+  /** Also give the positions of the greatest, for unpooling. */
+  readonly returnIndices?: Indices
 }
 
-/** Maximum over windows. `F.maxPool2d` with `returnIndices` also gives the positions. PyTorch's `nn.MaxPool2d`. */
-export class MaxPool2d extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'dilation', 'ceil_mode']
-  readonly kernelSize: Pair
-  readonly stride: Pair
-  readonly padding: Pair
-  readonly dilation: Pair
-  readonly ceilMode: boolean
+type MaxPoolArguments<I extends boolean> = Trailing<[stride: WindowSizes | null, padding: WindowSizes, dilation: WindowSizes], MaxPoolOptions<I>>
+const MAX_POOL: Required<MaxPoolOptions> = { stride: null, padding: 0, dilation: 1, ceilMode: false, returnIndices: false }
 
-  constructor(kernelSize: Pair, ...options: Trailing<[stride: Pair | null, padding: Pair, dilation: Pair], MaxPool2dOptions>) {
-    super()
-    const defaults: Required<MaxPool2dOptions> = { stride: null, padding: 0, dilation: 1, ceilMode: false }
-    const { stride, padding, dilation, ceilMode } = readOptions('nn.MaxPool2d', defaults, options)
-    checkWindow('nn.MaxPool2d', kernelSize, stride, padding)
-    perDimension('nn.MaxPool2d', 'dilation', dilation, 2, 1)
+/** What layers with windows share: the sizes of the windows and how they move. */
+export abstract class WindowLayer extends OptionLayer {
+  readonly kernelSize: WindowSizes
+  declare readonly stride: WindowSizes
+  declare readonly padding: WindowSizes
+
+  constructor(where: string, spatial: number, kernelSize: WindowSizes, defaults: object, given: readonly unknown[]) {
+    super(where, defaults, given)
+    perDimension(where, 'kernelSize', kernelSize, spatial, 1)
     this.kernelSize = kernelSize
-    this.stride = stride ?? kernelSize
-    this.padding = padding
-    this.dilation = dilation
-    this.ceilMode = ceilMode
-  }
-
-  override forward(input: Tensor): Tensor {
-    const { stride, padding, dilation, ceilMode } = this
-    return maxPool2d(input, this.kernelSize, { stride, padding, dilation, ceilMode, returnIndices: false })
-  }
-
-  override extraRepr(): string {
-    const { kernelSize, stride, padding, dilation, ceilMode } = this
-    return `kernel_size=${py(kernelSize)}, stride=${py(stride)}, padding=${py(padding)}, dilation=${py(dilation)}, ceil_mode=${py(ceilMode)}`
-  }
-}
-
-/** Options of {@link AvgPool2d}. */
-export interface AvgPool2dOptions {
-  /** The kernel size by default. */
-  readonly stride?: Pair | null
-  readonly padding?: Pair
-  /** Round the output size up. */
-  readonly ceilMode?: boolean
-  /** Count the padding's zeros in the mean. */
-  readonly countIncludePad?: boolean
-  /** Divide by this instead of the window's size. */
-  readonly divisorOverride?: number | null
-}
-
-/** Mean over windows. PyTorch's `nn.AvgPool2d`. */
-export class AvgPool2d extends Module {
-  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad', 'divisor_override']
-  readonly kernelSize: Pair
-  readonly stride: Pair
-  readonly padding: Pair
-  readonly ceilMode: boolean
-  readonly countIncludePad: boolean
-  readonly divisorOverride: number | null
-
-  constructor(kernelSize: Pair, ...options: Trailing<[stride: Pair | null, padding: Pair], AvgPool2dOptions>) {
-    super()
-    const defaults: Required<AvgPool2dOptions> = { stride: null, padding: 0, ceilMode: false, countIncludePad: true, divisorOverride: null }
-    const { stride, padding, ceilMode, countIncludePad, divisorOverride } = readOptions('nn.AvgPool2d', defaults, options)
-    checkWindow('nn.AvgPool2d', kernelSize, stride, padding)
-    this.kernelSize = kernelSize
-    this.stride = stride ?? kernelSize
-    this.padding = padding
-    this.ceilMode = ceilMode
-    this.countIncludePad = countIncludePad
-    this.divisorOverride = divisorOverride
-  }
-
-  override forward(input: Tensor): Tensor {
-    return avgPool2d(input, this.kernelSize, this.stride, this.padding, this.ceilMode, this.countIncludePad, this.divisorOverride)
+    const { stride = null, padding = 0 }: { readonly stride?: WindowSizes | null; readonly padding?: WindowSizes } = this
+    if (stride === null) Object.assign(this, { stride: kernelSize })
+    else perDimension(where, 'stride', stride, spatial, 1)
+    perDimension(where, 'padding', padding, spatial, 0)
   }
 
   override extraRepr(): string {
@@ -99,23 +64,152 @@ export class AvgPool2d extends Module {
   }
 }
 
-/** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
-export class AdaptiveAvgPool2d extends Module {
+abstract class MaxPoolLayer<I extends boolean> extends WindowLayer {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
-  static readonly constants: readonly string[] = ['output_size']
-  readonly outputSize: number | readonly (number | null)[]
+  static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'dilation', 'ceil_mode']
+  declare readonly dilation: WindowSizes
+  declare readonly ceilMode: boolean
+  declare readonly returnIndices: boolean
 
-  constructor(outputSize: number | readonly (number | null)[]) {
-    super()
-    if (typeof outputSize !== 'number')
-      checkArgument(Array.isArray(outputSize), 'nn.AdaptiveAvgPool2d', 'outputSize', 'a number or an array of two', outputSize)
-    const sizes = typeof outputSize === 'number' ? outputSize : outputSize.map((size) => size ?? 1)
-    perDimension('nn.AdaptiveAvgPool2d', 'outputSize', sizes, 2, 1)
-    this.outputSize = outputSize
+  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
+    super(where, spatial, kernelSize, MAX_POOL, given)
+    perDimension(where, 'dilation', this.dilation, spatial, 1)
+  }
+
+  protected pool(input: Tensor, fn: typeof maxPool1d): Pooled<I>
+  protected pool(input: Tensor, fn: typeof maxPool1d): Tensor | readonly [Tensor, Tensor] {
+    const { kernelSize, stride, padding, dilation, ceilMode, returnIndices } = this
+    const options = { stride, padding, dilation, ceilMode }
+    return returnIndices ? fn(input, kernelSize, { ...options, returnIndices }) : fn(input, kernelSize, { ...options, returnIndices: false })
+  }
+
+  override extraRepr(): string {
+    return `${super.extraRepr()}, dilation=${py(this.dilation)}, ceil_mode=${py(this.ceilMode)}`
+  }
+}
+
+/** Maximum over windows of [N, C, L]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool1d`. */
+export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+    super('nn.MaxPool1d', 1, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, maxPool1d)
+  }
+}
+
+/** Maximum over windows of [N, C, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool2d`. */
+export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+    super('nn.MaxPool2d', 2, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, maxPool2d)
+  }
+}
+
+/** Maximum over windows of [N, C, D, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool3d`. */
+export class MaxPool3d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+    super('nn.MaxPool3d', 3, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, maxPool3d)
+  }
+}
+
+/** Options of {@link AvgPool1d}. */
+export interface AvgPoolLayerOptions {
+  /** The kernel size by default. */
+  readonly stride?: WindowSizes | null
+  readonly padding?: WindowSizes
+  /** Round the output size up. */
+  readonly ceilMode?: boolean
+  /** Count the padding's zeros in the mean. */
+  readonly countIncludePad?: boolean
+}
+
+/** Options of {@link AvgPool2d} and {@link AvgPool3d}. */
+export interface AvgPoolDivisorOptions extends AvgPoolLayerOptions {
+  /** Divide by this instead of the window's size. */
+  readonly divisorOverride?: number | null
+}
+
+type AvgPositions = [stride: WindowSizes | null, padding: WindowSizes]
+const AVG_POOL: Required<AvgPoolLayerOptions> = { stride: null, padding: 0, ceilMode: false, countIncludePad: true }
+
+/** Mean over windows of [N, C, L]. PyTorch's `nn.AvgPool1d`. */
+export class AvgPool1d extends WindowLayer {
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad']
+  declare readonly ceilMode: boolean
+  declare readonly countIncludePad: boolean
+
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolLayerOptions>) {
+    super('nn.AvgPool1d', 1, kernelSize, AVG_POOL, options)
   }
 
   override forward(input: Tensor): Tensor {
-    return adaptiveAvgPool2d(input, this.outputSize)
+    return avgPool1d(input, this.kernelSize, this.stride, this.padding, this.ceilMode, this.countIncludePad)
+  }
+}
+
+abstract class AvgPoolWithDivisor extends WindowLayer {
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad', 'divisor_override']
+  declare readonly ceilMode: boolean
+  declare readonly countIncludePad: boolean
+  declare readonly divisorOverride: number | null
+
+  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
+    super(where, spatial, kernelSize, { ...AVG_POOL, divisorOverride: null }, given)
+  }
+
+  protected pool(input: Tensor, fn: (input: Tensor, kernelSize: WindowSizes, options: AvgPoolDivisorOptions) => Tensor): Tensor {
+    const { stride, padding, ceilMode, countIncludePad, divisorOverride } = this
+    return fn(input, this.kernelSize, { stride, padding, ceilMode, countIncludePad, divisorOverride })
+  }
+}
+
+/** Mean over windows of [N, C, H, W]. PyTorch's `nn.AvgPool2d`. */
+export class AvgPool2d extends AvgPoolWithDivisor {
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
+    super('nn.AvgPool2d', 2, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.pool(input, avgPool2d)
+  }
+}
+
+/** Mean over windows of [N, C, D, H, W]. PyTorch's `nn.AvgPool3d`. */
+export class AvgPool3d extends AvgPoolWithDivisor {
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
+    super('nn.AvgPool3d', 3, kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return this.pool(input, avgPool3d)
+  }
+}
+
+/** The size of the result in each dimension; null keeps that of the input. */
+export type AdaptiveSizes = number | readonly (number | null)[]
+
+abstract class AdaptivePool extends Module {
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['output_size']
+  readonly outputSize: AdaptiveSizes
+
+  constructor(where: string, spatial: number, outputSize: AdaptiveSizes) {
+    super()
+    if (typeof outputSize !== 'number') checkArgument(Array.isArray(outputSize), where, 'outputSize', 'a number or an array of sizes', outputSize)
+    const sizes = typeof outputSize === 'number' ? outputSize : outputSize.map((size) => size ?? 1)
+    perDimension(where, 'outputSize', sizes, spatial, 1)
+    this.outputSize = outputSize
   }
 
   override extraRepr(): string {
@@ -123,10 +217,89 @@ export class AdaptiveAvgPool2d extends Module {
   }
 }
 
-function checkWindow(where: string, kernelSize: Pair, stride: Pair | null, padding: Pair): void {
-  perDimension(where, 'kernelSize', kernelSize, 2, 1)
-  if (stride !== null) perDimension(where, 'stride', stride, 2, 1)
-  perDimension(where, 'padding', padding, 2, 0)
+/** Mean over windows chosen so that the output has `outputSize`. PyTorch's `nn.AdaptiveAvgPool1d`. */
+export class AdaptiveAvgPool1d extends AdaptivePool {
+  declare readonly outputSize: number | readonly number[]
+
+  constructor(outputSize: number | readonly number[]) {
+    super('nn.AdaptiveAvgPool1d', 1, outputSize)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return adaptiveAvgPool1d(input, this.outputSize)
+  }
 }
 
-markLeaf(MaxPool2d, AvgPool2d, AdaptiveAvgPool2d)
+/** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
+export class AdaptiveAvgPool2d extends AdaptivePool {
+  constructor(outputSize: AdaptiveSizes) {
+    super('nn.AdaptiveAvgPool2d', 2, outputSize)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return adaptiveAvgPool2d(input, this.outputSize)
+  }
+}
+
+/** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool3d`. */
+export class AdaptiveAvgPool3d extends AdaptivePool {
+  constructor(outputSize: AdaptiveSizes) {
+    super('nn.AdaptiveAvgPool3d', 3, outputSize)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return adaptiveAvgPool3d(input, this.outputSize)
+  }
+}
+
+type AdaptiveMaxArguments<I extends boolean> = Trailing<[returnIndices: I], { readonly returnIndices?: I }>
+
+abstract class AdaptiveMaxPool<I extends boolean> extends AdaptivePool {
+  readonly returnIndices: boolean
+
+  constructor(where: string, spatial: number, outputSize: AdaptiveSizes, given: readonly unknown[]) {
+    super(where, spatial, outputSize)
+    this.returnIndices = readOptions(where, { returnIndices: false }, given).returnIndices
+  }
+
+  protected pool(input: Tensor, fn: typeof adaptiveMaxPool1d): Pooled<I>
+  protected pool(input: Tensor, fn: typeof adaptiveMaxPool1d): Tensor | readonly [Tensor, Tensor] {
+    return this.returnIndices ? fn(input, this.outputSize, true) : fn(input, this.outputSize)
+  }
+}
+
+/** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool1d`. */
+export class AdaptiveMaxPool1d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+    super('nn.AdaptiveMaxPool1d', 1, outputSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, adaptiveMaxPool1d)
+  }
+}
+
+/** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool2d`. */
+export class AdaptiveMaxPool2d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+    super('nn.AdaptiveMaxPool2d', 2, outputSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, adaptiveMaxPool2d)
+  }
+}
+
+/** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool3d`. */
+export class AdaptiveMaxPool3d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+    super('nn.AdaptiveMaxPool3d', 3, outputSize, options)
+  }
+
+  override forward(input: Tensor): Pooled<Indices> {
+    return this.pool(input, adaptiveMaxPool3d)
+  }
+}
+
+markLeaf(MaxPool1d, MaxPool2d, MaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d)
+markLeaf(AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d)

@@ -1,15 +1,15 @@
-// Order along a dimension: topk, sort, argsort. Values are sorted in JavaScript, on a copy.
+// Order along a dimension: topk, sort, argsort.
 import { ArgumentError } from '../errors/index.ts'
 import type { ElementValue } from '../kernels/index.ts'
-import { exactElements, tensorFromValues, wrapDim } from '../tensor/index.ts'
+import { wrapDim } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import { sizeAt } from './shapes.ts'
+import { orderedLines } from './eager/order.ts'
 import { scatterAdd } from './view/indexing.ts'
 import { transpose } from './view/permute.ts'
-import { contiguous } from './view/reshape.ts'
+import { clone, contiguous } from './view/reshape.ts'
 
 export interface TopkOptions {
   readonly dim?: number
@@ -52,26 +52,12 @@ export const topk: OpFunction<
   method: true,
   meta: topkSpec,
   kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
-    const [{ shape }] = topkSpec(self, k, dim)
+    topkSpec(self, k, dim)
+    if (self.ndim === 0) return [clone(self), zeros([], { dtype: 'int64' })]
     const at = wrapDim('torch.topk', dim, self.ndim)
-    const n = self.shape[at] ?? 1
     // Lines along the last dimension.
-    const data = exactElements(contiguous(self.ndim === 0 ? self : transpose(self, at, -1)))
-    const before = largest ? (a: ElementValue, b: ElementValue): number => ascending(b, a) : ascending
-    const values: ElementValue[] = []
-    const indices: number[] = []
-    for (let start = 0; start < data.length; start += n) {
-      const valueAt = (i: number): ElementValue => data[start + i] ?? NaN
-      const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => before(valueAt(i), valueAt(j)) || i - j)
-      for (const i of order.slice(0, k)) {
-        values.push(valueAt(i))
-        indices.push(i)
-      }
-    }
-    const last = self.ndim - 1
-    const turned = self.ndim === 0 ? [] : shape.with(at, sizeAt(shape, last)).with(last, k)
-    const back = (t: Tensor): Tensor => (self.ndim === 0 ? t : contiguous(transpose(t, at, -1)))
-    return [back(tensorFromValues(values, turned, self.dtype)), back(tensorFromValues(indices, turned, 'int64'))]
+    const [values, indices] = orderedLines(contiguous(transpose(self, at, -1)), k, largest)
+    return [contiguous(transpose(values, at, -1)), contiguous(transpose(indices, at, -1))]
   },
   derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
     g === null ? null : scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, indices, g),

@@ -2,6 +2,7 @@
 import { Tensor, tensorFromValues } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import { ascendingPositions } from './eager/order.ts'
 import { constantIndices } from './indices.ts'
 import { dimAndSize } from './shapes.ts'
 import { indexSelect } from './view/indexing.ts'
@@ -36,21 +37,27 @@ function compare(data: ArrayLike<number>, width: number, a: number, b: number): 
   return 0
 }
 
-function groupsOf(data: ArrayLike<number>, rows: number, width: number, sorted: boolean): Groups {
-  const order = Array.from({ length: rows }, (_, i) => i)
-  if (sorted) order.sort((a, b) => compare(data, width, a, b) || a - b)
+/** The rows in order, equal ones as they stand. */
+function orderOf(elements: Tensor, data: ArrayLike<number>, rows: number, width: number): ArrayLike<number> {
+  if (width === 1) return ascendingPositions(elements)
+  return Array.from({ length: rows }, (_, i) => i).sort((a, b) => compare(data, width, a, b) || a - b)
+}
+
+/** The groups of the rows in `order`, or as they stand. */
+function groupsOf(data: ArrayLike<number>, rows: number, width: number, order: ArrayLike<number> | null): Groups {
   const first: number[] = []
   const counts: number[] = []
   const inverse = new Array<number>(rows).fill(0)
-  order.forEach((row, i) => {
-    const before = order[i - 1]
-    if (before === undefined || compare(data, width, before, row) !== 0) {
+  for (let i = 0, before = -1; i < rows; i++) {
+    const row = order?.[i] ?? i
+    if (i === 0 || compare(data, width, before, row) !== 0) {
       first.push(row)
       counts.push(0)
     }
     counts[counts.length - 1] = (counts.at(-1) ?? 0) + 1
     inverse[row] = counts.length - 1
-  })
+    before = row
+  }
   return { first, inverse, counts }
 }
 
@@ -65,8 +72,10 @@ function different(
   const along = dim === null ? reshape(self, [-1]) : self
   const [at, size] = dim === null ? [0, self.numel] : dimAndSize(op, self, dim)
   const lines = dim === null ? along : transpose(along, at, 0)
-  const data = lines.detach().contiguous().toTypedArray()
-  const groups = groupsOf(data, size, size === 0 ? 0 : data.length / size, sorted)
+  const rows = lines.detach().contiguous()
+  const data = rows.toTypedArray()
+  const width = size === 0 ? 0 : data.length / size
+  const groups = groupsOf(data, size, width, sorted ? orderOf(rows, data, size, width) : null)
   const values = indexSelect(along.detach(), at, constantIndices(groups.first))
   if (!wantsInverse && !wantsCounts) return values
   const inverse = tensorFromValues(groups.inverse, dim === null ? self.shape : [size], 'int64')

@@ -6,7 +6,7 @@ import type { AnyNode } from './syntax.ts'
 export const ABSENT: ReadonlySet<string> = new Set(['then', 'constructor', 'prototype'])
 
 /** The names that a pattern binds with a default of their own. */
-export function defaultsOf(pattern: AnyNode): string[] {
+function defaultsOf(pattern: AnyNode): string[] {
   switch (pattern.type) {
     case 'ObjectPattern':
       return pattern.properties.flatMap((property) => defaultsOf(property.type === 'Property' ? property.value : property.argument))

@@ -28,7 +28,7 @@ export function parseModule(code: string, file: string): Program {
 const isNode = (value: unknown): value is AnyNode => typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
 
 /** The nodes directly below a node, in order. */
-export function childrenOf(node: AnyNode): AnyNode[] {
+function childrenOf(node: AnyNode): AnyNode[] {
   return Object.values(node).flatMap((value: unknown) => (Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []))
 }
 

@@ -9,6 +9,17 @@ let current: DType = 'float32'
 /** The dtype of tensors made from numbers, and of integers that an operator turns into floats. PyTorch's `torch.get_default_dtype`. */
 export const getDefaultDtype = (): DType => current
 
+/** Runs `fn` under another default dtype. */
+export function withDefaultDtype<T>(dtype: DType, fn: () => T): T {
+  const outer = current
+  current = dtype
+  try {
+    return fn()
+  } finally {
+    current = outer
+  }
+}
+
 /**
  * Sets the dtype of tensors made from numbers, and of integers that an operator turns into floats. PyTorch's `torch.set_default_dtype`.
  *

@@ -142,3 +142,55 @@ it('a backward that needs only the shape of an input may follow a write to it', 
   y.sum().backward()
   expect(snapshotOf(x.grad)).toBe('float32 [4] [0.25,0.25,0.25,0.25]')
 })
+
+describe('a write to what the derivatives read is refused', () => {
+  const refused = (f: (x: Tensor) => Tensor, write: (x: Tensor, y: Tensor) => void): void => {
+    for (const g of [f, aot(f)]) {
+      const x = torch.tensor([1, 3]).requiresGrad_()
+      const y = g(x)
+      noGrad(() => write(x, y))
+      expect(() => y.sum().backward()).toThrow(/modified in place/)
+    }
+  }
+  it('if it is a result, which the graph would recompute', () =>
+    refused(
+      (x) => x.sum().sqrt(),
+      (_, y) => y.add_(1),
+    ))
+  it('if it is an argument that the function has written itself', () => {
+    const state = torch.tensor([1, 2])
+    refused(
+      (x) => {
+        state.add_(1)
+        return x.mul(state)
+      },
+      () => state.mul_(2),
+    )
+  })
+})
+
+it('a view of what was overwritten afterwards has the gradient of its new contents', () => {
+  const f = (x: Tensor): Tensor => {
+    const y = x.mul(2)
+    const view = y.T
+    y.fill_(0)
+    return view
+  }
+  for (const g of [f, aot(f)]) {
+    const x = torch.tensor([1, 3]).requiresGrad_()
+    g(x).sum().backward()
+    expect(snapshotOf(x.grad)).toBe('float32 [2] [0,0]')
+  }
+})
+
+it('constants are told apart: numbers and texts, zeros of either sign, and objects of a class, which may hold tensors', () => {
+  class Box {
+    readonly x: Tensor
+    constructor(x: Tensor) {
+      this.x = x
+    }
+  }
+  const f = aot((x: Tensor, other: unknown) => (other instanceof Box ? x.add(other.x) : typeof other === 'string' ? x.mul(10) : x.div(Number(other))))
+  const given = [2, '2', 0, -0, new Box(torch.tensor(5)), new Box(torch.tensor(7))]
+  expect(given.map((other) => f(torch.tensor(1), other).item())).toEqual([0.5, 10, Infinity, -Infinity, 6, 8])
+})

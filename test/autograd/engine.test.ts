@@ -230,11 +230,32 @@ describe('in-place operators', () => {
     expect(() => x.select(0, 0).add_(1)).toThrow(/is a view/)
   })
 
-  it('make older views unusable instead of wrong', () => {
-    const base = leaf([1, 2]).mul(1)
-    const view = base.view([2, 1])
+  it('give older views the new history, too, as PyTorch does', () => {
+    const w = leaf([1, 2, 3, 4])
+    const base = w.mul(1)
+    const view = base.view([2, 2])
+    const [first, second] = view.unbind()
+    const column = view.T.select(0, 1)
     base.mul_(3)
-    expect(() => view.mul(2)).toThrow(/Make the view again/)
+    // Once at the start of a backward, once as an argument, and once more after the next write.
+    first?.backward(tensor([10, 20]), { retainGraph: true })
+    expect(values(w.grad)).toEqual([30, 60, 0, 0])
+    w.grad = null
+    const early = column.mul(2).sum()
+    base.add_(base.detach()).mul_(5)
+    early.add(second?.sum() ?? 0).backward()
+    expect(values(w.grad)).toEqual([0, 6, 15, 15 + 6])
+  })
+
+  it('leave views alone that were cut from the history', () => {
+    const w = leaf([1, 2])
+    const base = w.mul(1)
+    const cut = base.detach().requiresGrad_()
+    const view = cut.view([2, 1])
+    base.mul_(3)
+    view.sum().backward()
+    expect(values(cut.grad)).toEqual([1, 1])
+    expect(w.grad).toBe(null)
   })
 })
 

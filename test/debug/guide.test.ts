@@ -1,29 +1,62 @@
-// The guide "Debugging a compile": its files and its commands, run one after the other in a new folder.
-import { readFileSync, rmSync, symlinkSync, mkdirSync } from 'node:fs'
+// The guides "Debugging a compile" and "Comparing backends": their files and their commands, run one after the other in a new folder.
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { root } from '../built/node.ts'
 import { folderWith, readRepro } from './processes.ts'
 
-const page = readFileSync(join(root, 'docs/guide/debugging-a-compile.md'), 'utf8')
+interface Ran {
+  readonly status: number | null
+  readonly output: string
+}
 
-it('the commands of the guide lead from a failure to a repro', { timeout: 120_000 }, () => {
+/** Runs the commands of a page in a folder with its files, where tensorfx is installed. */
+function follow(guide: string): { readonly folder: string; readonly files: readonly string[]; readonly ran: readonly Ran[] } {
+  const page = readFileSync(join(root, `docs/guide/${guide}.md`), 'utf8')
   const files = [...page.matchAll(/```javascript\n\/\/ (\S+)\n([\s\S]*?)```/g)].map(([, name = '', text = '']) => [name, text] as const)
   const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, command = '']) => command.trim())
-  expect([files.map(([name]) => name), commands.length]).toEqual([['mine.mjs', 'train.mjs'], 4])
   const folder = folderWith(Object.fromEntries(files))
-  mkdirSync(join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true })
   symlinkSync(root, join(folder, 'node_modules/tensorfx'))
-  const ran = commands.map((command) => {
-    const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' })
+  // As npm installs it.
+  const command = join(root, 'dist/cli/main.js')
+  chmodSync(command, 0o755)
+  symlinkSync(command, join(folder, 'node_modules/.bin/tensorfx'))
+  const ran = commands.map((line) => {
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd: folder, encoding: 'utf8' })
     return { status, output: stdout + stderr }
   })
-  expect(ran.map(({ status }) => status)).toEqual([1, 0, 1, 0])
-  expect(ran[0]?.output).toMatch(/mine: there is no kernel for relu[\s\S]*minifier_launcher\.mjs/)
-  expect(ran[1]?.output).toContain('Wrote minimal repro out to')
-  expect(ran[2]?.output).toContain('mine: there is no kernel for relu')
-  expect(ran[3]?.output).toContain('The repro ran without an error.')
-  expect(readRepro(join(folder, 'repro.mjs'))).toEqual({ operators: ['relu'], elements: 1, nodes: 3 })
-  rmSync(folder, { recursive: true })
+  return { folder, files: files.map(([name]) => name), ran }
+}
+
+describe('the commands of the guide', { timeout: 240_000 }, () => {
+  it('Debugging a compile lead from a failure to a repro', () => {
+    const { folder, files, ran } = follow('debugging-a-compile')
+    expect(files).toEqual(['mine.mjs', 'train.mjs'])
+    expect(ran.map(({ status }) => status)).toEqual([1, 0, 1, 0])
+    expect(ran[0]?.output).toMatch(/mine: there is no kernel for relu[\s\S]*minifier_launcher\.mjs/)
+    expect(ran[1]?.output).toContain('Wrote minimal repro out to')
+    expect(ran[2]?.output).toContain('mine: there is no kernel for relu')
+    expect(ran[3]?.output).toContain('The repro ran without an error.')
+    expect(readRepro(join(folder, 'repro.mjs'))).toEqual({ operators: ['relu'], elements: 1, nodes: 3 })
+    rmSync(folder, { recursive: true })
+  })
+
+  it('Comparing backends lead from two backends to a repro that names both', () => {
+    const { folder, files, ran } = follow('comparing-backends')
+    expect(files).toEqual(['mine.mjs', 'compare.mjs'])
+    expect(
+      ran.map(({ status }) => status),
+      ran.map(({ output }) => output).join('\n'),
+    ).toEqual([0, 1, 1, 1])
+    expect(ran[0]?.output).toContain(`./mine.mjs#mine: 'relu' differs`)
+    for (const { output } of ran) {
+      expect(output).toContain('inductor: no node differs')
+      expect(output).toMatch(/mine\.mjs#mine: 'relu' differs/)
+    }
+    expect(ran[2]?.output).toContain('eager: no node differs')
+    expect(readFileSync(join(folder, 'smaller/compare.mjs'), 'utf8')).toMatch(/const backends = \['file:.*#mine', 'inductor'\]/)
+    rmSync(folder, { recursive: true })
+  })
 })

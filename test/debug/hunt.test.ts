@@ -22,7 +22,7 @@ import {
   setFileStore,
   setLogSink,
 } from 'tensorfx/debug'
-import type { RunReproOptions } from 'tensorfx/debug'
+import type { LoadArgs, RunReproOptions } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
@@ -68,7 +68,11 @@ describe('a failure that comes and goes', () => {
     const result = await minifyBackendFailure(chain(), [torch.randn([3])], { backend: sometimes, isolate: false, runDir: 'run', print: () => {} })
     const script = Buffer.from(store.read(result.path ?? '') ?? []).toString()
     expect(script).toMatch(/\/\/ The failure comes and goes: it was seen in \d+% of the runs/)
-    expect(Number(/runs: (\d+),/.exec(script)?.[1])).toBeGreaterThan(1)
+    expect(script).toContain(`it was seen in ${Math.round(100 * result.failureRate)}% of the runs`)
+    // So many runs fail at least once in 99 of 100 cases.
+    const runs = Number(/runs: (\d+),/.exec(script)?.[1])
+    expect((1 - result.failureRate) ** runs).toBeLessThanOrEqual(0.01)
+    expect((1 - result.failureRate) ** (runs - 1)).toBeGreaterThan(0.01)
   })
 
   it('that never comes again in a fresh process is not the result', async () => {
@@ -227,6 +231,23 @@ describe('analyze', () => {
     expect(analyze(chain(), [torch.randn([4])], 'eager')).toBe('No divergence found in 5 intermediate values.')
   })
 
+  it('compares NaN with NaN, layers as well as operators, and leaves out what is no tensor', () => {
+    const count = (gm: GraphModule, x: Tensor): string => analyze(gm, [x], 'eager')
+    expect(
+      count(
+        symbolicTrace((x: Tensor) => [torch.log(x)]),
+        torch.tensor([-1, 1]),
+      ),
+    ).toBe('No divergence found in 1 intermediate values.')
+    expect(count(symbolicTrace(new nn.Sequential(new nn.Linear(2, 2), new nn.ReLU())), torch.ones([1, 2]))).toBe(
+      'No divergence found in 2 intermediate values.',
+    )
+    const pair = symbolicTrace((x: Tensor) => torch.split(torch.sin(x), 1))
+    expect(analyze(pair, [torch.ones([2])], 'eager')).toBe('No divergence found in 2 intermediate values.')
+    expect(() => analyze(3 as never, [], 'eager')).toThrow(/^analyze: /)
+    expect(() => analyze(pair, 3 as never, 'eager')).toThrow(/^analyze: .*inputs/)
+  })
+
   it('reports values that differ from run to run', () => {
     let runs = 0
     registerBackend(
@@ -247,7 +268,7 @@ describe('runRepro', () => {
     }
   }
   const loadArgs = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]))
-  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}): Promise<string> => {
+  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}, args: LoadArgs = loadArgs): Promise<string> => {
     vi.stubGlobal('process', Object.assign(Object.create(process) as object, { argv: ['node', 'repro.mjs', ...words] }))
     const print = vi.spyOn(console, 'log').mockImplementation(() => {})
     const usual = {
@@ -262,7 +283,7 @@ describe('runRepro', () => {
       saveDir: null,
     } as const
     try {
-      await runRepro(Repro, loadArgs, { ...usual, ...options })
+      await runRepro(Repro, args, { ...usual, ...options })
       return print.mock.calls.flat().join('\n')
     } finally {
       print.mockRestore()
@@ -281,6 +302,25 @@ describe('runRepro', () => {
     const wrong = run([], { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy' })
     await expect(wrong).rejects.toThrow(AccuracyError)
     await expect(wrong).rejects.toMatchObject({ cause: expect.stringContaining('RMSE') as string })
+  })
+
+  it('runs the backward unless it is told not to, and refuses scripts of newer versions', async () => {
+    registerBackend('no_backward', (gm) => (...inputs: never[]) => {
+      const [out] = gm.forward(...inputs) as [Tensor]
+      if (out.requiresGrad)
+        out.registerHook(() => {
+          throw new RangeError('no backward')
+        })
+      return [out]
+    })
+    const given = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]).requiresGrad_())
+    await expect(run([], { backend: 'no_backward' }, given)).rejects.toThrow('no backward')
+    expect(await run(['--only-fwd'], { backend: 'no_backward' }, given)).toBe('The repro ran without an error.')
+    await expect(run([], {}, Object.assign(given, { version: 1 }))).rejects.toThrow(
+      'this repro was made by a newer tensorfx (loadArgs.version 1); update tensorfx.',
+    )
+    expect(await run([], {}, Object.assign(given, { version: 0 }))).toBe('The repro ran without an error.')
+    await expect(run([], { save: null } as never)).rejects.toThrow(/runRepro: .*save/)
   })
 
   it('analyzes, and prints its usage', async () => {
@@ -308,11 +348,12 @@ describe('runRepro', () => {
   })
 
   it.each([
-    ['started', 'died or hung while it ran the graph'],
-    ['ended', 'ended without a failure'],
-  ])('reads from the record that the last run has %s', async (state, message) => {
+    ['started', 'run', 'died or hung while it ran the graph'],
+    ['started', 'compile', 'died or hung while it compiled the graph'],
+    ['ended', 'run', 'ended without a failure (process 1 ran the graph)'],
+  ])('reads from the record that the last run has %s its %s', async (state, phase, message) => {
     const record = join(work, `${state}.json`)
-    writeFileSync(record, JSON.stringify({ phase: 'run', state, pid: 1 }))
+    writeFileSync(record, JSON.stringify({ phase, state, pid: 1 }))
     const lines: string[] = []
     setLogSink((_level, line) => void lines.push(line))
     const minify = run(['minify'], { record })

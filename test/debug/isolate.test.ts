@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { Isolator, childEntry } from 'tensorfx/debug'
 import type { FailureSpec, Helper } from 'tensorfx/debug'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
+import { watchParent } from '../../src/debug/isolate/watchdog.ts'
 
 childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-isolate-'))
@@ -81,8 +82,14 @@ describe('a real child process', () => {
     }
   }
 
-  it('answers', async () => {
-    expect(await ask('plain', '')).toEqual(['passes', 'passes', '1'])
+  it('answers, whatever the environment says of scripts', async () => {
+    // A child that saw this would not start.
+    vi.stubEnv('TENSORFX_REPRO_LEVEL', 'abc')
+    try {
+      expect(await ask('plain', '')).toEqual(['passes', 'passes', '1'])
+    } finally {
+      vi.unstubAllEnvs()
+    }
   })
 
   it('may write what it likes, by console, standard output, messages and raw bytes in any pipe', async () => {
@@ -110,4 +117,30 @@ describe('a real child process', () => {
       isolator.close()
     }
   })
+})
+
+it('a child whose parent is gone ends itself', () => {
+  vi.useFakeTimers()
+  const killed: unknown[][] = []
+  let [ppid, isThere] = [7, true]
+  const kill = (...args: unknown[]): void => {
+    if (args[1] === 0 && !isThere) throw new Error('ESRCH')
+    if (args[1] !== 0) killed.push(args)
+  }
+  vi.stubGlobal('process', Object.create(process, { pid: { value: 42 }, ppid: { get: () => ppid }, kill: { value: kill } }))
+  try {
+    watchParent(7)
+    vi.advanceTimersByTime(1000)
+    expect(killed).toEqual([])
+    ppid = 1
+    vi.advanceTimersByTime(250)
+    expect(killed).toEqual([[42, 'SIGKILL']])
+    // On Windows the number stays.
+    ;[ppid, isThere] = [7, false]
+    vi.advanceTimersByTime(200)
+    expect(killed).toHaveLength(2)
+  } finally {
+    vi.unstubAllGlobals()
+    vi.useRealTimers()
+  }
 })

@@ -31,6 +31,12 @@ suite('an error', () => {
     expect(describe(new Error('outer', { cause: 'a text' }))).toBe('Error: outer\ncaused by a text')
   })
 
+  it('has the signature of others that differ in numbers, names, lists and quoted parts', () => {
+    const signature = (message: string): string => signatureOf(new RangeError(message))
+    expect(signature(`buf12 has "no" 'x' of \`y\` in [1, 2, 3] at 3.5\nsecond line`)).toBe('RangeError||# has _ _ of _ in [] at #.#')
+    expect(signature('')).toBe('RangeError||')
+  })
+
   it('with a chain of a hundred thousand causes is described in a hundred lines', () => {
     let error = new Error('0')
     for (let i = 1; i < 100_000; i++) error = new Error(String(i), { cause: error })

@@ -5,6 +5,7 @@ import type { Tensor } from 'tensorfx'
 import { BackendCompilerFailed, InvalidBackend, listBackends, lookupBackend, registerBackend } from 'tensorfx/compile'
 import type { Backend, BackendCode } from 'tensorfx/compile'
 import { runnable } from '../../src/dynamo/index.ts'
+import { attempt } from './against.ts'
 
 const program = (x: Tensor): Tensor => torch.relu(x).sub(1)
 
@@ -84,6 +85,7 @@ test('the type of what a backend returns', () => {
 })
 
 describe('names', () => {
+  const x = torch.tensor([-2, 3])
   const backend: Backend = (gm) => gm
 
   it('that are taken are an error; the same backend again is none', () => {
@@ -97,6 +99,28 @@ describe('names', () => {
     expect(lookupBackend('names_test')).toBe(backend)
     expect(listBackends().filter((name) => name === 'names_test')).toHaveLength(1)
     expect(() => registerBackend('', backend)).toThrow('registerBackend: expected a name')
+  })
+
+  it('of backends that are passed as functions are those that they are registered under, or their own', () => {
+    const failing: Backend = () => {
+      throw new RangeError('cannot')
+    }
+    const messageFor = (fn: Backend): string => String(attempt(() => compile(program, { backend: fn })(x)))
+    expect(messageFor(failing)).toContain("backend='failing' raised:\nRangeError: cannot")
+    registerBackend('registered_failing', failing)
+    expect(messageFor(failing)).toContain("backend='registered_failing' raised")
+    const eager: Backend = () => failing(null as never, [])
+    expect(messageFor(eager)).toContain("backend='eager (a function)' raised")
+    expect(messageFor(() => failing(null as never, []))).toContain("backend='custom' raised")
+  })
+
+  it('of the backends that fail on purpose say how', () => {
+    const run = (backend: string): unknown => attempt(() => (compile((t: Tensor) => t.relu().add(1), { backend })(x) as Tensor).toArray())
+    expect(String(run('relu_compile_error_TESTING_ONLY'))).toContain('relu found in graph')
+    expect(String(run('relu_runtime_error_TESTING_ONLY'))).toContain('ReluRuntimeError')
+    expect(run('relu_accuracy_error_TESTING_ONLY')).toEqual(x.relu().add(2).toArray())
+    for (const backend of ['eager', 'aot_eager', 'inductor']) expect(run(backend)).toEqual(x.relu().add(1).toArray())
+    expect(listBackends().filter((name) => name.includes('TESTING'))).toEqual([])
   })
 
   it('that are unknown are an error that says which one was meant', () => {

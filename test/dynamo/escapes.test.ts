@@ -54,6 +54,45 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it.each<[string, (x: Tensor) => Tensor]>([
+    ['a whole tensor', (x) => x],
+    ['a transposed one', (x) => x.t()],
+    ['a row', (x) => x.select(0, 1)],
+    ['a column', (x) => x.select(1, 1)],
+    ['the end of a dimension', (x) => x.narrow(0, 1, 2)],
+  ])('a value of before a break, and then %s that it was computed from is overwritten', (_what, view) => {
+    for (const isWhole of [true, false])
+      agree(backend, (c) => {
+        const whole = torch.arange(12).float().reshape([3, 4])
+        const part = view(whole)
+        const kept: Tensor[] = []
+        const f = c((x: Tensor) => {
+          kept.push(x.mul(3), x.add(1))
+          const s = x.sum().item()
+          if (isWhole) x.copy_(x.mul(2))
+          else x.add_(1)
+          return s
+        })
+        return times(3, () => [f(part), whole.clone(), kept.map((t) => t.clone())])
+      })
+  })
+
+  it('two tensors that are written with each other, and values of before', () => {
+    agree(backend, (c) => {
+      const [a, b] = [torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6])]
+      const kept: Tensor[] = []
+      const f = c(() => {
+        kept.push(a.mul(2), b.mul(2))
+        const s = a.sum().item()
+        const old = a.clone()
+        a.copy_(b)
+        b.copy_(old)
+        return s
+      })
+      return times(3, () => [f(), a.clone(), b.clone(), kept.map((t) => t.clone())])
+    })
+  })
+
   it('a tensor kept in a closure, an argument and an attribute', () => {
     agree(backend, (c) => {
       class Keeper extends nn.Module {

@@ -311,6 +311,29 @@ it('placeholders have the names of arguments, their parts, and parameters', () =
     ?.graph.findNodes({ op: 'placeholder' })
     .map((node) => node.name)
   expect(names).toEqual(['l_x_', 'p_lin_weight', 'p_lin_bias', 'l_more_mask_', 'l_more_list_0_'])
+  const namesOf = (fn: (...args: never[]) => unknown, ...args: readonly unknown[]): readonly string[] => {
+    const g = compile(fn, { backend: 'eager' })
+    Reflect.apply(g, undefined, args)
+    return g.graphs().flatMap((gm) => gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.name))
+  }
+  const one = torch.ones([2])
+  expect(namesOf((map: Map<string, Tensor>) => map.get('key')?.mul(2), new Map([['key', one]]))).toEqual(['l_map_key_'])
+  expect(namesOf((...parts: Tensor[]) => parts.map((part) => part.mul(2)), one, torch.ones([3]))).toEqual(['l_parts_', 'l_args_1_'])
+  expect(namesOf((a: Tensor, b: Tensor) => a.mul(b), one, one)).toEqual(['l_a_'])
+  expect(namesOf(() => one.mul(2))).toEqual(['t0'])
+  class Nested extends nn.Module {
+    readonly layers = new nn.Sequential(new nn.BatchNorm1d(2))
+    override forward(x: Tensor): Tensor {
+      return this.layers.call(x) as Tensor
+    }
+  }
+  const nested = compile(new Nested().eval(), { backend: 'eager' })
+  nested.call(torch.ones([3, 2]))
+  const nestedNames = nested
+    .graphs()[0]
+    ?.graph.findNodes({ op: 'placeholder' })
+    .map((node) => node.name)
+  expect(nestedNames?.toSorted()).toEqual(['b_layers_0_running_mean', 'b_layers_0_running_var', 'l_x_', 'p_layers_0_bias', 'p_layers_0_weight'])
 })
 
 describe('settings in the environment', () => {
@@ -334,13 +357,17 @@ describe('settings in the environment', () => {
         TENSORFX_SAME_TWO_MODELS_USE_FP64: '0',
       }),
     ).toMatchObject({ recompileLimit: 16, suppressErrors: true, reproAfter: 'aot', sameTwoModelsUseFp64: false })
-    expect(await configWith({ TENSORFX_SUPPRESS_ERRORS: 'false', TENSORFX_REPRO_AFTER: '' })).toMatchObject({
+    expect(await configWith({ TENSORFX_SUPPRESS_ERRORS: 'false', TENSORFX_SAME_TWO_MODELS_USE_FP64: '', TENSORFX_REPRO_AFTER: '' })).toMatchObject({
       suppressErrors: false,
+      sameTwoModelsUseFp64: false,
       reproAfter: null,
     })
   })
 
   it('are refused where they make no sense, with the name of the variable', async () => {
     await expect(configWith({ TENSORFX_REPRO_AFTER: 'later' })).rejects.toThrow(/TENSORFX_REPRO_AFTER=later/)
+    await expect(configWith({ TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_RECOMPILE_LIMIT: ' ' })).rejects.toThrow(
+      /TENSORFX_RECOMPILE_LIMIT= : .*at least 0/,
+    )
   })
 })

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { reset } from 'tensorfx/compile'
+import { reset, withConfig } from 'tensorfx/compile'
 
 afterEach(() => reset())
 
@@ -67,6 +67,15 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     for (let i = 0; i < 3; i++) expect(f(torch.ones([2]), torch.ones([2])).toArray()).toEqual([2, 2])
     const x = torch.ones([2])
     expect(f(x, x.view(2)).toArray()).toEqual([4, 4])
+  })
+
+  it('as many answers are remembered as paths may be recorded', () => {
+    withConfig({ recompileLimit: 2 }, () => {
+      const { f, runs } = counted((x: Tensor, how: string) => (how === 'sin' ? x.sin() : how === 'cos' ? x.cos() : x.neg()), backend)
+      const x = torch.ones([1])
+      for (let i = 0; i < 3; i++) for (const how of ['sin', 'cos', 'neg'] as const) expect(f(x, how).item()).toBe(x[how]().item())
+      expect(runs()).toBe(3)
+    })
   })
 
   it('a branch on a value runs at every call', () => {

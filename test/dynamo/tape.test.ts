@@ -150,6 +150,27 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('the second result of an operator, also twice and with a graph', () => {
+    agree(backend, (c) => {
+      const x = torch
+        .tensor([
+          [3, 1],
+          [1, 2],
+        ])
+        .requiresGrad_()
+      const f = c(() => torch.linalg.qr(x.mul(2))[1])
+      const g = c(() => torch.split(x.mul(x), 1)[1])
+      return times(2, () => {
+        x.grad = null
+        f().sum().backward()
+        g()?.sum().backward({ retainGraph: true, createGraph: true })
+        const first = (x.grad as Tensor | null)?.clone()
+        x.grad = null
+        return [first?.detach(), f().detach()]
+      })
+    })
+  })
+
   it('retainGraph, and a second backward without it', () => {
     agree(backend, (c) => {
       const w = leaf(1, 2)
@@ -346,6 +367,42 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         return [y, y.view(2, 2).t()] as const
       })
       return times(3, () => gradOf(w, f()[1].select(0, 1).sum()))
+    })
+  })
+
+  it('a result of a Function that returns its argument runs the backward of that Function', () => {
+    agree(backend, (c) => {
+      class Twice extends torch.autograd.Function {
+        static override forward(_ctx: FunctionContext, x: Tensor): Tensor {
+          return x
+        }
+        static override backward(_ctx: FunctionContext, g: Tensor): Tensor {
+          return g.mul(2)
+        }
+      }
+      const w = leaf(1, 2)
+      const last = c((x: Tensor) => Twice.apply(w.mul(x)) as Tensor)
+      const inner = c((x: Tensor) => {
+        const y = w.mul(x)
+        return [y, Twice.apply(y) as Tensor] as const
+      })
+      return times(2, () => {
+        const [y, z] = inner(torch.ones([2]))
+        return [gradOf(w, last(torch.ones([2])).sum())?.clone(), gradOf(w, y.add(z).sum())]
+      })
+    })
+  })
+
+  it('a view of a result, made before that was written to', () => {
+    agree(backend, (c) => {
+      const w = leaf(1, 2)
+      const f = c((x: Tensor) => {
+        const y = w.mul(x)
+        const view = y.view([2, 1])
+        y.mul_(3)
+        return view
+      })
+      return times(2, () => gradOf(w, f(torch.ones([2])).sum())?.clone())
     })
   })
 

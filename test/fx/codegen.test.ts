@@ -202,8 +202,9 @@ describe('changing the code', () => {
   it('what is no code generator, no transformer, or no JavaScript is an error that says so', () => {
     const gm = symbolicTrace((x: Tensor) => torch.relu(x))
     const before = gm.code
-    expect(() => gm.graph.setCodegen({} as CodeGen)).toThrow('setCodegen: expected a CodeGen')
-    for (const make of [3, () => 3]) expect(() => gm.graph.onGenerateCode(make as never)).toThrow('onGenerateCode: expected a function that takes')
+    expect(() => gm.graph.setCodegen({} as CodeGen)).toThrow("Graph.setCodegen: argument 'codegen' must be a CodeGen")
+    for (const make of [3, () => 3])
+      expect(() => gm.graph.onGenerateCode(make as never)).toThrow("Graph.onGenerateCode: argument 'make' must be a function that returns one")
     expect(gm.recompile().source).toBe(before)
     {
       using _ = gm.graph.onGenerateCode(() => (() => 'no lines') as never)

@@ -176,7 +176,7 @@ describe('what stays', () => {
     expect(notes).toHaveLength(1)
     // Written and read again, it is the same function.
     expect(graphFromJson(graphToJson(gm.graph)).eliminateDeadCode()).toEqual([])
-    expect(() => hasSideEffect(3 as never)).toThrow('hasSideEffect: expected a function, got number')
+    expect(() => hasSideEffect(3 as never)).toThrow("hasSideEffect: argument 'fn' must be a function, got 3.")
   })
 
   it('test_adding_side_effect_function: also one without a name, and one that is wrapped afterwards', () => {

@@ -151,8 +151,8 @@ describe('effects', () => {
     expect(nodeEffects(node((graph, x) => graph.callFunction(plain, [x, true])))).toBe('pure')
     expect(hasSideEffect(plain)).toBe(plain)
     expect(nodeEffects(node((graph, x) => graph.callFunction(plain, [x])))).toBe('io')
-    expect(() => hasSideEffect(null as never)).toThrow(new ArgumentError('hasSideEffect: expected a function, got null.'))
-    expect(() => hasSideEffect('text' as never)).toThrow(new ArgumentError('hasSideEffect: expected a function, got string.'))
+    expect(() => hasSideEffect(null as never)).toThrow(new ArgumentError("hasSideEffect: argument 'fn' must be a function, got null."))
+    expect(() => hasSideEffect('text' as never)).toThrow(new ArgumentError("hasSideEffect: argument 'fn' must be a function, got 'text'."))
   })
 
   test('inputs and outputs stay, attributes are pure, modules are asked', () => {
@@ -279,10 +279,14 @@ describe('operator', () => {
     operator.setitem(list, 0, 7)
     operator.setitem(list, -1, 9)
     expect(list).toEqual([7, 'b', 9])
-    for (const index of [3, -4, 0.5, '0', null])
-      expect(() => operator.setitem(list, index, 0)).toThrow(
-        new ArgumentError(`operator.setitem: index ${String(index)} is out of range for 3 elements.`),
-      )
+    for (const [index, text] of [
+      [3, '3'],
+      [-4, '-4'],
+      [0.5, '0.5'],
+      ['0', "'0'"],
+      [null, 'null'],
+    ])
+      expect(() => operator.setitem(list, index, 0)).toThrow(new ArgumentError(`operator.setitem: index ${text} is out of range for 3 elements.`))
     expect(() => operator.setitem(5, 0, 0)).toThrow(new ArgumentError('operator.setitem: a value of type number has no elements.'))
     expect(() => operator.setitem(null, 0, 0)).toThrow(new ArgumentError('operator.setitem: a value of type object has no elements.'))
     const object = { a: 1 }

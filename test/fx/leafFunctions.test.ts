@@ -158,7 +158,7 @@ describe('proxyable', () => {
   })
 
   it('says what it got instead of a class, and wants a name', () => {
-    expect(() => proxyable(3 as never)).toThrow(new ArgumentError('proxyable: expected a class; it returns the class to use instead.'))
+    expect(() => proxyable(3 as never)).toThrow(new ArgumentError("proxyable: argument 'cls' must be a class, got 3."))
     expect(() => proxyable(class {})).toThrow(new ArgumentError('proxyable: an anonymous class needs a name: proxyable(cls, { name }).'))
   })
 })

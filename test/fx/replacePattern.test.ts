@@ -412,7 +412,9 @@ describe('replacePattern', () => {
       'the pattern returns 1 values but the replacement returns 2',
     )
     expect(() => replacePattern(gm, add, (_a: Tensor, _b: Tensor) => 3)).toThrow('must return values that it computes')
-    expect(() => replacePattern(((a: Tensor) => a) as unknown as GraphModule, add, add)).toThrow('the first argument must be a GraphModule')
+    expect(() => replacePattern(((a: Tensor) => a) as unknown as GraphModule, add, add)).toThrow(
+      "argument 'gm' must be a GraphModule, got a function",
+    )
     expect(String(gm.graph)).toBe(before)
   })
 

@@ -193,11 +193,11 @@ describe('attributes', () => {
       expect(() => new GraphModule(root as never, graph())).toThrow(
         new ArgumentError(`Unsupported type ${text} passed for root! Pass a Module, or an object from path to value.`),
       )
-    expect(() => new GraphModule({}, {} as never)).toThrow(new ArgumentError('GraphModule: the second argument must be a Graph.'))
+    expect(() => new GraphModule({}, {} as never)).toThrow(new ArgumentError("GraphModule: argument 'graph' must be a Graph, got an object."))
     const gm = symbolicTrace((x: Tensor) => x)
-    expect(() => Object.assign(gm, { graph: 3 })).toThrow(new ArgumentError('GraphModule.graph: expected a Graph.'))
+    expect(() => Object.assign(gm, { graph: 3 })).toThrow(new ArgumentError("GraphModule: argument 'graph' must be a Graph, got 3."))
     for (const name of ['registerReplaceNodeHook', 'registerCreateNodeHook', 'registerEraseNodeHook'] as const)
-      expect(() => gm[name](null as never)).toThrow(new ArgumentError(`${name}: hook must be a function, got null.`))
+      expect(() => gm[name](null as never)).toThrow(new ArgumentError(`${name}: argument 'hook' must be a function, got null.`))
   })
 
   test('unused submodules go, used ones stay with all that is in them', () => {

@@ -96,7 +96,7 @@ describe('submodules', () => {
 
   it('nothing is added when the module or its path is wrong', () => {
     const gm = symbolicTrace((x: Tensor) => x)
-    expect(() => gm.addSubmodule('a.b', 3 as never)).toThrow("addSubmodule: 'a.b' must be a Module.")
+    expect(() => gm.addSubmodule('a.b', 3 as never)).toThrow("addSubmodule: argument 'a.b' must be a Module, got 3.")
     expect(() => gm.addSubmodule('a..b', new nn.ReLU())).toThrow("addSubmodule: the path 'a..b' has an empty name.")
     expect(modules(gm)).toEqual([''])
   })

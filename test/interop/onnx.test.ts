@@ -6,7 +6,7 @@ import { makeFx } from 'tensorfx/aot'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { toOnnx } from 'tensorfx/interop/onnx'
 import type { OnnxModel } from 'tensorfx/interop/onnx'
-import { BatchNorm1d, Linear, Module } from 'tensorfx/nn'
+import { BatchNorm1d, F, Linear, Module } from 'tensorfx/nn'
 import type { OpDef } from 'tensorfx/ops'
 import * as ort from 'onnxruntime-web'
 import { samples, variants } from '../fx/samples/all.ts'
@@ -126,6 +126,23 @@ describe('toOnnx', () => {
     expect(inputs).toEqual([{ name: 'x', shape: [1, 4], dtype: 'float32' }])
     expect(outputs.map(({ name, shape }) => [name, shape])).toEqual([['output_0', [1, 3]]])
     expect(operators.get('Gemm')).toBe(1)
+  })
+
+  it('leaves out what the outputs do not need: the positions of a maximum, and operators that nothing reads', () => {
+    const images = torch.randn([1, 1, 4, 4])
+    const values = toOnnx(
+      symbolicTrace((a: TensorType) => {
+        torch.exp(a)
+        return F.maxPool2d(a, 2)
+      }),
+      { inputs: [images] },
+    )
+    expect([...values.operators.keys()].filter((type) => type !== 'Reshape')).toEqual(['MaxPool', 'Identity'])
+    const positions = toOnnx(
+      symbolicTrace((a: TensorType) => F.maxPool2d(a, 2, { returnIndices: true })),
+      { inputs: [images] },
+    )
+    expect([...positions.operators.keys()]).toContain('Mod')
   })
 
   it('puts weights beside the model, where onnxruntime finds them', async () => {

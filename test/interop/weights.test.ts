@@ -8,7 +8,7 @@ import { loadSafetensors, loadTorchFile, readSafetensors, writeSafetensors } fro
 import { fromStored } from '../pytorch/cases.ts'
 import type { StoredTensor } from '../pytorch/cases.ts'
 import { models } from './torchModels.ts'
-import { storedZip } from './storedZip.ts'
+import { storedZip } from '../../scripts/fuzz/files/storedZip.mjs'
 
 const path = (name: string): string => fileURLToPath(new URL(`../goldens/weights/${name}`, import.meta.url))
 
@@ -141,6 +141,14 @@ describe('a file of torch.save', () => {
     ['no tensors', '}.', /expected a state dict.* holds a dict/],
     ['a number', 'K\x05.', /expected a state dict.* holds 5/],
     ['attributes of a list', ']}b.', /sets attributes of what is no dict/],
+    // Each list holds the one before twice: written out, the name of the function would have 2 ** 40 parts.
+    ['a name that is a list', `]${'q\x00](h\x00h\x00e'.repeat(40)}${text('a')}\x93.`, /asks for a function without a name/],
+    ['a module that is a list', `]${text('a')}\x93.`, /asks for a function without a name/],
+    ['a storage of two types', `${STORAGE}0${STORAGE.replace('Float', 'Int')}.`, /storage '0' has two types, float32 and int32/],
+    ['more than 64 dimensions', dict(view(0, 'K\x01'.repeat(65), 'K\x01'.repeat(65))), /does not fit/],
+    ['a million dicts', `${'}'.repeat(1e6)}.`, /makes more values than a file of its size can need/],
+    ['a million lists', `${']'.repeat(1e6)}.`, /makes more values than a file of its size can need/],
+    ['a value that is stored two million times', `]${'\x94'.repeat(2e6)}.`, /makes more values than a file of its size can need/],
   ])('is refused with %s', async (_, pickle, message) => {
     await expect(loadTorchFile(torchFile(pickle, FLOATS))).rejects.toThrow(message)
   })
@@ -151,6 +159,23 @@ describe('a file of torch.save', () => {
     )
     const short = { 'x/data/0': new Uint8Array(12) }
     await expect(loadTorchFile(torchFile(dict(view(0, 'K\x04', 'K\x01')), short))).rejects.toThrow(/but has 12 bytes/)
+  })
+
+  it('is refused if two entries have one name, or share their bytes', async () => {
+    const data = new Uint8Array(16)
+    await expect(
+      loadTorchFile(
+        storedZip([
+          ['x/y', data],
+          ['x/y', data],
+        ]),
+      ),
+    ).rejects.toThrow(/two entries called 'x\/y'/)
+    const file = storedZip({ 'x/a': data, 'x/b': data })
+    // Both entries of the list point at the first one.
+    const second = file.lastIndexOf(0x50, file.length - 23)
+    new DataView(file.buffer).setUint32(second + 42, 0, true)
+    await expect(loadTorchFile(file)).rejects.toThrow(/the entries 'x\/a' and 'x\/b' overlap/)
   })
 
   it('is refused if the archive is cut anywhere', async () => {

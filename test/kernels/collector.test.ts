@@ -25,6 +25,20 @@ test('a program that was started with --expose-gc keeps it', async () => {
   expect(flags()).toBe('function,undefined')
 })
 
+test('a loop that makes empty blocks frees those that the collector has found', async () => {
+  vi.resetModules()
+  setFlagsFromString('--expose-gc')
+  onTestFinished(() => setFlagsFromString('--no-expose-gc'))
+  const { newBlock } = await import('../../src/kernels/storageBlock.ts')
+  const { heapStats } = await import('../../src/kernels/heap.ts')
+  const collect: unknown = runInNewContext('gc')
+  for (let i = 0; i < 200_000; i++) newBlock(0)
+  expect(heapStats().inUse).toBe(200_000 * 16)
+  if (typeof collect === 'function') collect()
+  for (let i = 0; i < 100_000; i++) newBlock(0)
+  expect(heapStats().inUse).toBeLessThan(150_000 * 16)
+})
+
 test('blocks that nothing refers to are freed by a collection', async () => {
   vi.resetModules()
   const { collectBlocks, newBlock } = await import('../../src/kernels/storageBlock.ts')

@@ -1,11 +1,14 @@
 // What fuzz:arguments has found: public functions that threw raw errors, or computed something, for arguments that do not fit.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ArgumentError, ShapeError, nn, optim, torch } from 'tensorfx'
+import { TensorfxError, fx, nn, operator, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { getIsolatedGraphModule, makeFx } from 'tensorfx/aot'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
+import { UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
 import { extractTensorMetadata } from 'tensorfx/fx/passes'
+import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
 beforeAll(() => dist.initProcessGroup({ backend: 'single' }))
@@ -22,6 +25,10 @@ const make =
   (type: object, ...args: readonly unknown[]) =>
   (): unknown =>
     typeof type === 'function' ? Reflect.construct(type, args) : undefined
+
+/** A value that no caller in TypeScript could pass. */
+const hostile = (value: unknown): never => value as never
+const traced = (): fx.GraphModule => fx.symbolicTrace((a: Tensor) => torch.relu(a))
 
 const cyclic: unknown[] = []
 cyclic.push(cyclic)
@@ -105,14 +112,57 @@ describe('an argument that does not fit is named', () => {
     ["wrapTargets: argument 'root' must be a Module, got 1.", call(fsdp.wrapTargets, 1, fsdp.alwaysWrapPolicy)],
     ["ShardedGradScaler.scale: argument 'loss' must be a Tensor, got 1.", () => Reflect.apply(scaler.scale, scaler, [1])],
     ["ShardedGradScaler.step: argument 'optimizer' must be an Optimizer, got 1.", () => Reflect.apply(scaler.step, scaler, [1])],
+    ["operator.getitem: argument 'index' must be a string or a number, got an object.", call(operator.getitem, {}, Object.create(null))],
+    ["operator.setitem: argument 'index' must be a string or a number, got an object.", call(operator.setitem, {}, Object.create(null), 1)],
+    ["proxyable: argument 'options.name' must be a string, got 1.", call(fx.proxyable, class {}, { name: 1 })],
+    ["proxyable: argument 'cls' must be a class, got a function.", call(fx.proxyable, () => 1, { name: 'a' })],
+    ["symbolicTrace: argument 'options.tracer' must be a Tracer, got an object.", call(fx.symbolicTrace, (a: Tensor) => a, { tracer: {} })],
+    ["Graph.printTabular: argument 'extra' must be an array of [title, cell], got 1.", () => traced().graph.printTabular(hostile({ extra: 1 }))],
+    ["Graph.printTabular: argument 'title' must be a string, got 1.", () => traced().graph.printTabular(hostile({ extra: [[1, String]] }))],
+    ["Graph.printTabular: argument 'cell' must be a string, got 2.", () => traced().graph.printTabular(hostile({ extra: [['a', () => 2]] }))],
+    [
+      "Node.updateKwarg: argument 'key' must be a string, got Symbol(s).",
+      () =>
+        traced()
+          .graph.outputNode()
+          .updateKwarg(hostile(Symbol('s')), 1),
+    ],
+    [
+      'insertArg: index must be between 0 and 1, the number of args; got Symbol(s).',
+      () =>
+        traced()
+          .graph.outputNode()
+          .insertArg(hostile(Symbol('s')), 1),
+    ],
+    [
+      "Interpreter.runWith: argument 'options.initialEnv' must be a Map from Node to value, got 1.",
+      () => new fx.Interpreter(traced()).runWith([x()], hostile({ initialEnv: 1 })),
+    ],
+    [
+      "Interpreter.runWith: argument 'options.keep' must be an array (or another iterable), got 1.",
+      () => new fx.Interpreter(traced()).runWith([x()], hostile({ keep: 1 })),
+    ],
+    ['Cannot match the type an object', call(expandToTensorDim, Object.create(null), 1)],
+    ['Inconsistent types an object, an object', call(getGreatestUpperBound, Object.create(null), Object.create(null))],
+    ["makeFx: argument 'fn' must be a function or a Module, got 1.", call(getIsolatedGraphModule, 1, [])],
+    ["makeFx: argument 'fn' must be a function or a Module, got the class A.", call(makeFx, class A {})],
+    ['torch.diff: n must be at least 0, got -1.', () => x().diff(-1)],
+    ["UnionFind: argument 'n' must be a number of elements from 0 to 16777216, got 2147483648.", () => new UnionFind(2 ** 31)],
+    ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
     try {
       run()
     } catch (error) {
-      expect(error instanceof ArgumentError || error instanceof ShapeError).toBe(true)
+      expect(error).toBeInstanceOf(TensorfxError)
     }
   })
+})
+
+it('differences of more orders than there are elements are none, at once', () => {
+  for (const n of [3, 4, 2 ** 31]) expect(x().diff(n).shape).toEqual([2, 0])
+  expect(torch.tensor([true, false]).diff(2 ** 31).dtype).toBe('bool')
+  expect(torch.tensor([1, 4, 9, 16]).diff(3).toArray()).toEqual([0])
 })
 
 describe('a message', () => {

@@ -1,4 +1,4 @@
-// 400 mutants of files in each of the five formats that come from outside, and all files that were once read wrongly. npm run fuzz:files reads more.
+// 400 mutants of files in each of the formats that come from outside, and all files that were once read wrongly. npm run fuzz:files reads more.
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -8,10 +8,11 @@ import * as dispatch from 'tensorfx/dispatch'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
+import * as torchFile from '../../src/interop/torchFile/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
-const api = { ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
+const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))
 
 beforeAll(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}))

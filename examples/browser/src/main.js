@@ -1,7 +1,7 @@
-// The four parts of the demo, small, in a page.
+// The parts of the demo, small, in a page.
 import { compile, fx, nn, optim, torch } from 'tensorfx'
 import { withConfig } from 'tensorfx/compile'
-import { AccuracyError, minifyBackendFailure, setLogSink, workerHelper } from 'tensorfx/debug'
+import { AccuracyError, compareBackends, minifyBackendFailure, setLogSink, workerHelper } from 'tensorfx/debug'
 import { fuse } from 'tensorfx/fx/experimental'
 import digits from 'virtual:digits'
 import { parseDigits } from '../../data/digits.mjs'
@@ -141,8 +141,27 @@ await part('d', async () => {
   if (!small.isolated) throw new Error(`not isolated: ${small.whyNotIsolated}`)
   if (small.gm.graph.nodes.length > 5) throw new Error(`the minimal graph has ${small.gm.graph.nodes.length} nodes`)
   return {
-    summary: `AccuracyError caught; ${small.steps[0].nodes} nodes -> ${small.gm.graph.nodes.length} in ${small.queries} queries, judged by ${small.processes} worker`,
+    summary: `AccuracyError caught; ${small.steps[0].nodes} nodes -> ${small.gm.graph.nodes.length} in ${small.queries} queries, judged in ${small.processes} workers, one after the other`,
     details: String(small.gm.graph),
+  }
+})
+
+await part('e', async () => {
+  const images = test[0].narrow(0, 0, 4).contiguous()
+  const adapter = (await globalThis.navigator?.gpu?.requestAdapter()) ?? null
+  const backends = ['eager', 'inductor', 'onnxruntime', ...(adapter === null ? [] : ['onnxruntime:webgpu'])]
+  const result = await compareBackends(fused, [images], { backends })
+  for (const row of result.rows)
+    for (const name of backends)
+      if (row.alone.get(name)?.status !== 'ok')
+        throw new Error(`${row.node.name} on ${name}: ${row.alone.get(name)?.reason ?? 'differs'}\n${String(result)}`)
+  if (result.first !== null || result.notes.length > 0) throw new Error(String(result))
+  const errors = result.rows.flatMap((row) => [...row.alone.values()].map(({ error }) => error))
+  const gpu =
+    adapter === null ? 'there is no WebGPU here' : `WebGPU is ${[adapter.info?.vendor, adapter.info?.architecture].filter(Boolean).join(' ')}`
+  return {
+    summary: `${result.rows.length} nodes on ${backends.join(', ')}: no node differs from float64, largest error ${Math.max(...errors).toExponential(1)}; ${gpu}`,
+    details: String(result),
   }
 })
 

@@ -1,4 +1,5 @@
 // The formats that come from outside. Each has seeds, mutants of them as bytes, and `read`, which does with the bytes what a program would do with the file.
+import * as torchFile from './torchFile.mjs'
 import { Entries, mutateBytes, mutateValue, toEntries, toText } from './mutate.mjs'
 
 const utf8 = new TextEncoder()
@@ -202,6 +203,22 @@ export const formats = {
       check(size <= bytes.length, 'the tensors are larger than the file')
       const again = readSafetensors(writeSafetensors(tensors, metadata))
       check([...again.tensors.keys()].join() === [...tensors.keys()].join(), 'a tensor was lost')
+    },
+  },
+  'torch-file': {
+    seeds: torchFile.seeds,
+    form: 'bytes',
+    mutate: torchFile.mutate,
+    read({ readStateDict, nn }, bytes) {
+      const state = readStateDict('loadTorchFile', bytes, null)
+      for (const tensor of state.values()) {
+        const { shape, strides, offset, storage } = tensor
+        const last = shape.includes(0) ? 0 : shape.reduce((end, n, i) => end + (n - 1) * strides[i], offset) + 1
+        check(last * tensor.elementSize() <= storage.nbytes && storage.nbytes <= bytes.length, 'a tensor reaches beyond the file')
+        if (tensor.numel <= 1e4) String(tensor)
+      }
+      const model = new nn.Linear(3, 2)
+      model.loadStateDict(state, { strict: false })
     },
   },
   'graph-json': {

@@ -140,6 +140,28 @@ const OPTIMIZERS = [
   (p) => `new optim.Adam([${p}], { lr: 0.01 })`,
   (p) => `new optim.AdamW([${p}], { lr: 0.01, weightDecay: 0.1 })`,
   (p) => `new optim.Adam([${p}], { lr: 0.01, amsgrad: true })`,
+  (p) => `new optim.SGD([${p}], { lr: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.01 })`,
+  (p) => `new optim.SGD([${p}], { lr: 0.1, maximize: true })`,
+  (p) => `new optim.RMSprop([${p}], { lr: 0.01, momentum: 0.5, centered: true })`,
+  (p) => `new optim.Adagrad([${p}], { lr: 0.1 })`,
+  (p) => `new optim.Adadelta([${p}])`,
+  (p) => `new optim.Adamax([${p}])`,
+  (p) => `new optim.NAdam([${p}])`,
+  (p) => `new optim.RAdam([${p}])`,
+  (p) => `new optim.ASGD([${p}])`,
+  (p) => `new optim.Rprop([${p}])`,
+  (p) => `new optim.Adafactor([${p}])`,
+  (p) => {
+    const [first, ...rest] = p.split(', ')
+    return `new optim.AdamW([{ params: [${first}], lr: 0.1 }, { params: [${rest.join(', ')}], weightDecay: 0 }], { lr: 0.01 })`
+  },
+]
+
+const SCHEDULES = [
+  (optimizer) => `new optim.StepLR(${optimizer}, 2, { gamma: 0.5 })`,
+  (optimizer) => `new optim.ExponentialLR(${optimizer}, 0.9)`,
+  (optimizer) => `new optim.CosineAnnealingLR(${optimizer}, 4)`,
+  (optimizer) => `new optim.LambdaLR(${optimizer}, (k) => 1 / (k + 1))`,
 ]
 
 /** Parameters and an optimizer, made before f. */
@@ -157,7 +179,7 @@ function makeOptimizer(w) {
   for (const name of state.weights) w.declare(name)
   if (random.chance(0.3)) w.declare(define('w', `${state.weights[0]}.detach()`))
   state.optimizer = define('opt', random.pick(OPTIMIZERS)(state.weights.join(', ')))
-  if (random.chance(0.3)) state.scheduler = define('sched', `new optim.StepLR(${state.optimizer}, 2, { gamma: 0.5 })`)
+  if (random.chance(0.3)) state.scheduler = define('sched', random.pick(SCHEDULES)(state.optimizer))
   if (w.values(state.scheduler ?? '0') === null) state.scheduler = undefined
   state.losses = define('losses', '[]')
 }

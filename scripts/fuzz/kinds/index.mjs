@@ -1,9 +1,12 @@
 // The kinds of programs, by name. A kind may have `setup` (before f), `tensors` (changes f's tensor arguments), `parameters` (adds others), `write` (one
 // random statement; false if there is none), `finish` (the end of f), `result` (what f returns), `before` and `after` (around each call).
 import { dtypes, pointwise, reductions, table, templates, views } from './basis.mjs'
+import { asyncParts, breaks, containers, defaultDtypes, modules, throwingCallbacks } from './calls.mjs'
 import { branches, exceptions, generators, printing, shapes, structures, zeroSize } from './control.mjs'
 import { aliases, closureNumbers, closureTensors, escapes, inplace, random } from './effects.mjs'
+import { controlFlow, moduleHooks, richFunctions, transforms } from './functions.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
+import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
 
 export const kinds = {
   pointwise,
@@ -31,6 +34,22 @@ export const kinds = {
   hooks,
   optimizers,
   training,
+  layers,
+  indexing,
+  images,
+  linearAlgebra,
+  byValues,
+  losses,
+  containers,
+  modules,
+  breaks,
+  defaultDtypes,
+  asyncParts,
+  throwingCallbacks,
+  richFunctions,
+  controlFlow,
+  transforms,
+  moduleHooks,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
@@ -47,6 +66,12 @@ const traceable = [
   'shapes',
   'zeroSize',
   'generators',
+  'layers',
+  'indexing',
+  'images',
+  'linearAlgebra',
+  'losses',
+  'controlFlow',
 ]
 
 /** The kinds that each wrapper of f is made for. */
@@ -54,5 +79,5 @@ export const kindsFor = {
   compile: Object.keys(kinds),
   makeFx: traceable,
   reinplace: traceable,
-  aot: [...traceable, 'aliases', 'structures', 'gradients'],
+  aot: [...traceable, 'aliases', 'structures', 'gradients', 'transforms', 'containers'],
 }

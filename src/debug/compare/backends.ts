@@ -8,11 +8,13 @@ import type { GraphModule, Node } from '../../fx/index.ts'
 import { isCallable, isFunction, valueText } from '../../protocol/index.ts'
 import { treeMap } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import { importBackend, isModuleBackend } from '../backendModule.ts'
 import { cloneInput } from '../twoModels.ts'
 import { onnxSession } from './onnxRuntime.ts'
+import type { OnnxRuntimeOptions } from './onnxRuntime.ts'
 import { tensorsIn } from './reference.ts'
 
-/** A backend to compare: `'eager'`, the name of a registered backend, `'onnxruntime'`, or a function that compiles a graph. */
+/** A backend to compare: `'eager'`, the name of a registered backend, `'./file.mjs#name'`, `'onnxruntime'`, `'onnxruntime:webgpu'`, or a function that compiles a graph. */
 export type ComparedBackend = string | Backend
 
 /** A prepared graph: returns the tensors of its result, in the order of `treeLeaves`. */
@@ -21,6 +23,8 @@ export type Prepared = (inputs: readonly unknown[]) => readonly Tensor[] | Promi
 /** A backend that can run graphs. */
 export interface Candidate {
   readonly name: string
+  /** What a script calls it: the name it is registered under; null for a function. */
+  readonly registered: string | null
   /** Whether it compiles whole graphs, so that a node may behave otherwise among its neighbours. */
   readonly compiles: boolean
   /** Compiles in this process and returns at once; null if it cannot. */
@@ -31,8 +35,34 @@ export interface Candidate {
 
 const copies = (inputs: readonly unknown[]): unknown[] => inputs.map((input) => treeMap(input, cloneInput))
 
-function immediate(name: string, compiles: boolean, compile: NonNullable<Candidate['compile']>): Candidate {
-  return { name, compiles, compile, with: (gm, inputs, use) => use(compile(gm, inputs)) }
+function immediate(name: string, registered: string | null, compiles: boolean, compile: NonNullable<Candidate['compile']>): Candidate {
+  return { name, registered, compiles, compile, with: (gm, inputs, use) => use(compile(gm, inputs)) }
+}
+
+/** What onnxruntime runs graphs on, by the name of the backend. */
+const ONNX_RUNTIMES: ReadonlyMap<string, OnnxRuntimeOptions> = new Map([
+  ['onnxruntime', { executionProviders: ['wasm'] }],
+  ['onnxruntime:webgpu', { executionProviders: ['webgpu'] }],
+])
+
+/** Whether that is the name of an onnxruntime. */
+export const isOnnxRuntime = (name: string): boolean => ONNX_RUNTIMES.has(name)
+
+function onnxRuntime(name: string, options: OnnxRuntimeOptions): Candidate {
+  return {
+    name,
+    registered: name,
+    compiles: true,
+    compile: null,
+    async with(gm, inputs, use) {
+      const session = await onnxSession(gm, inputs, options)
+      try {
+        return await use((values) => session.run(...values))
+      } finally {
+        await session.release()
+      }
+    },
+  }
 }
 
 /** Runs a compiled graph as it is run when nothing is watched: without gradients, and without dumps of failures. */
@@ -77,29 +107,23 @@ function weightsAsInputs(gm: GraphModule): readonly Tensor[] {
   return weights
 }
 
-/** The backend that a name or function stands for. Throws InvalidBackend for an unknown name, ArgumentError for anything else. */
-export function candidate(backend: ComparedBackend): Candidate {
+/**
+ * The backend that a name or function stands for. Imports the module of `./file.mjs#name`. Throws InvalidBackend for an unknown name, ArgumentError for anything else
+ * and for a module that has no such backend.
+ */
+export async function candidate(backend: ComparedBackend): Promise<Candidate> {
   if (backend === 'eager')
-    return immediate('eager', false, (gm) => {
+    return immediate('eager', 'eager', false, (gm) => {
       const own = gm.deepCopy({ shareTensors: true })
       return (inputs) => noGrad(() => tensorsIn(own.call(...copies(inputs))))
     })
-  if (backend === 'onnxruntime')
-    return {
-      name: backend,
-      compiles: true,
-      compile: null,
-      async with(gm, inputs, use) {
-        const session = await onnxSession(gm, inputs)
-        try {
-          return await use((values) => session.run(...values))
-        } finally {
-          await session.release()
-        }
-      },
-    }
-  // Registered backends take graphs of operators, as compile captures them.
-  if (typeof backend === 'string') return immediate(backend, true, lowered(lookupBackend(backend)))
-  if (isCallable(backend) && isFunction(backend)) return immediate(backend.name === '' ? 'backend' : backend.name, true, asGiven(backend))
+  if (typeof backend === 'string') {
+    const onnx = ONNX_RUNTIMES.get(backend)
+    if (onnx !== undefined) return onnxRuntime(backend, onnx)
+    const registered = isModuleBackend(backend) ? (await importBackend(backend)).name : backend
+    // Registered backends take graphs of operators, as compile captures them.
+    return immediate(backend, registered, true, lowered(lookupBackend(registered)))
+  }
+  if (isCallable(backend) && isFunction(backend)) return immediate(backend.name === '' ? 'backend' : backend.name, null, true, asGiven(backend))
   throw new ArgumentError(`compareBackends: a backend must be a name or a function (gm, inputs) => compiled, got ${valueText(backend)}.`)
 }

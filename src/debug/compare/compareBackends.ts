@@ -23,7 +23,10 @@ import type { Culprit, NodeRow } from './result.ts'
 
 /** Options of {@link compareBackends}. */
 export interface CompareBackendsOptions {
-  /** The backends: `'eager'`, registered names (`'inductor'`, `'aot_eager'`), `'onnxruntime'` (the package onnxruntime-web), or functions. */
+  /**
+   * The backends: `'eager'`, registered names (`'inductor'`, `'aot_eager'`), modules and what they export or register (`'./mine.mjs#mine'`), `'onnxruntime'` (the
+   * package onnxruntime-web; `'onnxruntime:webgpu'` in a browser that has WebGPU), or functions.
+   */
   readonly backends: readonly ComparedBackend[]
   /** The largest error, absolute for values up to 1 and relative above. Default 1e-4. A dtype with fewer digits has the tolerance of its rounding. */
   readonly tol?: number
@@ -54,7 +57,7 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   checkArgument(typeof tol === 'number' && tol > 0, 'compareBackends', 'options.tol', 'a positive number', tol)
   checkArgument(reference === 'float64' || reference === 'eager', 'compareBackends', 'options.reference', "'float64' or 'eager'", reference)
   if (backends.length === 0) throw new ArgumentError("compareBackends: options.backends is empty; name at least one, e.g. ['inductor'].")
-  const candidates = backends.map(candidate)
+  const candidates = await Promise.all(backends.map(candidate))
   const writes = firstSharedWrite(gm, inputs) !== null
   const graph = writes ? functional(gm, inputs) : gm.deepCopy()
   const given = [...graph.graph.processInputs(...inputs)]

@@ -1,25 +1,29 @@
 // From a difference between a backend and the reference to the smallest graph that shows it, and a folder that shows it again.
-import { UnsupportedError } from '../../errors/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { backendImports } from '../../dynamo/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { noGrad } from '../../autograd/index.ts'
-import { saveGraphModule, writeSafetensors } from '../../interop/index.ts'
-import { checkOptions, quote } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { checkOptions, lineComment, quote } from '../../protocol/index.ts'
+import { importBackend, isModuleBackend, whyNotNameable } from '../backendModule.ts'
 import { fileStore, joinPath } from '../fileStore.ts'
 import { minifier } from '../minifier.ts'
 import type { MinifierResult } from '../minifier.ts'
 import { packageSpecifier } from '../reproScript.ts'
+import { isOnnxRuntime } from './backends.ts'
 import type { Candidate } from './backends.ts'
 import { magnitude } from './error.ts'
+import { GRAPH_FILE, INPUTS_FILE, writeComparison } from './folder.ts'
 import { measure } from './measure.ts'
 import { inFloat64, tensorsIn } from './reference.ts'
 import type { ReferenceKind } from './reference.ts'
 
 /** Options of `BackendComparison.minify`. */
 export interface MinifyDifferenceOptions {
+  /** Another backend of the comparison, which stays right: candidates that it gets wrong too do not count, and the repro names both. Default: none. */
+  readonly against?: string
   /** The folder for the repro: the graph, its inputs, and `compare.mjs`, which compares them again. Default: nothing is written. */
   readonly directory?: string
-  /** A module that registers the backend when it is imported; the repro imports it. */
+  /** The module of a backend that is a function: a path or URL. It exports it under its name, or registers it. */
   readonly module?: string
   /** Receives the minifier's progress lines. */
   readonly print?: (line: string) => void
@@ -31,58 +35,80 @@ export interface MinifiedDifference extends MinifierResult {
   readonly path: string | null
 }
 
-interface Settings extends MinifyDifferenceOptions {
+interface Settings extends Omit<MinifyDifferenceOptions, 'against'> {
   readonly tol: number
   readonly reference: ReferenceKind
+  readonly against: Candidate | null
 }
 
-/** Shrinks a graph while a backend's results differ from the reference. */
+/** Shrinks a graph while a backend's results differ from the reference, and those of the other backend do not. */
 export async function minifyDifference(gm: GraphModule, inputs: readonly unknown[], one: Candidate, settings: Settings): Promise<MinifiedDifference> {
-  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: true, reference: true })
-  const { tol, reference, print, directory } = settings
+  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: true, reference: true, against: true })
+  const { tol, reference, print, directory, against } = settings
+  // A script that cannot work is not written: what prevents it is said before the search.
+  const names =
+    directory === undefined ? null : { one: await nameInScripts(one, settings.module), against: against && (await nameInScripts(against)) }
   const differs = async (candidate: GraphModule, values: readonly unknown[]): Promise<boolean> => {
     try {
       const eager = noGrad(() => tensorsIn(candidate.deepCopy({ shareTensors: true }).call(...values)))
       const want = reference === 'float64' ? noGrad(() => inFloat64(candidate, tensorsIn(values))) : eager
-      const got = await one.with(candidate, values, async (run) => run(values))
-      return measure(want, eager, got, magnitude(tensorsIn(values)), tol).status === 'differs'
+      const isWrong = async (backend: Candidate): Promise<boolean> => {
+        const got = await backend.with(candidate, values, async (run) => run(values))
+        return measure(want, eager, got, magnitude(tensorsIn(values)), tol).status === 'differs'
+      }
+      return (await isWrong(one)) && (against === null || !(await isWrong(against)))
     } catch {
       // A candidate that cannot be run is another failure.
       return false
     }
   }
-  const result = await minifier(gm, inputs, differs, print === undefined ? {} : { print })
-  return { ...result, path: directory === undefined ? null : write(directory, result, one.name, settings) }
+  const result = await minifier(gm, inputs, differs, { shrinkValues: true, ...(print === undefined ? {} : { print }) })
+  return { ...result, path: directory === undefined || names === null ? null : write(directory, result, names, settings) }
+}
+
+/** How a script names a backend: by its name if every program has it, otherwise by its module too. Throws ArgumentError if no script can have it. */
+async function nameInScripts({ name, registered }: Candidate, module?: string): Promise<string> {
+  const known = registered ?? name
+  if (module !== undefined) return (await importBackend(isModuleBackend(known) ? known : `${module}#${known}`)).reference
+  if (registered !== null && (isOnnxRuntime(registered) || isModuleBackend(registered))) return registered
+  if (registered === null || whyNotNameable(registered) !== null)
+    throw new ArgumentError(
+      `minify: no script can import the backend '${name}'. Pass its module, { module: './file.mjs' }, or register it in one: registerBackend('${name}', fn, { module: import.meta.url }).`,
+    )
+  const [from] = backendImports(registered)
+  return from === undefined ? registered : `${from}#${registered}`
 }
 
 /** Writes the folder; returns the path of the script. */
-function write(directory: string, { gm, inputs }: MinifierResult, backend: string, { tol, reference, module }: Settings): string {
+function write(
+  directory: string,
+  { gm, inputs }: MinifierResult,
+  names: { readonly one: string; readonly against: string | null },
+  { tol, reference }: Settings,
+): string {
   const store = fileStore()
-  const tensors = new Map<string, Tensor>()
-  for (const [i, input] of inputs.entries()) {
-    if (!(input instanceof Tensor)) throw new UnsupportedError(`minify: input ${i} is not a tensor, and the files of a repro hold only tensors.`)
-    tensors.set(`input_${i}`, input)
-  }
   const script = joinPath(directory, 'compare.mjs')
-  store.write(joinPath(directory, 'graph.safetensors'), saveGraphModule(gm))
-  store.write(joinPath(directory, 'inputs.safetensors'), writeSafetensors(tensors))
+  const { one, against } = names
+  const backends = against === null ? [one] : [one, against]
+  writeComparison(store, directory, gm, inputs)
   store.write(
     script,
     [
-      `// The backend '${backend}' and the reference (${reference}) give different results for this graph.`,
-      '//   node compare.mjs: prints the errors by node; the exit code is 1 while the results differ',
+      `// ${lineComment(`The backend '${one}' differs from the reference (${reference}) for this graph${against === null ? '' : `, and '${against}' does not`}.`)}`,
+      '//   node compare.mjs: prints the errors by node; the exit code is 1 while that is so',
       "import { readFileSync } from 'node:fs'",
       `import { compareBackends } from ${quote(packageSpecifier('debug', script))}`,
       `import { loadGraphModule, readSafetensors } from ${quote(packageSpecifier('interop', script))}`,
-      ...(module === undefined ? [] : [`import ${quote(module)}`]),
       '',
       'const read = (name) => readFileSync(new URL(name, import.meta.url))',
-      "const gm = loadGraphModule(read('graph.safetensors'))",
-      "const { tensors } = readSafetensors(read('inputs.safetensors'))",
-      `const inputs = Array.from({ length: tensors.size }, (_, i) => tensors.get(\`input_\${i}\`))`,
-      `const result = await compareBackends(gm, inputs, { backends: [${quote(backend)}], reference: ${quote(reference)}, tol: ${tol} })`,
+      `const gm = loadGraphModule(read(${quote(GRAPH_FILE)}))`,
+      `const { tensors } = readSafetensors(read(${quote(INPUTS_FILE)}))`,
+      'const inputs = Array.from({ length: tensors.size }, (_, i) => tensors.get(`input_${i}`))',
+      `const backends = [${backends.map(quote).join(', ')}]`,
+      `const result = await compareBackends(gm, inputs, { backends, reference: ${quote(reference)}, tol: ${tol} })`,
       'console.log(String(result))',
-      'process.exitCode = result.first === null ? 0 : 1',
+      `const [isWrong${against === null ? '' : ', isOtherWrong'}] = backends.map((name) => result.culprits.get(name) !== null)`,
+      `process.exitCode = isWrong${against === null ? '' : ' && !isOtherWrong'} ? 1 : 0`,
       '',
     ].join('\n'),
   )

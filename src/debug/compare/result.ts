@@ -78,17 +78,25 @@ export class BackendComparison {
   }
 
   /**
-   * Shrinks the graph while the results of the backend and the reference differ, and writes a folder with the smallest one if `directory` is given. Throws
-   * ArgumentError for a backend that was not compared, MinifierError if the outputs of the graph do not differ.
+   * Shrinks the graph, and its inputs, while the results of the backend differ from the reference, and writes a folder with the smallest one if `directory` is given.
+   * With `against`, another backend of the comparison has to stay right, and the repro names both.
+   *
+   *     const small = await result.minify('inductor', { against: 'eager', directory: 'repro' })
+   *
+   * Throws ArgumentError for a backend that was not compared, or that no script can import, MinifierError if the outputs of the graph do not differ.
    */
   async minify(backend: string, options: MinifyDifferenceOptions = {}): Promise<MinifiedDifference> {
-    const one = this.#parts.backends.find(({ name }) => name === backend)
-    if (one === undefined)
-      throw new ArgumentError(
-        `minify: ${valueText(backend)} was not compared; it was ${this.#parts.backends.map(({ name }) => `'${name}'`).join(', ')}.`,
-      )
+    const { against, ...rest } = options
     const { gm, inputs, tol, reference } = this.#parts
-    return minifyDifference(gm, inputs, one, { tol, reference, ...options })
+    const other = against === undefined ? null : this.#compared(against)
+    return minifyDifference(gm, inputs, this.#compared(backend), { tol, reference, ...rest, against: other })
+  }
+
+  #compared(backend: string): Candidate {
+    const { backends } = this.#parts
+    const one = backends.find(({ name }) => name === backend)
+    if (one !== undefined) return one
+    throw new ArgumentError(`minify: ${valueText(backend)} was not compared; it was ${backends.map(({ name }) => `'${name}'`).join(', ')}.`)
   }
 
   /** Errors by node, with a star where they exceed the tolerance, and the culprits. */

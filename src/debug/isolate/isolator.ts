@@ -31,8 +31,11 @@ export class Isolator {
   readonly #start: StartHelper
   readonly #options: Required<IsolatorOptions>
   #helper: Helper | null = null
+  /** Helpers that were started ahead. */
+  readonly #waiting: Promise<Helper>[] = []
+  #isWarm = false
   #encoder = new QueryEncoder()
-  /** Helpers started so far: 1 unless one died or hung. */
+  /** Helpers that have been asked so far: 1 unless one died, hung or was replaced. */
   started = 0
 
   constructor(start: StartHelper, options: IsolatorOptions = {}) {
@@ -48,8 +51,9 @@ export class Isolator {
     return new Promise((resolve) => {
       const lost = (message: string, death: string | null): void => {
         clearTimeout(timer)
-        helper.kill()
-        this.#helper = null
+        this.renew()
+        // Where one candidate ends its process, others will.
+        if (this.#isWarm) this.#startAhead()
         const isFailure = death !== null && (this.#options.deathFails || (isDeath(spec.death) && isSameDeath(spec.death, death)))
         resolve({ status: isFailure ? 'fails' : 'unrelated', message, ...(death === null ? {} : { signature: death }) })
       }
@@ -69,16 +73,40 @@ export class Isolator {
     })
   }
 
+  /** Starts two helpers ahead, at the same time: one for the next query, and one to take its place. From here on, one that dies or hangs is replaced ahead too. */
+  warmUp(): void {
+    this.#isWarm = true
+    while (this.#waiting.length < 2) this.#startAhead()
+  }
+
+  #startAhead(): void {
+    const helper = this.#start()
+    // What prevents the start is thrown by the query that needs the helper.
+    helper.catch(() => {})
+    this.#waiting.push(helper)
+  }
+
   async #fresh(): Promise<Helper> {
     this.started++
     this.#encoder = new QueryEncoder()
-    this.#helper = await this.#start()
+    this.#helper = await (this.#waiting.shift() ?? this.#start())
     return this.#helper
   }
 
-  /** Ends the helper. */
-  close(): void {
+  /** Ends the helper: the next query is answered by another one. */
+  renew(): void {
     this.#helper?.kill()
     this.#helper = null
+  }
+
+  /** Ends all helpers. */
+  close(): void {
+    this.renew()
+    this.#isWarm = false
+    for (const waiting of this.#waiting.splice(0))
+      void waiting.then(
+        (helper) => helper.kill(),
+        () => {},
+      )
   }
 }

@@ -1,6 +1,6 @@
 // The MPI world: every rank is a process that mpirun or srun started, and MPI moves the bytes. Calls are non-blocking, so that a collective that never ends can
 // be given up.
-import { heapMemory } from '../../kernels/index.ts'
+import { dtypeInfo, heapMemory } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Backend, Channel, Task } from '../backend.ts'
@@ -10,7 +10,8 @@ import { OF_BOOLEANS } from '../combine.ts'
 import { DistributedError } from '../errors.ts'
 import { onProcessExit } from '../host.ts'
 import { loadMpi } from './library.ts'
-import type { Handle, Mpi, MpiType } from './library.ts'
+import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
+import { PIECE_BYTES, Requests } from './requests.ts'
 
 export { isLaunchedByMpi } from './library.ts'
 
@@ -28,8 +29,8 @@ const TYPES: Readonly<Record<DType, MpiType>> = {
   float64: 'float64',
 }
 
-/** MPI_THREAD_MULTIPLE */
-const THREADS = 3
+/** MPI_THREAD_SINGLE: one thread calls MPI. With any other level Open MPI locks in every call, which doubles the time of small ones. */
+const THREADS = 0
 /** MPI_UNDEFINED */
 const UNDEFINED = -32766
 /** How long a rank waits for others to say where they are. Milliseconds. */
@@ -38,33 +39,6 @@ const ANSWER_TIME = 500
 const SPINS = 2000
 /** Tags of the control communicator. */
 const [QUESTION, ANSWER] = [1, 2]
-
-class MpiTask implements Task {
-  readonly #mpi: Mpi
-  readonly #request: BigInt64Array
-  readonly #flag = new Int32Array(1)
-  readonly #status: Int32Array | null
-  readonly #onDone: () => void
-  #done = false
-  source?: number
-
-  constructor(mpi: Mpi, request: BigInt64Array, status: Int32Array | null, onDone: () => void) {
-    this.#mpi = mpi
-    this.#request = request
-    this.#status = status
-    this.#onDone = onDone
-  }
-
-  poll(): boolean {
-    if (this.#done) return true
-    this.#mpi.call('MPI_Test', this.#request, this.#flag, this.#status ?? this.#mpi.ignoreStatus)
-    if (this.#flag[0] === 0) return false
-    this.#done = true
-    if (this.#status !== null) this.source = this.#status[this.#mpi.statusSource] ?? -1
-    this.#onDone()
-    return true
-  }
-}
 
 class MpiChannel implements Channel {
   readonly #backend: MpiBackend
@@ -84,25 +58,37 @@ class MpiChannel implements Channel {
 
   start(collective: Collective): Task {
     if (collective.kind !== 'send' && collective.kind !== 'recv') this.#started++
-    const request = new BigInt64Array(1)
-    const status = collective.kind === 'recv' ? new Int32Array(16) : null
-    const held = this.#launch(collective, request)
-    return this.#backend.task(request, status, held)
+    if (collective.kind === 'allreduce') return this.#allReduce(collective.data, collective.op)
+    return this.#backend.requests.start((request) => this.#launch(collective, request), collective.kind === 'recv')
+  }
+
+  #allReduce(data: Tensor, op: BackendReduceOp): Task {
+    const { size } = dtypeInfo[data.dtype]
+    const piece = PIECE_BYTES / size
+    const type = this.#type(data)
+    const handle = this.#op(op, data)
+    if (data.numel <= piece) return this.#reduceInPlace(data, this.#backend.address(data), data.numel, type, handle)
+    const count = Math.ceil(data.numel / piece)
+    return this.#backend.requests.inPieces(count, (i) =>
+      this.#reduceInPlace(data, this.#backend.address(data) + i * PIECE_BYTES, Math.min(piece, data.numel - i * piece), type, handle),
+    )
+  }
+
+  #reduceInPlace(held: Tensor, at: number, count: number, type: Handle, op: Handle): Task {
+    const { mpi, requests, allReduce } = this.#backend
+    const slot = requests.take(held)
+    mpi.check('MPI_Iallreduce', allReduce(mpi.inPlace, at, count, type, op, this.#comm, slot.request))
+    return requests.task(slot)
   }
 
   /** Starts a collective, and returns what has to be kept until its end. */
-  #launch(collective: Collective, request: BigInt64Array): unknown {
+  #launch(collective: Exclude<Collective, { readonly kind: 'allreduce' }>, request: number): unknown {
     const { mpi } = this.#backend
     const comm = this.#comm
     const { byte } = mpi.types
-    const address = (tensor: Tensor): number | bigint => this.#backend.address(tensor)
+    const address = (tensor: Tensor): number => this.#backend.address(tensor)
     const bytes = (tensor: Tensor): number => tensorBytes(tensor).length
     switch (collective.kind) {
-      case 'allreduce': {
-        const { data, op } = collective
-        mpi.call('MPI_Iallreduce', mpi.inPlace, address(data), data.numel, this.#type(data), this.#op(op, data), comm, request)
-        break
-      }
       case 'reduce': {
         const { data, op, root } = collective
         const isRoot = root === this.#rank
@@ -190,9 +176,12 @@ class MpiChannel implements Channel {
   #post(to: number, tag: number): void {
     const { mpi } = this.#backend
     const data = this.#backend.words(this.#started)
-    const request = new BigInt64Array(1)
-    mpi.call('MPI_Isend', this.#backend.address(data), 4, mpi.types.byte, to, tag, this.#control, request)
-    this.#backend.task(request, null, data)
+    const task = this.#backend.requests.start((request) => {
+      mpi.call('MPI_Isend', this.#backend.address(data), 4, mpi.types.byte, to, tag, this.#control, request)
+      return data
+    })
+    // So few bytes are on their way at once.
+    task.poll()
   }
 
   #take(tag: number): { readonly from: number; readonly started: number } | null {
@@ -202,9 +191,10 @@ class MpiChannel implements Channel {
     if (flag[0] === 0) return null
     const from = status[mpi.statusSource] ?? 0
     const data = this.#backend.words(0)
-    const request = new BigInt64Array(1)
-    mpi.call('MPI_Irecv', this.#backend.address(data), 4, mpi.types.byte, from, tag, this.#control, request)
-    const task = this.#backend.task(request, null, data)
+    const task = this.#backend.requests.start((request) => {
+      mpi.call('MPI_Irecv', this.#backend.address(data), 4, mpi.types.byte, from, tag, this.#control, request)
+      return data
+    })
     while (!task.poll());
     return { from, started: new DataView(tensorBytes(data).slice().buffer).getInt32(0, true) }
   }
@@ -221,16 +211,18 @@ class MpiBackend implements Backend {
   readonly rank: number
   readonly size: number
   readonly mpi: Mpi
+  readonly requests: Requests
+  readonly allReduce: MpiCall
   readonly #channels = new Set<MpiChannel>()
   readonly #clock = new Int32Array(new SharedArrayBuffer(4))
-  /** Collectives that have not ended, with what MPI reads and writes until then. */
-  readonly #pending = new Map<BigInt64Array, unknown>()
   #buffer: ArrayBufferLike | null = null
   #base = 0
   #isOver = false
 
   constructor(mpi: Mpi) {
     this.mpi = mpi
+    this.requests = new Requests(mpi)
+    this.allReduce = mpi.prepare('MPI_Iallreduce')
     const value = new Int32Array(1)
     mpi.call('MPI_Comm_rank', mpi.world, value)
     this.rank = value[0] ?? 0
@@ -243,7 +235,7 @@ class MpiBackend implements Backend {
     const split = (): Handle => {
       const made = this.cell(0)
       this.mpi.call('MPI_Comm_split', this.mpi.world, isMember ? 0 : UNDEFINED, this.rank, made)
-      return made[0] ?? 0
+      return Number(made[0] ?? 0)
     }
     const [comm, control] = [split(), split()]
     if (!isMember) return null
@@ -261,25 +253,21 @@ class MpiBackend implements Backend {
     return this.mpi.wide ? BigInt64Array.of(BigInt(value)) : Int32Array.of(Number(value))
   }
 
-  task(request: BigInt64Array, status: Int32Array | null, held: unknown): Task {
-    this.#pending.set(request, held)
-    return new MpiTask(this.mpi, request, status, () => void this.#pending.delete(request))
-  }
-
   /** The address of a contiguous tensor's data. Never of a typed array: a detached one would be address 0. */
   address(tensor: Tensor): number {
-    const bytes = tensorBytes(tensor)
-    if (bytes.length === 0) return 0
+    if (tensor.numel === 0) return 0
+    const { block } = tensor.realize()
+    const start = tensor.offset * dtypeInfo[tensor.dtype].size
+    if (block.ptr === 0) return this.mpi.addressOf(tensorBytes(tensor).buffer) + start
     const { buffer } = heapMemory()
-    if (bytes.buffer !== buffer) return this.mpi.addressOf(bytes.buffer) + bytes.byteOffset
     if (this.#buffer !== buffer) {
       const base = this.mpi.addressOf(buffer)
-      if (this.#buffer !== null && base !== this.#base && this.#pending.size > 0)
+      if (this.#buffer !== null && base !== this.#base && this.requests.pending > 0)
         throw new DistributedError('the heap has moved while a collective is under way; wait for it before large allocations.')
       this.#buffer = buffer
       this.#base = base
     }
-    return this.#base + bytes.byteOffset
+    return this.#base + block.ptr + start
   }
 
   /** A vector of one number. */
@@ -301,7 +289,7 @@ class MpiBackend implements Backend {
 
   idle(attempt: number): void {
     // MPI moves data only while it is asked: sleep when nothing has come for long.
-    if (attempt < SPINS) return
+    if (this.requests.quiet(attempt) < SPINS) return
     this.sleep()
     if (attempt % 16 === 0) for (const channel of this.#channels) channel.answer()
   }
@@ -322,8 +310,8 @@ class MpiBackend implements Backend {
   /** What the process owes to MPI when it exits. */
   onExit(code: number): void {
     if (code !== 0) this.abort(`this process exits with code ${code}, so the job ends`)
-    else if (this.#pending.size > 0)
-      this.abort(`this process exits while ${this.#pending.size} collectives are under way, so the job ends. Wait for every Work.`)
+    else if (this.requests.pending > 0)
+      this.abort(`this process exits while ${this.requests.pending} collectives are under way, so the job ends. Wait for every Work.`)
     else this.finalize()
   }
 }

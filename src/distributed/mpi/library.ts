@@ -12,15 +12,12 @@ interface Koffi {
 }
 
 interface Library {
-  func(name: string, result: string, args: readonly string[]): (...args: readonly unknown[]) => unknown
+  func(name: string, result: string, args: readonly string[]): MpiCall
   symbol(name: string): unknown
 }
 
 /** A communicator, a datatype, an operator. */
-export type Handle = number | bigint
-
-/** A memory address, or a typed array whose address is meant. */
-export type Address = number | Int32Array | BigInt64Array | Uint8Array | null
+export type Handle = number
 
 /** The element types that MPI reduces. */
 export type MpiType = 'byte' | 'int8' | 'uint8' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64'
@@ -43,7 +40,8 @@ interface Flavour {
 }
 
 function openMpi(koffi: Koffi, library: Library): Flavour {
-  const at = (name: string): bigint => koffi.address(library.symbol(`ompi_mpi_${name}`))
+  // As numbers, which koffi takes faster than bigints.
+  const at = (name: string): number => Number(koffi.address(library.symbol(`ompi_mpi_${name}`)))
   return {
     world: at('comm_world'),
     types: {
@@ -96,7 +94,7 @@ const MPICH: Flavour = {
   wide: false,
 }
 
-/** The functions that are used: their arguments, with H for handles and P for addresses. All return an error code. */
+/** The functions that are used: their arguments, with H for handles, P for typed arrays and A for addresses as numbers. All return an error code. */
 const FUNCTIONS = {
   MPI_Initialized: 'P',
   MPI_Init_thread: 'P P int P',
@@ -108,26 +106,33 @@ const FUNCTIONS = {
   MPI_Comm_split: 'H int int P',
   MPI_Comm_free: 'P',
   MPI_Error_string: 'int P P',
-  MPI_Test: 'P P P',
+  MPI_Test: 'A A A',
   MPI_Iprobe: 'int int H P P',
-  MPI_Iallreduce: 'A A int H H H P',
-  MPI_Ireduce: 'A A int H H int H P',
-  MPI_Ibcast: 'A int H int H P',
-  MPI_Iallgather: 'A int H A int H H P',
-  MPI_Igather: 'A int H A int H int H P',
-  MPI_Iscatter: 'A int H A int H int H P',
-  MPI_Ireduce_scatter_block: 'A A int H H H P',
-  MPI_Ialltoallv: 'A A A H A A A H H P',
-  MPI_Ibarrier: 'H P',
-  MPI_Isend: 'A int H int int H P',
-  MPI_Irecv: 'A int H int int H P',
+  MPI_Iallreduce: 'A A int H H H A',
+  MPI_Ireduce: 'A A int H H int H A',
+  MPI_Ibcast: 'A int H int H A',
+  MPI_Iallgather: 'A int H A int H H A',
+  MPI_Igather: 'A int H A int H int H A',
+  MPI_Iscatter: 'A int H A int H int H A',
+  MPI_Ireduce_scatter_block: 'A A int H H H A',
+  MPI_Ialltoallv: 'A A A H A A A H H A',
+  MPI_Ibarrier: 'H A',
+  MPI_Isend: 'A int H int int H A',
+  MPI_Irecv: 'A int H int int H A',
 } as const
 export type MpiFunction = keyof typeof FUNCTIONS
+
+/** One of MPI's functions as koffi makes it. Returns an error code. */
+export type MpiCall = (...args: readonly unknown[]) => unknown
 
 /** MPI as this process has it. */
 export interface Mpi extends Flavour {
   /** Calls a function. Throws DistributedError with MPI's own text if it fails. */
   call(name: MpiFunction, ...args: readonly unknown[]): void
+  /** The function itself, for calls that must be fast; {@link Mpi.check} takes what it returns. */
+  prepare(name: MpiFunction): MpiCall
+  /** Throws DistributedError with MPI's own text unless a function has returned 0. */
+  check(name: MpiFunction, code: unknown): void
   /** The address of a buffer's first byte. */
   addressOf(buffer: ArrayBufferLike): number
   readonly file: string
@@ -184,8 +189,8 @@ export async function loadMpi(): Promise<Mpi> {
   const [library, file] = findLibrary(koffi)
   const flavour = hasSymbol(library, 'ompi_mpi_comm_world') ? openMpi(koffi, library) : MPICH
   const kinds: Readonly<Record<string, string>> = { H: flavour.wide ? 'uintptr_t' : 'int', P: 'void*', A: 'uintptr_t', int: 'int' }
-  const loaded = new Map<string, (...args: readonly unknown[]) => unknown>()
-  const functionOf = (name: MpiFunction): ((...args: readonly unknown[]) => unknown) => {
+  const loaded = new Map<string, MpiCall>()
+  const prepare = (name: MpiFunction): MpiCall => {
     let fn = loaded.get(name)
     if (fn === undefined) {
       const args = FUNCTIONS[name].split(' ').filter((kind) => kind !== '')
@@ -201,16 +206,18 @@ export async function loadMpi(): Promise<Mpi> {
   const textOf = (code: unknown): string => {
     const text = new Uint8Array(1024)
     const length = new Int32Array(1)
-    functionOf('MPI_Error_string')(code, text, length)
+    prepare('MPI_Error_string')(code, text, length)
     return new TextDecoder().decode(text.subarray(0, length[0]))
+  }
+  const check = (name: MpiFunction, code: unknown): void => {
+    if (code !== 0) throw new DistributedError(`${name} failed: ${textOf(code)}`)
   }
   return {
     ...flavour,
     file,
-    call(name, ...args) {
-      const code = functionOf(name)(...args)
-      if (code !== 0) throw new DistributedError(`${name} failed: ${textOf(code)}`)
-    },
+    prepare,
+    check,
+    call: (name, ...args) => check(name, prepare(name)(...args)),
     addressOf: (buffer) => Number(koffi.address(buffer)),
   }
 }

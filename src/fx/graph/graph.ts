@@ -386,26 +386,22 @@ export class Graph {
     return (this.#codegen ??= graphText().newCodegen())
   }
 
-  /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws GraphError for anything but a CodeGen. */
+  /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws ArgumentError for anything but a CodeGen. */
   setCodegen(codegen: GraphCodegen): void {
-    if (!graphText().isCodegen(codegen))
-      throw new GraphError('setCodegen: expected a CodeGen; make a subclass of fx.CodeGen and pass an instance of it.')
+    checkArgument(graphText().isCodegen(codegen), 'Graph.setCodegen', 'codegen', 'a CodeGen', codegen)
     this.willChange()
     this.#codegen = codegen
   }
 
   /**
    * Registers a transformer of generated lines: `make` gets the current one (or null) and returns the new one. It stays registered until the returned scope is
-   * disposed. Throws GraphError if `make` is not a function or returns anything but a function.
+   * disposed. Throws ArgumentError if `make` is not a function or returns anything but a function.
    */
   onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
     const { codegen } = this
     const before = codegen.bodyTransformer
-    const transformer = isFunction(make) ? make(before) : undefined
-    if (!isFunction(transformer))
-      throw new GraphError(
-        'onGenerateCode: expected a function that takes the current transformer (or null) and returns the new one: onGenerateCode(() => (body) => [...body]).',
-      )
+    const transformer = isFunction(make) ? make(before) : null
+    checkArgument(isFunction(transformer), 'Graph.onGenerateCode', 'make', 'a function that returns one: () => (body) => [...body]', make)
     this.willChange()
     codegen.bodyTransformer = transformer
     return {

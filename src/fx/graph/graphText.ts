@@ -93,7 +93,6 @@ export function installGraphText(text: GraphText): void {
 
 /** The implementation. Throws InternalError if none is installed. */
 export function graphText(): GraphText {
-  if (installed === null)
-    throw new InternalError('graphs cannot print or generate code because the text wing is not installed; import an entry of the package')
+  if (installed === null) throw new InternalError('the text wing of fx is not installed; import an entry of the package')
   return installed
 }

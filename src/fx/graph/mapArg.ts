@@ -1,16 +1,15 @@
 // Rebuilding the arguments of a node: every node, or every leaf, of a nested structure replaced by what a function returns for it.
-import { checkCallable, checkDepth, described, isFunction, setOwn } from '../../protocol/index.ts'
-import { GraphError } from './errors.ts'
+import { checkCallable, checkDepth, setOwn } from '../../protocol/index.ts'
 import { Node, isRecord } from './node.ts'
 import type { Argument, Kwargs } from './node.ts'
 import { Slice, isTuple, markTuple } from './pythonValues.ts'
 
-/** The structure with every node in it replaced by what `fn` returns; PyTorch's map_arg. Throws GraphError if `fn` is not a function. */
+/** The structure with every node in it replaced by what `fn` returns; PyTorch's map_arg. Throws ArgumentError if `fn` is not a function. */
 export function mapArg<R>(value: readonly Argument[], fn: (node: Node) => R): readonly (Argument | R)[]
 export function mapArg<R>(value: Kwargs, fn: (node: Node) => R): Readonly<Record<string, Argument | R>>
 export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R
 export function mapArg<R>(value: Argument, fn: (node: Node) => R): Argument | R {
-  if (!isFunction(fn)) throw new GraphError(`mapArg: expected a function that takes a node, got ${described(fn)}.`)
+  checkCallable('mapArg', 'fn', fn)
   return walk(value, (leaf) => (leaf instanceof Node ? fn(leaf) : leaf), 0)
 }
 

@@ -1,6 +1,6 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
 import { checkNode } from '../../protocol/graphChecks.ts'
-import { checkCallable, checkDepth, checkOptions, described, inspectAs, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkDepth, checkOptions, checkString, described, inspectAs, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError, OPCODES, checkTarget, targetText } from './errors.ts'
@@ -224,13 +224,14 @@ class BaseNode {
 
   /** Replaces or adds one keyword argument. */
   updateKwarg(key: string, value: Argument): void {
+    checkString('Node.updateKwarg', 'key', key)
     this.kwargs = { ...this.#kwargs, [key]: value }
   }
 
   /** Inserts a positional argument before the one at `index`. Throws GraphError if `index` is out of range. */
   insertArg(index: number, value: Argument): void {
     if (!Number.isInteger(index) || index < 0 || index > this.#args.length)
-      throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${index}.`)
+      throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${valueText(index)}.`)
     this.args = [...this.#args.slice(0, index), value, ...this.#args.slice(index)]
   }
 

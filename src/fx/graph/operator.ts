@@ -1,6 +1,18 @@
 // Python's `operator` module, as far as graphs use it: functions of values that may be tensors, numbers or containers. Given a tensor they call its method;
 // graphs name them `operator.add`, `operator.getitem`, …
-import { checkString, findOverride, isFunction, isObject, isTensorLike, kindOf, nameTarget, OVERRIDE, withName } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkString,
+  findOverride,
+  isFunction,
+  isObject,
+  isTensorLike,
+  kindOf,
+  nameTarget,
+  OVERRIDE,
+  valueText,
+  withName,
+} from '../../protocol/index.ts'
 import type { Effects } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { getAttribute, ownAttribute, setAttribute } from '../../module/index.ts'
@@ -39,23 +51,28 @@ interface Binary {
 
 type Operands = (a: unknown, b: unknown) => unknown
 
+/** Makes the operator of a name. */
+type Maker = (name: string) => Operation
+
 /** `a.method(b)` if `a` has the method, `reversed` for a number and a tensor (a method is called with the operands exchanged), and otherwise the operation on scalars. */
-function binary(name: string, { method, onScalars }: Binary, reversed: string | Operands = (a, b) => call(numberLike(a, b), method, b)): Operands {
-  return named(name, (a, b) => {
-    if (isObject(a) && method in a) return call(a, method, b)
-    if (isObject(b)) return typeof reversed === 'string' ? call(b, reversed, a) : reversed(a, b)
-    return onScalars(scalar(name, a), scalar(name, b))
-  })
-}
+const binary =
+  ({ method, onScalars }: Binary, reversed: string | Operands = (a, b) => call(numberLike(a, b), method, b)): Maker =>
+  (name) =>
+    named(name, (a, b) => {
+      if (isObject(a) && method in a) return call(a, method, b)
+      if (isObject(b)) return typeof reversed === 'string' ? call(b, reversed, a) : reversed(a, b)
+      return onScalars(scalar(name, a), scalar(name, b))
+    })
 
 /** The number `a` as a tensor like `b`. */
 const numberLike: Operands = (a, b) => call(call(call(b, 'isnan'), 'mul', 0), 'add', a)
 
-function unary(name: string, method: string, onNumber: (a: number) => unknown): (a: unknown) => unknown {
-  return named(name, (a) => (typeof a === 'number' || typeof a === 'boolean' ? onNumber(Number(a)) : call(a, method)))
-}
+const unary =
+  (method: string, onNumber: (a: number) => unknown): Maker =>
+  (name) =>
+    named(name, (a) => (typeof a === 'number' || typeof a === 'boolean' ? onNumber(Number(a)) : call(a, method)))
 
-const comparison = (method: string, onScalars: Binary['onScalars'], exchanged = method): Operands => binary(method, { method, onScalars }, exchanged)
+const comparison = (method: string, onScalars: Binary['onScalars'], exchanged = method): Maker => binary({ method, onScalars }, exchanged)
 
 const onNumbers = (method: string, compute: (a: number, b: number) => number): Binary => ({
   method,
@@ -89,13 +106,15 @@ const shiftRight = onNumbers('bitwiseRightShift', (a, b) => a >> b)
  * The in-place form, `a += b`. Calls the in-place method of a tensor, or copies the result into it if it has none. A number cannot change, so only the returned
  * value counts.
  */
-function inPlace(name: string, { method, onScalars }: Binary): Operands {
-  const write: Operands = (a, b) => {
-    if (!isObject(a)) return onScalars(scalar(name, a), scalar(name, b))
-    return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
+const inPlace =
+  ({ method, onScalars }: Binary): Maker =>
+  (name) => {
+    const write: Operands = (a, b) => {
+      if (!isObject(a)) return onScalars(scalar(name, a), scalar(name, b))
+      return `${method}_` in a ? call(a, `${method}_`, b) : call(a, 'copy_', call(a, method, b))
+    }
+    return named(name, write, undefined, 'mutates')
   }
-  return named(name, write, undefined, 'mutates')
-}
 
 type Name =
   | ('add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'pow' | 'matmul')
@@ -103,6 +122,12 @@ type Name =
   | ('gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne')
   | ('iadd' | 'isub' | 'imul' | 'itruediv' | 'ifloordiv' | 'imod' | 'ipow')
   | ('iand' | 'ior' | 'ixor' | 'ilshift' | 'irshift')
+
+/** Operators by name. */
+function makeAll<K extends string>(makers: Readonly<Record<K, Maker>>): Readonly<Record<K, Operation>>
+function makeAll(makers: Readonly<Record<string, Maker>>): Readonly<Record<string, Operation>> {
+  return Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(name)]))
+}
 
 /**
  * Python's `operator` module for tensors and numbers: `operator.add(1, x)` is `1 + x`. These are the functions that PyTorch records for operators.
@@ -112,57 +137,63 @@ export const operator: Readonly<
 > & {
   readonly getitem: (value: unknown, index: unknown) => unknown
   readonly setitem: (value: unknown, index: unknown, item: unknown) => void
-} = {
-  add: binary('add', add, 'add'),
-  sub: binary('sub', subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
-  mul: binary('mul', multiply, 'mul'),
-  truediv: binary('truediv', divide, (a, b) => call(call(b, 'reciprocal'), 'mul', a)),
-  floordiv: binary('floordiv', floorDivide),
-  mod: binary('mod', modulo),
-  pow: binary('pow', power),
-  matmul: binary('matmul', { method: 'matmul', onScalars: notNumbers }, notNumbers),
-  and_: binary('and_', and, and.method),
-  or_: binary('or_', or, or.method),
-  xor: binary('xor', xor, xor.method),
-  lshift: binary('lshift', shiftLeft),
-  rshift: binary('rshift', shiftRight),
+} = makeAll({
+  add: binary(add, 'add'),
+  sub: binary(subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
+  mul: binary(multiply, 'mul'),
+  truediv: binary(divide, (a, b) => call(call(b, 'reciprocal'), 'mul', a)),
+  floordiv: binary(floorDivide),
+  mod: binary(modulo),
+  pow: binary(power),
+  matmul: binary({ method: 'matmul', onScalars: notNumbers }, notNumbers),
+  and_: binary(and, and.method),
+  or_: binary(or, or.method),
+  xor: binary(xor, xor.method),
+  lshift: binary(shiftLeft),
+  rshift: binary(shiftRight),
   gt: comparison('gt', (a, b) => a > b, 'lt'),
   lt: comparison('lt', (a, b) => a < b, 'gt'),
   ge: comparison('ge', (a, b) => a >= b, 'le'),
   le: comparison('le', (a, b) => a <= b, 'ge'),
   eq: comparison('eq', (a, b) => a === b),
   ne: comparison('ne', (a, b) => a !== b),
-  iadd: inPlace('iadd', add),
-  isub: inPlace('isub', subtract),
-  imul: inPlace('imul', multiply),
-  itruediv: inPlace('itruediv', divide),
-  ifloordiv: inPlace('ifloordiv', floorDivide),
-  imod: inPlace('imod', modulo),
-  ipow: inPlace('ipow', power),
-  iand: inPlace('iand', and),
-  ior: inPlace('ior', or),
-  ixor: inPlace('ixor', xor),
-  ilshift: inPlace('ilshift', shiftLeft),
-  irshift: inPlace('irshift', shiftRight),
-  neg: unary('neg', 'neg', (a) => -a),
-  pos: named('pos', (a) => a),
-  abs: unary('abs', 'abs', Math.abs),
-  invert: unary('invert', 'bitwiseNot', (a) => ~a),
+  iadd: inPlace(add),
+  isub: inPlace(subtract),
+  imul: inPlace(multiply),
+  itruediv: inPlace(divide),
+  ifloordiv: inPlace(floorDivide),
+  imod: inPlace(modulo),
+  ipow: inPlace(power),
+  iand: inPlace(and),
+  ior: inPlace(or),
+  ixor: inPlace(xor),
+  ilshift: inPlace(shiftLeft),
+  irshift: inPlace(shiftRight),
+  neg: unary('neg', (a) => -a),
+  pos: (name) => named(name, (a) => a),
+  abs: unary('abs', Math.abs),
+  invert: unary('bitwiseNot', (a) => ~a),
   // An element of an array is read at once, even if the array holds traced values.
-  getitem: named('getitem', getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
-  setitem: named('setitem', setItem, undefined, 'mutates'),
-}
+  getitem: (name) => named(name, getItem, (value, index) => Array.isArray(value) && typeof index === 'number'),
+  setitem: (name) => named(name, setItem, undefined, 'mutates'),
+})
 
 /** An element of a container or tensor. */
 function getItem(value: unknown, index: unknown): unknown {
   if (Array.isArray(value)) {
     if (index instanceof Slice) return value.slice(index.start ?? 0, index.stop ?? undefined)
-    return typeof index === 'number' ? value.at(index) : ownAttribute(value, String(index))
+    return typeof index === 'number' ? value.at(index) : ownAttribute(value, keyOf('getitem', index))
   }
   if (value instanceof Map) return value.get(index)
   if (isObject(value) && 'getitem' in value) return call(value, 'getitem', index)
   if (isObject(value) && 'select' in value && typeof index === 'number') return call(value, 'select', 0, index)
-  return property('operator.getitem', value, String(index), ownAttribute)
+  return property('operator.getitem', value, keyOf('getitem', index), ownAttribute)
+}
+
+/** The key of a property. */
+function keyOf(name: string, index: unknown): string {
+  checkArgument(typeof index === 'string' || typeof index === 'number', `operator.${name}`, 'index', 'a string or a number', index)
+  return String(index)
 }
 
 /** `x[i] = item`: sets an element of a container, or copies into the indexed part of a tensor. */
@@ -177,12 +208,12 @@ function setItem(value: unknown, index: unknown, item: unknown): void {
     call(getItem(value, index), typeof item === 'number' ? 'fill_' : 'copy_', item)
   } else if (Array.isArray(value)) {
     if (typeof index !== 'number' || !Number.isInteger(index) || index < -value.length || index >= value.length)
-      throw new ArgumentError(`operator.setitem: index ${String(index)} is out of range for ${value.length} elements.`)
+      throw new ArgumentError(`operator.setitem: index ${valueText(index)} is out of range for ${value.length} elements.`)
     // Kernels trust the shapes of tensors, which a graph from a file can read.
     if (value.every((size) => Number.isSafeInteger(size) && size >= 0))
       throw new ArgumentError('operator.setitem: a list of sizes cannot be changed, because it may be the shape of a tensor; make a new list.')
     value[index < 0 ? index + value.length : index] = item
-  } else if (isObject(value)) setAttribute(value, String(index), item)
+  } else if (isObject(value)) setAttribute(value, keyOf('setitem', index), item)
   else throw new ArgumentError(`operator.setitem: a value of type ${typeof value} has no elements.`)
 }
 

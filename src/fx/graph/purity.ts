@@ -1,6 +1,5 @@
 // What nodes do besides computing their value. It tells which unused nodes must stay, and which nodes must not be merged, folded or moved.
-import { ArgumentError } from '../../errors/index.ts'
-import { declareEffects, effectsOf, lookupTarget, targetInfo, snakeCase, isFunction, kindOf } from '../../protocol/index.ts'
+import { checkArgument, declareEffects, effectsOf, lookupTarget, targetInfo, snakeCase, isFunction } from '../../protocol/index.ts'
 import type { Effects, TargetFunction } from '../../protocol/index.ts'
 import { GraphError, TraceError } from './errors.ts'
 import type { Node, Opcode, Target } from './node.ts'
@@ -10,7 +9,7 @@ import type { Node, Opcode, Target } from './node.ts'
  * pass what `wrap` returned. Throws ArgumentError for anything but a function. PyTorch's torch.fx.node.has_side_effect.
  */
 export function hasSideEffect<F extends TargetFunction>(fn: F): F {
-  if (!isFunction(fn)) throw new ArgumentError(`hasSideEffect: expected a function, got ${kindOf(fn)}.`)
+  checkArgument(isFunction(fn), 'hasSideEffect', 'fn', 'a function', fn)
   declareEffects(fn, 'io')
   return fn
 }

@@ -55,7 +55,7 @@ export interface NodeSourceJson {
 }
 
 /** The origins in a node's meta. */
-export function sourcesOf(node: Node): readonly NodeSource[] {
+function sourcesOf(node: Node): readonly NodeSource[] {
   const sources = node.meta['from_node']
   return Array.isArray(sources) ? sources.filter((source) => source instanceof NodeSource) : []
 }

@@ -5,7 +5,7 @@ const NUMBER = /^[0-9,]+$/
 const KEYWORDS: ReadonlySet<string> = new Set(['graph', 'subgraph', 'digraph', 'node', 'edge', 'strict'])
 
 /** A name or value, in quotes if DOT requires them. */
-export function dotId(text: string): string {
+function dotId(text: string): string {
   if ((ID.test(text) && !KEYWORDS.has(text)) || NUMBER.test(text)) return text
   return `"${text.replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
 }

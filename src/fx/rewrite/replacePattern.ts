@@ -1,6 +1,7 @@
 // replacePattern: find-and-replace on graphs. PyTorch's torch.fx.subgraph_rewriter.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkOptions, isFunction, remembered } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
@@ -70,8 +71,7 @@ export function replacePatternWithFilters(
 }
 
 function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement: Pattern | null, options: ReplaceOptions): ReplacedPatterns[] {
-  if (!(gm instanceof GraphModule))
-    throw new ArgumentError(`${name}: the first argument must be a GraphModule; trace the model with symbolicTrace first.`)
+  checkGraphModule(name, gm)
   const { matchFilters = [], ignoreLiterals = false, replacementCallback } = options
   if (replacement === null && replacementCallback === undefined)
     throw new ArgumentError(`${name}: Must provide either a replacement GraphModule or a replacement callback`)

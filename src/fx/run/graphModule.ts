@@ -1,7 +1,18 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
-import { canGenerateCode, checkArgument, checkString, isFunction, isObject, isPlainObject, kindOf, lineComment } from '../../protocol/index.ts'
+import {
+  canGenerateCode,
+  checkArgument,
+  checkCallable,
+  checkModule,
+  checkString,
+  isFunction,
+  isObject,
+  isPlainObject,
+  kindOf,
+  lineComment,
+} from '../../protocol/index.ts'
 import { deepenStacks, restoreStacks } from '../../provenance/index.ts'
 import { compileCode } from '../text/compileCode.ts'
 import type { Forward } from '../text/compileCode.ts'
@@ -52,9 +63,7 @@ export class GraphModule extends Module {
   /** How many edits of the graph the code contains. */
   #edits = 0
   #warned = false
-  readonly #replaceHooks = new Set<ReplaceHook>()
-  readonly #createHooks = new Set<NodeHook>()
-  readonly #eraseHooks = new Set<NodeHook>()
+  #hooks = { replace: new Set<ReplaceHook>(), create: new Set<NodeHook>(), erase: new Set<NodeHook>() }
 
   /**
    * `root` provides the attributes that the graph refers to: a Module, with which they are shared, or an object from path to value. Throws ArgumentError if one
@@ -63,7 +72,7 @@ export class GraphModule extends Module {
   constructor(root: Module | Readonly<Record<string, unknown>>, graph: Graph, className: string = 'GraphModule') {
     super()
     checkRoot(root)
-    if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule: the second argument must be a Graph.')
+    checkArgument(graph instanceof Graph, 'GraphModule', 'graph', 'a Graph', graph)
     this.className = className
     if (root instanceof Module) this.training = root.training
     const users = new Map<string, Node>()
@@ -95,7 +104,7 @@ export class GraphModule extends Module {
   }
 
   set graph(graph: Graph) {
-    if (!(graph instanceof Graph)) throw new ArgumentError('GraphModule.graph: expected a Graph.')
+    checkArgument(graph instanceof Graph, 'GraphModule', 'graph', 'a Graph', graph)
     const [before, owner] = [this.#graph, graph.owningModule]
     owner?.beforeEdit()
     this.#graph = graph
@@ -249,7 +258,7 @@ export class GraphModule extends Module {
    */
   addSubmodule(path: string, module: Module): boolean {
     checkString('GraphModule.addSubmodule', 'path', path)
-    if (!(module instanceof Module)) throw new ArgumentError(`addSubmodule: '${path}' must be a Module.`)
+    checkModule('addSubmodule', path, module)
     const parts = path.split('.')
     if (parts.includes('')) throw new ArgumentError(`addSubmodule: the path '${path}' has an empty name.`)
     checkFree('addSubmodule', path)
@@ -288,32 +297,32 @@ export class GraphModule extends Module {
 
   /** Registers a hook that is called when a node replaces another in a user, and when a node is renamed. */
   registerReplaceNodeHook(hook: ReplaceHook): HookHandle {
-    return register('registerReplaceNodeHook', this.#replaceHooks, hook)
+    return register('registerReplaceNodeHook', this.#hooks.replace, hook)
   }
 
   /** Registers a hook that is called after a node was added to the graph. */
   registerCreateNodeHook(hook: NodeHook): HookHandle {
-    return register('registerCreateNodeHook', this.#createHooks, hook)
+    return register('registerCreateNodeHook', this.#hooks.create, hook)
   }
 
   /** Registers a hook that is called before a node is erased. */
   registerEraseNodeHook(hook: NodeHook): HookHandle {
-    return register('registerEraseNodeHook', this.#eraseHooks, hook)
+    return register('registerEraseNodeHook', this.#hooks.erase, hook)
   }
 
   /** Called by the graph. @internal */
   fireReplaceHooks(old: Node, name: string, user: Node): void {
-    for (const hook of this.#replaceHooks) hook(old, name, user)
+    for (const hook of this.#hooks.replace) hook(old, name, user)
   }
 
   /** Called by the graph. @internal */
   fireCreateHooks(node: Node): void {
-    for (const hook of this.#createHooks) hook(node)
+    for (const hook of this.#hooks.create) hook(node)
   }
 
   /** Called by the graph. @internal */
   fireEraseHooks(node: Node): void {
-    for (const hook of this.#eraseHooks) hook(node)
+    for (const hook of this.#hooks.erase) hook(node)
   }
 
   /**
@@ -358,9 +367,8 @@ export class GraphModule extends Module {
     made.meta = { ...this.meta }
     made.#graph = this.#graph.deepCopy()
     made.#graph.owningModule = made
-    for (const hook of this.#replaceHooks) made.#replaceHooks.add(hook)
-    for (const hook of this.#createHooks) made.#createHooks.add(hook)
-    for (const hook of this.#eraseHooks) made.#eraseHooks.add(hook)
+    const { replace, create, erase } = this.#hooks
+    made.#hooks = { replace: new Set(replace), create: new Set(create), erase: new Set(erase) }
     return made
   }
 
@@ -403,7 +411,7 @@ export function checkFree(where: string, path: string): void {
 const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
 
 function register<H>(where: string, hooks: Set<H>, hook: H): HookHandle {
-  if (!isFunction(hook)) throw new ArgumentError(`${where}: hook must be a function, got ${kindOf(hook)}.`)
+  checkCallable(where, 'hook', hook)
   hooks.add(hook)
   const remove = (): void => void hooks.delete(hook)
   return Object.assign(remove, { [Symbol.dispose]: remove })

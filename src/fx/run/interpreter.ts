@@ -1,6 +1,6 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArray, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkIterable, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -115,9 +115,11 @@ export class Interpreter {
     return this.#outcome(output, options)
   }
 
-  #begin(where: string, args: readonly unknown[], { initialEnv, processIo }: RunOptions): void {
+  #begin(where: string, args: readonly unknown[], { initialEnv, keep, processIo }: RunOptions): void {
     checkArray(where, 'args', args)
-    this.env = new Map(initialEnv ?? [])
+    if (initialEnv !== undefined) checkArgument(initialEnv instanceof Map, where, 'options.initialEnv', 'a Map from Node to value', initialEnv)
+    if (keep !== undefined && keep !== 'all' && keep !== 'live') checkIterable(where, 'options.keep', keep)
+    this.env = new Map(initialEnv)
     this.#args = processIo === false ? [...args] : [...this.graph.processInputs(...args)]
   }
 

@@ -28,7 +28,7 @@ function isOperatorMethod(name: string): boolean {
 const isMethod = (name: string): boolean => !isInherited(name) && (CALLABLE.has(name) || isOperatorMethod(name))
 
 /** Whether an attribute of a module may be called that: it has no empty part, and none that every object has. */
-export const isOwnPath = (path: string): boolean => path.split('.').every((part) => part !== '' && !(part in Object.prototype))
+const isOwnPath = (path: string): boolean => path.split('.').every((part) => part !== '' && !(part in Object.prototype))
 
 const ITEMS: ReadonlySet<unknown> = new Set([operator.getitem, operator.setitem])
 

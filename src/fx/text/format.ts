@@ -1,6 +1,6 @@
 // Prints nodes and graphs as PyTorch does: `%add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})`. Constants are written as in
 // Python: 1e-05, inf, None.
-import { isPlainObject, isTensorLike, snakeCase, isFunction, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkString, isPlainObject, isTensorLike, snakeCase, isFunction, isObject } from '../../protocol/index.ts'
 import type { TableColumn } from '../graph/graphText.ts'
 import { Node, targetText } from '../graph/node.ts'
 import type { Kwargs, NodeGraph } from '../graph/node.ts'
@@ -101,12 +101,21 @@ const COLUMNS: readonly TableColumn[] = [
   ['kwargs', (node) => formatKwargs(node.kwargs, pyRepr, pyString)],
 ]
 
+const TABULAR = 'Graph.printTabular'
+
+function textOf(what: string, text: string): string {
+  checkString(TABULAR, what, text)
+  return text
+}
+
 /** The nodes as a table in the layout of Python's tabulate, format 'simple'. */
 export function formatTabular(graph: NodeGraph, extra: readonly TableColumn[] = []): string {
+  const fits = Array.isArray(extra) && extra.every((column) => Array.isArray(column) && isFunction(column[1]))
+  checkArgument(fits, TABULAR, 'extra', 'an array of [title, cell]', extra)
   const columns = [...COLUMNS, ...extra]
-  const titles = columns.map(([title]) => title)
+  const titles = columns.map(([title]) => textOf('title', title))
   const rows: string[][] = []
-  for (const node of graph.nodes) rows.push(columns.map(([, cell]) => cell(node)))
+  for (const node of graph.nodes) rows.push(columns.map(([, cell]) => textOf('cell', cell(node))))
   const widths = titles.map((title, i) => rows.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), title.length + 2))
   const line = (cells: readonly string[]): string =>
     widths

@@ -22,7 +22,7 @@ export interface Binding {
 }
 
 /** A property of a pattern. */
-export interface PropertyBinding extends Binding {
+interface PropertyBinding extends Binding {
   /** The name of the property; null for a computed, quoted or numeric key, and for the rest. */
   readonly key: string | null
 }

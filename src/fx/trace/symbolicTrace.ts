@@ -1,6 +1,6 @@
 // symbolicTrace: records a module or function as a GraphModule, without data and shapes.
 import { Module } from '../../module/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import type { ConcreteArgs } from './rootArgs.ts'
@@ -34,6 +34,7 @@ export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): 
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
   checkOptions('symbolicTrace', options, { concreteArgs: true, tracer: true })
   const { concreteArgs = {}, tracer = new Tracer() } = options
+  checkArgument(tracer instanceof Tracer, 'symbolicTrace', 'options.tracer', 'a Tracer', tracer)
   const graph = tracer.trace(root, concreteArgs)
   return makeGraphModule(tracer.root, graph, root instanceof Module ? root.getName() : root.name === '' ? 'GraphModule' : root.name)
 }

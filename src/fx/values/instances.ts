@@ -1,7 +1,18 @@
 // Instances of classes as arguments of nodes. If an instance only has traced values in its fields (PyTorch's dataclasses), the graph rebuilds it. Classes made by
 // `proxyable` record their construction.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkOptions, findOverride, isFunction, isObject, nameTarget, OVERRIDE, remembered, withName } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkOptions,
+  checkString,
+  findOverride,
+  isFunction,
+  isObject,
+  nameTarget,
+  OVERRIDE,
+  remembered,
+  withName,
+} from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import { isProxy, splitKwargs } from './proxy.ts'
@@ -47,10 +58,11 @@ type AnyClass = abstract new (...args: any[]) => object
  */
 export function proxyable<C extends AnyClass>(cls: C, options: { readonly name?: string } | ClassDecoratorContext = {}): C {
   checkArgument(isObject(options), 'proxyable', 'options', 'an object such as { name }', options)
-  if (!isFunction(cls)) throw new ArgumentError('proxyable: expected a class; it returns the class to use instead.')
+  checkArgument(isFunction(cls) && isObject(cls.prototype), 'proxyable', 'cls', 'a class', cls)
   // As a decorator, it gets a context.
   if (!('kind' in options)) checkOptions('proxyable', options, { name: true })
   const name = ('name' in options ? options.name : undefined) ?? cls.name
+  checkString('proxyable', 'options.name', name)
   if (name === '') throw new ArgumentError('proxyable: an anonymous class needs a name: proxyable(cls, { name }).')
   const construct = withName((...args: readonly unknown[]): object => Reflect.construct(cls, args), name)
   nameTarget(construct, { name: name.includes('.') ? name : `user.${name}` })

@@ -32,7 +32,7 @@ export interface ProxyTracer {
 const CORE: unique symbol = Symbol('tensorfx.fx.proxy')
 
 /** What a traced value consists of. */
-export interface ProxyCore {
+interface ProxyCore {
   readonly node: Node
   readonly tracer: ProxyTracer
 }
@@ -91,7 +91,7 @@ function inspect(this: ProxyTarget): string {
 }
 
 /** The traps of a traced value. Subclasses answer some properties without a node. */
-export class TracedHandler implements ProxyHandler<ProxyTarget> {
+class TracedHandler implements ProxyHandler<ProxyTarget> {
   readonly core: ProxyCore
 
   constructor(core: ProxyCore) {
@@ -222,7 +222,7 @@ export function splitKwargs(args: readonly unknown[]): [readonly unknown[], Read
 }
 
 /** A traced value with these traps. */
-export function proxyWith(handler: TracedHandler): Proxied {
+function proxyWith(handler: TracedHandler): Proxied {
   const target: ProxyTarget = () => {}
   target[CORE] = handler.core
   target[INSPECT] = inspect

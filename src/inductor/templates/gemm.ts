@@ -5,7 +5,7 @@ import type { TemplateIo } from '../ir.ts'
 import type { OpCall } from '../opCall.ts'
 
 /** A matrix operand without its buffer. */
-export type OperandLayout = Omit<MatrixOperand, 'buffer'>
+type OperandLayout = Omit<MatrixOperand, 'buffer'>
 
 /** Whether all tensors of a call are float32, the only dtype that products support. */
 export const isFloat32 = (call: OpCall): boolean => call.tensors.every((tensor) => tensor.dtype === 'float32')

@@ -9,7 +9,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { rules } from './rules.ts'
 
 /** Whether an operator is written as it is. */
-export const isWritten = (op: { readonly qualname: string; readonly pointwise: unknown; readonly reduction: unknown }): boolean =>
+const isWritten = (op: { readonly qualname: string; readonly pointwise: unknown; readonly reduction: unknown }): boolean =>
   rules.has(op.qualname) || op.pointwise !== null || op.reduction !== null
 
 /** How to compute the operators that have no rule of their own. */

@@ -29,7 +29,7 @@ export const ELEMENT_TYPES: Readonly<Record<DType, number>> = {
 }
 
 /** An attribute of a node: whole numbers are ints unless they are given as `{ float }`. */
-export type Attribute = number | string | readonly number[] | { readonly float: number }
+type Attribute = number | string | readonly number[] | { readonly float: number }
 export type Attributes = Readonly<Record<string, Attribute>>
 
 /** AttributeProto.AttributeType. */
@@ -72,9 +72,32 @@ function valueInfo({ name, dtype, shape }: Value): Message {
   return new Message().text(1, name).message(2, new Message().message(1, tensor))
 }
 
+/** How many results a node must have, for those that may have more. Runtimes do not all take results that nothing reads: WebGPU has no positions of a maximum. */
+const REQUIRED_RESULTS: ReadonlyMap<string, number> = new Map([['MaxPool', 1]])
+
+/** A node of the model. */
+interface NodeParts {
+  readonly type: string
+  /** '' where an optional input is missing. */
+  readonly inputs: readonly string[]
+  readonly results: readonly string[]
+  readonly attributes: Attributes
+  readonly doc: string
+}
+
+function nodeMessage({ type, inputs, results, attributes, doc }: NodeParts, number: number): Message {
+  const message = new Message()
+  for (const name of inputs) message.text(1, name)
+  for (const name of results) message.text(2, name)
+  message.text(3, `${type}_${number}`).text(4, type)
+  for (const [name, value] of Object.entries(attributes)) message.message(5, attribute(name, value))
+  if (doc !== '') message.text(6, doc)
+  return message
+}
+
 /** Collects the parts of a model. Names of values are unique. */
 export class ModelBuilder {
-  readonly #nodes: Message[] = []
+  readonly #nodes: NodeParts[] = []
   readonly #weights = new Map<string, Tensor>()
   /** Numbers that belong to the program, not to its weights. They stay in the model: runtimes read them while they load it. */
   readonly #constants = new Map<string, Tensor>()
@@ -82,7 +105,7 @@ export class ModelBuilder {
   readonly #outputs: Value[] = []
   readonly #numbers = new Map<string, Value>()
   readonly #names = new Set<string>()
-  /** How many nodes of each type there are. */
+  /** How many nodes of each type were written. */
   readonly counts = new Map<string, number>()
 
   /** A name that no value has yet: `name` itself, or with a number. */
@@ -118,18 +141,24 @@ export class ModelBuilder {
 
   /** A node with several results. A missing optional input is null. */
   nodes(type: string, inputs: readonly (Value | null)[], results: readonly Value[], attributes: Attributes = {}, doc = ''): readonly Value[] {
-    const message = new Message()
     const last = inputs.findLastIndex((input) => input !== null)
-    for (const input of inputs.slice(0, last + 1)) message.text(1, input?.name ?? '')
     const named = results.map((result) => ({ ...result, name: this.unique(result.name) }))
-    for (const { name } of named) message.text(2, name)
-    const count = this.counts.get(type) ?? 0
-    this.counts.set(type, count + 1)
-    message.text(3, `${type}_${count}`).text(4, type)
-    for (const [name, value] of Object.entries(attributes)) message.message(5, attribute(name, value))
-    if (doc !== '') message.text(6, doc)
-    this.#nodes.push(message)
+    const given = inputs.slice(0, last + 1).map((input) => input?.name ?? '')
+    this.#nodes.push({ type, inputs: given, results: named.map(({ name }) => name), attributes, doc })
     return named
+  }
+
+  /** The nodes that the outputs need, in order, without results that nothing reads. */
+  #needed(): { readonly nodes: readonly NodeParts[]; readonly read: ReadonlySet<string> } {
+    const read = new Set(this.#outputs.map(({ name }) => name))
+    const nodes: NodeParts[] = []
+    for (const node of this.#nodes.toReversed()) {
+      const last = node.results.findLastIndex((name) => read.has(name))
+      if (last === -1) continue
+      for (const name of node.inputs) read.add(name)
+      nodes.push({ ...node, results: node.results.slice(0, Math.max(REQUIRED_RESULTS.get(node.type) ?? Infinity, last + 1)) })
+    }
+    return { nodes: nodes.reverse(), read }
   }
 
   /** A node with one result. */
@@ -156,11 +185,16 @@ export class ModelBuilder {
   /** The files. Throws ArgumentError for a model that is larger than its format allows. */
   files(title: string, opset: number, place: Weights): OnnxFiles {
     const graph = new Message()
-    for (const node of this.#nodes) graph.message(1, node)
+    const { nodes, read } = this.#needed()
+    for (const node of nodes) {
+      const count = this.counts.get(node.type) ?? 0
+      this.counts.set(node.type, count + 1)
+      graph.message(1, nodeMessage(node, count))
+    }
     graph.text(2, title)
     const beside: Uint8Array[] = []
     let at = 0
-    for (const [name, tensor] of this.#constants) graph.message(5, tensorProto(name, tensor).bytes(9, bytesOf(tensor)))
+    for (const [name, tensor] of this.#constants) if (read.has(name)) graph.message(5, tensorProto(name, tensor).bytes(9, bytesOf(tensor)))
     for (const [name, tensor] of this.#weights) {
       const proto = tensorProto(name, tensor)
       const bytes = bytesOf(tensor)

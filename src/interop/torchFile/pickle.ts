@@ -1,6 +1,7 @@
 // A pickle machine that only builds values. Pickle is a program: with GLOBAL and REDUCE it asks for any function of Python by name and calls it. Here a name is
 // looked up in a table of the caller's, which holds what torch.save writes; any other is refused, and nothing is ever imported or run.
 import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
 
 /** What a pickle holds: Python's values as JavaScript's. A dict is a Map, a tuple or a list an array. `T` is what the caller's functions make. */
 export type Pickled<T> = T | null | boolean | number | bigint | string | Uint8Array | Pickled<T>[] | Map<Pickled<T>, Pickled<T>> | Global<T>
@@ -28,6 +29,11 @@ export interface Allowed<T> {
 /** Numbers of at most 64 bits, and no more: a dict of weights has none. */
 const LONGEST = 8
 
+/** About the memory that values take, in bytes. What a pickle may ask for grows with the file. */
+const COST = { value: 16, remembered: 48, list: 64, dict: 240, call: 1000 }
+const FREE_BYTES = 32e6
+const TIMES = 8
+
 /** Runs a pickle. One use per file. */
 export class Unpickler<T> {
   readonly #where: string
@@ -39,9 +45,13 @@ export class Unpickler<T> {
   readonly #marks: number[] = []
   readonly #memo = new Map<number, Pickled<T>>()
   #at = 0
+  /** The bytes that values may still take. */
+  #left: number
 
-  constructor(where: string, bytes: Uint8Array, allowed: Allowed<T>) {
+  /** `fileSize` is the size in bytes of the file that the pickle is in. */
+  constructor(where: string, bytes: Uint8Array, fileSize: number, allowed: Allowed<T>) {
     this.#where = where
+    this.#left = FREE_BYTES + TIMES * fileSize
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#allowed = allowed
@@ -59,6 +69,11 @@ export class Unpickler<T> {
 
   #damaged(what: string): ArgumentError {
     return new ArgumentError(`${this.#where}: the pickle in the file is damaged: ${what}. Save or copy the file again.`)
+  }
+
+  #spend(bytes: number): void {
+    this.#left -= bytes
+    if (this.#left < 0) throw this.#damaged('it makes more values than a file of its size can need')
   }
 
   #take(size: number): number {
@@ -129,11 +144,18 @@ export class Unpickler<T> {
   }
 
   #push(value: Pickled<T>): true {
+    this.#spend(COST.value)
     this.#stack.push(value)
     return true
   }
 
+  #list(items: Pickled<T>[]): true {
+    this.#spend(COST.list + COST.value * items.length)
+    return this.#push(items)
+  }
+
   #remember(key: number): true {
+    this.#spend(COST.remembered)
     this.#memo.set(key, this.#top())
     return true
   }
@@ -149,7 +171,7 @@ export class Unpickler<T> {
     const found = this.#allowed.globals.get(dotted)
     if (found === undefined)
       throw new ArgumentError(
-        `${this.#where}: the file asks for Python's '${dotted}', which is not part of a state dict, so it was refused; nothing of it was run. ` +
+        `${this.#where}: the file asks for Python's ${valueText(dotted)}, which is not part of a state dict, so it was refused; nothing of it was run. ` +
           'If you trust the file, load it in PyTorch and save model.state_dict().',
       )
     return this.#push(found)
@@ -159,12 +181,14 @@ export class Unpickler<T> {
     const args = this.#pop()
     const target = this.#pop()
     if (!(target instanceof Global) || target.call === null || !Array.isArray(args)) throw this.#damaged('it calls something that is not a function')
+    this.#spend(COST.call)
     return this.#push(target.call(args))
   }
 
   #extendDict(pairs: readonly Pickled<T>[]): true {
     const dict = this.#top()
     if (!(dict instanceof Map) || pairs.length % 2 !== 0) throw this.#damaged('it sets an item of what is no dict')
+    this.#spend(COST.remembered * pairs.length)
     for (let i = 0; i < pairs.length; i += 2) dict.set(pairs[i] ?? null, pairs[i + 1] ?? null)
     return true
   }
@@ -172,6 +196,7 @@ export class Unpickler<T> {
   #extendList(items: readonly Pickled<T>[]): true {
     const list = this.#top()
     if (!Array.isArray(list)) throw this.#damaged('it appends to what is no list')
+    this.#spend(COST.value * items.length)
     for (const item of items) list.push(item)
     return true
   }
@@ -207,14 +232,20 @@ export class Unpickler<T> {
   #structure(op: string): boolean {
     if (op === '\x80') return this.#take(1) >= 0
     if (op === '\x95') return this.#take(8) >= 0
-    if (op === '(') return this.#marks.push(this.#stack.length) > 0
+    if (op === '(') {
+      this.#spend(COST.value)
+      return this.#marks.push(this.#stack.length) > 0
+    }
     if (op === '0') return this.#pop() !== undefined
-    if (op === ')' || op === ']') return this.#push([])
-    if (op === '}') return this.#push(new Map())
-    if (op === 't' || op === 'l') return this.#push(this.#marked())
-    if (op === '\x85') return this.#push(this.#several(1))
-    if (op === '\x86') return this.#push(this.#several(2))
-    if (op === '\x87') return this.#push(this.#several(3))
+    if (op === ')' || op === ']') return this.#list([])
+    if (op === '}') {
+      this.#spend(COST.dict)
+      return this.#push(new Map())
+    }
+    if (op === 't' || op === 'l') return this.#list(this.#marked())
+    if (op === '\x85') return this.#list(this.#several(1))
+    if (op === '\x86') return this.#list(this.#several(2))
+    if (op === '\x87') return this.#list(this.#several(3))
     if (op === 's') return this.#extendDict(this.#several(2))
     if (op === 'u') return this.#extendDict(this.#marked())
     if (op === 'a') return this.#extendList(this.#several(1))
@@ -227,7 +258,8 @@ export class Unpickler<T> {
     if (op === 'c') return this.#global(this.#line(), this.#line())
     if (op === '\x93') {
       const [module, name] = this.#several(2)
-      return this.#global(String(module), String(name))
+      if (typeof module !== 'string' || typeof name !== 'string') throw this.#damaged('it asks for a function without a name')
+      return this.#global(module, name)
     }
     if (op === 'R') return this.#reduce()
     if (op === 'b') return this.#build()

@@ -23,6 +23,9 @@ const STORAGES: Readonly<Record<string, DType>> = {
   DoubleStorage: 'float64',
 }
 
+/** PyTorch's own limit. */
+const MAX_RANK = 64
+
 type Value = Pickled<Tensor>
 
 const isNumbers = (value: Value | undefined): value is number[] => Array.isArray(value) && value.every((item) => Number.isSafeInteger(item))
@@ -33,9 +36,11 @@ class TorchFile {
   readonly #entries: ReadonlyMap<string, Uint8Array>
   readonly #root: string
   readonly #storages = new Map<string, Tensor>()
+  readonly #size: number
 
   constructor(where: string, bytes: Uint8Array) {
     this.#where = where
+    this.#size = bytes.length
     if (!isZip(bytes))
       throw new ArgumentError(
         `${where}: this is not a file of torch.save since PyTorch 1.6, which is a zip archive; load it in PyTorch and save model.state_dict() again.`,
@@ -58,7 +63,7 @@ class TorchFile {
     allow('torch._utils._rebuild_parameter', ([data]) => data ?? null)
     allow('torch.Size', ([sizes]) => sizes ?? null)
     const pickle = this.#entries.get(`${this.#root}data.pkl`) ?? new Uint8Array()
-    return new Unpickler<Tensor>(this.#where, pickle, { globals, persistent: (id) => this.#storage(id) }).load()
+    return new Unpickler<Tensor>(this.#where, pickle, this.#size, { globals, persistent: (id) => this.#storage(id) }).load()
   }
 
   #damaged(what: string): ArgumentError {
@@ -73,15 +78,18 @@ class TorchFile {
       throw this.#damaged('a storage lacks its type or its key')
     const dtype = STORAGES[type.name.slice('torch.'.length)]
     if (dtype === undefined) throw this.#damaged(`'${type.name}' is not a storage`)
-    const known = this.#storages.get(`${key} ${dtype}`)
-    if (known !== undefined) return known
+    const known = this.#storages.get(key)
+    if (known !== undefined) {
+      if (known.dtype !== dtype) throw this.#damaged(`storage '${key}' has two types, ${known.dtype} and ${dtype}`)
+      return known
+    }
     const bytes = this.#entries.get(`${this.#root}data/${key}`)
     if (bytes === undefined || bytes.length !== count * dtypeInfo[dtype].size)
       throw this.#damaged(
         `storage '${key}' should have ${count} elements of ${dtype}, but ${bytes === undefined ? 'is missing' : `has ${bytes.length} bytes`}`,
       )
     const storage = tensorFromBytes(bytes.slice(), [count], dtype)
-    this.#storages.set(`${key} ${dtype}`, storage)
+    this.#storages.set(key, storage)
     return storage
   }
 
@@ -89,7 +97,7 @@ class TorchFile {
     if (!(storage instanceof Tensor) || typeof offset !== 'number' || !isNumbers(size) || !isNumbers(stride) || size.length !== stride.length)
       throw this.#damaged('a tensor lacks its storage, size or strides')
     const last = size.reduce((at, n, d) => at + (n - 1) * (stride[d] ?? 0), offset)
-    const fits = offset >= 0 && size.every((n) => n >= 0) && stride.every((s) => s >= 0)
+    const fits = size.length <= MAX_RANK && offset >= 0 && size.every((n) => n >= 0) && stride.every((s) => s >= 0)
     if (!fits || (!size.includes(0) && last >= storage.numel))
       throw this.#damaged(`a tensor of shape [${size.join(', ')}] does not fit into its storage of ${storage.numel} elements`)
     return asStrided(storage, size, stride, offset)

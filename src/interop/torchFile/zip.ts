@@ -93,11 +93,15 @@ function wide(fields: Fields, extraAt: number, extraSize: number, values: readon
   throw fields.fail('an entry lacks its size')
 }
 
-/** The entries by name. Throws ArgumentError, which starts with `where`, for a damaged archive, and for entries that are compressed or encrypted. */
+/**
+ * The entries by name. Throws ArgumentError, which starts with `where`, for a damaged archive, for two entries of one name, for entries that share bytes (a small
+ * file could be a large one otherwise), and for entries that are compressed or encrypted.
+ */
 export function readStoredZip(where: string, bytes: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const fields = new Fields(where, bytes)
   const { at: start, count } = directory(fields, bytes.length)
   const entries = new Map<string, Uint8Array>()
+  const places: { readonly name: string; readonly from: number; readonly to: number }[] = []
   let at = start
   for (let i = 0; i < count; i++) {
     if (fields.word(at) !== ENTRY_SIGNATURE) throw fields.fail(`entry ${i} does not start with its signature`)
@@ -114,8 +118,15 @@ export function readStoredZip(where: string, bytes: Uint8Array): ReadonlyMap<str
     ])
     if (fields.word(offset) !== LOCAL_SIGNATURE) throw fields.fail(`the data of '${name}' does not start with its signature`)
     const data = offset + LOCAL_SIZE + fields.short(offset + 26) + fields.short(offset + 28)
+    if (entries.has(name)) throw fields.fail(`it has two entries called '${name}'`)
     entries.set(name, fields.bytes(data, size))
+    places.push({ name, from: offset, to: data + size })
     at += ENTRY_SIZE + nameSize + extraSize + commentSize
+  }
+  places.sort((a, b) => a.from - b.from)
+  for (const [i, { name, from }] of places.entries()) {
+    const before = places[i - 1]
+    if (before !== undefined && before.to > from) throw fields.fail(`the entries '${before.name}' and '${name}' overlap`)
   }
   return entries
 }

@@ -99,7 +99,7 @@ export const isWritten = ({ tensor, values, version }: Snapshot): boolean =>
   versionOf(tensor) !== version || difference(tensor, values, { atol: 0, rtol: 0 }) !== null
 
 /** How `got` differs from `expected`, as text; null if it does not. NaN equals NaN. */
-export function difference(got: Tensor, expected: Tensor, tolerance: Tolerance): string | null {
+function difference(got: Tensor, expected: Tensor, tolerance: Tolerance): string | null {
   if (!sameShape(got.shape, expected.shape)) return `the shape is ${formatShape(got.shape)} instead of ${formatShape(expected.shape)}`
   if (got.dtype !== expected.dtype) return `the dtype is ${got.dtype} instead of ${expected.dtype}`
   const isDouble = expected.dtype === 'float64'

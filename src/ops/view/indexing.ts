@@ -1,14 +1,14 @@
 // Indexing by tensors: gather, scatterAdd, indexSelect.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
-import { at, bufferParam, compileKernel, forLoop, load, loopVar, sizeParam, store } from '../../kernels/index.ts'
-import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { Tensor, formatShape, wrapDim } from '../../tensor/index.ts'
+import { at, bufferParam, compileKernel, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
+import { Tensor, collapseDims, formatShape, wrapDim } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { copyInto } from '../eager/copy.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
+import { checkIndexRange, checkIndexType, strideIndices } from '../indices.ts'
 import { linesOf, sizeAt } from '../shapes.ts'
 import { clone, contiguous, reshape } from './reshape.ts'
 import { narrow, sliceBackward } from './slicing.ts'
@@ -28,24 +28,67 @@ export function checkIndex(op: string, self: Tensor, dim: number, index: Tensor)
 /** What a scatter does with a value that an index names: writes it, or combines it with the one that is there. */
 export type ScatterKind = 'set' | 'mul' | 'min' | 'max'
 
-/** Walks [outer, n, inner] of the index; the other operand has line length `m` in the indexed dimension. */
-export const lineKernel = kernelCache((kind: 'gather' | 'scatter' | ScatterKind, dtype: DType): CompiledKernel => {
-  const [outer, n, inner] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner')]
-  const [indexLine, otherLine] = [sizeParam('index_line'), sizeParam('other_line')]
+/** What a kernel does along the lines of an index: reads the values that it names, or writes there. */
+type LineKind = 'gather' | 'scatter' | ScatterKind
+
+/**
+ * How the elements of an index lie: one for each slice of the dimensions behind `dim` ('slices'), as where it is expanded in them; one for each element of such a slice;
+ * or there are no dimensions behind.
+ */
+type IndexLayout = 'slices' | 'elements' | 'last'
+
+const lineKernel = kernelCache((kind: LineKind, dtype: DType, layout: IndexLayout): CompiledKernel => {
+  const [outer, n, inner, otherLine] = [sizeParam('outer'), sizeParam('n'), sizeParam('inner'), sizeParam('other_line')]
+  const [outerStep, step, innerStep] = [sizeParam('index_outer'), sizeParam('index_step'), sizeParam('index_inner')]
+  const denseLine = sizeParam('dense_line')
   const [o, k, i] = [loopVar('o', outer), loopVar('k', n), loopVar('i', inner)]
   const index = bufferParam('index', 'int32')
-  const dense = at([o, indexLine], [k, inner], [i, 1])
-  const chosen = { ...at([o, otherLine], [i, 1]), dynamic: [{ value: load(index, dense), stride: inner }] }
   const out = bufferParam('out', dtype, kind === 'gather' ? 'write' : 'readwrite')
-  const combine = kind === 'gather' || kind === 'set' ? null : kind === 'scatter' ? 'add' : kind
   const a = bufferParam('a', dtype)
-  const body = kind === 'gather' ? store(out, dense, load(a, chosen)) : store(out, chosen, load(a, dense), combine)
+  const combine = kind === 'gather' || kind === 'set' ? null : kind === 'scatter' ? 'add' : kind
+  const body = (position: Expr, behind: readonly (readonly [LoopVar, Size])[]): Stmt => {
+    const dense = at([o, denseLine], [k, inner], ...behind)
+    const chosen = { ...at([o, otherLine], ...behind), dynamic: [{ value: position, stride: inner }] }
+    return kind === 'gather' ? store(out, dense, load(a, chosen)) : store(out, chosen, load(a, dense), combine)
+  }
+  const position = local('position', 'int32')
+  const walks: Readonly<Record<IndexLayout, () => Stmt>> = {
+    // The elements of a slice never collide, so they run in lanes.
+    slices: () =>
+      forLoop(k, 'serial', [declare(position, load(index, at([o, outerStep], [k, step]))), forLoop(i, 'simd', [body(read(position), [[i, 1]])])]),
+    elements: () => forLoop(k, 'serial', [forLoop(i, 'simd', [body(load(index, at([o, outerStep], [k, step], [i, innerStep])), [[i, 1]])])]),
+    last: () => forLoop(k, kind === 'gather' ? 'simd' : 'serial', [body(load(index, at([o, outerStep], [k, step])), [])]),
+  }
   return compileKernel({
     name: kind,
-    params: [out, a, index, outer, n, inner, indexLine, otherLine],
-    body: [forLoop(o, 'serial', [forLoop(k, 'serial', [forLoop(i, 'serial', [body])])])],
+    params: [out, a, index, outer, n, inner, denseLine, otherLine, outerStep, step, innerStep],
+    body: [forLoop(o, 'serial', [walks[layout]()])],
   })
 })
+
+/** The stride of the dimensions from `start` to `end - 1` of a tensor, walked as one; null if that takes several. */
+function jointStride({ shape, strides }: Tensor, start: number, end?: number): number | null {
+  const { dims, strides: joint } = collapseDims(shape.slice(start, end), [strides.slice(start, end)])
+  return dims.length > 1 ? null : (joint[0]?.[0] ?? 0)
+}
+
+/**
+ * Gathers or scatters along `dim` between tensors of which one has the shape of the index, and the other lines of `size` elements in `dim`. `target` is written. The
+ * indices are checked, and read where they are if their strides allow it.
+ */
+export function launchLines(kind: LineKind, op: string, target: Tensor, source: Tensor, index: Tensor, dim: number, size: number): void {
+  const [outer, n, inner] = linesOf(index.shape, dim)
+  const words = strideIndices(op, 'index', index, size)
+  const isWalkable = jointStride(words, 0, dim) !== null && jointStride(words, dim + 1) !== null
+  const positions = isWalkable ? words : contiguous(words)
+  const [outerStep, innerStep] = [jointStride(positions, 0, dim) ?? 0, jointStride(positions, dim + 1) ?? 0]
+  const layout = inner === 1 ? 'last' : innerStep === 0 ? 'slices' : 'elements'
+  launch(
+    lineKernel(kind, target.dtype, layout),
+    [target, source, positions],
+    [outer, n, inner, n * inner, size * inner, outerStep, positions.strides[dim] ?? 0, innerStep],
+  )
+}
 
 /**
  * The values of `self` at `index` along `dim`: out[i][j] = self[index[i][j]][j] for dim 0. PyTorch's `torch.gather`.
@@ -66,12 +109,10 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.shape.at(dim) ?? 1) },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
-    const positions = kernelIndices('torch.gather', 'index', index, self.shape[wrapped] ?? 1)
     // Lines must be as wide as the index in every other dimension.
     const source = contiguous(trimmed(self, index, wrapped))
     const out = Tensor.empty(index.shape, self.dtype)
-    const [outer, n, inner] = linesOf(index.shape, wrapped)
-    launch(lineKernel('gather', self.dtype), [out, source, positions], [outer, n, inner, n * inner, (source.shape[wrapped] ?? 1) * inner])
+    launchLines('gather', 'torch.gather', out, source, index, wrapped, self.shape[wrapped] ?? 1)
     return out
   },
   derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, index, g), null, null],
@@ -121,17 +162,11 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.shape.at(dim) ?? 1) },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
-    const positions = kernelIndices('torch.scatter_add', 'index', index, self.shape[wrapped] ?? 1)
     const out = clone(self)
     // The part of the result that the index reaches.
     const window = trimmed(out, index, wrapped)
     const target = contiguous(window)
-    const [outer, n, inner] = linesOf(index.shape, wrapped)
-    launch(
-      lineKernel('scatter', self.dtype),
-      [target, contiguous(trimmed(src, index, -1)), positions],
-      [outer, n, inner, n * inner, (self.shape[wrapped] ?? 1) * inner],
-    )
+    launchLines('scatter', 'torch.scatter_add', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.shape[wrapped] ?? 1)
     if (target !== window) copyInto(target, window)
     return out
   },

@@ -6,14 +6,12 @@ import { fullLike, ones, zerosLike } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { copyInto } from '../eager/copy.ts'
-import { launch } from '../eager/launch.ts'
-import { checkIndexRange, kernelIndices } from '../indices.ts'
+import { checkIndexRange } from '../indices.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalAnd } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
-import { linesOf } from '../shapes.ts'
-import { checkScatter, gather, lineKernel, scatterAdd, trimmed, widened } from './indexing.ts'
+import { checkScatter, gather, launchLines, scatterAdd, trimmed, widened } from './indexing.ts'
 import type { ScatterKind } from './indexing.ts'
 import { clone, contiguous } from './reshape.ts'
 
@@ -41,16 +39,10 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
   kernel: (self, dim, index, src, kind) => {
     const wrapped = checkScatter(self, dim, index, src, 'torch.scatter')
     if (!isKind(kind)) throw new ArgumentError(`torch.scatter: unknown kind ${valueText(kind)}.`)
-    const positions = kernelIndices('torch.scatter', 'index', index, self.shape[wrapped] ?? 1)
     const out = clone(self)
     const window = trimmed(out, index, wrapped)
     const target = contiguous(window)
-    const [outer, n, inner] = linesOf(index.shape, wrapped)
-    launch(
-      lineKernel(kind, self.dtype),
-      [target, contiguous(trimmed(src, index, -1)), positions],
-      [outer, n, inner, n * inner, (self.shape[wrapped] ?? 1) * inner],
-    )
+    launchLines(kind, 'torch.scatter', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.shape[wrapped] ?? 1)
     if (target !== window) copyInto(target, window)
     return out
   },

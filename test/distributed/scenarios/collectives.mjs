@@ -150,6 +150,21 @@ export async function asynchronous() {
 }
 
 /** Two groups whose collectives are waited for in different orders: each must make progress while the other is waited for. */
+/** All-reduces that MPI runs in pieces, with a small one behind them, of which odd ranks wait for the last one first. */
+export function large() {
+  const n = 400_001
+  const count = torch.arange(n).to('float32')
+  const x = count.mul(rank() + 1)
+  const y = torch.full([n], rank(), { dtype: 'float64' })
+  const small = torch.tensor([rank()])
+  const works = [x, y, small].map((tensor) => dist.allReduce(tensor, { asyncOp: true }))
+  for (const work of rank() % 2 === 0 ? works : works.toReversed()) work.wait()
+  const wrong = (tensor, expected) => tensor.ne(expected).sum().item()
+  const ranks = Array.from({ length: world() }, (_, i) => i)
+  const sum = (list) => list.reduce((a, b) => a + b, 0)
+  return [wrong(x, count.mul(sum(ranks) + world())), wrong(y, sum(ranks)), small.item() - sum(ranks)]
+}
+
 export function crossed() {
   const [a, b] = [dist.newGroup(), dist.newGroup()]
   const [x, y] = [own(), own()]

@@ -9,6 +9,9 @@ import { Dyn, isConsistent, isMorePrecise, isTensorType, tensorTypeOf, typesEqua
 import type { Dimension, TensorType } from './tensorType.ts'
 import { isVar } from '../unification/variable.ts'
 
+/** A type, or whatever was given as one, in a message. */
+const typeText = (type: unknown): string => (isTensorType(type) || typeof type === 'string' ? String(type) : valueText(type))
+
 const checkType = (where: string, type: unknown): void => checkArgument(isTensorType(type), where, 'type', 'a TensorType', type)
 
 function checkLayerType(where: string, type: unknown, module: unknown): void {
@@ -17,7 +20,7 @@ function checkLayerType(where: string, type: unknown, module: unknown): void {
 }
 
 /** An option of a layer for one of two dimensions: a number for both, or one for each. */
-export function optionAt(module: Module, name: string, index: number): number {
+function optionAt(module: Module, name: string, index: number): number {
   const value: unknown = getAttribute(module, name)
   const at: unknown = Array.isArray(value) ? value[index] : value
   if (typeof at === 'number') return at
@@ -41,7 +44,7 @@ const product = (values: readonly number[]): number => values.reduce((a, b) => a
  */
 export function expandToTensorDim(type: NodeType, rank: number): TensorType {
   if (type === Dyn || isVar(type)) return tensorTypeOf(Array.from({ length: rank }, () => Dyn))
-  if (!isTensorType(type)) throw new ShapeError(`Cannot match the type ${String(type)}`)
+  if (!isTensorType(type)) throw new ShapeError(`Cannot match the type ${typeText(type)}`)
   if (type.dims.length === rank) return type
   throw new ShapeError(`Cannot extend tensor. Tensor ${String(type)} has rank ${type.dims.length}. It should have rank ${rank}`)
 }
@@ -52,7 +55,7 @@ export function expandToTensorDim(type: NodeType, rank: number): TensorType {
  */
 export function broadcastTypes(one: NodeType, other: NodeType): readonly [NodeType, NodeType] {
   if (one === Dyn || other === Dyn || isVar(one) || isVar(other)) return [one, other]
-  if (!isTensorType(one) || !isTensorType(other)) throw new ShapeError(`Cannot broadcast types ${String(one)} and ${String(other)}`)
+  if (!isTensorType(one) || !isTensorType(other)) throw new ShapeError(`Cannot broadcast types ${typeText(one)} and ${typeText(other)}`)
   const rank = Math.max(one.dims.length, other.dims.length)
   const padded = (type: TensorType): Dimension[] => [...Array.from({ length: rank - type.dims.length }, () => 1), ...type.dims]
   const [a, b] = [padded(one), padded(other)]
@@ -69,7 +72,7 @@ export function getGreatestUpperBound(one: NodeType, other: NodeType): NodeType 
   if (other === Dyn || isVar(other)) return one
   if (!isConsistent(one, other) || !isTensorType(one) || !isTensorType(other)) {
     if (typesEqual(one, other)) return one
-    throw new ShapeError(`Inconsistent types ${String(one)}, ${String(other)}`)
+    throw new ShapeError(`Inconsistent types ${typeText(one)}, ${typeText(other)}`)
   }
   return tensorTypeOf(one.dims.map((dim, i) => (isMorePrecise(dim, other.dims[i] ?? dim) ? dim : (other.dims[i] ?? dim))))
 }

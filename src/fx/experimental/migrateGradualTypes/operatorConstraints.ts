@@ -1,6 +1,5 @@
 // Constraints that operators put on the types of their inputs and results; the transformation turns them into simpler ones. PyTorch's
 // torch.fx.experimental.migrate_gradual_types.constraint.
-import type { Slice } from '../../graph/pythonValues.ts'
 import { tuple } from '../../graph/pythonValues.ts'
 import { pyRepr } from '../../text/format.ts'
 import type { TensorType } from '../gradualTypes/tensorType.ts'
@@ -140,9 +139,6 @@ export class GetItem extends Constraint {
     return ` ${String(this.res)} = GetItem(${String(this.inputVar)}, tensor_size: ${this.tensorSize}, ${this.index})`
   }
 }
-
-/** An index of a tensor: null for a new dimension, a slice for the elements of one. */
-export type TensorIndex = readonly (null | Slice<unknown>)[]
 
 /** Indexing a tensor of rank `tensorSize` with several indices. PyTorch's GetItemTensor. @throws ArgumentError for a result that is not a variable of a tensor. */
 export class GetItemTensor extends Constraint {

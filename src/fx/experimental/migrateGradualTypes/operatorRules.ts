@@ -247,7 +247,7 @@ const broadcasting =
   }
 
 /** A type whose sizes from `startDim` to `endDim` become one, for one rank. PyTorch's generate_flatten_constraints. */
-export function generateFlattenConstraints(startDim: number, endDim: number, from: TVar, flattened: TVar, rank: number, fresh: Fresh): Constraint {
+function generateFlattenConstraints(startDim: number, endDim: number, from: TVar, flattened: TVar, rank: number, fresh: Fresh): Constraint {
   const sizes = fresh.sizes(rank)
   const start = startDim < 0 ? rank + startDim : startDim
   const end = endDim < 0 ? rank + endDim + 1 : endDim + 1

@@ -90,7 +90,7 @@ export function newSize({ node, symbols, fresh }: RuleInput): DVar {
 }
 
 /** Either both types are Dyn, or one alternative for each rank holds. */
-export const dynOrRanks = (input: TVar, output: TVar, alternatives: readonly Constraint[]): Disj =>
+const dynOrRanks = (input: TVar, output: TVar, alternatives: readonly Constraint[]): Disj =>
   new Disj([new Conj([isDynType(input), isDynType(output)]), new Disj(alternatives)])
 
 /** `output` is what an operation with broadcasting gives for two tensors. PyTorch's gen_broadcasting_constraints. */

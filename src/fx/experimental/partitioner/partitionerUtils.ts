@@ -59,7 +59,7 @@ export const isInput = (node: Node): boolean => node.op === 'placeholder' || nod
 const isSize = (size: unknown): size is SizeBytes => typeof size === 'object' && size !== null && 'outputSize' in size && 'totalSize' in size
 
 /** The size of a node, as getSizeOfAllNodes recorded it. @throws ArgumentError if it did not. */
-export function sizeOf(node: Node): SizeBytes {
+function sizeOf(node: Node): SizeBytes {
   const size = node.meta['size_bytes']
   if (!isSize(size))
     throw new ArgumentError(`node has no size_bytes attr: the size of node '${node.name}' is not known; call getSizeOfAllNodes(gm, inputs) first.`)

@@ -6,7 +6,7 @@ import { D, intText, number, tensor, z3Dyn } from '../z3Types.ts'
 import type { DimTerm, Formula, IntTerm, TensorTermZ3 } from '../z3Types.ts'
 
 /** The integer that a term is. Division rounds down and the rest is not negative, for positive divisors, as in Z3; null for a division by zero, which may be anything. */
-export function evaluateInt(term: IntTerm, valueOf: (name: number | string) => number): number | null {
+function evaluateInt(term: IntTerm, valueOf: (name: number | string) => number): number | null {
   if (term.op === 'number') return term.value
   if (term.op === 'int') return valueOf(term.name)
   const [a, b] = [evaluateInt(term.lhs, valueOf), evaluateInt(term.rhs, valueOf)]

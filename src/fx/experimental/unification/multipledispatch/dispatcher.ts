@@ -1,6 +1,6 @@
 // Functions chosen by the classes of all arguments. PyTorch's torch.fx.experimental.unification.multipledispatch.dispatcher.
 import { ArgumentError, UnsupportedError } from '../../../../errors/index.ts'
-import { isFunction, valueText } from '../../../../protocol/index.ts'
+import { valueText } from '../../../../protocol/index.ts'
 import type { TargetFunction } from '../../../../protocol/index.ts'
 import { CallableObject } from '../../../../module/callable.ts'
 import { isTuple } from '../../../graph/pythonValues.ts'
@@ -240,6 +240,3 @@ export class Dispatcher extends CallableObject {
 export function ambiguityWarn(dispatcher: Dispatcher, pairs: readonly (readonly [Signature, Signature])[]): void {
   console.warn(`AmbiguityWarning: ${warningText(dispatcher.name, pairs)}`)
 }
-
-/** Whether a value is a dispatcher. */
-export const isDispatcher = (value: unknown): value is Dispatcher => isFunction(value) && value instanceof Dispatcher

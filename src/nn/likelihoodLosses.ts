@@ -1,0 +1,78 @@
+// Losses from likelihoods, as layers: Kullback-Leibler divergence, counts, normal distributions, and sequences of labels.
+import type { CtcOptions, GaussianOptions, KlDivOptions, PoissonOptions, Reduction } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from './functional.ts'
+import { markLeaf } from './leaf.ts'
+import { LossLayer, MEAN, OptionLayer } from './optionLayer.ts'
+import type { Trailing } from './options.ts'
+
+/**
+ * The Kullback-Leibler divergence of log-probabilities from a target: the mean over all elements, or with reduction 'batchmean' the sum divided by the size of dimension 0.
+ * PyTorch's `nn.KLDivLoss`.
+ *
+ * @example new nn.KLDivLoss({ reduction: 'batchmean' })(F.logSoftmax(x, 1), probabilities)
+ */
+export class KLDivLoss extends OptionLayer {
+  declare readonly reduction: Reduction | 'batchmean'
+  declare readonly logTarget: boolean
+
+  constructor(options: KlDivOptions = {}) {
+    super('nn.KLDivLoss', { ...MEAN, logTarget: false }, [options])
+  }
+
+  override forward(input: Tensor, target: Tensor): Tensor {
+    return klDiv(input, target, { reduction: this.reduction, logTarget: this.logTarget })
+  }
+}
+
+/** The negative log-likelihood of counts in a Poisson distribution whose rate, or its logarithm, is the input. PyTorch's `nn.PoissonNLLLoss`. */
+export class PoissonNLLLoss extends LossLayer {
+  declare readonly logInput: boolean
+  declare readonly full: boolean
+  declare readonly eps: number
+
+  constructor(...options: Trailing<[logInput: boolean, full: boolean], PoissonOptions>) {
+    super('nn.PoissonNLLLoss', { logInput: true, full: false, eps: 1e-8, ...MEAN }, options)
+  }
+
+  override forward(logInput: Tensor, target: Tensor): Tensor {
+    const { full, eps, reduction } = this
+    return poissonNllLoss(logInput, target, { logInput: this.logInput, full, eps, reduction })
+  }
+}
+
+/** The negative log-likelihood of targets in normal distributions of which the means and variances are given. PyTorch's `nn.GaussianNLLLoss`. */
+export class GaussianNLLLoss extends LossLayer {
+  declare readonly full: boolean
+  declare readonly eps: number
+
+  constructor(options: GaussianOptions = {}) {
+    super('nn.GaussianNLLLoss', { full: false, eps: 1e-6, ...MEAN }, [options])
+  }
+
+  override forward(input: Tensor, target: Tensor, variance: Tensor): Tensor {
+    const { full, eps, reduction } = this
+    return gaussianNllLoss(input, target, variance, { full, eps, reduction })
+  }
+}
+
+/**
+ * Connectionist temporal classification: the negative log-likelihood that log-probabilities [T, N, C] spell the targets, over all alignments. PyTorch's `nn.CTCLoss`.
+ *
+ * @example new nn.CTCLoss()(torch.zeros([2, 1, 2]), torch.tensor([[1]]).long(), [2], [1]).item() // -1.098612
+ */
+export class CTCLoss extends LossLayer {
+  declare readonly blank: number
+  declare readonly zeroInfinity: boolean
+
+  constructor(...options: Trailing<[blank: number, reduction: Reduction, zeroInfinity: boolean], CtcOptions>) {
+    super('nn.CTCLoss', { blank: 0, ...MEAN, zeroInfinity: false }, options)
+  }
+
+  override forward(logProbs: Tensor, targets: Tensor, inputLengths: Tensor | readonly number[], targetLengths: Tensor | readonly number[]): Tensor {
+    const { blank, reduction, zeroInfinity } = this
+    return ctcLoss(logProbs, targets, inputLengths, targetLengths, { blank, reduction, zeroInfinity })
+  }
+}
+
+markLeaf(KLDivLoss, PoissonNLLLoss, GaussianNLLLoss, CTCLoss)

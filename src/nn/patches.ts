@@ -1,0 +1,71 @@
+// The patches of images as columns, and images as sums of patches: Unfold and Fold.
+import type { Pair } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { fold, unfold } from './functional.ts'
+import { markLeaf } from './leaf.ts'
+import { OptionLayer } from './optionLayer.ts'
+import { perDimension } from './options.ts'
+import type { Trailing } from './options.ts'
+import { py } from './repr.ts'
+
+/** Options of {@link Unfold} and {@link Fold}; numbers hold for both dimensions. */
+export interface PatchLayerOptions {
+  readonly dilation?: Pair
+  readonly padding?: Pair
+  readonly stride?: Pair
+}
+
+type PatchArguments = Trailing<[dilation: Pair, padding: Pair, stride: Pair], PatchLayerOptions>
+
+/** What Unfold and Fold share. */
+abstract class PatchLayer extends OptionLayer {
+  readonly kernelSize: Pair
+  declare readonly dilation: Pair
+  declare readonly padding: Pair
+  declare readonly stride: Pair
+
+  constructor(where: string, kernelSize: Pair, given: readonly unknown[]) {
+    super(where, { dilation: 1, padding: 0, stride: 1 }, given)
+    this.kernelSize = kernelSize
+    perDimension(where, 'kernelSize', kernelSize, 2, 1)
+    perDimension(where, 'dilation', this.dilation, 2, 1)
+    perDimension(where, 'padding', this.padding, 2, 0)
+    perDimension(where, 'stride', this.stride, 2, 1)
+  }
+
+  override extraRepr(): string {
+    return `kernel_size=${py(this.kernelSize)}, dilation=${py(this.dilation)}, padding=${py(this.padding)}, stride=${py(this.stride)}`
+  }
+}
+
+/** The patches of images [N, C, H, W] or [C, H, W] as columns [N, C kh kw, L]. PyTorch's `nn.Unfold`. */
+export class Unfold extends PatchLayer {
+  constructor(kernelSize: Pair, ...options: PatchArguments) {
+    super('nn.Unfold', kernelSize, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return unfold(input, this.kernelSize, this.dilation, this.padding, this.stride)
+  }
+}
+
+/** Images of size `outputSize` as the sums of their patches, which are columns [N, C kh kw, L]: the gradient of {@link Unfold}. PyTorch's `nn.Fold`. */
+export class Fold extends PatchLayer {
+  readonly outputSize: Pair
+
+  constructor(outputSize: Pair, kernelSize: Pair, ...options: PatchArguments) {
+    super('nn.Fold', kernelSize, options)
+    perDimension('nn.Fold', 'outputSize', outputSize, 2, 1)
+    this.outputSize = outputSize
+  }
+
+  override forward(input: Tensor): Tensor {
+    return fold(input, this.outputSize, this.kernelSize, this.dilation, this.padding, this.stride)
+  }
+
+  override extraRepr(): string {
+    return `output_size=${py(this.outputSize)}, ${super.extraRepr()}`
+  }
+}
+
+markLeaf(Unfold, Fold)

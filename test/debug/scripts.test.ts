@@ -1,0 +1,322 @@
+// From a failure to its repro, in this process: each level writes what it promises, the launcher shrinks it, and the repro fails as the program did.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { compile, nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { config, registerBackend } from 'tensorfx/compile'
+import type { Backend } from '../../src/dynamo/index.ts'
+import { AccuracyError, MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
+import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
+import { packageSpecifier, writeRepro } from '../../src/debug/reproScript.ts'
+import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
+
+const nodeStore = fileStore()
+let store = new MemoryFileStore()
+beforeEach(() => {
+  store = new MemoryFileStore()
+  setFileStore(store)
+  Object.assign(config, { debugDirRoot: '/dumps' })
+})
+afterEach(() => {
+  setLogSink(null)
+  setFileStore(nodeStore)
+  resetConfig()
+  vi.unstubAllGlobals()
+})
+
+const chain = (x: Tensor): Tensor => torch.cos(torch.cos(torch.relu(torch.sin(torch.sin(x)))))
+const input = (): Tensor => torch.linspace(-1, 1, 12).reshape([3, 4])
+const names = (): string[] => [...store.files.keys()].map((path) => path.slice(path.lastIndexOf('/') + 1)).toSorted()
+const scripts = (): string[] => names().filter((name) => name.endsWith('.mjs') || name.endsWith('.json'))
+const copyPath = (): string => `${process.cwd()}/repro.mjs`
+const operatorsIn = (text: string): string[] => [...text.matchAll(/= torch\.(\w+)\(/g)].map(([, name = '']) => name)
+
+function program(after: 'dynamo' | 'aot', level: number, kind: string): () => Tensor {
+  Object.assign(config, { reproAfter: after, reproLevel: level })
+  return compile(chain, { backend: `relu_${kind}_error_TESTING_ONLY` }).bind(null, input())
+}
+
+const ERRORS: Readonly<Record<string, string>> = {
+  compile: 'relu found in graph',
+  runtime: 'ReluRuntimeError',
+  accuracy: 'Bad accuracy detected',
+}
+
+describe('a failure that is an error', () => {
+  const cases = (['dynamo', 'aot'] as const).flatMap((after) => ['compile', 'runtime'].map((kind) => [after, kind] as const))
+
+  it.each(cases)('after %s, in the %s phase: level 1 writes the whole graph, which fails as the program did', async (after, kind) => {
+    const said = listen()
+    const error = thrownBy(() => program(after, 1, kind)().toArray())
+    expect(error.message).toContain(ERRORS[kind])
+    expect(scripts()).toEqual(['7.mjs', 'repro.mjs'])
+    expect(said.map(([level, line]) => `${level}: ${line.replace(/run_\S+pid_\d+/, 'RUN')}`)).toEqual([
+      'warning: Compiled Fx GraphModule failed. Creating script to minify the error.',
+      'info: Writing checkpoint with 7 nodes to /dumps/RUN/minifier/checkpoints/7.mjs',
+      `info: Copying repro file for convenience to ${copyPath()}`,
+    ])
+    const text = textOf(store, copyPath())
+    expect(operatorsIn(text)).toEqual(['sin', 'sin', 'relu', 'cos', 'cos'])
+    expect(text).toContain(`after: '${after}',\n  command: 'run',\n  backend: 'relu_${kind}_error_TESTING_ONLY',\n  accuracy: 'none',`)
+    expect(text).toContain(`onlyFwd: ${after === 'aot'},`)
+    const again = await runHere(store, copyPath())
+    expect(again.error?.message).toContain(ERRORS[kind])
+  })
+
+  it.each(cases)('after %s, in the %s phase: level 2 writes a launcher, which writes the smallest graph', async (after, kind) => {
+    listen()
+    const error = thrownBy(() => program(after, 2, kind)().toArray())
+    expect(scripts()).toEqual(['minifier_launcher.mjs'])
+    const launcher = pathOf(store, 'minifier_launcher.mjs')
+    expect(error.minifierPath).toBe(launcher)
+    if (kind === 'compile') expect(error.message).toContain(launcher)
+    expect(textOf(store, launcher)).toContain("command: 'minify'")
+    const launched = await runHere(store, launcher, ['--no-isolate'])
+    expect(launched).toMatchObject({ error: null })
+    expect(launched.output).toContain(`Wrote minimal repro out to ${copyPath()}`)
+    const text = textOf(store, copyPath())
+    expect(operatorsIn(text)).toEqual(['relu'])
+    expect(text).toContain('reader.tensor(buf0, [1])')
+    expect(text).not.toContain('comes and goes')
+    const again = await runHere(store, copyPath())
+    expect(again.error?.message).toContain(ERRORS[kind])
+    // A backend without the fault runs it.
+    expect(await runHere(store, copyPath(), ['--backend', 'eager'])).toMatchObject({ error: null, output: 'The repro ran without an error.' })
+  })
+
+  it.each(cases)('after %s, in the %s phase: level 3 writes launcher and record before it is known', (after, kind) => {
+    listen()
+    thrownBy(() => program(after, 3, kind)().toArray())
+    expect(scripts()).toEqual(['last_run.json', 'minifier_launcher.mjs'])
+    expect(JSON.parse(textOf(store, pathOf(store, 'last_run.json')))).toEqual({ phase: 'run', state: 'failed', pid: process.pid })
+  })
+
+  it('is not looked for where the settings do not say so', () => {
+    Object.assign(config, { reproAfter: null, reproLevel: 2 })
+    thrownBy(() => compile(chain, { backend: 'relu_compile_error_TESTING_ONLY' })(input()).toArray())
+    expect(names()).toEqual([])
+  })
+})
+
+describe('a backward that fails after dynamo', () => {
+  it.each(['compile', 'run'] as const)('in the %s says which setting watches it, once', (phase) => {
+    const said = listen()
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2 })
+    const fail = (): never => {
+      throw new RangeError('no backward here')
+    }
+    const backend: Backend = (gm) => {
+      const isBad = gm.className.includes('backward')
+      if (isBad && phase === 'compile') fail()
+      return (...inputs) => (isBad ? fail() : gm.forward(...inputs))
+    }
+    const x = input()
+    x.requiresGrad = true
+    const run = (): void =>
+      compile((t: Tensor) => torch.tanh(torch.sin(t)), { backend })(x)
+        .sum()
+        .backward()
+    const error = thrownBy(run)
+    const advice = 'this is a backward graph, which TENSORFX_REPRO_AFTER=dynamo does not watch. Set TENSORFX_REPRO_AFTER=aot.'
+    expect(said).toEqual([['warning', `No script was written: ${advice}`]])
+    expect(phase === 'run' ? error.dumpProblem : error.message).toContain(advice)
+    expect(names()).toEqual([])
+    config.reproAfter = 'aot'
+    expect(thrownBy(run).minifierPath).toBe(pathOf(store, 'minifier_launcher.mjs'))
+  })
+})
+
+describe('level 3', () => {
+  it('records what is about to be done, and that it has ended', () => {
+    const states: unknown[] = []
+    const path = (): string => pathOf(store, 'last_run.json')
+    registerBackend('watching', (gm) => {
+      states.push(JSON.parse(textOf(store, path())))
+      return (...inputs: never[]) => {
+        states.push(JSON.parse(textOf(store, path())))
+        return gm.forward(...inputs)
+      }
+    })
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 3 })
+    listen()
+    const { pid } = process
+    compile(chain, { backend: 'watching' })(input()).toArray()
+    expect(states).toEqual([
+      { phase: 'compile', state: 'started', pid },
+      { phase: 'run', state: 'started', pid },
+    ])
+    expect(JSON.parse(textOf(store, path()))).toEqual({ phase: 'run', state: 'ended', pid })
+    expect(textOf(store, pathOf(store, 'minifier_launcher.mjs'))).toContain("record: new URL('./last_run.json', import.meta.url),")
+  })
+
+  it('has a launcher that finds nothing to do if the run ended', async () => {
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 3 })
+    listen()
+    compile(chain, { backend: 'eager' })(input()).toArray()
+    const launched = await runHere(store, pathOf(store, 'minifier_launcher.mjs'), ['--no-isolate'])
+    expect(launched.output).toContain(`The run that wrote this script ended without a failure (process ${process.pid} ran the graph).`)
+    expect(launched.error?.message).toContain('Input graph did not fail the tester')
+  })
+})
+
+describe('wrong numbers', () => {
+  it.each(['dynamo', 'aot'] as const)('after %s are an error at level 4 only, and end in a repro that shows them', async (after) => {
+    for (const level of [1, 2, 3]) expect(program(after, level, 'accuracy')().shape).toEqual([3, 4])
+    store.files.clear()
+    const said = listen()
+    const error = thrownBy(() => program(after, 4, 'accuracy')().toArray())
+    const launcher = pathOf(store, 'minifier_launcher.mjs')
+    expect(error).toBeInstanceOf(AccuracyError)
+    expect(error.message).toContain(launcher)
+    expect(error).toMatchObject({ minifierPath: launcher, cause: expect.stringContaining('RMSE (res-fp64)') as string })
+    expect(said[0]?.[1]).toMatch(
+      after === 'dynamo' ? /^Accuracy failed for the TorchDynamo produced graph/ : /^Accuracy failed for the AOT Autograd graph/,
+    )
+    expect(textOf(store, launcher)).toContain("accuracy: 'accuracy'")
+    expect((await runHere(store, launcher, ['--no-isolate'])).error).toBeNull()
+    expect(operatorsIn(textOf(store, copyPath()))).toEqual(['relu'])
+    expect((await runHere(store, copyPath())).error).toBeInstanceOf(AccuracyError)
+    const right = await runHere(store, copyPath(), ['--backend', 'eager'])
+    expect(right).toEqual({ error: null, output: 'The repro ran, and its numbers are right.' })
+  })
+
+  it('of the forward alone count where reproForwardOnly is set, and the script says so', () => {
+    const launcher = (): string => {
+      thrownBy(() => program('dynamo', 4, 'accuracy')().toArray())
+      return textOf(store, pathOf(store, 'minifier_launcher.mjs'))
+    }
+    listen()
+    expect(launcher()).toContain('onlyFwd: false')
+    config.reproForwardOnly = true
+    expect(launcher()).toContain('onlyFwd: true')
+  })
+})
+
+describe('a script', () => {
+  it('imports the package by its name where that leads to it, and otherwise by its address', () => {
+    const address = new URL('../../dist/', import.meta.url).href
+    expect(packageSpecifier('', `${process.cwd()}/repro.mjs`)).toBe('tensorfx')
+    expect(packageSpecifier('debug', `${process.cwd()}/repro.mjs`)).toBe('tensorfx/debug')
+    expect(packageSpecifier('', '/elsewhere/repro.mjs')).toBe(`${address}index.js`)
+    expect(packageSpecifier('debug', '/elsewhere/repro.mjs')).toBe(`${address}entries/debug.js`)
+  })
+
+  it('holds the tensors of its graph, and runs with them', async () => {
+    const weight = torch.tensor([1, -2])
+    const gm = symbolicTrace((a: Tensor) => [operator.add(torch.relu(torch.mul(a, weight)), 1)])
+    const spec = { backend: 'relu_compile_error_TESTING_ONLY', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    const options = { after: 'dynamo', command: 'run', spec, imports: ['data:text/javascript,'], notes: ['a note'], runs: 2 } as const
+    const text = writeRepro(store, '/out/a.mjs', '/out/inputs', gm, [torch.ones([2])], options)
+    expect(text).toContain("    this.registerBuffer('_tensor_constant0', reader.load(buf0, [2]))")
+    expect(text).toContain("import { config, nn, torch, operator } from 'file:")
+    expect(text).toContain("\nimport 'data:text/javascript,'\n")
+    expect(text).toContain('\n// a note\n')
+    expect(text).toContain('\n  runs: 2,\n')
+    expect((await runHere(store, '/out/a.mjs')).error?.message).toContain('relu found in graph')
+    const analyzed = await runHere(store, '/out/a.mjs', ['analyze', '--backend', 'relu_accuracy_error_TESTING_ONLY'])
+    expect(analyzed.output.split('\n').map((line) => line.replace(/:.*/, ''))).toEqual(['DIVERGED at relu', 'DIVERGED at add'])
+    store.files.delete([...store.files.keys()].find((path) => path.includes('storages')) ?? '')
+    expect((await runHere(store, '/out/a.mjs', ['--backend', 'eager'])).output).toContain('generating random data instead')
+    const nowhere = await runHere(store, '/out/a.mjs', ['--backend', 'eager', '--no-save-dir'])
+    expect(nowhere.output).toBe('no saveDir specified, will generate random data\nThe repro ran without an error (2 times).')
+  })
+
+  it('whose backend cannot be imported asks for one, which may be a module', async () => {
+    const gm = symbolicTrace((a: Tensor) => [torch.relu(a)])
+    const spec = { backend: 'mine', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    const options = { after: 'dynamo', command: 'run', spec, imports: [], backendProblem: 'it is a function' } as const
+    const text = writeRepro(store, '/out/a.mjs', '/out/inputs', gm, [torch.ones([2])], options)
+    expect(text).toContain('\n// Needs --backend: it is a function.\n')
+    expect(text).toContain('\n  backend: null,\n')
+    expect((await runHere(store, '/out/a.mjs')).error?.message).toContain('Name it: --backend ./file.mjs#export')
+    const module = 'data:text/javascript,export const mine=()=>{throw new RangeError("no kernel")}#mine'
+    expect((await runHere(store, '/out/a.mjs', ['--backend', module])).error?.message).toBe('no kernel')
+  })
+
+  it('in a browser is written without paths of Node', () => {
+    vi.stubGlobal('process', undefined)
+    const graph = new Graph()
+    graph.output([graph.callFunction(torch.cat, [['x', 'y', 'z'].map((name) => graph.placeholder(name))])])
+    const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    const options = { after: 'aot', command: 'run', spec, imports: [] } as const
+    const text = writeRepro(
+      store,
+      'a/b.mjs',
+      'inputs',
+      new GraphModule({}, graph),
+      [torch.ones([2]), torch.tensor([1, 2]), torch.tensor([2, 1])],
+      options,
+    )
+    vi.unstubAllGlobals()
+    expect(text).toContain("from 'tensorfx'\nimport { runRepro } from 'tensorfx/debug'")
+    expect(text).toContain("saveDir: new URL('./inputs/', import.meta.url)")
+    expect(text.split('\n')[0]).toMatch(/Written by tensorfx [\d.]+\.$/)
+    // Without a module for SHA-1 the names are shorter, and still differ.
+    const hashes = [...text.matchAll(/reader\.storage\('(\w{16})', 8\)/g)].map(([, hash]) => hash)
+    expect([hashes.length, new Set(hashes).size]).toEqual([3, 3])
+    expect([...store.files.keys()].filter((path) => path !== 'a/b.mjs').toSorted()).toEqual(
+      hashes.map((hash) => `inputs/storages/${hash}`).toSorted(),
+    )
+  })
+
+  it('reads as a program: graph, inputs, weights, settings', () => {
+    const layer = new nn.Linear(4, 2)
+    torch.noGrad(() => {
+      for (const parameter of layer.parameters()) (parameter as Tensor).fill_(0.5)
+    })
+    const table = torch.tensor([0, 1, 1], { dtype: 'int64' })
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2, reproTolerance: 0.25 })
+    listen()
+    const run = compile((x: Tensor, k: number) => torch.relu(layer(x.t().mul(k))).add(table.sum()), { backend: 'relu_compile_error_TESTING_ONLY' })
+    const x = torch.ones([4, 5])
+    x.requiresGrad = true
+    thrownBy(() => run(x, 3).toArray())
+    const text = textOf(store, pathOf(store, 'minifier_launcher.mjs'))
+      .replace(/Written by .*/, 'Written by …')
+      .replace(/'file:\S*\/(\w+)\.js'/g, "'$1'")
+    expect(text).toMatchInlineSnapshot(`
+      "// A failure of the backend 'relu_compile_error_TESTING_ONLY', as a program of its own. Written by …
+      //   node minifier_launcher.mjs [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]
+      import { config, nn, torch } from 'index'
+      import { runRepro } from 'debug'
+
+      Object.assign(config, { reproTolerance: 0.25, debugDirRoot: '/dumps' })
+
+      class Repro extends nn.Module {
+        forward(l_x2_, t1, t2, t3) {
+          let transpose = torch.transpose(l_x2_, 0, 1); l_x2_ = null
+          let mul = torch.mul(transpose, 3); transpose = null
+          const linear = torch.nn.functional.linear(mul, t1, t2); mul = t1 = t2 = null
+          const relu = torch.relu(linear)
+          const sum_1 = torch.sum(t3); t3 = null
+          const add = torch.add(relu, sum_1)
+          return [add, linear, relu, sum_1]
+        }
+      }
+
+      function loadArgs(reader) {
+        const buf0 = reader.storage('b7882cc45cec35f292a70c43fcfc042b582de5bb', 80)
+        reader.tensor(buf0, [4, 5], { requiresGrad: true }) // l_x2_
+        const buf1 = reader.storage('628a5588d96376716f6a45590706f7d56596a3be', 32)
+        reader.tensor(buf1, [2, 4], { requiresGrad: true }) // t1
+        const buf2 = reader.storage('ee135d4f12d7c9b0e7406299fb785f2e0272b288', 8)
+        reader.tensor(buf2, [2], { requiresGrad: true }) // t2
+        const buf3 = reader.storage('b601ef52b007bb692055eecbac27aa3770bdbb13', 24, { dtypeHint: 'int64' })
+        reader.tensor(buf3, [3], { dtype: 'int64' }) // t3
+      }
+      loadArgs.version = 0
+
+      await runRepro(Repro, loadArgs, {
+        after: 'dynamo',
+        command: 'minify',
+        backend: 'relu_compile_error_TESTING_ONLY',
+        accuracy: 'none',
+        checkStr: null,
+        signature: 'ReluCompileError|TFX_RELU_COMPILE|relu found in graph',
+        onlyFwd: false,
+        imports: [],
+        saveDir: new URL('./checkpoints/', import.meta.url),
+      })
+      "
+    `)
+  })
+})

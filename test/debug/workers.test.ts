@@ -1,0 +1,291 @@
+// Isolated helpers without a process: a worker that is served in this one, and the pipes that queries and answers travel through.
+import v8 from 'node:v8'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { config, registerBackend } from 'tensorfx/compile'
+import { Isolator, minifyBackendFailure, serveWorker, setLogSink, workerHelper } from 'tensorfx/debug'
+import type { FailureSpec, Helper } from 'tensorfx/debug'
+import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { answerLine, answerReader, queryBytes, queryReader } from '../../src/debug/isolate/pipes.ts'
+import { QueryEncoder, QueryServer, isAnswerTo, outcomeOf, whyNotShippable } from '../../src/debug/isolate/protocol.ts'
+import type { Query } from '../../src/debug/isolate/protocol.ts'
+import { resetConfig } from './inProcess.ts'
+
+afterEach(() => {
+  resetConfig()
+  setLogSink(null)
+  vi.restoreAllMocks()
+})
+
+const spec: FailureSpec = { backend: 'relu_compile_error_TESTING_ONLY', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true }
+const relu = (): GraphModule => symbolicTrace((x: Tensor) => [torch.relu(x)])
+const sin = (): GraphModule => symbolicTrace((x: Tensor) => [torch.sin(x)])
+
+interface Port {
+  onmessage: ((event: { data: unknown }) => void) | null
+  postMessage(message: unknown): void
+}
+
+/** A worker in this process: messages are copied, as between threads. */
+function worker(log: { queries: Query[]; ended: number } = { queries: [], ended: 0 }): Worker {
+  const scope: Port = {
+    onmessage: null,
+    postMessage: (message) => void setTimeout(() => self.onmessage?.({ data: structuredClone(message) }), 0),
+  }
+  serveWorker(scope)
+  const self: Port & { terminate(): void } = {
+    onmessage: null,
+    postMessage(message) {
+      const data = structuredClone(message) as Query
+      log.queries.push(data)
+      scope.onmessage?.({ data })
+    },
+    terminate: () => void log.ended++,
+  }
+  return self as unknown as Worker
+}
+
+describe('a worker', () => {
+  it('judges graphs, one after the other', async () => {
+    const isolator = new Isolator(workerHelper(() => worker()))
+    expect(await isolator.query(relu(), [torch.ones([2])], spec)).toMatchObject({
+      status: 'fails',
+      signature: 'ReluCompileError|TFX_RELU_COMPILE|relu found in graph',
+    })
+    expect(await isolator.query(sin(), [torch.ones([2])], spec)).toEqual({ status: 'passes', message: 'compiled and ran' })
+    expect(isolator.started).toBe(1)
+  })
+
+  it('gets the data of an input once, tensors of the graph, numbers and settings', async () => {
+    const log = { queries: [] as Query[], ended: 0 }
+    const isolator = new Isolator(
+      workerHelper(() => worker(log)),
+      { imports: ['data:text/javascript,globalThis.wasImported=true'] },
+    )
+    const x = torch.tensor([1, -2])
+    const weight = torch.ones([2, 2])
+    const gm = symbolicTrace((a: Tensor, k: number) => [torch.relu(torch.mul(torch.matmul(a, weight), k))])
+    config.reproTolerance = 0.5
+    expect((await isolator.query(gm, [x, 3], spec)).status).toBe('fails')
+    expect((await isolator.query(gm, [x, 4], { ...spec, backend: 'eager', accuracy: 'accuracy' })).status).toBe('passes')
+    const [first, second] = log.queries
+    expect([first?.id, first?.inputs, first?.data.map(([id]) => id), first?.attributes.map(([name]) => name)]).toEqual([
+      0,
+      [0, 1],
+      [0, 1],
+      ['_tensor_constant0'],
+    ])
+    expect([second?.id, second?.inputs, second?.data.map(([id]) => id)]).toEqual([1, [0, 2], [2]])
+    expect([first?.config, first?.imports, Reflect.get(globalThis, 'wasImported')]).toEqual([
+      { reproTolerance: 0.5 },
+      ['data:text/javascript,globalThis.wasImported=true'],
+      true,
+    ])
+  })
+
+  it('is ended and replaced when it gives no answer in time', async () => {
+    const log = { queries: [] as Query[], ended: 0 }
+    let workers = 0
+    const silent = (): Worker => ({ ...worker(log), postMessage: () => {} }) as unknown as Worker
+    const isolator = new Isolator(
+      workerHelper(() => (workers++ === 0 ? silent() : worker(log))),
+      { timeoutMs: 10 },
+    )
+    expect(await isolator.query(relu(), [torch.ones([2])], spec)).toEqual({
+      status: 'unrelated',
+      message: 'no answer within 10 ms (an endless loop?)',
+      signature: 'hang',
+    })
+    expect(log.ended).toBe(1)
+    expect((await isolator.query(relu(), [torch.ones([2])], spec, 5000)).status).toBe('fails')
+    expect([isolator.started, log.ended]).toEqual([2, 1])
+    isolator.close()
+    isolator.close()
+    expect(log.ended).toBe(2)
+  })
+
+  it('that fails is a death, which counts if it is looked for', async () => {
+    const failing = (): Worker => {
+      const one: { onmessage: unknown; onerror: ((event: { message: string }) => void) | null } = { onmessage: null, onerror: null }
+      return Object.assign(one, {
+        postMessage: () => setTimeout(() => one.onerror?.({ message: 'out of memory' }), 0),
+        terminate: () => {},
+      }) as unknown as Worker
+    }
+    const died = (options: ConstructorParameters<typeof Isolator>[1], death: string | null = null): Promise<unknown> =>
+      new Isolator(workerHelper(failing), options).query(relu(), [torch.ones([2])], { ...spec, death })
+    const message = 'the isolated process died: out of memory'
+    expect(await died({})).toEqual({ status: 'unrelated', message, signature: 'crash' })
+    expect(await died({ deathFails: true })).toEqual({ status: 'fails', message, signature: 'crash' })
+    expect(await died({}, 'crash')).toEqual({ status: 'fails', message, signature: 'crash' })
+    expect(await died({}, 'exit 1')).toEqual({ status: 'unrelated', message, signature: 'crash' })
+    expect(() => new Isolator(workerHelper(failing), { timeout: 1 } as never)).toThrow(/timeout/)
+  })
+
+  it('is what a hunt uses if it is given one: one for the search, and one for the final check', async () => {
+    const log = { queries: [] as Query[], ended: 0 }
+    const options = { backend: spec.backend, startHelper: workerHelper(() => worker(log)), print: () => {} }
+    const gm = symbolicTrace((x: Tensor) => [torch.cos(torch.relu(torch.sin(x)))])
+    const result = await minifyBackendFailure(gm, [torch.randn([3])], options)
+    expect([result.gm.graph.nodes.length, result.isolated, result.whyNotIsolated, result.processes, log.ended]).toEqual([3, true, null, 2, 2])
+    expect(log.queries.length).toBe(result.queries + result.checks)
+    const here = await minifyBackendFailure(gm, [torch.randn([3])], { ...options, isolate: false })
+    expect([here.isolated, here.whyNotIsolated, here.processes]).toEqual([false, 'isolate is false', 0])
+  })
+
+  it('is not used for what it cannot be sent, and the hunt says why', async () => {
+    const warnings: string[] = []
+    setLogSink((level, message) => void (level === 'warning' && warnings.push(message)))
+    const startHelper = workerHelper(() => worker())
+    const why = async (
+      gm: GraphModule,
+      inputs: readonly unknown[],
+      backend: Parameters<typeof minifyBackendFailure>[2]['backend'],
+    ): Promise<unknown> => {
+      const result = await minifyBackendFailure(gm, inputs, { backend, startHelper, isolate: true, print: () => {} })
+      expect(warnings.splice(0)).toEqual([`candidates are judged in this process: ${result.whyNotIsolated}`])
+      return result.whyNotIsolated
+    }
+    const failing = (): never => {
+      throw new RangeError('no')
+    }
+    expect(await why(relu(), [torch.ones([1])], failing)).toContain('the backend is a function without a name')
+    expect(await why(symbolicTrace(new nn.Sequential(new nn.Linear(1, 1))), [torch.ones([1])], 'always_fails')).toContain('the graph calls modules')
+    await expect(minifyBackendFailure(relu(), [torch.ones([1])], { backend: failing, deathFails: true })).rejects.toThrow(
+      'minifyBackendFailure: the failure ends the process (any), so candidates need one of their own, but the backend is a function without a name',
+    )
+  })
+
+  registerBackend('always_fails', () => {
+    throw new RangeError('no')
+  })
+})
+
+describe('a hunt for a hang', () => {
+  /** The limits that its candidates got, where graphs with a relu give no answer. */
+  async function limitsOf(death: string): Promise<number[]> {
+    const limits: number[] = []
+    const { setTimeout: later } = globalThis
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((fn: () => void, ms: number) => {
+      limits.push(ms)
+      return later(fn, 1)
+    }) as unknown as typeof setTimeout)
+    const startHelper = async (): Promise<Helper> => {
+      let receive: (message: unknown) => void = () => {}
+      return {
+        post: (query) => {
+          if (!JSON.stringify(query.graph).includes('relu'))
+            queueMicrotask(() => receive({ id: query.id, outcome: { status: 'passes', message: '' } }))
+        },
+        listen: (onMessage) => void (receive = onMessage),
+        kill: () => {},
+      }
+    }
+    const gm = symbolicTrace((x: Tensor) => [torch.cos(torch.relu(torch.sin(x)))])
+    const result = await minifyBackendFailure(gm, [torch.ones([2])], { backend: 'eager', death, startHelper, timeoutMs: 9000, print: () => {} })
+    vi.restoreAllMocks()
+    expect(result.gm.graph.nodes.length).toBe(3)
+    return limits
+  }
+
+  it('gives candidates little time once it is known that it is one', async () => {
+    const limits = await limitsOf('any')
+    // The original, and the final runs.
+    expect([limits[0], ...limits.slice(-3)]).toEqual([9000, 9000, 9000, 9000])
+    const rest = limits.slice(1, -3)
+    expect(rest.length).toBeGreaterThan(0)
+    expect(rest.filter((ms) => ms < 2000 || ms >= 9000)).toEqual([])
+  })
+
+  it('gives the original little time, too, and judges the result twice, if that is known from the start', async () => {
+    const limits = await limitsOf('hang')
+    expect(limits.slice(-3).map((ms) => ms === 9000)).toEqual([false, true, true])
+    expect(limits[0]).toBe(2000)
+  })
+})
+
+describe('pipes', () => {
+  const query = (id: number): Query => new QueryEncoder().encode(relu(), [torch.full([3], id)], spec, [])
+
+  it.each([1, 3, 7, 10_000])('carry queries in pieces of %d bytes', (size) => {
+    const queries = [query(1), query(2)]
+    const bytes = Buffer.concat(queries.map((one) => queryBytes(v8, one)))
+    const read: Query[] = []
+    const take = queryReader(v8, (one) => void read.push(one))
+    for (let at = 0; at < bytes.length; at += size) take(bytes.subarray(at, at + size))
+    expect(read).toEqual(queries)
+  })
+
+  it('carry answers as lines, in any pieces, between whatever else is printed', () => {
+    const answers = [
+      { id: 1, outcome: { status: 'passes', message: 'a\nb' } },
+      { id: 2, outcome: { status: 'fails', message: 'tensorfx-answer {}' } },
+    ] as const
+    const text = `no end of line${answerLine(answers[0])}more\ntensorfx-answer {broken\n tensorfx-answer 3\n${answerLine(answers[1])}`
+    for (const size of [1, 5, 10_000]) {
+      const read: unknown[] = []
+      const take = answerReader((message) => void read.push(message))
+      for (let at = 0; at < text.length; at += size) take(text.slice(at, at + size))
+      expect(read).toEqual(answers)
+    }
+  })
+
+  it('forget what is printed without an end', () => {
+    const read: unknown[] = []
+    const take = answerReader((message) => void read.push(message))
+    for (let i = 0; i < 3; i++) take('x'.repeat(2 ** 20))
+    take(answerLine({ id: 1, outcome: { status: 'passes', message: '' } }))
+    expect(read).toHaveLength(1)
+  })
+})
+
+describe('messages', () => {
+  it('answer a query if they name it', () => {
+    const { id, ...rest } = new QueryEncoder().encode(relu(), [], spec, [])
+    expect([{ id }, { id, outcome: 3 }, { id: 1 }, rest, null, 0].map((message) => isAnswerTo({ id, ...rest }, message))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ])
+  })
+
+  it('have an outcome that can be read, or none', () => {
+    const good = { status: 'fails', message: 'm', signature: 's' }
+    expect(outcomeOf({ id: 1, outcome: { ...good, more: 1 } })).toEqual(good)
+    expect(outcomeOf({ id: 1, outcome: { status: 'unrelated', message: 'm', signature: 7 } })).toEqual({ status: 'unrelated', message: 'm' })
+    for (const outcome of [undefined, null, 'passes', {}, { status: 'passes' }, { status: 'other', message: '' }])
+      expect(outcomeOf({ id: 1, outcome })).toBeNull()
+  })
+
+  it('that cannot be judged are answered, too', async () => {
+    const server = new QueryServer()
+    const query = new QueryEncoder().encode(relu(), [torch.ones([1])], spec, [])
+    const told = async (changes: Partial<Query>): Promise<unknown> => (await server.answer({ ...query, ...changes })).outcome
+    expect(await told({ inputs: [9], data: [] })).toEqual({ status: 'unrelated', message: expect.stringContaining('input 9') as string })
+    expect(await told({ spec: { ...spec, accuracy: 'exact' as never } })).toMatchObject({
+      status: 'unrelated',
+      message: expect.stringContaining("got 'exact'") as string,
+    })
+    expect(await told({ imports: ['./absent.mjs'] })).toMatchObject({ status: 'unrelated' })
+    expect(await told({ spec: { ...spec, backend: './absent.mjs#b' } })).toMatchObject({
+      message: expect.stringContaining('cannot be imported') as string,
+    })
+    expect(await told({})).toMatchObject({ status: 'fails' })
+    const thrown = new Graph()
+    thrown.output([thrown.callFunction(torch.sin, [thrown.placeholder('x')])])
+    expect(await told({ imports: ['data:text/javascript,throw "a text"'] })).toEqual({ status: 'unrelated', message: 'a text' })
+  })
+
+  it('can hold graphs of named functions on tensors and numbers', () => {
+    expect(whyNotShippable(relu(), [torch.ones([1]), 3])).toBeNull()
+    expect(whyNotShippable(relu(), ['text'])).toBe('an input is neither a tensor nor a number')
+    expect(whyNotShippable(symbolicTrace(new nn.Sequential(new nn.Linear(1, 1))), [])).toBe('the graph calls modules')
+    const graph = new Graph()
+    graph.output(graph.callFunction((x: unknown) => x, [graph.placeholder('x')]))
+    expect(whyNotShippable(new GraphModule({}, graph), [])).toMatch(/function/)
+  })
+})
