@@ -4,13 +4,13 @@ import { enableGrad, noGrad } from '../autograd/index.ts'
 import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
-import { expand, select, stack, to } from '../ops/index.ts'
+import { argsort, expand, philoxUniform, select, stack, to } from '../ops/index.ts'
 import { Tensor, sameShape, formatShape } from '../tensor/index.ts'
 import type { Batch } from './batch.ts'
 import { ruleOf } from './batchRules.ts'
 
 /** What random operators do under vmap. */
-export type Randomness = 'error' | 'same'
+export type Randomness = 'error' | 'same' | 'different'
 
 const noticed = new Set<string>()
 
@@ -45,13 +45,25 @@ export class BatchMode implements DispatchMode, Batch {
   handle(op: OpDef, args: readonly Arg[]): Result {
     if (!this.#isBatched(args)) {
       // Random operators compute from numbers of the generator, which differ from call to call.
-      if (op.dynamicScalars.length > 0 && this.#randomness === 'error')
+      const random = op.dynamicScalars.length > 0
+      if (random && this.#randomness === 'error')
         throw new UnsupportedError(
-          `vmap: ${op.qualname} draws random numbers, which would be the same for all examples. Draw them outside and pass them as a batch, or pass { randomness: 'same' }.`,
+          `vmap: ${op.qualname} draws random numbers. Pass { randomness: 'different' } to draw others for each example, or { randomness: 'same' }.`,
         )
+      if (random && this.#randomness === 'different') return this.wrap(this.#drawEach(op, args))
       return dispatchBelowAutograd(op, args)
     }
     return (this.#records ? enableGrad : noGrad)(() => this.#compute(op, args))
+  }
+
+  /** Random numbers for the whole batch, in place of those for one example: the primitives take a size, a permutation the number of its elements. */
+  #drawEach(op: OpDef, [size = 0, ...rest]: readonly Arg[]): Tensor {
+    if (isArgList(size)) {
+      const drawn = dispatchBelowAutograd(op, [[this.size, ...size], ...rest])
+      if (drawn instanceof Tensor) return drawn
+    }
+    const [seedLo = 0, seedHi = 0, offsetLo = 0, offsetHi = 0] = rest.map(Number)
+    return to(argsort(philoxUniform([this.size, Number(size)], seedLo, seedHi, offsetLo, offsetHi)), 'int32')
   }
 
   #isBatched(args: readonly Arg[]): boolean {

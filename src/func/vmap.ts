@@ -18,7 +18,7 @@ export interface VmapOptions {
   readonly inDims?: Dims
   /** Where the results have that dimension; default 0. */
   readonly outDims?: Dims
-  /** What random operators do: throw (default), or draw the same numbers for all examples. */
+  /** What random operators do: throw (default), or draw the same numbers for all examples, or different ones for each. */
   readonly randomness?: Randomness
 }
 
@@ -68,8 +68,8 @@ export function vmap<A extends readonly unknown[], R>(fn: (...args: A) => R, opt
   checkCallable('vmap', 'fn', fn)
   checkOptions('vmap', options, { inDims: true, outDims: true, randomness: true })
   const { inDims = 0, outDims = 0, randomness = 'error' } = options
-  if (randomness !== 'error' && randomness !== 'same')
-    throw new ArgumentError(`vmap: option 'randomness' must be 'error' or 'same', got ${valueText(randomness)}.`)
+  if (randomness !== 'error' && randomness !== 'same' && randomness !== 'different')
+    throw new ArgumentError(`vmap: option 'randomness' must be 'error', 'same' or 'different', got ${valueText(randomness)}.`)
   return (...args) => {
     const { leaves, spec } = treeFlatten(args)
     const dims = dimsFor('inDims', inDims, spec)

@@ -31,7 +31,7 @@ import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
 /** Activations that {@link calculateGain} knows, in PyTorch's spelling. */
-export type Nonlinearity = 'linear' | 'conv1d' | 'conv2d' | 'sigmoid' | 'tanh' | 'relu' | 'leaky_relu' | 'selu'
+export type Nonlinearity = 'linear' | `conv${1 | 2 | 3}d` | `conv_transpose${1 | 2 | 3}d` | 'sigmoid' | 'tanh' | 'relu' | 'leaky_relu' | 'selu'
 
 /** Options of the Kaiming initialisations. */
 export interface KaimingOptions {
@@ -111,6 +111,10 @@ export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number 
     case 'linear':
     case 'conv1d':
     case 'conv2d':
+    case 'conv3d':
+    case 'conv_transpose1d':
+    case 'conv_transpose2d':
+    case 'conv_transpose3d':
     case 'sigmoid':
       return 1
     case 'tanh':
@@ -123,7 +127,7 @@ export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number 
       return 3 / 4
     default:
       throw new ArgumentError(
-        `init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; choose one of linear, conv1d, conv2d, sigmoid, tanh, relu, leaky_relu or selu.`,
+        `init.calculateGain: unknown nonlinearity '${String(nonlinearity)}'; choose one of linear, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu.`,
       )
   }
 }

@@ -1,7 +1,7 @@
 // Parametrizations: a parameter of a module that is computed from others each time it is read. PyTorch's torch.nn.utils.parametrize.
 import { ArgumentError } from '../errors/index.ts'
 import { Module, isLibraryLayer } from '../module/index.ts'
-import { LEAF_MODULE, checkModule, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { checkCallable, checkModule, checkOptions, isFunction, isModule, LEAF_MODULE, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import { ModuleDict } from './containers.ts'
 import { Parameter } from './parameter.ts'
@@ -12,6 +12,35 @@ interface Invertible {
 }
 
 const isInvertible = (module: Module): module is Module & Invertible => 'rightInverse' in module && isFunction(module.rightInverse)
+
+/** The values that were read within {@link cached}; null outside. */
+let cache: Map<object, Tensor> | null = null
+
+/**
+ * Runs `fn`, in which each parametrized parameter is computed at most once, and returns its result: for networks that use one weight many times. The values are
+ * kept until `fn` returns, or its promise is settled, so do not change what is behind them meanwhile. PyTorch's `parametrize.cached`.
+ *
+ * @throws ArgumentError if `fn` is not a function.
+ * @example const [a, b] = nn.utils.parametrize.cached(() => [layer(x), layer(y)])
+ */
+export function cached<T>(fn: () => T): T {
+  checkCallable('parametrize.cached', 'fn', fn)
+  const outer = cache
+  cache ??= new Map()
+  const end = (): void => {
+    cache = outer
+  }
+  let result: T
+  try {
+    result = fn()
+  } catch (error) {
+    end()
+    throw error
+  }
+  if (result instanceof Promise) void result.then(end, end)
+  else end()
+  return result
+}
 
 /** The parameters behind a parametrized one, `original` or `original0`, `original1`, …, and the parametrizations, `0`, `1`, …, in order. */
 export class ParametrizationList extends Module {
@@ -31,7 +60,16 @@ export class ParametrizationList extends Module {
     this.addModule(String([...this.children()].length), parametrization)
   }
 
-  /** The value of the parameter. */
+  /** The value of the parameter. Within {@link cached}, it is computed once. */
+  read(): Tensor {
+    const known = cache?.get(this)
+    if (known !== undefined) return known
+    const value = this.forward()
+    cache?.set(this, value)
+    return value
+  }
+
+  /** Computes the value of the parameter. */
   override forward(): Tensor {
     let values: readonly unknown[] = [...this.ownParameters()].map(([, p]) => p)
     for (const parametrization of this.children()) values = [Reflect.apply(parametrization, undefined, values)]
@@ -42,6 +80,7 @@ export class ParametrizationList extends Module {
 
   /** Changes what is behind, so that the parameter has this value. */
   assign(value: Tensor): void {
+    cache?.delete(this)
     let behind: Tensor | readonly Tensor[] = value
     for (const parametrization of [...this.children()].toReversed()) {
       if (!isInvertible(parametrization) || !(behind instanceof Tensor))
@@ -141,7 +180,7 @@ export function registerParametrization<M extends Module>(module: M, name: strin
   computeAttribute(
     module,
     name,
-    (self) => required(self, name).forward(),
+    (self) => required(self, name).read(),
     (self, given) => {
       if (!(given instanceof Tensor)) throw new ArgumentError(`parametrization: '${name}' must be assigned a Tensor, got ${valueText(given)}.`)
       required(self, name).assign(given)
@@ -156,9 +195,28 @@ export function isParametrized(module: Module, name?: string): boolean {
   return name === undefined ? Object.hasOwn(module, 'parametrizations') : listOf(module, name) !== null
 }
 
-/** Makes a parametrized parameter an ordinary one with its current value; returns the module. PyTorch's `parametrize.remove_parametrizations`. */
-export function removeParametrizations<M extends Module>(module: M, name: string): M {
-  const value = required(module, name).forward()
+/** Options of {@link removeParametrizations}. */
+export interface RemoveOptions {
+  /** Keep the current value of the parameter (the default), or what it was computed from. */
+  readonly leaveParametrized?: boolean
+}
+
+/**
+ * Makes a parametrized parameter an ordinary one; returns the module. PyTorch's `parametrize.remove_parametrizations`.
+ *
+ * @throws ArgumentError if it is not parametrized, or if `leaveParametrized` is false and it was computed from several.
+ * @example nn.utils.parametrize.removeParametrizations(layer, 'weight')
+ */
+export function removeParametrizations<M extends Module>(module: M, name: string, options: RemoveOptions = {}): M {
+  checkOptions('removeParametrizations', options, { leaveParametrized: true })
+  const list = required(module, name)
+  const [first, ...others] = [...list.ownParameters()].map(([, parameter]) => parameter)
+  const original = options.leaveParametrized === false ? first : null
+  if (original !== null && (!(original instanceof Tensor) || others.length > 0))
+    throw new ArgumentError(
+      `removeParametrizations: '${name}' is computed from ${others.length + 1} parameters, so none of them can take its place; leave out leaveParametrized: false.`,
+    )
+  const value = original ?? list.forward()
   const lists: unknown = Reflect.get(module, 'parametrizations')
   if (lists instanceof ModuleDict) {
     lists.delete(name)
@@ -169,6 +227,7 @@ export function removeParametrizations<M extends Module>(module: M, name: string
       if (typeof before === 'object' && before !== null) Object.setPrototypeOf(module, before)
     }
   }
-  Object.defineProperty(module, name, { value: new Parameter(value.detach().clone()), writable: true, enumerable: true, configurable: true })
+  const parameter = original ?? new Parameter(value.detach().clone())
+  Object.defineProperty(module, name, { value: parameter, writable: true, enumerable: true, configurable: true })
   return module
 }

@@ -1,2 +1,3 @@
 // torch.nn.utils.parametrize.
-export { isParametrized, ParametrizationList, registerParametrization, removeParametrizations } from './parametrize.ts'
+export { cached, isParametrized, ParametrizationList, registerParametrization, removeParametrizations } from './parametrize.ts'
+export type { RemoveOptions } from './parametrize.ts'

@@ -1,14 +1,14 @@
 // Weight normalization and spectral normalization, as parametrizations and in PyTorch's older form, whose names files may have.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { Module } from '../module/index.ts'
+import { Module, addHook } from '../module/index.ts'
 import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { ConvTranspose1d, ConvTranspose2d } from './convTranspose.ts'
 import { checkInteger } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { computeAttribute, parameterOf, registerParametrization } from './parametrize.ts'
+import { computeAttribute, isParametrized, parameterOf, registerParametrization } from './parametrize.ts'
 
 /** Options of {@link weightNorm}. */
 export interface WeightNormOptions {
@@ -56,8 +56,23 @@ class WeightNorm extends Module {
 export function weightNorm<M extends Module>(module: M, options: WeightNormOptions = {}): M {
   checkOptions('weightNorm', options, { name: true, dim: true })
   const { name = 'weight', dim = 0 } = options
-  return registerParametrization(module, name, new WeightNorm(dim))
+  registerParametrization(module, name, new WeightNorm(dim))
+  addHook(module, 'loadStateDictPre', renameOld(name))
+  return module
 }
+
+/** Lets state dicts have the names of the older form, `weight_g` and `weight_v`. */
+const renameOld =
+  (name: string) =>
+  (module: Module, state: Map<string, unknown>, prefix: string): void => {
+    if (!isParametrized(module, name)) return
+    for (const [k, old] of [`${name}_g`, `${name}_v`].entries()) {
+      const value = state.get(prefix + old)
+      if (value === undefined) continue
+      state.delete(prefix + old)
+      state.set(`${prefix}parametrizations.${name}.original${k}`, value)
+    }
+  }
 
 const readOwn = (module: Module, name: string): Tensor => {
   const value: unknown = Reflect.get(module, name)

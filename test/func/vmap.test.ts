@@ -177,11 +177,34 @@ describe('errors', () => {
     [() => vmap((_a: Tensor) => 3)(x), 'vmap: fn must return tensors, or arrays and objects of them, got 3.'],
     [() => vmap(id, { outDims: null })(x), 'but this one depends on the batch'],
     [() => vmap((a: Tensor) => torch.zeros([2, 4]).add_(a))(x), 'into a tensor that all examples share'],
-    [() => vmap((a: Tensor) => a.add(torch.rand([4])))(x), "pass { randomness: 'same' }"],
+    [() => vmap((a: Tensor) => a.add(torch.rand([4])))(x), "Pass { randomness: 'different' } to draw others for each example"],
     [() => vmap((a: Tensor) => a.matmul(torch.ones([3])))(x), 'shape [2, 4]'],
     [() => vmap((a: Tensor) => torch.tensor(a.sum().item() as number))(x), 'this tensor is fake'],
-    [() => vmap(id, { randomness: 'different' as never }), "option 'randomness' must be 'error' or 'same', got 'different'."],
+    [() => vmap(id, { randomness: 'other' as never }), "option 'randomness' must be 'error', 'same' or 'different', got 'other'."],
   ])('case %#', (run, message) => expect(run).toThrow(message))
+
+  test('randomness different draws for each example', () => {
+    const x = sample(3, 40)
+    const { nn } = torch
+    const rows = (fn: (a: Tensor) => Tensor): string[] => {
+      torch.manualSeed(3)
+      return (vmap(fn, { randomness: 'different' })(x).toArray() as number[][]).map((row) => row.join())
+    }
+    for (const draw of [
+      () => torch.rand([40]),
+      () => torch.randn([40]),
+      () => torch.randint(0, 100, [40]),
+      () => torch.randperm(40),
+      () => nn.functional.dropout(torch.ones([40]), { p: 0.5 }),
+    ]) {
+      const drawn = rows((a) => a.mul(0).add(draw()))
+      expect(new Set(drawn).size).toBe(3)
+      expect(rows((a) => a.mul(0).add(draw()))).toEqual(drawn)
+    }
+    for (const row of rows((a) => a.mul(0).add(torch.randperm(40)))) expect(new Set(row.split(',')).size).toBe(40)
+    // Draws from what all examples share, as above, and from the examples.
+    expect(new Set(rows((a) => nn.functional.dropout(a.mul(0).add(1), { p: 0.5 }))).size).toBe(3)
+  })
 
   test('randomness same draws once for all', () => {
     const drawn = vmap((a: Tensor) => a.mul(0).add(torch.rand([4])), { randomness: 'same' })(sample(3, 4))
