@@ -35,9 +35,9 @@ test('a mutant that no test reaches has no plan', () => {
   expect(plan('9', 60).specs).toEqual({})
 })
 
-test('in shared processes only tests that reach the mutant run, at most 60', () => {
+test('in shared processes only tests that reach the mutant run, at most 60 and 5 seconds', () => {
   expect(Object.entries(planShared({ id: '7' }, coverage, ['src/nn/linear.ts']).specs)).toEqual([['test/fx/b.test.ts', ['other']]])
-  expect(Object.values(planShared({ id: '1' }, coverage, ['src/nn/linear.ts']).specs).flat()).toEqual(['own', 'other', 'slow'])
+  expect(Object.values(planShared({ id: '1' }, coverage, ['src/nn/linear.ts']).specs).flat()).toEqual(['own', 'other'])
   const many = Array.from({ length: 100 }, (_, i) => ({ id: String(i), file: 'test/nn/c.test.ts', ms: i, hits: { 1: 1 } }))
   expect(Object.values(planShared({ id: '1' }, { fixed: {}, tests: many }, ['src/nn/linear.ts']).specs).flat()).toHaveLength(60)
 })
