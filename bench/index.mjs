@@ -84,6 +84,39 @@ const [chainMs] = torch.noGrad(() => sideBySide([() => fastChain(a)], 200))
 const checkNs = (chainMs * 1e6) / length
 console.log(`${'replay check'.padEnd(24)} ${checkNs.toFixed(0)} ns an operator (${verdict(checkNs <= 150)} 150 ns)`)
 
+// Compiling long programs: the second of two, since the compiler itself is compiled during the first.
+const count = 8000
+const longProgram = (x) => {
+  for (let i = 0; i < count; i++) x = i % 3 === 0 ? x.add(1) : i % 3 === 1 ? x.mul(0.5) : x.tanh()
+  return x
+}
+function firstCall(makeProgram, x) {
+  const times = [0, 1].map(() => {
+    const program = makeProgram()
+    const start = performance.now()
+    program(x)
+    return performance.now() - start
+  })
+  return times[1] / count
+}
+const forwardMs = firstCall(() => {
+  const program = compile(longProgram)
+  return (x) => program(x).toArray()
+}, a)
+const backwardMs = firstCall(
+  () => {
+    const program = compile((x) => longProgram(x).sum())
+    return (x) => {
+      program(x).backward()
+      return x.grad.toArray()
+    }
+  },
+  torch.ones([16]).requiresGrad_(),
+)
+console.log(
+  `${'compile 8000 operators'.padEnd(24)} ${forwardMs.toFixed(3)} ms each (${verdict(forwardMs <= 0.15)} 0.15 ms), with backward ${backwardMs.toFixed(3)} ms (${verdict(backwardMs <= 0.4)} 0.4 ms)`,
+)
+
 // Matrix product, one thread.
 const gemm = measureGemm()
 const share = gemm.gflops / gemm.limit

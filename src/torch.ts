@@ -19,6 +19,7 @@ import type { OperatorNamespace } from './library/index.ts'
 import { promoteTypes } from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
+import { torchAliases } from './ops/aliases.ts'
 import * as internal from './ops/generated/internal.ts'
 import * as linalg from './ops/generated/linalg.ts'
 import * as specialOperators from './ops/generated/special.ts'
@@ -44,57 +45,58 @@ installOptim()
 installModules()
 
 /** The type of {@link torch}. */
-export type Torch = typeof operators & {
-  readonly tensor: typeof tensor
-  readonly allclose: typeof allclose
-  readonly equal: typeof equal
-  readonly nn: typeof nn
-  readonly optim: typeof optim
-  /** PyTorch's `torch.linalg`. */
-  readonly linalg: typeof linalg
-  /** PyTorch's `torch.special`. */
-  readonly special: typeof special
-  /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
-  readonly autograd: {
-    readonly Function: typeof Function
-    readonly grad: typeof grad
-    readonly backward: typeof backward
-    readonly queueBackwardCallback: typeof queueBackwardCallback
-  }
-  /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
-  readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & {
-    readonly [namespace: string]: OperatorNamespace
-  }
-  /** PyTorch's `torch.library`: operators of your own. `tensorfx/library` has the same functions, and `opcheck`. */
-  readonly library: {
-    readonly customOp: typeof customOp
-    readonly defineOp: typeof defineOp
-    readonly registerFake: typeof registerFake
-    readonly registerAutograd: typeof registerAutograd
-  }
-  readonly cond: typeof cond
-  readonly whileLoop: typeof whileLoop
-  readonly scan: typeof scan
-  readonly map: typeof map
-  readonly Tensor: typeof Tensor
-  readonly Generator: typeof Generator
-  readonly manualSeed: typeof manualSeed
-  readonly getRngState: typeof getRngState
-  readonly setRngState: typeof setRngState
-  readonly noGrad: typeof noGrad
-  readonly enableGrad: typeof enableGrad
-  readonly setGradEnabled: typeof setGradEnabled
-  readonly isGradEnabled: typeof isGradEnabled
-  readonly inferenceMode: typeof inferenceMode
-  readonly getDefaultDtype: typeof getDefaultDtype
-  readonly setDefaultDtype: typeof setDefaultDtype
-  readonly promoteTypes: typeof promoteTypes
-  readonly resultType: typeof resultType
-  readonly fromTransfer: typeof fromTransfer
-  readonly canCast: typeof canCast
-  readonly finfo: typeof finfo
-  readonly iinfo: typeof iinfo
-} & typeof dtypeAliases & { readonly [D in DType]: D }
+export type Torch = typeof operators &
+  typeof torchAliases & {
+    readonly tensor: typeof tensor
+    readonly allclose: typeof allclose
+    readonly equal: typeof equal
+    readonly nn: typeof nn
+    readonly optim: typeof optim
+    /** PyTorch's `torch.linalg`. */
+    readonly linalg: typeof linalg
+    /** PyTorch's `torch.special`. */
+    readonly special: typeof special
+    /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
+    readonly autograd: {
+      readonly Function: typeof Function
+      readonly grad: typeof grad
+      readonly backward: typeof backward
+      readonly queueBackwardCallback: typeof queueBackwardCallback
+    }
+    /** Operators by namespace, as they appear in captured graphs: internal primitives, control flow, and what programs define with `torch.library`. */
+    readonly ops: { readonly tensorfx: typeof internal; readonly higher_order: typeof higherOrder } & {
+      readonly [namespace: string]: OperatorNamespace
+    }
+    /** PyTorch's `torch.library`: operators of your own. `tensorfx/library` has the same functions, and `opcheck`. */
+    readonly library: {
+      readonly customOp: typeof customOp
+      readonly defineOp: typeof defineOp
+      readonly registerFake: typeof registerFake
+      readonly registerAutograd: typeof registerAutograd
+    }
+    readonly cond: typeof cond
+    readonly whileLoop: typeof whileLoop
+    readonly scan: typeof scan
+    readonly map: typeof map
+    readonly Tensor: typeof Tensor
+    readonly Generator: typeof Generator
+    readonly manualSeed: typeof manualSeed
+    readonly getRngState: typeof getRngState
+    readonly setRngState: typeof setRngState
+    readonly noGrad: typeof noGrad
+    readonly enableGrad: typeof enableGrad
+    readonly setGradEnabled: typeof setGradEnabled
+    readonly isGradEnabled: typeof isGradEnabled
+    readonly inferenceMode: typeof inferenceMode
+    readonly getDefaultDtype: typeof getDefaultDtype
+    readonly setDefaultDtype: typeof setDefaultDtype
+    readonly promoteTypes: typeof promoteTypes
+    readonly resultType: typeof resultType
+    readonly fromTransfer: typeof fromTransfer
+    readonly canCast: typeof canCast
+    readonly finfo: typeof finfo
+    readonly iinfo: typeof iinfo
+  } & typeof dtypeAliases & { readonly [D in DType]: D }
 
 /** PyTorch's `torch.special`: its own operators, and those that torch has as well. */
 const special = {
@@ -160,6 +162,7 @@ export const torch: Torch = namespace(
   'torch',
   {
     ...operators,
+    ...torchAliases,
     tensor,
     allclose,
     equal,

@@ -5,17 +5,26 @@ import { compiled, eager, jax, onnxruntime, tfjs } from './libraries.mjs'
 
 const OTHERS = { '@jax-js/jax': jax, 'tfjs-wasm': tfjs, 'onnxruntime-web': onnxruntime }
 const LIBRARIES = { eager, compiled, ...OTHERS }
-const ROUNDS = 40
+const ROUNDS = 15
+/** Milliseconds for each library first: engines optimise code that has run for a while. */
+const WARM_UP = 500
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
 
 async function timesOf(runs) {
   const times = runs.map(() => [])
-  for (let round = 0; round < ROUNDS + 10; round++)
+  for (const run of runs) {
+    const until = performance.now() + WARM_UP
+    while (performance.now() < until) {
+      await run()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  for (let round = 0; round < ROUNDS; round++)
     for (const [i, run] of runs.entries()) {
       const start = performance.now()
       await run()
-      if (round >= 10) times[i].push(performance.now() - start)
+      times[i].push(performance.now() - start)
       await new Promise((resolve) => setImmediate(resolve))
     }
   return times.map(median)

@@ -16,16 +16,26 @@ const mapValues = (object, fn) => Object.fromEntries(Object.entries(object).map(
 const oursOf = ({ inputs }) =>
   mapValues(inputs, ({ data, shape }) => (data instanceof Int32Array ? torch.tensor(data).long() : torch.tensor(data)).view(shape))
 
+/** Releases each result when the next is wanted, as the other libraries do. */
+const released = (compute) => {
+  let last = null
+  const run = () => {
+    last?.dispose()
+    last = noGrad(compute)
+    return last
+  }
+  return { run, read: (y) => y.toTypedArray() }
+}
+
 export const eager = ({ inputs, ours }) => {
   const given = oursOf({ inputs })
-  const run = () => noGrad(() => ours(given))
-  return { run, read: (y) => y.toTypedArray() }
+  return released(() => ours(given))
 }
 
 export const compiled = ({ inputs, ours }) => {
   const given = oursOf({ inputs })
   const fast = compile((values) => ours(values))
-  return { run: () => noGrad(() => fast(given)), read: (y) => y.toTypedArray() }
+  return released(() => fast(given))
 }
 
 /** onnxruntime-web runs our export of the operator. */

@@ -5,7 +5,7 @@
 // to test/goldens/fuzz-files, where it is a test from then on.
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { formats } from './files/formats.mjs'
@@ -13,8 +13,8 @@ import { fuzz, kindOf, minimize } from './files/judge.mjs'
 
 const root = new URL('../../', import.meta.url)
 const goldens = new URL('test/goldens/fuzz-files/', root)
-/** A child that reports nothing for so long hangs. */
-const HANG_MS = 120_000
+/** A child that computes for so long, and reports nothing, hangs. */
+const HANG_MS = 60_000
 const CHUNK = 10_000
 const MAX_FILES_PER_KIND = 1
 
@@ -47,20 +47,36 @@ async function child() {
   })
 }
 
+/** Milliseconds that a process has computed, where the system tells (Linux); otherwise those that have passed. On a busy machine a child may wait for long. */
+function computedMs(pid) {
+  try {
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13)
+    return (Number(user) + Number(system)) * 10
+  } catch {
+    return performance.now()
+  }
+}
+
 /** Reads a chunk of mutants in a child. */
 function chunk(format, seed, from, count, report) {
   return new Promise((resolve, reject) => {
     const worker = fork(fileURLToPath(import.meta.url), ['--child'], { execArgv: ['--max-old-space-size=1024'] })
     let at = from
     let timer = null
+    let computed = 0
     const hung = () => {
+      if (computedMs(worker.pid) - computed < HANG_MS * 0.9) return again()
       worker.kill('SIGKILL')
       report({ index: at, problem: `one of the mutants from ${at} to ${at + 99} never ends`, bytes: null })
       resolve(null)
     }
-    const wait = () => {
+    const again = () => {
       clearTimeout(timer)
       timer = setTimeout(hung, HANG_MS)
+    }
+    const wait = () => {
+      computed = computedMs(worker.pid)
+      again()
     }
     wait()
     worker.on('message', ({ progress, finding, figures }) => {

@@ -3,7 +3,7 @@ import { noGrad } from '../autograd/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, isFunction, isObject } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, asTensor, getDefaultDtype } from '../tensor/index.ts'
 import { watchMemory } from './callTape.ts'
@@ -14,7 +14,7 @@ import type { JointGraph } from './partition.ts'
 
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
- * are traced again. Numbers and other values are constants of the graph; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
  * call: the graphs take seeds and offsets as inputs. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
@@ -28,7 +28,7 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     const key = JSON.stringify([
       spec,
       getDefaultDtype(),
-      leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : String(leaf))),
+      leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : constantKey(leaf))),
       sharing(tensors),
     ])
     const entry = compiled.get(key) ?? compileFor()
@@ -80,6 +80,17 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
       return made
     }
   }
+}
+
+const identities = new WeakMap<object, number>()
+let objects = 0
+
+/** What a constant of a graph is known by: an object of a class by itself, since it may hold tensors. */
+function constantKey(leaf: unknown): unknown {
+  if (!(isObject(leaf) || isFunction(leaf))) return [typeof leaf, Object.is(leaf, -0) ? '-0' : String(leaf)]
+  const known = identities.get(leaf) ?? objects++
+  identities.set(leaf, known)
+  return known
 }
 
 interface Entry {

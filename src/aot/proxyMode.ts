@@ -200,8 +200,8 @@ export class ProxyTensorMode implements DispatchMode {
     const rule = this.#decompositions.get(op.fn)
     if (rule !== undefined && !this.#decomposing.has(op)) return this.#decomposeWith(rule, op, args)
     const { decompose } = op
-    if (this.decompose && decompose !== null && !op.tags.has('template') && op.pointwise === null && op.reduction === null)
-      return withMode(this, () => decompose(...args))
+    const isWhole = op.tags.has('template') || op.tags.has('fusedKernel') || op.pointwise !== null || op.reduction !== null
+    if (this.decompose && decompose !== null && !isWhole) return withMode(this, () => decompose(...args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
   }

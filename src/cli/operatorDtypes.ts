@@ -19,7 +19,8 @@ const takesTensors = (op: OpDef): boolean => op.schema.args.some(({ type }) => t
 
 /** The dtypes by the declaration alone. */
 export function declaredDtypes(op: OpDef): string {
-  if (op.functional !== null) return dtypesOf(op.functional)
+  const like = op.functional ?? op.aliasOf
+  if (like !== null) return dtypesOf(like)
   if (!takesTensors(op)) return 'chosen'
   return op.pointwise?.dtypes ?? op.reduction?.dtypes ?? 'all'
 }

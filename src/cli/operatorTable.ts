@@ -23,6 +23,7 @@ export interface OperatorRow {
 
 /** What computes an operator. */
 function implementationOf(op: OpDef): string {
+  if (op.aliasOf !== null) return `as ${op.aliasOf.qualname}`
   if (op.functional !== null) return 'in place'
   if (op.pointwise !== null) return 'pointwise'
   if (op.reduction !== null) return 'reduction'
@@ -32,13 +33,15 @@ function implementationOf(op: OpDef): string {
 
 /** Whether an operator has a gradient. */
 function gradientOf(op: OpDef): string {
+  if (op.aliasOf !== null) return gradientOf(op.aliasOf)
   if (op.derivative !== null || (op.functional !== null && op.functional.derivative !== null)) return 'yes'
   return implementationOf(op) === 'composite' ? 'through its parts' : 'no'
 }
 
 /** What the lowering does with an operator, in the order in which it looks (inductor/lowering.ts). */
 function compiledOf(op: OpDef): string {
-  if (op.functional !== null) return compiledOf(op.functional)
+  const like = op.functional ?? op.aliasOf
+  if (like !== null) return compiledOf(like)
   if (op.tags.has('template')) return 'template'
   if (op.pointwise !== null || op.reduction !== null || op.tags.has('fill')) return 'fused'
   if (op.tags.has('view')) return 'view'

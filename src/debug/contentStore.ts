@@ -54,7 +54,7 @@ export class InputWriter {
     if (variable === undefined) {
       variable = `buf${this.#storages.size}`
       this.#storages.set(hash, variable)
-      this.#save(joinPath(this.#dir, 'storages', hash), plain.bytes)
+      this.#save(this.#pathOf(hash), plain.bytes)
       const hint = plain.dtype === 'float32' ? '' : `, { dtypeHint: ${quote(plain.dtype)} }`
       this.#lines.push(`const ${variable} = reader.storage(${quote(hash)}, ${plain.bytes.length}${hint})`)
     }
@@ -64,6 +64,8 @@ export class InputWriter {
     if (plain.requiresGrad) options.push('requiresGrad: true')
     return `reader.tensor(${variable}, [${plain.shape.join(', ')}]${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`
   }
+
+  readonly #pathOf = (hash: string): string => joinPath(this.#dir, 'storages', hash)
 
   /** A storage is written once; one of another length is what a crash left. */
   #save(path: string, bytes: Uint8Array): void {
@@ -76,6 +78,11 @@ export class InputWriter {
   /** Removes the storages that were not there before: the script that would read them cannot be written. */
   takeBack(): void {
     for (const path of this.#created.splice(0)) this.#store.remove?.(path)
+  }
+
+  /** The files of the storages. */
+  paths(): readonly string[] {
+    return [...this.#storages.keys()].map((hash) => this.#pathOf(hash))
   }
 
   /** Source lines so far. */

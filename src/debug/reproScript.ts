@@ -25,6 +25,18 @@ export interface ReproOptions {
   readonly record?: string
   /** Why a script cannot find the backend; it then asks for `--backend`. */
   readonly backendProblem?: string | null
+  /** The scripts of an owner replace each other: storages that only its last one needed are removed. Default: all are kept. */
+  readonly owner?: object
+}
+
+/** The storages that the last script of each owner needs. */
+const needed = new Map<object, ReadonlySet<string>>()
+
+/** Removes the storages that were needed by the owner's last script, and by no script that is left. */
+function replaceStorages(store: FileStore, owner: object, paths: readonly string[]): void {
+  const before = needed.get(owner) ?? []
+  needed.set(owner, new Set(paths))
+  for (const path of before) if (![...needed.values()].some((other) => other.has(path))) store.remove?.(path)
 }
 
 /**
@@ -45,6 +57,7 @@ export function writeRepro(
     inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
     const text = reproText(gm, args, attributes, path, saveDir, options)
     store.write(path, text)
+    if (options.owner !== undefined) replaceStorages(store, options.owner, [...args.paths(), ...attributes.paths()])
     return text
   } catch (error) {
     args.takeBack()
@@ -69,7 +82,7 @@ function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter
   const packageUrl = (entry: string): string => packageSpecifier(entry, path)
   const { after, command, spec, record, runs = 1, backendProblem = null } = options
   const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(options.notes ?? [])]
-  const relative = relativePath(path, saveDir)
+  const relative = relativeAddress(path, saveDir)
   return [
     `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
     ...notes.map((line) => `// ${lineComment(line)}`),
@@ -130,7 +143,8 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
   const modules = nodeModule('node:module')
   const urls = nodeModule('node:url')
   if (modules === null || urls === null) return specifier
-  const here = new URL(entry === '' ? '../index.js' : `../entries/${entry}.js`, import.meta.url).href.replace('/src/', '/dist/')
+  // From src/debug, where tests run, and from dist/debug.
+  const here = new URL(entry === '' ? '../../dist/index.js' : `../../dist/entries/${entry}.js`, import.meta.url).href
   try {
     const found = modules.createRequire(urls.pathToFileURL(scriptPath)).resolve(specifier)
     if (urls.pathToFileURL(found).href === here) return specifier
@@ -140,12 +154,13 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
   return here
 }
 
-function relativePath(from: string, to: string): string {
+/** The way from a script to a folder, as the relative address that `new URL` takes. */
+function relativeAddress(from: string, to: string): string {
   const paths = nodeModule('node:path')
-  if (paths === null) return `./${to}/`
-  const relative = paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
-  if (relative === '') return './'
-  return `${relative.startsWith('.') ? relative : `./${relative}`}/`
+  const path = paths === null ? to : paths.relative(paths.dirname(from), to).replaceAll('\\', '/')
+  const address = path.split('/').map(encodeURIComponent).join('/')
+  if (address === '') return './'
+  return `${address.startsWith('.') ? address : `./${address}`}/`
 }
 
 /** Where the script and the storages of a dump are. */

@@ -159,7 +159,7 @@ class Dump {
   /** Level 3: the launcher, and the record of what is about to be done, in case that the process does not survive it. */
   begin(phase: RunRecord['phase'], inputs: readonly unknown[]): void {
     attempt(() => {
-      const script = this.#write(inputs, { ...this.#options('none', null), record: RECORD })
+      const script = this.#write(inputs, { ...this.#options('none', null), record: RECORD, owner: this })
       writeRecord(fileStore(), this.#record(), phase, 'started')
       return script
     })

@@ -27,6 +27,8 @@ export type OpTag =
   | 'numberFirst'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */
   | 'template'
+  /** Its eager kernel does at once what its decomposition does in several passes: compilers call the kernel. */
+  | 'fusedKernel'
   /** Backward hands out the gradient of its last argument first: PyTorch computes it as another operator, whose first argument that is. */
   | 'lastGradientFirst'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
@@ -122,6 +124,8 @@ export interface OpDef {
   readonly reduction: ReductionRule | null
   /** For in-place operators: the functional operator with the same arguments, whose result is written to argument 0. */
   readonly functional: OpDef | null
+  /** The operator of which this one is another name, such as torch.mul for torch.multiply; null for others. */
+  readonly aliasOf: OpDef | null
   /** For views: argument 0 with `value` in the place of the view. Null for operators whose views cannot be written in a trace. */
   readonly scatter: ((value: Tensor, ...args: readonly Arg[]) => Tensor) | null
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */

@@ -3,9 +3,9 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { TENSOR, checkArgument, checkArray, isPlainObject, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { Tensor, checkTensor } from '../tensor/index.ts'
+import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { decode, integer, list, object } from '../protocol/decode.ts'
+import { decode, integer, list, object, string } from '../protocol/decode.ts'
 import { broadcast } from './inPlace.ts'
 import { allGatherObject } from './objects.ts'
 import { groupOr } from './processGroup.ts'
@@ -41,11 +41,52 @@ function part(tensor: Tensor, offsets: readonly number[], sizes: readonly number
 const SIZES = list(integer(0), 64)
 const METADATA = object({ offsets: SIZES, sizes: SIZES, rank: integer(0) })
 
+/** What a rank says of its parts, or why it has none to pass. */
+const ANSWER = object({ own: list(METADATA, 100_000), problem: string(10_000) })
+
 const checkSizes = (where: string, name: string, value: unknown): readonly number[] => decode(where, SIZES, value, name)
+
+/** Where this rank's parts lie. Throws ArgumentError if they are none. */
+function describeShards(where: string, shards: readonly Shard[], shape: readonly number[], dtype: DType, rank: number): readonly ShardMetadata[] {
+  checkArray(where, 'shards', shards)
+  checkSizes(where, 'shape', shape)
+  return shards.map((shard, i) => {
+    checkArgument(isPlainObject(shard) && Array.isArray(shard['offsets']), where, `shards[${i}]`, 'an object { tensor, offsets }', shard)
+    const { tensor, offsets } = shard
+    checkSizes(where, `shards[${i}].offsets`, offsets)
+    if (!(tensor instanceof Tensor) || tensor.dtype !== dtype || offsets.length !== shape.length)
+      throw new ArgumentError(
+        `${where}: shards[${i}] must be a ${dtype} Tensor with ${shape.length} offsets, got ${tensor instanceof Tensor ? `one of ${tensor.dtype} and shape ${formatShape(tensor.shape)}` : valueText(tensor)} at [${String(offsets)}].`,
+      )
+    return { offsets, sizes: tensor.shape, rank }
+  })
+}
 
 /** Whether two parts have an element in common. */
 const overlap = (a: ShardMetadata, b: ShardMetadata): boolean =>
   a.offsets.every((start, d) => start < (b.offsets[d] ?? 0) + (b.sizes[d] ?? 0) && (b.offsets[d] ?? 0) < start + (a.sizes[d] ?? 0))
+
+/**
+ * The first element that is in no part; null if there is none. The element before it, along each dimension, is in a part that ends there, so that only the ends of
+ * parts are looked at.
+ */
+function firstMissing(shape: readonly number[], parts: readonly ShardMetadata[]): readonly number[] | null {
+  const places = shape.map((size, d) => {
+    const ends = parts.map(({ offsets, sizes }) => (offsets[d] ?? 0) + (sizes[d] ?? 0))
+    return [...new Set([0, ...ends])].filter((place) => place < size).toSorted((a, b) => a - b)
+  })
+  const search = (start: readonly number[], left: readonly ShardMetadata[]): readonly number[] | null => {
+    const d = start.length
+    if (d === shape.length) return left.length === 0 ? start : null
+    for (const place of places[d] ?? []) {
+      const around = left.filter(({ offsets, sizes }) => (offsets[d] ?? 0) <= place && place < (offsets[d] ?? 0) + (sizes[d] ?? 0))
+      const found = search([...start, place], around)
+      if (found !== null) return found
+    }
+    return null
+  }
+  return search([], parts)
+}
 
 /**
  * A tensor in parts on several ranks, as sharded state dicts hold them. Every rank knows where all parts are. PyTorch's `ShardedTensor`.
@@ -82,19 +123,21 @@ export class ShardedTensor implements TensorLike {
   static fromLocalShards(shards: readonly Shard[], shape: readonly number[], dtype: DType, group?: ProcessGroup): ShardedTensor {
     const where = 'ShardedTensor.fromLocalShards'
     const members = groupOr(group)
-    checkArray(where, 'shards', shards)
-    checkSizes(where, 'shape', shape)
-    const own = shards.map((shard, i) => {
-      checkArgument(isPlainObject(shard) && Array.isArray(shard['offsets']), where, `shards[${i}]`, 'an object { tensor, offsets }', shard)
-      const { tensor, offsets } = shard
-      checkSizes(where, `shards[${i}].offsets`, offsets)
-      if (!(tensor instanceof Tensor) || tensor.dtype !== dtype || offsets.length !== shape.length)
-        throw new ArgumentError(
-          `${where}: shards[${i}] must be a ${dtype} Tensor with ${shape.length} offsets, got ${valueText(tensor)} at [${String(offsets)}].`,
-        )
-      return { offsets, sizes: tensor.shape, rank: members.rank }
-    })
-    const all = allGatherObject(own, members).flatMap((parts) => decode(where, list(METADATA, 100_000), parts, 'the parts of a rank'))
+    let problem = ''
+    let own: readonly ShardMetadata[] = []
+    try {
+      own = describeShards(where, shards, shape, dtype, members.rank)
+    } catch (error) {
+      // The others wait for what this rank says, so it says that.
+      problem = (error instanceof Error ? error.message : String(error)).replace(`${where}: `, '')
+    }
+    const answers = allGatherObject({ own, problem }, members).map((answer, rank) =>
+      decode(where, ANSWER, answer, `what rank ${rank} says of its parts`),
+    )
+    if (problem !== '') throw new ArgumentError(`${where}: ${problem}`)
+    const failed = answers.findIndex((answer) => answer.problem !== '')
+    if (failed >= 0) throw new ArgumentError(`${where}: rank ${failed} cannot pass its parts: ${answers[failed]?.problem ?? ''}`)
+    const all = answers.flatMap((answer) => answer.own)
     for (const [i, one] of all.entries()) {
       const isInside = one.sizes.length === shape.length && shape.every((size, d) => (one.offsets[d] ?? 0) + (one.sizes[d] ?? 0) <= size)
       if (!isInside)
@@ -111,7 +154,8 @@ export class ShardedTensor implements TensorLike {
     const numel = shape.reduce((a, b) => a * b, 1)
     if (covered !== numel)
       throw new ArgumentError(
-        `${where}: the parts of all ranks have ${covered} elements, the tensor of shape [${shape.join(', ')}] has ${numel}. Each element must be in one part.`,
+        `${where}: the parts of all ranks have ${covered} elements, the tensor of shape [${shape.join(', ')}] has ${numel}. ` +
+          `The first missing element is at [${firstMissing(shape, all)?.join(', ') ?? ''}]: pass all parts that were saved, each on one rank.`,
       )
     return new ShardedTensor(shape, dtype, shards, all, members)
   }

@@ -1,5 +1,6 @@
 // What is needed of a segment that ends: which values its graph returns, which of them are written back, and from which a backward may start.
-import { GradNode } from '../autograd/index.ts'
+import { GradNode, producerOf } from '../autograd/index.ts'
+import type { Edge } from '../autograd/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Segment } from './segment.ts'
@@ -109,9 +110,11 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
     if (storage === null || !storage.isDeferred) continue
     // A view is taken of its base anew, so that its history leads to that of the base.
     const base = segment.lazyAt(storage.captureSlot)
-    if (base !== tensor && !startsBackward(segment, base)) return collect(segment, demand, false)
+    if (base !== tensor && !(startsBackward(segment, base) && isTakenOf(tensor, base))) return collect(segment, demand, false)
     if (!heads.includes(storage.captureSlot)) heads.push(storage.captureSlot)
   }
+  const headViews = heads.length === 0 ? NO_VIEWS : viewsOf(segment, heads)
+  if (headViews === null) return collect(segment, demand, false)
   for (const storage of demand.storages ?? []) wanted.storage(storage)
   for (const slot of cursor.kept(writes.size > 0)) wanted.slot(slot)
   for (const [slot] of segment.writeLog) wanted.slot(slot)
@@ -119,21 +122,31 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
   for (const leaf of demand.leaves) wanted.storage(leaf.grad?.storage)
   if (demand.everything === true) for (const lazy of lazies) wanted.storage(lazy?.storage)
   if (demand.keepTape || (demand.gradients && !withGradients)) wantTape(segment, wanted)
-  return { outputs, writeBacks, heads, tape: NO_TAPE, headViews: heads.length === 0 ? NO_VIEWS : viewsOf(segment, heads) }
+  return { outputs, writeBacks, heads, tape: NO_TAPE, headViews }
 }
 
 const NO_WRITES = new Map<number, number>()
 const NO_TAPE: readonly unknown[] = []
 const NO_VIEWS: readonly Tensor[] = []
 
-/** The views of heads from which a backward may start. */
-function viewsOf(segment: Segment, heads: readonly number[]): readonly Tensor[] {
+/** The views of heads from which a backward may start; null if one has a history of its own. */
+function viewsOf(segment: Segment, heads: readonly number[]): readonly Tensor[] | null {
   const views: Tensor[] = []
   for (const slot of segment.views.keys()) {
     const view = segment.lazyAt(slot)
-    if (view.requiresGrad && view.storage !== null && heads.includes(view.storage.captureSlot) && startsBackward(segment, view)) views.push(view)
+    if (!view.requiresGrad || view.storage === null || !heads.includes(view.storage.captureSlot) || !startsBackward(segment, view)) continue
+    if (!isTakenOf(view, segment.lazyAt(view.storage.captureSlot))) return null
+    views.push(view)
   }
   return views
+}
+
+/** Whether view operators lead from a tensor to its view. A custom Function that returns its argument gives its result, which shares the memory, another history. */
+function isTakenOf(view: Tensor, base: Tensor): boolean {
+  const root = producerOf(base)
+  let node: Edge = producerOf(view)
+  while (node instanceof GradNode && node !== root && node.isView) node = node.targets[0] ?? null
+  return node === root
 }
 
 function startsBackward(segment: Segment, tensor: Tensor): boolean {

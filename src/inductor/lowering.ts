@@ -109,7 +109,7 @@ class Lowering implements DispatchMode {
       const fill = fillOf(opCall)
       if (fill !== null) return this.#fill(opCall, fill)
       const { decompose } = op
-      if (decompose !== null) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
+      if (decompose !== null && !op.tags.has('fusedKernel')) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
     }
     return this.#extern(opCall)
   }

@@ -1,9 +1,11 @@
 // The composition root of tensors: the operator table, the methods of Tensor, and autograd.
 import { autogradMethods, installAutograd } from '../autograd/index.ts'
 import { parameterMethods } from '../nn/parameter.ts'
+import { allAliases } from '../ops/aliases.ts'
 import { allclose, compareMethods, equal } from '../ops/compare.ts'
 import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/table.ts'
+import { newTensorMethods } from '../ops/newTensors.ts'
 import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { transposeAccessors } from '../ops/view/permute.ts'
@@ -21,9 +23,18 @@ let isInstalled = false
 export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
-  for (const methods of [dataMethods, transferMethods, autogradMethods, parameterMethods, compareMethods, indexMethods, transposeAccessors])
+  for (const methods of [
+    dataMethods,
+    transferMethods,
+    autogradMethods,
+    parameterMethods,
+    compareMethods,
+    indexMethods,
+    newTensorMethods,
+    transposeAccessors,
+  ])
     installMethods(methods)
-  for (const operator of allOperators) registerOp(operator)
+  for (const operator of [...allOperators, ...allAliases]) registerOp(operator)
   for (const [name, fn] of Object.entries({ tensor, allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()
   explainTensorNames()

@@ -14,11 +14,7 @@ const INSTEAD_OF_TENSOR = new Map([
   ['device', NO_DEVICES],
   ['cuda', `leave it out, as ${NO_DEVICES}`],
   ['cpu', `leave it out, as ${NO_DEVICES}`],
-  ['type_as', 'write x.to(y.dtype)'],
-  ['new_zeros', 'write torch.zeros(shape, { dtype: x.dtype })'],
-  ['new_ones', 'write torch.ones(shape, { dtype: x.dtype })'],
-  ['new_tensor', 'write torch.tensor(data, { dtype: x.dtype })'],
-  ['new_full', 'write torch.full(shape, value, { dtype: x.dtype })'],
+  ['ndimension', 'write x.ndim'],
   ['H', 'write x.t()'],
 ])
 

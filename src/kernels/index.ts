@@ -101,6 +101,7 @@ export {
 } from './storageBlock.ts'
 export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileDirectConv } from './templates/directConv.ts'
+export { columnTable, commonLanes, compileSwizzledImages, compileSwizzledLines, swizzleTable } from './templates/resample.ts'
 export { compileDirectConvWeight } from './templates/directConvWeight.ts'
 export type { ConvGather, GemmSpec, MatrixOperand } from './templates/gemmSpec.ts'
 export type { TemplateKernel } from './templates/template.ts'

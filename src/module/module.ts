@@ -5,6 +5,7 @@ import {
   attributeName,
   checkCallable,
   checkOptions,
+  checkArgument,
   checkModule,
   checkString,
   childPath,
@@ -310,10 +311,15 @@ function placeOf(module: Module, path: string): [Module, string] {
   return [module.getSubmodule(owner), name]
 }
 
-function checkName(where: string, name: string): void {
-  checkString(where, 'name', name)
-  if (name === '' || name.includes('.')) throw new ArgumentError(`${where}: the name '${name}' must not be empty or contain a dot.`)
-}
+/** Throws ArgumentError for a name that no attribute can have: the members of modules, `toString` and `__proto__` among them, would be hidden by it. */
+const checkName = (where: string, name: string): void =>
+  checkArgument(
+    typeof name === 'string' && /^[^.]+$/.test(name) && !(name in Module.prototype),
+    where,
+    'name',
+    'a name without dots that no Module has already',
+    name,
+  )
 
 /** A tensor of a module. While the module is being traced, it is a traced value that stands for the tensor. */
 const readTensor = (module: Module, name: string): TensorLike => getAttribute(module, name) as TensorLike

@@ -22,11 +22,13 @@ export interface ConvTransposeLayerOptions {
   readonly groups?: number
   readonly bias?: boolean
   readonly dilation?: Pair
+  /** Only zeros, as in PyTorch. */
+  readonly paddingMode?: 'zeros'
   readonly dtype?: DType
 }
 
 type Arguments = Trailing<
-  [stride: Pair, padding: Pair, outputPadding: Pair, groups: number, bias: boolean, dilation: Pair],
+  [stride: Pair, padding: Pair, outputPadding: Pair, groups: number, bias: boolean, dilation: Pair, paddingMode: 'zeros'],
   ConvTransposeLayerOptions
 >
 
@@ -43,10 +45,13 @@ abstract class ConvTransposeLayer extends ConvNd {
       groups: 1,
       bias: true,
       dilation: 1,
+      paddingMode: 'zeros',
       dtype: getDefaultDtype(),
     }
     const options = readOptions(where, defaults, given)
     perDimension(where, 'padding', options.padding, spatial, 0)
+    const { paddingMode }: { readonly paddingMode: unknown } = options
+    if (paddingMode !== 'zeros') throw new ArgumentError(`${where}: paddingMode must be 'zeros', got ${valueText(paddingMode)}.`)
     super(where, [spatial, true], inChannels, outChannels, kernelSize, options)
     this.outputPadding = perDimension(where, 'outputPadding', options.outputPadding, spatial, 0)
   }

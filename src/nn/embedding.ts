@@ -1,31 +1,16 @@
-// Embedding: a table of vectors, looked up by index.
-import { noGrad } from '../autograd/index.ts'
-import { ShapeError } from '../errors/index.ts'
-import type { DType } from '../kernels/index.ts'
-import { Module } from '../module/index.ts'
-import { empty } from '../ops/index.ts'
-import { checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+// Embedding and EmbeddingBag: a table of vectors, looked up by index, one by one or in bags.
+import { ArgumentError } from '../errors/index.ts'
+import type { EmbeddingBagMode } from '../ops/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { embedding } from './functional.ts'
-import { normal_ } from './init.ts'
+import { EmbeddingTable, withRows } from './embeddingTable.ts'
+import type { EmbeddingLayerOptions } from './embeddingTable.ts'
+import { embedding, embeddingBag } from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger, checkNumber, readOptions, readPaddingIdx } from './options.ts'
+import { readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { Parameter } from './parameter.ts'
-import { pyFloat } from './repr.ts'
-
-/** Options of {@link Embedding}. */
-export interface EmbeddingLayerOptions {
-  /** This row starts as zeros and gets no gradient; negative counts from the end. */
-  readonly paddingIdx?: number | null
-  /** Rows that are looked up are first scaled down to this norm, in the weight itself; default null, no limit. */
-  readonly maxNorm?: number | null
-  /** The p of that norm; default 2. */
-  readonly normType?: number
-  /** Divide the gradient of each row by how often its index occurs in the input. */
-  readonly scaleGradByFreq?: boolean
-  readonly dtype?: DType
-}
+import { py } from './repr.ts'
 
 /** Options of {@link Embedding.fromPretrained}. */
 export interface PretrainedOptions extends Omit<EmbeddingLayerOptions, 'dtype'> {
@@ -36,37 +21,19 @@ export interface PretrainedOptions extends Omit<EmbeddingLayerOptions, 'dtype'> 
 type EmbeddingPositions = [paddingIdx: number | null, maxNorm: number | null, normType: number, scaleGradByFreq: boolean]
 
 /** Looks up rows: integer indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
-export class Embedding extends Module {
+export class Embedding extends EmbeddingTable {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
-  readonly numEmbeddings: number
-  readonly embeddingDim: number
-  readonly paddingIdx: number | null
-  readonly maxNorm: number | null
-  readonly normType: number
-  readonly scaleGradByFreq: boolean
-  /** [numEmbeddings, embeddingDim] */
-  weight: Parameter
 
   constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<EmbeddingPositions, EmbeddingLayerOptions>) {
-    super()
-    const { paddingIdx, maxNorm, normType, scaleGradByFreq, dtype } = readOptions<Required<EmbeddingLayerOptions>>(
-      'nn.Embedding',
-      { paddingIdx: null, maxNorm: null, normType: 2, scaleGradByFreq: false, dtype: getDefaultDtype() },
-      options,
-    )
-    checkInteger('nn.Embedding', 'numEmbeddings', numEmbeddings)
-    checkInteger('nn.Embedding', 'embeddingDim', embeddingDim)
-    if (maxNorm !== null) checkNumber('nn.Embedding', 'maxNorm', maxNorm, 'a positive number or null', (v) => v > 0)
-    checkNumber('nn.Embedding', 'normType', normType, 'a positive number', (v) => v > 0)
-    this.numEmbeddings = numEmbeddings
-    this.embeddingDim = embeddingDim
-    this.paddingIdx = readPaddingIdx('nn.Embedding', paddingIdx, numEmbeddings)
-    this.maxNorm = maxNorm
-    this.normType = normType
-    this.scaleGradByFreq = scaleGradByFreq
-    this.weight = new Parameter(empty([numEmbeddings, embeddingDim], { dtype }))
-    this.resetParameters()
+    const defaults: Required<EmbeddingLayerOptions> = {
+      paddingIdx: null,
+      maxNorm: null,
+      normType: 2,
+      scaleGradByFreq: false,
+      dtype: getDefaultDtype(),
+    }
+    super('nn.Embedding', numEmbeddings, embeddingDim, readOptions('nn.Embedding', defaults, options))
   }
 
   /**
@@ -79,19 +46,7 @@ export class Embedding extends Module {
     const where = 'nn.Embedding.fromPretrained'
     const defaults: Required<PretrainedOptions> = { freeze: true, paddingIdx: null, maxNorm: null, normType: 2, scaleGradByFreq: false }
     const { freeze, ...given } = readOptions(where, defaults, options)
-    checkTensor(where, 'embeddings', embeddings)
-    if (embeddings.ndim !== 2)
-      throw new ShapeError(`${where}: embeddings must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(embeddings.shape)}.`)
-    const layer = new Embedding(embeddings.size(0), embeddings.size(1), { ...given, dtype: embeddings.dtype })
-    layer.weight = new Parameter(embeddings, { requiresGrad: !freeze })
-    return layer
-  }
-
-  /** New rows of normal numbers; the padding row is zero. */
-  resetParameters(): void {
-    normal_(this.weight)
-    const { paddingIdx, weight } = this
-    if (paddingIdx !== null) noGrad(() => weight.select(0, paddingIdx).zero_())
+    return withRows(where, embeddings, freeze, (rows, size, dtype) => new Embedding(rows, size, { ...given, dtype }))
   }
 
   override forward(input: Tensor): Tensor {
@@ -100,15 +55,108 @@ export class Embedding extends Module {
   }
 
   override extraRepr(): string {
-    const { paddingIdx, maxNorm, normType } = this
-    const parts = [
-      paddingIdx === null ? '' : `, padding_idx=${paddingIdx}`,
-      maxNorm === null ? '' : `, max_norm=${pyFloat(maxNorm)}`,
-      normType === 2 ? '' : `, norm_type=${pyFloat(normType)}`,
-      this.scaleGradByFreq ? ', scale_grad_by_freq=True' : '',
-    ]
-    return `${this.numEmbeddings}, ${this.embeddingDim}${parts.join('')}`
+    const { sizes, padding, norm, scale } = this.reprParts
+    return sizes + padding + norm + scale
   }
 }
 
-markLeaf(Embedding)
+/** Options of {@link EmbeddingBag}. */
+export interface EmbeddingBagLayerOptions extends EmbeddingLayerOptions {
+  /** What a bag becomes; default 'mean'. */
+  readonly mode?: EmbeddingBagMode
+  /** Whether the last offset is the end of the last bag, and not the beginning of another one. */
+  readonly includeLastOffset?: boolean
+}
+
+/** Options of {@link EmbeddingBag.fromPretrained}. */
+export interface PretrainedBagOptions extends Omit<EmbeddingBagLayerOptions, 'dtype'> {
+  /** Leave the rows as they are in training; default true. */
+  readonly freeze?: boolean
+}
+
+/** What a call of {@link EmbeddingBag} may give by name. */
+export interface EmbeddingBagCallOptions {
+  /** Where each bag begins in the indices, which are then a vector. */
+  readonly offsets?: Tensor | null
+  /** Factors of the rows, of the shape of the indices; for mode 'sum'. */
+  readonly perSampleWeights?: Tensor | null
+}
+
+type BagPositions = [maxNorm: number | null, normType: number, scaleGradByFreq: boolean, mode: EmbeddingBagMode]
+
+const BAG_DEFAULTS = (): Required<Omit<EmbeddingBagLayerOptions, 'dtype'>> => ({
+  maxNorm: null,
+  normType: 2,
+  scaleGradByFreq: false,
+  mode: 'mean',
+  includeLastOffset: false,
+  paddingIdx: null,
+})
+
+const MODES: readonly unknown[] = ['sum', 'mean', 'max']
+
+/**
+ * Bags of rows: integer indices [B, n], or [n] with the offsets [B] where bags begin, to [B, embeddingDim]. For mode 'sum', `perSampleWeights` of the shape of the
+ * indices are factors of the rows. PyTorch's `nn.EmbeddingBag`.
+ *
+ * @example new nn.EmbeddingBag(10, 3, { mode: 'sum' })(torch.tensor([1, 2, 4]).long(), torch.tensor([0, 2]).long()).shape // [2, 3]
+ */
+export class EmbeddingBag extends EmbeddingTable {
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = [
+    'num_embeddings',
+    'embedding_dim',
+    'max_norm',
+    'norm_type',
+    'scale_grad_by_freq',
+    'mode',
+    'include_last_offset',
+    'padding_idx',
+  ]
+  readonly mode: EmbeddingBagMode
+  readonly includeLastOffset: boolean
+
+  constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<BagPositions, EmbeddingBagLayerOptions>) {
+    const where = 'nn.EmbeddingBag'
+    const given = readOptions<Required<EmbeddingBagLayerOptions>>(where, { ...BAG_DEFAULTS(), dtype: getDefaultDtype() }, options)
+    const { mode, includeLastOffset } = given
+    if (!MODES.includes(mode)) throw new ArgumentError(`${where}: mode must be 'sum', 'mean' or 'max', got ${valueText(mode)}.`)
+    super(where, numEmbeddings, embeddingDim, given)
+    this.mode = mode
+    this.includeLastOffset = includeLastOffset
+  }
+
+  /**
+   * A layer with the rows of a matrix [numEmbeddings, embeddingDim], which it shares. PyTorch's `nn.EmbeddingBag.from_pretrained`.
+   *
+   * @throws ShapeError unless it is a matrix.
+   * @example nn.EmbeddingBag.fromPretrained(torch.tensor([[1, 2], [3, 4]])).call(torch.tensor([[0, 1]]).long()).toArray() // [[2, 3]]
+   */
+  static fromPretrained(embeddings: Tensor, ...options: Trailing<[freeze: boolean], PretrainedBagOptions>): EmbeddingBag {
+    const where = 'nn.EmbeddingBag.fromPretrained'
+    const { freeze, ...given } = readOptions<Required<PretrainedBagOptions>>(where, { freeze: true, ...BAG_DEFAULTS() }, options)
+    return withRows(where, embeddings, freeze, (rows, size, dtype) => new EmbeddingBag(rows, size, { ...given, dtype }))
+  }
+
+  override forward(input: Tensor, ...given: Trailing<[offsets: Tensor | null, perSampleWeights: Tensor | null], EmbeddingBagCallOptions>): Tensor {
+    const { maxNorm, normType, scaleGradByFreq, mode, includeLastOffset, paddingIdx } = this
+    const defaults: Required<EmbeddingBagCallOptions> = { offsets: null, perSampleWeights: null }
+    const { offsets, perSampleWeights } = readOptions('nn.EmbeddingBag', defaults, given)
+    return embeddingBag(input, this.weight, offsets, {
+      maxNorm,
+      normType,
+      scaleGradByFreq,
+      mode,
+      perSampleWeights,
+      includeLastOffset,
+      paddingIdx,
+    })
+  }
+
+  override extraRepr(): string {
+    const { sizes, padding, norm, scale } = this.reprParts
+    return `${sizes}${norm}${scale}, mode=${py(this.mode)}${padding}`
+  }
+}
+
+markLeaf(Embedding, EmbeddingBag)

@@ -5,7 +5,8 @@ import { checkArgument, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger } from './options.ts'
+import { checkInteger, readOptions } from './options.ts'
+import type { Trailing } from './options.ts'
 import { py } from './repr.ts'
 import { Upsample } from './upsample.ts'
 
@@ -56,17 +57,21 @@ export interface UpsamplingOptions {
   readonly scaleFactor?: number | readonly number[] | null
 }
 
+type Sizes = number | readonly number[] | null
+type UpsamplingArguments = Trailing<[size: Sizes, scaleFactor: Sizes], UpsamplingOptions>
+const UPSAMPLING: Required<UpsamplingOptions> = { size: null, scaleFactor: null }
+
 /** Repeats the pixels of [N, C, H, W]. PyTorch's `nn.UpsamplingNearest2d`. */
 export class UpsamplingNearest2d extends Upsample {
-  constructor(options: UpsamplingOptions) {
-    super({ ...options, mode: 'nearest' })
+  constructor(...options: UpsamplingArguments) {
+    super({ ...readOptions('nn.UpsamplingNearest2d', UPSAMPLING, options), mode: 'nearest' })
   }
 }
 
 /** Interpolates the pixels of [N, C, H, W] in both directions; corners stay corners. PyTorch's `nn.UpsamplingBilinear2d`. */
 export class UpsamplingBilinear2d extends Upsample {
-  constructor(options: UpsamplingOptions) {
-    super({ ...options, mode: 'bilinear', alignCorners: true })
+  constructor(...options: UpsamplingArguments) {
+    super({ ...readOptions('nn.UpsamplingBilinear2d', UPSAMPLING, options), mode: 'bilinear', alignCorners: true })
   }
 }
 

@@ -15,6 +15,8 @@ export interface UpsampleOptions {
   /** Default 'nearest'. */
   readonly mode?: InterpolateMode
   readonly alignCorners?: boolean | null
+  /** Take the scale from the sizes of the result, and not from `scaleFactor`. */
+  readonly recomputeScaleFactor?: boolean | null
 }
 
 type Positions = [size: number | readonly number[] | null, scaleFactor: number | readonly number[] | null, mode: InterpolateMode]
@@ -25,20 +27,28 @@ export class Upsample extends Module {
   readonly scaleFactor: number | readonly number[] | null
   readonly mode: InterpolateMode
   readonly alignCorners: boolean | null
+  readonly recomputeScaleFactor: boolean | null
 
   constructor(...options: Trailing<Positions, UpsampleOptions>) {
     super()
-    const defaults: Required<UpsampleOptions> = { size: null, scaleFactor: null, mode: 'nearest', alignCorners: null }
-    const { size, scaleFactor, mode, alignCorners } = readOptions('nn.Upsample', defaults, options)
+    const defaults: Required<UpsampleOptions> = {
+      size: null,
+      scaleFactor: null,
+      mode: 'nearest',
+      alignCorners: null,
+      recomputeScaleFactor: null,
+    }
+    const { size, scaleFactor, mode, alignCorners, recomputeScaleFactor } = readOptions('nn.Upsample', defaults, options)
     this.size = size
     this.scaleFactor = scaleFactor
     this.mode = mode
     this.alignCorners = alignCorners
+    this.recomputeScaleFactor = recomputeScaleFactor
   }
 
   override forward(input: Tensor): Tensor {
-    const { size, scaleFactor, mode, alignCorners } = this
-    return interpolate(input, { size, scaleFactor, mode, alignCorners })
+    const { size, scaleFactor, mode, alignCorners, recomputeScaleFactor } = this
+    return interpolate(input, { size, scaleFactor, mode, alignCorners, recomputeScaleFactor })
   }
 
   override extraRepr(): string {

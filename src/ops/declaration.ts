@@ -65,6 +65,8 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
    * 'method', as a call of the method of that name. Default: as the user wrote it.
    */
   readonly recordAs?: 'keywords' | 'method'
+  /** The operator of which this one is another name. */
+  readonly aliasOf?: OpFunction
   /** What a call with only the first argument computes instead: PyTorch's `torch.where(condition)`. */
   readonly alone?: (self: Tensor) => unknown
   /** Runs before each call, for what the operator changes besides its result: PyTorch's `max_norm` of embeddings. Captures record the operators that it calls. */

@@ -13,7 +13,7 @@
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { camelCase, checkArgument, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
+import { camelCase, checkArgument, findOverride, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -76,7 +76,8 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   const { alone } = declaration
   const fn =
     alone !== undefined
-      ? (...args: unknown[]): unknown => (args.length === 1 && !isPlainObject(args[0]) ? Reflect.apply(alone, null, args) : call.with(args))
+      ? (...args: unknown[]): unknown =>
+          args.length === 1 && !isPlainObject(args[0]) && findOverride(args) === null ? Reflect.apply(alone, null, args) : call.with(args)
       : schema.returns.length > 0
         ? (...args: unknown[]): unknown => call.with(args)
         : (...args: unknown[]): unknown => {
@@ -98,6 +99,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     pointwise: declaration.pointwise ?? null,
     reduction: declaration.reduction ?? null,
     functional,
+    aliasOf: opOf(declaration.aliasOf) ?? null,
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     indices: declaration.indices ?? null,

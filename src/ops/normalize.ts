@@ -72,7 +72,8 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
 export function takesNumber(op: OpDef, i: number): boolean {
   const arg = op.schema.args[i]
   if (i === 0) return op.tags.has('numberFirst')
-  return (op.functional ?? op).tags.has('pointwise') && arg?.type.base === 'Tensor' && arg.name !== 'self'
+  const own = op.aliasOf ?? op
+  return (own.functional ?? own).tags.has('pointwise') && arg?.type.base === 'Tensor' && arg.name !== 'self'
 }
 
 /** Options may say `input`, as PyTorch's functions do, where the schema says `self`. */

@@ -147,6 +147,25 @@ export const randLike: OpFunction<(self: Tensor, options?: RandomOptions) => Ten
 })
 
 /**
+ * {@link randint} in the shape and dtype of `self`; with one number, from 0 to below it. PyTorch's `torch.randint_like`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws ArgumentError unless `low` and `high` are integers with low < high.
+ * @example torch.randintLike(torch.zeros([2]), 7, 8).toArray() // [7, 7]
+ */
+export const randintLike: OpFunction<{
+  (self: Tensor, high: number, options?: RandomOptions): Tensor
+  (self: Tensor, low: number, high: number, options?: RandomOptions): Tensor
+}> = defineOp({
+  schema: `randint_like(Tensor self, int low, int? high=None, ${OPTIONS}) -> Tensor`,
+  tags: ['random', 'creation'],
+  meta: (self, _low, _high, _generator, dtype) => ({ shape: self.shape, dtype: dtype ?? self.dtype }),
+  decompose: (self, low, high, generator, dtype, requiresGrad) =>
+    randint(high === null ? 0 : low, high ?? low, self.shape, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
+})
+
+/**
  * {@link randn} in the shape and dtype of `self`. PyTorch's `torch.randn_like`.
  *
  * Shape: that of `self`; integers give the default dtype.

@@ -47,14 +47,16 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
     return shapesOf(parameter)[name] ?? []
   }
 
+  protected override newState(parameter: Tensor): ParamState {
+    const shapes = Object.entries(shapesOf(parameter))
+    return { step: 0, ...Object.fromEntries(shapes.map(([name, shape]) => [name, withoutModes(() => zeros(shape, { dtype: parameter.dtype }))])) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdafactorOptions>): void {
     const { lr, beta2Decay, d, weightDecay } = group
     const [eps1, eps2] = [group.eps[0] ?? finfo(parameter.dtype).eps, group.eps[1]]
     const g = group.maximize ? neg(grad) : grad
-    const state: ParamState & { step?: number } = this.stateOf(parameter, () => {
-      const shapes = Object.entries(shapesOf(parameter))
-      return { step: 0, ...Object.fromEntries(shapes.map(([name, shape]) => [name, withoutModes(() => zeros(shape, { dtype: parameter.dtype }))])) }
-    })
+    const state = this.stateOf<ParamState & { step?: number }>(parameter, group)
     const step = (state.step ?? 0) + 1
     state.step = step
     const weight = step ** beta2Decay

@@ -45,10 +45,14 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     this.checkBetas(betas)
   }
 
+  protected override newState(parameter: Tensor): AdamState {
+    return { step: 0, expAvg: stateZeros(parameter), expAvgSq: stateZeros(parameter) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamOptions>): void {
     const { lr, betas, eps, amsgrad } = group
     const [beta1, beta2] = betas
-    const state = this.stateOf<AdamState>(parameter, () => ({ step: 0, expAvg: stateZeros(parameter), expAvgSq: stateZeros(parameter) }))
+    const state = this.stateOf<AdamState>(parameter, group)
     const step = ++state.step
     const direction = descent(parameter, grad, group)
     const { expAvg, expAvgSq } = state

@@ -17,9 +17,12 @@ export interface RMSpropOptions extends DecayOptions {
 }
 
 interface RMSpropState extends ParamState {
+  step: number
   squareAvg: Tensor
-  momentumBuffer: Tensor
-  gradAvg: Tensor
+  /** With momentum. */
+  momentumBuffer?: Tensor
+  /** If centered. */
+  gradAvg?: Tensor
 }
 
 /** Divides the gradient by the root of a running mean of its squares. PyTorch's `torch.optim.RMSprop`. */
@@ -32,23 +35,27 @@ export class RMSprop extends Optimizer<RMSpropOptions> {
     this.checkAtLeast0({ lr, alpha, eps, momentum, weightDecay })
   }
 
+  protected override newState(parameter: Tensor): RMSpropState {
+    return { step: 0, squareAvg: stateZeros(parameter) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<RMSpropOptions>): void {
     const { lr, alpha, eps, momentum, centered } = group
     const g = descent(parameter, grad, group)
-    const { squareAvg, momentumBuffer, gradAvg } = this.stateOf<RMSpropState>(parameter, () => ({
-      squareAvg: stateZeros(parameter),
-      momentumBuffer: stateZeros(parameter),
-      gradAvg: stateZeros(parameter),
-    }))
+    const state = this.stateOf<RMSpropState>(parameter, group)
+    const { squareAvg } = state
+    state.step++
     addcmul_(mul_(squareAvg, alpha), g, g, { value: 1 - alpha })
     let mean = squareAvg
     if (centered) {
+      const gradAvg = (state.gradAvg ??= stateZeros(parameter))
       lerp_(gradAvg, g, 1 - alpha)
       mean = sub(squareAvg, square(gradAvg))
     }
     const root = add(sqrt(mean), eps)
     if (momentum === 0) withChangingNumbers(() => addcdiv_(parameter, g, root, { value: -lr }))
     else {
+      const momentumBuffer = (state.momentumBuffer ??= stateZeros(parameter))
       addcdiv_(mul_(momentumBuffer, momentum), g, root)
       withChangingNumbers(() => add_(parameter, momentumBuffer, { alpha: -lr }))
     }
@@ -64,6 +71,11 @@ export interface AdagradOptions extends DecayOptions {
   readonly eps?: number
 }
 
+interface AdagradState extends ParamState {
+  step: number
+  sum: Tensor
+}
+
 /** Divides the gradient by the root of the sum of its squares. PyTorch's `torch.optim.Adagrad`. */
 export class Adagrad extends Optimizer<AdagradOptions> {
   constructor(params: Params<AdagradOptions>, options?: AdagradOptions) {
@@ -74,13 +86,14 @@ export class Adagrad extends Optimizer<AdagradOptions> {
     this.checkAtLeast0({ lr, lrDecay, weightDecay, initialAccumulatorValue, eps })
   }
 
+  protected override newState(parameter: Tensor, { initialAccumulatorValue }: ParamGroup<AdagradOptions>): AdagradState {
+    return { step: 0, sum: fullLike(parameter, initialAccumulatorValue) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdagradOptions>): void {
-    const { lr, lrDecay, initialAccumulatorValue, eps } = group
+    const { lr, lrDecay, eps } = group
     const g = descent(parameter, grad, group)
-    const state = this.stateOf<ParamState & { step: number; sum: Tensor }>(parameter, () => ({
-      step: 0,
-      sum: fullLike(parameter, initialAccumulatorValue),
-    }))
+    const state = this.stateOf<AdagradState>(parameter, group)
     const rate = lr / (1 + state.step++ * lrDecay)
     addcmul_(state.sum, g, g)
     const root = add(sqrt(state.sum), eps)
@@ -95,6 +108,12 @@ export interface AdadeltaOptions extends DecayOptions {
   readonly eps?: number
 }
 
+interface AdadeltaState extends ParamState {
+  step: number
+  squareAvg: Tensor
+  accDelta: Tensor
+}
+
 /** Steps in the units of past steps. PyTorch's `torch.optim.Adadelta`. */
 export class Adadelta extends Optimizer<AdadeltaOptions> {
   constructor(params: Params<AdadeltaOptions>, options?: AdadeltaOptions) {
@@ -106,10 +125,16 @@ export class Adadelta extends Optimizer<AdadeltaOptions> {
     this.checkOption('rho', rho, 'between 0 and 1', rho >= 0 && rho <= 1)
   }
 
+  protected override newState(parameter: Tensor): AdadeltaState {
+    return { step: 0, squareAvg: stateZeros(parameter), accDelta: stateZeros(parameter) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdadeltaOptions>): void {
     const { lr, rho, eps } = group
     const g = descent(parameter, grad, group)
-    const { squareAvg, accDelta } = this.stateOf(parameter, () => ({ squareAvg: stateZeros(parameter), accDelta: stateZeros(parameter) }))
+    const state = this.stateOf<AdadeltaState>(parameter, group)
+    const { squareAvg, accDelta } = state
+    state.step++
     addcmul_(mul_(squareAvg, rho), g, g, { value: 1 - rho })
     const delta = mul(div(sqrt(add(accDelta, eps)), sqrt(add(squareAvg, eps))), g)
     addcmul_(mul_(accDelta, rho), delta, delta, { value: 1 - rho })
@@ -124,6 +149,12 @@ export interface AdamaxOptions extends DecayOptions {
   readonly eps?: number
 }
 
+interface AdamaxState extends ParamState {
+  step: number
+  expAvg: Tensor
+  expInf: Tensor
+}
+
 /** Adam with the greatest size of past gradients in place of the root of their mean square. PyTorch's `torch.optim.Adamax`. */
 export class Adamax extends Optimizer<AdamaxOptions> {
   constructor(params: Params<AdamaxOptions>, options?: AdamaxOptions) {
@@ -135,15 +166,15 @@ export class Adamax extends Optimizer<AdamaxOptions> {
     this.checkBetas(betas)
   }
 
+  protected override newState(parameter: Tensor): AdamaxState {
+    return { step: 0, expAvg: stateZeros(parameter), expInf: stateZeros(parameter) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdamaxOptions>): void {
     const { lr, betas, eps } = group
     const [beta1, beta2] = betas
     const g = descent(parameter, grad, group)
-    const state = this.stateOf<ParamState & { step: number; expAvg: Tensor; expInf: Tensor }>(parameter, () => ({
-      step: 0,
-      expAvg: stateZeros(parameter),
-      expInf: stateZeros(parameter),
-    }))
+    const state = this.stateOf<AdamaxState>(parameter, group)
     const step = ++state.step
     lerp_(state.expAvg, g, 1 - beta1)
     copy_(state.expInf, maximum(mul(state.expInf, beta2), add(abs(g), eps)))

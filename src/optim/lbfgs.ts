@@ -92,6 +92,10 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     return state
   }
 
+  protected override newState(): LBFGSState {
+    return newState()
+  }
+
   protected override shapeOfState(name: string, parameter: Tensor): readonly number[] {
     if (name === 'ro') return []
     return [this.paramGroups[0]?.params.reduce((count, { numel }) => count + numel, 0) ?? parameter.numel]
@@ -115,7 +119,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     if (group === undefined || first === undefined) throw new InternalError('LBFGS has no parameters')
     const { params, lr, maxIter, toleranceGrad, toleranceChange, historySize, lineSearchFn } = group
     const maxEval = group.maxEval ?? Math.floor((maxIter * 5) / 4)
-    const state = this.stateOf<LBFGSState>(first, newState)
+    const state = this.stateOf<LBFGSState>(first, group)
     const flatGrad = (): Tensor => cat(params.map((p) => reshape(p.grad ?? zeros(p.shape, { dtype: p.dtype }), [-1])))
     const evaluate = (): { readonly result: T; readonly f: number; readonly g: Tensor } => {
       const result = enableGrad(closure)

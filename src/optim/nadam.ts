@@ -28,6 +28,10 @@ interface Averages extends ParamState {
   expAvgSq: Tensor
 }
 
+interface NAdamState extends Averages {
+  muProduct: number
+}
+
 const averages = (parameter: Tensor): Averages => ({ step: 0, expAvg: stateZeros(parameter), expAvgSq: stateZeros(parameter) })
 
 function follow({ expAvg, expAvgSq }: Averages, g: Tensor, [beta1, beta2]: readonly [number, number]): void {
@@ -47,11 +51,15 @@ export class NAdam extends Optimizer<NAdamOptions> {
     this.checkBetas(betas)
   }
 
+  protected override newState(parameter: Tensor): NAdamState {
+    return { ...averages(parameter), muProduct: 1 }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<NAdamOptions>): void {
     const { lr, betas, eps, momentumDecay } = group
     const [beta1, beta2] = betas
     const g = descent(parameter, grad, group)
-    const state = this.stateOf<Averages & { muProduct: number }>(parameter, () => ({ ...averages(parameter), muProduct: 1 }))
+    const state = this.stateOf<NAdamState>(parameter, group)
     const step = ++state.step
     const momentumAt = (t: number): number => beta1 * (1 - 0.5 * 0.96 ** (t * momentumDecay))
     const [mu, next] = [momentumAt(step), momentumAt(step + 1)]
@@ -78,11 +86,15 @@ export class RAdam extends Optimizer<RAdamOptions> {
     this.checkBetas(betas)
   }
 
+  protected override newState(parameter: Tensor): Averages {
+    return averages(parameter)
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<RAdamOptions>): void {
     const { lr, betas, eps } = group
     const [beta1, beta2] = betas
     const g = descent(parameter, grad, group)
-    const state = this.stateOf(parameter, () => averages(parameter))
+    const state = this.stateOf<Averages>(parameter, group)
     const step = ++state.step
     follow(state, g, betas)
     const rate = lr / (1 - beta1 ** step)

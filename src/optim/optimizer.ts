@@ -16,7 +16,7 @@ import {
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
-import { copyState, readIndices, readStateDict, withTorchNames } from './stateDict.ts'
+import { WITHOUT_EFFECT, copyState, readIndices, readStateDict, withTorchNames } from './stateDict.ts'
 import type { OptimizerState, ParamState, TorchOptimizerState } from './stateDict.ts'
 
 /** What every optimizer's options have. */
@@ -84,6 +84,8 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
       throw new ArgumentError(`${this.className}: options must be an object such as { lr: 0.01 }, got ${valueText(options)}.`)
     const known = Object.keys(this.defaults)
     for (const [key, value] of Object.entries(options)) {
+      // PyTorch's `foreach` and the like say how a step is computed, not what.
+      if (WITHOUT_EFFECT.has(key)) continue
       if (!known.includes(key)) throw unknownOption(this.className, key, known)
       const usual = typeName(Reflect.get(this.defaults, key))
       // What may be given for a default of null is left to checkGroup.
@@ -91,7 +93,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
         throw new ArgumentError(`${this.className}: option '${key}' must be ${usual}, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
-    for (const [key, value] of Object.entries(options)) if (value !== undefined) Reflect.set(all, key, value)
+    for (const [key, value] of Object.entries(options)) if (value !== undefined && known.includes(key)) Reflect.set(all, key, value)
     this.checkGroup(all)
     return all
   }
@@ -176,11 +178,16 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     return result
   }
 
-  /** The parameter's state; a new one is filled by `create`. */
-  protected stateOf<S extends ParamState>(parameter: Tensor, create: () => S): S {
+  /** The state of a parameter before its first step. A state dict must have all of it; what only some options need is added when it is needed. */
+  protected newState(_parameter: Tensor, _group: ParamGroup<O>): ParamState {
+    return {}
+  }
+
+  /** The parameter's state. S is what {@link newState} returns. */
+  protected stateOf<S extends ParamState>(parameter: Tensor, group: ParamGroup<O>): S {
     let state = this.state.get(parameter)
     if (state === undefined) {
-      state = create()
+      state = this.newState(parameter, group)
       this.state.set(parameter, state)
     }
     return state as S
@@ -191,8 +198,16 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     return parameter.shape
   }
 
-  /** The state of a parameter that was read from a state dict, with what the optimizer needs. Throws ArgumentError if it has another form. */
-  protected readState(_where: string, state: ParamState): ParamState {
+  /** The state of a parameter that was read from a state dict. Throws ArgumentError unless it has what {@link newState} has. */
+  protected readState(where: string, state: ParamState, parameter: Tensor, group: ParamGroup<O>): ParamState {
+    const wanted = this.newState(parameter, group)
+    for (const [name, value] of Object.entries(wanted)) {
+      const kind = typeName(value)
+      if (typeName(state[name]) !== kind)
+        throw new ArgumentError(
+          `${where}: the state of a parameter of shape ${formatShape(parameter.shape)} must have '${name}', ${kind === 'an object' ? 'a Tensor' : kind}, got ${valueText(state[name])}. It has ${Object.keys(state).join(', ') || 'nothing'}; is it the state of another optimizer?`,
+        )
+    }
     return state
   }
 
@@ -227,7 +242,8 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     if (groups.length !== this.paramGroups.length)
       throw new ArgumentError(`${where}: the state has ${groups.length} parameter groups, this optimizer ${this.paramGroups.length}.`)
     const loaded = new Map<Tensor, ParamState>()
-    for (const [g, { params }] of this.paramGroups.entries()) {
+    for (const [g, group] of this.paramGroups.entries()) {
+      const { params } = group
       const indices = readIndices(where, groups[g], g)
       if (indices.length !== params.length)
         throw new ArgumentError(`${where}: group ${g} of the state has ${indices.length} parameters, of this optimizer ${params.length}.`)
@@ -241,6 +257,8 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
           this.readState(
             where,
             noGrad(() => Object.fromEntries([...state].map(([name, value]) => [name, copy(name, value)]))),
+            parameter,
+            group,
           ),
         )
       }

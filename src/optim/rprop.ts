@@ -17,6 +17,12 @@ export interface RpropOptions extends BaseOptions {
   readonly maximize?: boolean
 }
 
+interface RpropState extends ParamState {
+  step: number
+  prev: Tensor
+  stepSize: Tensor
+}
+
 /** Steps by the signs of the gradient alone, for batches of all data. PyTorch's `torch.optim.Rprop`. */
 export class Rprop extends Optimizer<RpropOptions> {
   constructor(params: Params<RpropOptions>, options?: RpropOptions) {
@@ -32,15 +38,15 @@ export class Rprop extends Optimizer<RpropOptions> {
       throw new ArgumentError(`optim.Rprop: option 'stepSizes' must be the smallest and the greatest step, got ${valueText(stepSizes)}.`)
   }
 
+  protected override newState(parameter: Tensor, { lr }: ParamGroup<RpropOptions>): RpropState {
+    return { step: 0, prev: stateZeros(parameter), stepSize: fullLike(parameter, lr) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<RpropOptions>): void {
     const [less, more] = group.etas
     const [smallest, greatest] = group.stepSizes
     const g = group.maximize ? neg(grad) : grad
-    const state = this.stateOf<ParamState & { step: number; prev: Tensor; stepSize: Tensor }>(parameter, () => ({
-      step: 0,
-      prev: stateZeros(parameter),
-      stepSize: fullLike(parameter, group.lr),
-    }))
+    const state = this.stateOf<RpropState>(parameter, group)
     state.step++
     const same = mul(g, state.prev)
     const changed = lt(same, 0)
@@ -63,6 +69,13 @@ export interface ASGDOptions extends DecayOptions {
   readonly t0?: number
 }
 
+interface ASGDState extends ParamState {
+  step: number
+  eta: number
+  mu: number
+  ax: Tensor
+}
+
 /** Gradient descent that also keeps the mean of the parameters, in the state `ax`. PyTorch's `torch.optim.ASGD`. */
 export class ASGD extends Optimizer<ASGDOptions> {
   constructor(params: Params<ASGDOptions>, options?: ASGDOptions) {
@@ -74,15 +87,14 @@ export class ASGD extends Optimizer<ASGDOptions> {
     this.checkAtLeast0({ lr, weightDecay })
   }
 
+  protected override newState(parameter: Tensor, { lr }: ParamGroup<ASGDOptions>): ASGDState {
+    return { step: 0, eta: lr, mu: 1, ax: stateZeros(parameter) }
+  }
+
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<ASGDOptions>): void {
     const { lr, lambd, alpha, t0 } = group
     const g = descent(parameter, grad, group)
-    const state = this.stateOf<ParamState & { step: number; eta: number; mu: number; ax: Tensor }>(parameter, () => ({
-      step: 0,
-      eta: lr,
-      mu: 1,
-      ax: stateZeros(parameter),
-    }))
+    const state = this.stateOf<ASGDState>(parameter, group)
     const { eta, mu, ax } = state
     const step = ++state.step
     withChangingNumbers(() => {

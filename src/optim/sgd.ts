@@ -5,6 +5,7 @@ import { add, add_, mul_ } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, descent, stateZeros } from './optimizer.ts'
 import type { BaseOptions, ParamGroup, Params } from './optimizer.ts'
+import type { ParamState } from './stateDict.ts'
 
 /** Options of {@link SGD}. */
 export interface SGDOptions extends BaseOptions {
@@ -37,11 +38,9 @@ export class SGD extends Optimizer<SGDOptions> {
     const { lr, momentum, dampening, nesterov } = group
     let direction = descent(parameter, grad, group)
     if (momentum !== 0) {
-      let first = false
-      const { momentumBuffer } = this.stateOf(parameter, () => {
-        first = true
-        return { momentumBuffer: stateZeros(parameter) }
-      })
+      const state = this.stateOf<ParamState & { momentumBuffer?: Tensor }>(parameter, group)
+      const first = state.momentumBuffer === undefined
+      const momentumBuffer = (state.momentumBuffer ??= stateZeros(parameter))
       // The first gradient is not dampened.
       add_(mul_(momentumBuffer, momentum), direction, { alpha: first ? 1 : 1 - dampening })
       direction = nesterov ? add(direction, momentumBuffer, { alpha: momentum }) : momentumBuffer

@@ -22,7 +22,7 @@ export interface TorchOptimizerState {
 }
 
 /** Options of PyTorch that say how a step is computed, and not what. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['foreach', 'capturable', 'differentiable', 'fused', 'paramNames'])
+export const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['foreach', 'capturable', 'differentiable', 'fused', 'paramNames'])
 
 /** Numbers of the state, which PyTorch keeps as tensors. */
 const NUMBERS: ReadonlySet<string> = new Set(['step', 'eta', 'mu', 'muProduct', 'ro', 't', 'hDiag', 'prevLoss', 'nIter', 'funcEvals'])
@@ -32,7 +32,8 @@ const renamed = <T>(entries: Iterable<readonly [string, T]>, rename: (name: stri
 
 /** A state dict in PyTorch's names. */
 export function withTorchNames({ state, paramGroups }: OptimizerState): TorchOptimizerState {
-  const states = Object.entries(state).map(([index, of]) => [index, renamed(Object.entries(of), attributeName)])
+  const rename = (name: string): string => (name === 'hDiag' ? 'H_diag' : attributeName(name))
+  const states = Object.entries(state).map(([index, of]) => [index, renamed(Object.entries(of), rename)])
   return { state: Object.fromEntries(states), param_groups: paramGroups.map((group) => renamed(Object.entries(group), attributeName)) }
 }
 
@@ -47,6 +48,10 @@ interface Read {
   readonly states: ReadonlyMap<string, ReadonlyMap<string, unknown>>
 }
 
+/** The state of a parameter without what PyTorch did not use: null, and LBFGS's room for intermediate values. */
+const withoutUnused = (state: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> =>
+  new Map([...state].flatMap(([name, value]) => (value === null || name === 'al' ? [] : [[name === 'H_diag' ? 'h_diag' : name, value]])))
+
 /** Reads a state dict in either spelling. `known` are the options that this optimizer has. Throws ArgumentError for anything else. */
 export function readStateDict(where: string, dict: unknown, known: readonly string[]): Read {
   if (!isPlainObject(dict) || !('param_groups' in dict)) {
@@ -57,7 +62,7 @@ export function readStateDict(where: string, dict: unknown, known: readonly stri
   const own = <T>(given: ReadonlyMap<string, T>): ReadonlyMap<string, T> => new Map([...given].map(([name, value]) => [camelCase(name), value]))
   return {
     groups: groups.map((group) => new Map([...own(group)].filter(([name]) => known.includes(name) || !WITHOUT_EFFECT.has(name)))),
-    states: new Map([...state].map(([index, of]) => [index, own(of)])),
+    states: new Map([...state].map(([index, of]) => [index, own(withoutUnused(of))])),
   }
 }
 

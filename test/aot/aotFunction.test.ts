@@ -182,3 +182,15 @@ it('a view of what was overwritten afterwards has the gradient of its new conten
     expect(snapshotOf(x.grad)).toBe('float32 [2] [0,0]')
   }
 })
+
+it('constants are told apart: numbers and texts, zeros of either sign, and objects of a class, which may hold tensors', () => {
+  class Box {
+    readonly x: Tensor
+    constructor(x: Tensor) {
+      this.x = x
+    }
+  }
+  const f = aot((x: Tensor, other: unknown) => (other instanceof Box ? x.add(other.x) : typeof other === 'string' ? x.mul(10) : x.div(Number(other))))
+  const given = [2, '2', 0, -0, new Box(torch.tensor(5)), new Box(torch.tensor(7))]
+  expect(given.map((other) => f(torch.tensor(1), other).item())).toEqual([0.5, 10, Infinity, -Infinity, 6, 8])
+})

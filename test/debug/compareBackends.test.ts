@@ -138,7 +138,7 @@ describe('a planted fault is named, and no node that inherits it', () => {
   })
 })
 
-describe('compareBackends', () => {
+describe('compareBackends', { timeout: 120_000 }, () => {
   it('finds no node in eager, inductor, aot_eager and onnxruntime', async () => {
     const { gm, inputs } = sample('gpt2.proxy_buffers')
     const backends = ['eager', 'inductor', 'aot_eager', 'onnxruntime']
@@ -203,6 +203,23 @@ describe('compareBackends', () => {
       [0.5, -1.5],
       [2, 3],
     ])
+  })
+
+  it('does not take a value that is written over later for a wrong one', async () => {
+    const gm = symbolicTrace((a: Tensor) => a.mul(2).view(-1).add_(1).relu_())
+    const result = await compareBackends(gm, [x], { backends: ['eager', 'inductor', 'onnxruntime'] })
+    expect([result.functional, result.first, result.notes]).toEqual([false, null, []])
+    expect(result.rows.map((row) => [row.node.name, row.alone.get('onnxruntime')?.status, row.inGraph.get('onnxruntime')?.status])).toEqual([
+      ['mul', 'ok', undefined],
+      ['view', 'ok', undefined],
+      ['add_', 'ok', undefined],
+      ['relu_', 'ok', 'ok'],
+    ])
+    // A wrong one among them is still found.
+    const wrong = planted('relu_', 'float16 rounding', FAULTS['float16 rounding'])
+    expect(
+      (await compareBackends(gm, [torch.tensor([[0.1234567]])], { backends: [wrong], tol: 1e-6 })).first?.nodes.map((node) => node.name),
+    ).toEqual(['relu_'])
   })
 
   it('leaves out what draws random numbers, and names what cannot run', async () => {

@@ -370,6 +370,42 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a result of a Function that returns its argument runs the backward of that Function', () => {
+    agree(backend, (c) => {
+      class Twice extends torch.autograd.Function {
+        static override forward(_ctx: FunctionContext, x: Tensor): Tensor {
+          return x
+        }
+        static override backward(_ctx: FunctionContext, g: Tensor): Tensor {
+          return g.mul(2)
+        }
+      }
+      const w = leaf(1, 2)
+      const last = c((x: Tensor) => Twice.apply(w.mul(x)) as Tensor)
+      const inner = c((x: Tensor) => {
+        const y = w.mul(x)
+        return [y, Twice.apply(y) as Tensor] as const
+      })
+      return times(2, () => {
+        const [y, z] = inner(torch.ones([2]))
+        return [gradOf(w, last(torch.ones([2])).sum())?.clone(), gradOf(w, y.add(z).sum())]
+      })
+    })
+  })
+
+  it('a view of a result, made before that was written to', () => {
+    agree(backend, (c) => {
+      const w = leaf(1, 2)
+      const f = c((x: Tensor) => {
+        const y = w.mul(x)
+        const view = y.view([2, 1])
+        y.mul_(3)
+        return view
+      })
+      return times(2, () => gradOf(w, f(torch.ones([2])).sum())?.clone())
+    })
+  })
+
   it('a number that changes, with a backward outside', () => {
     agree(backend, (c) => {
       const w = leaf(1, 2)

@@ -52,8 +52,9 @@ async function failEach({ run }: Work, arena = 0): Promise<number> {
     if (nth % 5 === 0) count = countAllocations(run)
     if (nth > count) break
     failOne(run, nth)
-    if (nth % 5 !== 1 && nth !== count) continue
     expect(JSON.stringify(run()), `after allocation ${nth} failed`).toBe(expected)
+    // A collection takes long. What leaked is still there at the next one.
+    if (nth % 5 !== 1 && nth !== count) continue
     const allowed = before + arena
     expect(await balance(allowed), `after allocation ${nth} failed`).toBeLessThanOrEqual(allowed)
   }

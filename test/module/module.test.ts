@@ -137,11 +137,11 @@ describe('registration', () => {
     expect([net.hasBuffer('none'), keys(net.ownParameters())]).toEqual([true, ['bias', 'gain']])
   })
 
-  test('names must not be empty or have dots, and values must fit', () => {
+  test('names must not be empty, have dots or be those of members, and values must fit', () => {
     const net = new Net()
     const [buffer, parameter] = [tensor([1]), new Parameter(tensor([2]))]
-    for (const name of ['', 'a.b']) {
-      const message = (where: string): string => `${where}: the name '${name}' must not be empty or contain a dot.`
+    for (const name of ['', 'a.b', 'toString', 'constructor', '__proto__']) {
+      const message = (where: string): string => `${where}: argument 'name' must be a name without dots that no Module has already, got '${name}'.`
       expect(() => net.registerBuffer(name, buffer)).toThrow(new ArgumentError(message('registerBuffer')))
       expect(() => net.registerParameter(name, parameter)).toThrow(new ArgumentError(message('registerParameter')))
       expect(() => net.addModule(name, net)).toThrow(new ArgumentError(message('addModule')))

@@ -81,6 +81,7 @@ test.each([
     () => new nn.ConvTranspose1d(1, 1, 2, { stride: 2 })(torch.ones([1, 1, 3]), [8]),
     'nn.ConvTranspose1d: outputSize must be between [6] and [7] for an input of shape [1, 1, 3], got [8].',
   ],
+  [() => new nn.ConvTranspose2d(1, 1, 2, { paddingMode: 'reflect' as 'zeros' }), "nn.ConvTranspose2d: paddingMode must be 'zeros', got 'reflect'."],
   [() => new nn.Fold(2, 0), 'nn.Fold: kernelSize must be an integer of at least 1 or an array of 2, got 0.'],
   [() => new nn.EmbeddingBag(3, 2, { mode: 'min' as 'max' }), "nn.EmbeddingBag: mode must be 'sum', 'mean' or 'max', got 'min'."],
   [() => new nn.EmbeddingBag(3, 2, { paddingIdx: 3 }), 'nn.EmbeddingBag: paddingIdx must be between -3 and 2, got 3.'],

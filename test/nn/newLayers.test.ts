@@ -112,6 +112,35 @@ describe('EmbeddingBag', () => {
   })
 })
 
+describe('EmbeddingBag, like Embedding,', () => {
+  const rows = torch.tensor([
+    [3, 4],
+    [6, 8],
+    [0, 1],
+  ])
+  const indices = torch.tensor([[0, 2]]).long()
+
+  test('takes the rows of a matrix, frozen or not', () => {
+    const bags = nn.EmbeddingBag.fromPretrained(rows, { mode: 'sum' })
+    expect([values(bags(indices)), bags.weight.requiresGrad]).toEqual([[3, 5], false])
+    expect(nn.EmbeddingBag.fromPretrained(rows, false).weight.requiresGrad).toBe(true)
+    expect(() => nn.EmbeddingBag.fromPretrained(torch.ones([3]))).toThrow(
+      'embeddings must have 2 dimensions [numEmbeddings, embeddingDim], got shape [3].',
+    )
+  })
+
+  test('scales the rows that it looks up down to maxNorm', () => {
+    const bags = nn.EmbeddingBag.fromPretrained(rows.clone(), { mode: 'max', maxNorm: 2.5 })
+    values(bags(indices)).forEach((v, i) => expect(v).toBeCloseTo([1.5, 2][i] ?? NaN, 5))
+    values(bags.weight).forEach((v, i) => expect(v).toBeCloseTo([1.5, 2, 6, 8, 0, 1][i] ?? NaN, 5))
+  })
+
+  test('takes PyTorch’s positional arguments', () => {
+    const bags = new nn.EmbeddingBag(6, 3, 1.5, 1, true, 'sum')
+    expect(String(bags)).toBe("EmbeddingBag(6, 3, max_norm=1.5, norm_type=1.0, scale_grad_by_freq=True, mode='sum')")
+  })
+})
+
 describe('AdaptiveLogSoftmaxWithLoss', () => {
   torch.manualSeed(1)
   const softmax = new nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 6], { divValue: 2, headBias: true })
@@ -196,4 +225,16 @@ describe('activations in place', () => {
     ] as const)
       got.forEach((v, i) => expect(v).toBeCloseTo(wanted[i] ?? NaN, 5))
   })
+})
+
+test('Upsample can take its scale from the sizes of the result', () => {
+  const x = detInput([1, 1, 5], 12)
+  const options = { scaleFactor: 1.5, mode: 'linear', alignCorners: false } as const
+  const exact = new nn.Upsample(options)(x)
+  const recomputed = new nn.Upsample({ ...options, recomputeScaleFactor: true })(x)
+  expect(values(recomputed)).toEqual(values(F.interpolate(x, { size: 7, mode: 'linear', alignCorners: false })))
+  expect(values(recomputed)).not.toEqual(values(exact))
+  const image = detInput([1, 1, 2, 2], 13)
+  expect(values(new nn.UpsamplingNearest2d([3, 4])(image))).toEqual(values(F.interpolate(image, { size: [3, 4] })))
+  expect(new nn.UpsamplingBilinear2d(null, 2)(image).shape).toEqual([1, 1, 4, 4])
 })

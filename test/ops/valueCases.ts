@@ -45,6 +45,12 @@ export async function allValueCases(): Promise<ReadonlyMap<string, readonly Valu
   }
   for (const { qualname, functional } of inPlaceForms())
     found.set(qualname, [...(found.get(qualname) ?? []), ...(found.get(functional) ?? []).flatMap(inPlaceCase)])
+  for (const { qualname, aliasOf } of builtInOps())
+    if (aliasOf !== null)
+      found.set(
+        qualname,
+        (found.get(aliasOf.qualname) ?? []).map((one) => ({ ...one, noGradient: `it is another name of ${aliasOf.qualname}` })),
+      )
   return found
 }
 

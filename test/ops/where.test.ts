@@ -21,9 +21,9 @@ test('where(condition) gives the positions where it is not 0, a tensor for each 
   ])
 })
 
-test('a symbolic trace records it as nonzero', () => {
+test('a symbolic trace records it as where, as in PyTorch', () => {
   const traced = symbolicTrace((x: Tensor) => torch.where(x))
-  expect(String(traced.graph)).toContain('target=torch.nonzero](args = (%x,), kwargs = {as_tuple: True})')
+  expect(String(traced.graph)).toContain('target=torch.where](args = (%x,), kwargs = {})')
   expect((traced.call(condition) as readonly Tensor[]).map((t) => t.toArray())).toEqual([
     [0, 1],
     [1, 0],

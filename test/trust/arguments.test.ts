@@ -6,7 +6,7 @@ import { getIsolatedGraphModule, makeFx } from 'tensorfx/aot'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
-import { expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
+import { UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
 import { extractTensorMetadata } from 'tensorfx/fx/passes'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
@@ -146,6 +146,8 @@ describe('an argument that does not fit is named', () => {
     ['Inconsistent types an object, an object', call(getGreatestUpperBound, Object.create(null), Object.create(null))],
     ["makeFx: argument 'fn' must be a function or a Module, got 1.", call(getIsolatedGraphModule, 1, [])],
     ["makeFx: argument 'fn' must be a function or a Module, got the class A.", call(makeFx, class A {})],
+    ['torch.diff: n must be at least 0, got -1.', () => x().diff(-1)],
+    ["UnionFind: argument 'n' must be a number of elements from 0 to 16777216, got 2147483648.", () => new UnionFind(2 ** 31)],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
@@ -155,6 +157,12 @@ describe('an argument that does not fit is named', () => {
       expect(error).toBeInstanceOf(TensorfxError)
     }
   })
+})
+
+it('differences of more orders than there are elements are none, at once', () => {
+  for (const n of [3, 4, 2 ** 31]) expect(x().diff(n).shape).toEqual([2, 0])
+  expect(torch.tensor([true, false]).diff(2 ** 31).dtype).toBe('bool')
+  expect(torch.tensor([1, 4, 9, 16]).diff(3).toArray()).toEqual([0])
 })
 
 describe('a message', () => {

@@ -62,13 +62,18 @@ export const controlFlow = {
     const { random } = w
     const x = w.float((name) => w.shape(name).length > 0 && w.value(name).numel > 0)
     if (x === undefined) return false
+    const scans = [
+      () => w.define(`torch.scan((c, t) => [c.add(t), c.mul(t)], ${x}[0].mul(0), ${x})[1]`, [x]),
+      () => w.define(`torch.map((t) => t.mul(2).add(1), ${x})`, [x]),
+    ]
+    // Conditions on values cannot be traced operator by operator.
+    if (w.traced) return random.pick(scans)() !== null
     return (
       random.pick([
+        ...scans,
         () => w.define(`torch.cond(${x}.sum().gt(0.1), (t) => t.mul(2), (t) => t.sub(1), [${x}])`, [x]),
         () => w.define(`torch.cond(${x}.amax().gt(1), (t) => t.sin(), (t) => t.exp(), [${x}])`, [x]),
         () => w.define(`torch.whileLoop((i, t) => i.lt(3), (i, t) => [i.add(1), t.mul(0.5)], [torch.tensor(0).long(), ${x}.detach()])[1]`, [x]),
-        () => w.define(`torch.scan((c, t) => [c.add(t), c.mul(t)], ${x}[0].mul(0), ${x})[1]`, [x]),
-        () => w.define(`torch.map((t) => t.mul(2).add(1), ${x})`, [x]),
       ])() !== null
     )
   },
@@ -89,7 +94,8 @@ export const transforms = {
         () => w.define(`func.vmap((t) => t.sin())(${x})`, [x]),
         () => w.define(`func.jvp((t) => t.mul(t), [${x}], [${x}.mul(0.5)])[1]`, [x]),
         () => w.define(`func.vjp((t) => t.exp(), ${x})[1](${x})`, [x]),
-        () => w.define(`func.jacrev((t) => t.square())(${x}.flatten())`, [x]),
+        // Eagerly its result requires grad though no argument does; a traced one does not.
+        () => (w.traced ? null : w.define(`func.jacrev((t) => t.square())(${x}.flatten())`, [x])),
       ])() !== null
     )
   },

@@ -16,7 +16,7 @@ import { magnitude } from './error.ts'
 import { measure } from './measure.ts'
 import type { Measured } from './measure.ts'
 import { smallestBlock } from './blocks.ts'
-import { firstSharedWrite, inFloat64, isolated, ReferenceRun, tensorsIn } from './reference.ts'
+import { inFloat64, isolated, ReferenceRun, tensorsIn, writesIn } from './reference.ts'
 import type { ReferenceKind, Step } from './reference.ts'
 import { BackendComparison } from './result.ts'
 import type { Culprit, NodeRow } from './result.ts'
@@ -58,8 +58,9 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   checkArgument(reference === 'float64' || reference === 'eager', 'compareBackends', 'options.reference', "'float64' or 'eager'", reference)
   if (backends.length === 0) throw new ArgumentError("compareBackends: options.backends is empty; name at least one, e.g. ['inductor'].")
   const candidates = await Promise.all(backends.map(candidate))
-  const writes = firstSharedWrite(gm, inputs) !== null
-  const graph = writes ? functional(gm, inputs) : gm.deepCopy()
+  const { shared, overwritten } = writesIn(gm, inputs)
+  const isFunctional = shared !== null
+  const graph = isFunctional ? functional(gm, inputs) : gm.deepCopy()
   const given = [...graph.graph.processInputs(...inputs)]
   const run = new ReferenceRun(graph, reference)
   const outputs = tensorsIn(run.walk(inputs))
@@ -73,11 +74,11 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   const culprits = new Map<string, Culprit | null>()
   const notes: string[] = []
   for (const one of candidates) {
-    const comparing = new Comparing(one, graph, inputs, tol, reference, run, rows)
+    const comparing = new Comparing(one, graph, inputs, tol, reference, run, rows, isFunctional ? new Set() : overwritten)
     // oxlint-disable-next-line no-await-in-loop -- backends share the heap; one after the other keeps memory low
     culprits.set(one.name, await comparing.culprit(whole, outputs, notes))
   }
-  return new BackendComparison({ gm: graph, inputs: given, rows, culprits, notes, backends: candidates, tol, reference, functional: writes })
+  return new BackendComparison({ gm: graph, inputs: given, rows, culprits, notes, backends: candidates, tol, reference, functional: isFunctional })
 }
 
 /** The graph with new values in the place of writes. */
@@ -95,6 +96,8 @@ class Comparing {
   readonly #kind: ReferenceKind
   readonly #run: ReferenceRun
   readonly #rows: readonly NodeRow[]
+  /** The names of the nodes whose values are written over later. */
+  readonly #overwritten: ReadonlySet<string>
 
   constructor(
     one: Candidate,
@@ -104,6 +107,7 @@ class Comparing {
     kind: ReferenceKind,
     run: ReferenceRun,
     rows: readonly NodeRow[],
+    overwritten: ReadonlySet<string>,
   ) {
     this.#one = one
     this.#gm = gm
@@ -112,6 +116,7 @@ class Comparing {
     this.#kind = kind
     this.#run = run
     this.#rows = rows
+    this.#overwritten = overwritten
   }
 
   async culprit(whole: boolean, outputs: readonly Tensor[], notes: string[]): Promise<Culprit | null> {
@@ -156,7 +161,7 @@ class Comparing {
     const graph = this.#gm.graph.deepCopy()
     const copies = new Map([...graph.nodes].map((node) => [node.name, node]))
     // Nodes with several results stay as they are: a backend returns tensors.
-    const single = steps.filter((step) => step.eager.length === 1)
+    const single = steps.filter((step) => step.eager.length === 1 && !this.#overwritten.has(step.node.name))
     graph.outputNode().args = [single.flatMap((step) => copies.get(step.node.name) ?? [])]
     const exposed = new GraphModule(this.#gm, graph)
     const got = await this.#one.with(exposed, this.#inputs, async (run) => run(this.#inputs))

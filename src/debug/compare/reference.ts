@@ -4,7 +4,7 @@ import { noGrad, versionOf } from '../../autograd/index.ts'
 import { Graph, GraphModule, Interpreter, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { opOf, to } from '../../ops/index.ts'
+import { clone, opOf, to } from '../../ops/index.ts'
 import { treeLeaves, treeMap } from '../../pytree/index.ts'
 import { getRngState, Tensor } from '../../tensor/index.ts'
 import { castToFp64, cloneInput } from '../twoModels.ts'
@@ -35,17 +35,23 @@ export const tensorsIn = (value: unknown): readonly Tensor[] => treeLeaves(value
 /** Whether a node computes something. */
 export const isCall = (node: Node): boolean => node.op === 'call_function' || node.op === 'call_method' || node.op === 'call_module'
 
-/**
- * The first node that writes to memory which a later node reads by another name, so that nodes cannot be looked at one by one; null if there is none. (An in-place
- * relu whose argument nothing else reads is none.) The graph runs on copies of the module and the inputs.
- */
-export function firstSharedWrite(gm: GraphModule, inputs: readonly unknown[]): Node | null {
+/** What a graph writes in place. */
+export interface Writes {
+  /** The first node that writes to memory which a later node reads by another name, so that nodes cannot be looked at one by one; null if there is none. */
+  readonly shared: Node | null
+  /** The names of the nodes whose values are written over later, so that they are no outputs. */
+  readonly overwritten: ReadonlySet<string>
+}
+
+/** Looks for writes in place. (An in-place relu whose argument nothing else reads is not shared.) The graph runs on copies of the module and the inputs. */
+export function writesIn(gm: GraphModule, inputs: readonly unknown[]): Writes {
   const copy = gm.deepCopy()
   const run = new Interpreter(copy)
   const order = new Map([...copy.graph.nodes].map((node, i) => [node, i]))
   const holders = new Map<unknown, Node[]>()
   const versions = new Map<Tensor, number>()
-  let found: string | null = null
+  const overwritten = new Set<string>()
+  let shared: string | null = null
   const isReadAfter = (holder: Node, writer: Node): boolean =>
     [...holder.users.keys()].some((user) => (order.get(user) ?? 0) > (order.get(writer) ?? 0))
   run.addHook({
@@ -54,13 +60,18 @@ export function firstSharedWrite(gm: GraphModule, inputs: readonly unknown[]): N
       for (const tensor of tensorsIn([args, kwargs])) versions.set(tensor, versionOf(tensor))
     },
     after: (node, value) => {
-      for (const [tensor, version] of versions)
-        if (versionOf(tensor) !== version && (holders.get(tensor.storage) ?? []).some((holder) => isReadAfter(holder, node))) found ??= node.name
+      for (const [tensor, version] of versions) {
+        if (versionOf(tensor) === version) continue
+        for (const holder of holders.get(tensor.storage) ?? []) {
+          overwritten.add(holder.name)
+          if (isReadAfter(holder, node)) shared ??= node.name
+        }
+      }
       for (const { storage } of tensorsIn(value)) holders.set(storage, [...(holders.get(storage) ?? []), node])
     },
   })
   noGrad(() => run.run(...inputs.map((input) => treeMap(input, cloneInput))))
-  return found === null ? null : ([...gm.graph.nodes].find((node) => node.name === found) ?? null)
+  return { shared: shared === null ? null : ([...gm.graph.nodes].find((node) => node.name === shared) ?? null), overwritten }
 }
 
 /** Runs a graph as the reference. The module is not changed: pass a copy if its layers keep statistics. */
@@ -85,9 +96,15 @@ export class ReferenceRun extends Interpreter {
     // Taking a tensor out of several computes nothing.
     const [list] = this.mapNodesToValues(node.args, node)
     if (node.target === operator.getitem && !(list instanceof Tensor)) return super.runNode(node)
-    const { part, inputs } = isolated(this.module, node, this.env)
+    const alone = isolated(this.module, node, this.env)
+    const { inputs } = alone
     const state = getRngState().offset
-    const native = new Interpreter(part).run(...inputs.map(cloneInput))
+    const given = inputs.map(cloneInput)
+    const versions = given.map(versionIn)
+    const native = new Interpreter(alone.part).run(...given)
+    // A node that writes to its argument writes to a copy: not all backends can write to an input.
+    const writes = given.some((value, i) => versionIn(value) !== versions[i])
+    const part = writes ? isolated(this.module, node, this.env, { copies: true }).part : alone.part
     const eager = tensorsIn(native)
     if (eager.length === 0) return native
     const skipped = getRngState().offset === state ? null : 'it draws random numbers'
@@ -97,6 +114,8 @@ export class ReferenceRun extends Interpreter {
     return treeMap(native, (leaf) => (leaf instanceof Tensor ? rounded(want[i++] ?? leaf, leaf) : leaf))
   }
 }
+
+const versionIn = (value: unknown): number => (value instanceof Tensor ? versionOf(value) : 0)
 
 const rounded = (wide: Tensor, like: Tensor): Tensor => (wide.dtype === like.dtype ? wide : to(wide, like.dtype))
 
@@ -108,11 +127,12 @@ export function inFloat64(part: GraphModule, inputs: readonly Tensor[]): readonl
   return tensorsIn(new Interpreter(wide.gm).run(...wide.inputs))
 }
 
-/** A node as a graph of its own, under its own name. Tensors that it takes become inputs, other values constants. */
+/** A node as a graph of its own, under its own name. Tensors that it takes become inputs, or with `copies` copies of them; other values are constants. */
 export function isolated(
   module: GraphModule,
   node: Node,
   env: ReadonlyMap<Node, unknown>,
+  { copies = false }: { readonly copies?: boolean } = {},
 ): { readonly part: GraphModule; readonly inputs: Tensor[] } {
   const graph = new Graph()
   const inputs: Tensor[] = []
@@ -123,8 +143,9 @@ export function isolated(
       const known = placeholders.get(leaf)
       if (known !== undefined) return known
       const placeholder = graph.placeholder(`in_${inputs.push(leaf)}`)
-      placeholders.set(leaf, placeholder)
-      return placeholder
+      const taken = copies ? graph.callFunction(clone, [placeholder]) : placeholder
+      placeholders.set(leaf, taken)
+      return taken
     })
   const copy = graph.nodeCopy(node, (input) => given(env.get(input)) as Argument)
   graph.output(copy)

@@ -10,6 +10,8 @@ export interface FlatEntry {
   /** The path of its module from the unit; '' for the unit itself. */
   readonly modulePath: string
   readonly shape: readonly number[]
+  /** For `fullyShard`, the dimension that the ranks divide. Default 0. */
+  readonly shardDim?: number
 }
 
 /** A second place of a parameter: the two names, and the place where it is stored. */

@@ -1,14 +1,17 @@
 // fullyShard: divides the parameters of a module in place, by rows, without a wrapper. PyTorch's FSDP2.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 import { clipGradNorm } from './clip.ts'
 import type { ClipOptions } from './clip.ts'
+import { joinPath } from './flatParameter.ts'
 import { readOptions } from './options.ts'
 import type { Settings } from './options.ts'
 import { collectParameters } from './parameters.ts'
+import type { UnitParameters } from './parameters.ts'
 import { RowHandle } from './rows.ts'
 import { afterGradient, makeRoot, runForward } from './runtime.ts'
 import { DEFAULT_STATE_DICT, registerUnit, unitOf, unitOrNone, unitsIn } from './unit.ts'
@@ -22,6 +25,11 @@ export interface FullyShardOptions {
   readonly reshardAfterForward?: boolean
   /** Dtypes of computation and reduction. PyTorch's `mp_policy`. */
   readonly mixedPrecision?: MixedPrecision | null
+  /**
+   * The dimension along which the ranks divide a parameter; null for rows, which is the default. Other dimensions must divide evenly. PyTorch's
+   * `shard_placement_fn`, which returns `Shard(dim)` or None.
+   */
+  readonly shardPlacementFn?: (parameter: Tensor) => number | null
 }
 
 /** What {@link fullyShard} adds to a module. PyTorch's `FSDPModule`. */
@@ -51,6 +59,35 @@ function settingsOf(options: FullyShardOptions): Settings {
   return { ...settings, reshardsRoot: reshardAfterForward === true, showsUnreduced: false }
 }
 
+/** The dimension along which a parameter is divided. Throws ArgumentError for one that it has not, UnsupportedError for one that does not divide evenly. */
+function shardDim(parameter: Tensor, name: string, ranks: number, place: NonNullable<FullyShardOptions['shardPlacementFn']>): number {
+  const given: unknown = place(parameter)
+  if (given === null || given === undefined) return 0
+  const { shape, ndim } = parameter
+  if (typeof given !== 'number' || !Number.isInteger(given) || given < -ndim || given >= ndim)
+    throw new ArgumentError(
+      `${WHERE}: shardPlacementFn must return a dimension of the parameter, from ${-ndim} to ${ndim - 1}, or null, got ${valueText(given)} for '${name}' of shape ${formatShape(shape)}.`,
+    )
+  const dim = given < 0 ? given + ndim : given
+  if (dim > 0 && (shape[dim] ?? 0) % ranks !== 0)
+    throw new UnsupportedError(
+      `FSDP does not support uneven sharding on dim ${dim}: ${formatShape(shape)} (world size: ${ranks}). Only rows are filled up: let shardPlacementFn return null for '${name}'.`,
+    )
+  return dim
+}
+
+/** The parameters with the dimensions along which they are divided. */
+function placed(parameters: UnitParameters, settings: Settings, place: FullyShardOptions['shardPlacementFn']): UnitParameters {
+  if (place === undefined) return parameters
+  checkCallable(WHERE, 'shardPlacementFn', place)
+  const entries = parameters.entries.map((entry, i) => {
+    const tensor = parameters.tensors[i]
+    const dim = tensor === undefined ? 0 : shardDim(tensor, joinPath(entry.modulePath, entry.name), settings.shardGroup.size, place)
+    return dim === 0 ? entry : { ...entry, shardDim: dim }
+  })
+  return { ...parameters, entries }
+}
+
 /** Defines a property that is no part of the module's contents. */
 const define = (module: Module, name: string, value: unknown): void =>
   void Object.defineProperty(module, name, { value, configurable: true, enumerable: false, writable: true })
@@ -60,14 +97,15 @@ const define = (module: Module, name: string, value: unknown): void =>
  * modules inside that were given to `fullyShard` before stay theirs, so call it from the inside to the outside. The module stays the same object; make the
  * optimizer afterwards. PyTorch's `fully_shard`.
  *
- * @throws ArgumentError for a container without forward, a module that is divided already, and parameters of several dtypes.
+ * @throws ArgumentError for a container without forward, a module that is divided already, and parameters of several dtypes; UnsupportedError for a dimension that does
+ *   not divide evenly.
  * @example
  * for (const block of model.blocks) fullyShard(block)
  * fullyShard(model)
  * const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-3 })
  */
 export function fullyShard<M extends Module>(module: M, options: FullyShardOptions = {}): asserts module is M & FsdpModule {
-  checkOptions(WHERE, options, { processGroup: true, reshardAfterForward: true, mixedPrecision: true })
+  checkOptions(WHERE, options, { processGroup: true, reshardAfterForward: true, mixedPrecision: true, shardPlacementFn: true })
   if (!isModule(module)) throw new ArgumentError(`${WHERE}: module must be a Module, got ${valueText(module)}.`)
   if (['ModuleList', 'ModuleDict'].includes(module.constructor.name))
     throw new ArgumentError(`fully_shard does not support containers that do not implement forward: ${String(module)}`)
@@ -76,7 +114,8 @@ export function fullyShard<M extends Module>(module: M, options: FullyShardOptio
       `${WHERE}: this ${module.getName()} is divided already. Call fullyShard once for each module, from the inside to the outside.`,
     )
   const settings = settingsOf(options)
-  const parameters = collectParameters(module, (part) => unitOrNone(part) !== undefined, new Set())
+  const own = collectParameters(module, (part) => unitOrNone(part) !== undefined, new Set())
+  const parameters = placed(own, settings, options.shardPlacementFn)
   const handle = parameters.tensors.length === 0 ? null : new RowHandle(module, parameters, settings, afterGradient)
   const name = `FSDP${module.getName()}`
   registerUnit(module, { wrapper: module, inner: module, handle, settings, isRoot: null, root: null, sync: true, stateDictType: DEFAULT_STATE_DICT })

@@ -133,6 +133,15 @@ export class FlatHandle {
     return this.byRank(full).narrow(0, this.rank * this.layout.shardNumel, this.layout.shardNumel)
   }
 
+  /** This rank's part of a parameter's whole values, as a vector. Empty if it has none. */
+  partOf(whole: Tensor, index: number): Tensor {
+    const { intraParamStartIdx, numelInShard } = this.infos[index] ?? {}
+    return whole
+      .detach()
+      .reshape([whole.numel])
+      .narrow(0, intraParamStartIdx ?? 0, numelInShard ?? 0)
+  }
+
   #piece(index: number, requiresGrad: boolean): Tensor {
     const { offsetInShard } = this.infos[index] ?? {}
     const piece = new Tensor(this.pieceShape(index), this.local.dtype, this.local.storage, undefined, offsetInShard ?? 0)

@@ -201,13 +201,6 @@ function wholeValue(value: NamedStateValue): Tensor | number {
   return value instanceof ShardedTensor ? value.fullTensor() : value
 }
 
-/** This rank's part of a parameter's whole state value, as the optimizer keeps it; for a unit with one flat parameter a stretch of the shard. */
-function localPart(home: Home, handle: FlatHandle, whole: Tensor): Tensor {
-  const { intraParamStartIdx, numelInShard } = handle.infos[home.index] ?? {}
-  const [start, count] = typeof intraParamStartIdx === 'number' && typeof numelInShard === 'number' ? [intraParamStartIdx, numelInShard] : [0, 0]
-  return noGrad(() => whole.detach().reshape([whole.numel]).narrow(0, start, count).clone())
-}
-
 /** This rank's form of a state by names: numbers in place of names, shards in place of whole tensors. */
 function localState(where: string, model: Module, optimizer: AnyOptimizer, named: NamedOptimizerState): OptimizerState {
   const homes = homesOf(where, model)
@@ -227,7 +220,7 @@ function localState(where: string, model: Module, optimizer: AnyOptimizer, named
         own[key] = whole
         continue
       }
-      const part = localPart(home, handle, whole)
+      const part = noGrad(() => handle.partOf(whole, home.index).clone())
       const { offsetInShard, inShard = false } = handle.infos[home.index] ?? {}
       isHeld ||= inShard
       if (handle.settings.useOrigParams) own[key] = noGrad(() => part.view(home.trained.shape))

@@ -8,6 +8,7 @@ import type { TensorLike } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { getRank } from '../processGroup.ts'
 import { ShardedTensor } from '../shardedTensor.ts'
+import type { ShardMetadata } from '../shardedTensor.ts'
 import { FLAT_PARAM } from './handle.ts'
 import type { FlatHandle } from './handle.ts'
 import { cleanName } from './names.ts'
@@ -51,18 +52,30 @@ function flatParameters(unit: Unit): [string, FlatHandle][] {
   })
 }
 
-/** The flat parameter without what only fills it up. */
+/** The ranks' parts of the flat parameter without what only fills it up. */
+const localParts = ({ layout: { shards, shardNumel, numel } }: FlatHandle): ShardMetadata[] =>
+  Array.from({ length: shards }, (_, rank) => {
+    const start = rank * shardNumel
+    return { offsets: [start], sizes: [Math.max(0, Math.min(shardNumel, numel - start))], rank }
+  })
+
 function localState(handle: FlatHandle): ShardedTensor {
   const { layout, local, settings } = handle
-  const sizes = Array.from({ length: layout.shards }, (_, rank) => Math.max(0, Math.min(layout.shardNumel, layout.numel - rank * layout.shardNumel)))
-  const metadata = sizes.map((size, rank) => ({ offsets: [rank * layout.shardNumel], sizes: [size], rank }))
+  const metadata = localParts(handle)
   const own = noGrad(() =>
     local
       .detach()
-      .narrow(0, 0, sizes[handle.rank] ?? 0)
+      .narrow(0, 0, metadata[handle.rank]?.sizes[0] ?? 0)
       .clone(),
   )
   return new ShardedTensor([layout.numel], local.dtype, [{ tensor: own, offsets: [handle.rank * layout.shardNumel] }], metadata, settings.shardGroup)
+}
+
+/** Whether a flat parameter has the parts that this model has. */
+function isDividedAs(handle: FlatHandle, saved: ShardedTensor): boolean {
+  const text = (parts: readonly ShardMetadata[]): string =>
+    parts.flatMap(({ offsets, sizes, rank }) => (sizes[0] === 0 ? [] : [`${String(offsets)}+${String(sizes)} on ${rank}`])).join()
+  return text(saved.metadata) === text(localParts(handle))
 }
 
 /** Tensors that no unit stores: buffers, and ignored parameters. */
@@ -117,12 +130,20 @@ function loadLocal(unit: Unit, state: State, strict: boolean): LoadStateResult {
     ...(missingKeys.length > 0 ? [`Missing key(s) in stateDict: ${missingKeys.map((name) => `"${name}"`).join(', ')}.`] : []),
     ...(unexpectedKeys.length > 0 ? [`Unexpected key(s) in stateDict: ${unexpectedKeys.map((name) => `"${name}"`).join(', ')}.`] : []),
   ]
-  for (const [name, { layout }] of flat) {
+  const misfits: string[] = []
+  for (const [name, handle] of flat) {
     const value = given.get(name)
-    if (value !== undefined && (!(value instanceof ShardedTensor) || value.shape[0] !== layout.numel))
-      problems.push(`"${name}" must be a ShardedTensor of ${layout.numel} elements, as a local state dict of the same model and ranks has it.`)
+    const { numel } = handle.layout
+    if (value === undefined) continue
+    if (!(value instanceof ShardedTensor) || value.shape[0] !== numel)
+      problems.push(`"${name}" must be a ShardedTensor of ${numel} elements, as a local state dict of the same model and ranks has it.`)
+    else if (known(name) && !isDividedAs(handle, value))
+      misfits.push(
+        `"${name}" is divided otherwise than this model's, which is on ${handle.layout.shards} ranks. A local state dict fits the number of ranks that saved it; save a 'SHARDED_STATE_DICT' or 'FULL_STATE_DICT' for others.`,
+      )
   }
-  if (strict && problems.length > 0) throw new LoadStateError('FullyShardedDataParallel', problems)
+  const errors = strict ? [...problems, ...misfits] : misfits
+  if (errors.length > 0) throw new LoadStateError('FullyShardedDataParallel', errors)
   noGrad(() => {
     for (const [name, { local }] of flat) {
       const value = given.get(name)

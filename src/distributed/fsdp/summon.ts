@@ -65,12 +65,11 @@ function showGrads(handle: FlatHandle, parameters: readonly Tensor[], grads: Ten
 }
 
 /** Each rank keeps its part of gradients that were written to. */
-function keepGrads({ infos, pieces }: FlatHandle, parameters: readonly Tensor[]): void {
+function keepGrads(handle: FlatHandle, parameters: readonly Tensor[]): void {
   parameters.forEach(({ grad }, i) => {
-    const { numelInShard, intraParamStartIdx } = infos[i] ?? {}
-    const piece = pieces[i]
-    if (piece === undefined || typeof numelInShard !== 'number' || typeof intraParamStartIdx !== 'number') return
-    piece.grad = grad === null ? null : noGrad(() => grad.reshape([grad.numel]).narrow(0, intraParamStartIdx, numelInShard).clone().view(piece.shape))
+    const piece = handle.pieces[i]
+    if (piece === undefined || typeof handle.infos[i]?.offsetInShard !== 'number') return
+    piece.grad = grad === null ? null : noGrad(() => handle.partOf(grad, i).clone().view(piece.shape))
   })
 }
 

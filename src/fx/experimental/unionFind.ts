@@ -2,6 +2,9 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { checkArgument } from '../../protocol/index.ts'
 
+/** The most elements: both lists are made at once. */
+const MOST = 2 ** 24
+
 /** Disjoint sets of the numbers from 0 to n − 1, each with a representative. PyTorch's UnionFind. */
 export class UnionFind {
   /** The sizes of the sets, by their representatives; 0 for numbers in no set. */
@@ -9,7 +12,7 @@ export class UnionFind {
   readonly #parent: (number | null)[]
 
   constructor(n: number) {
-    checkArgument(Number.isSafeInteger(n) && n >= 0 && n < 2 ** 32, 'UnionFind', 'n', 'the number of elements', n)
+    checkArgument(Number.isSafeInteger(n) && n >= 0 && n <= MOST, 'UnionFind', 'n', `a number of elements from 0 to ${MOST}`, n)
     this.size = Array.from({ length: n }, () => 0)
     this.#parent = Array.from({ length: n }, () => null)
   }

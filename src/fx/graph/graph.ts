@@ -388,7 +388,7 @@ export class Graph {
 
   /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws ArgumentError for anything but a CodeGen. */
   setCodegen(codegen: GraphCodegen): void {
-    checkArgument(graphText().isCodegen(codegen), 'Graph.setCodegen', 'codegen', 'a CodeGen, as a subclass of fx.CodeGen makes', codegen)
+    checkArgument(graphText().isCodegen(codegen), 'Graph.setCodegen', 'codegen', 'a CodeGen', codegen)
     this.willChange()
     this.#codegen = codegen
   }

@@ -11,9 +11,9 @@ export function lintGraph(graph: NodeGraph): void {
   const nodes = graph.numberNodes()
   for (const node of nodes) {
     if (!OPCODES.has(node.op)) throw new GraphError(`Node ${node.name} had unknown opcode ${node.op}!`)
-    const quoted = `Node '${node.name}'`
-    if (node.graph !== graph) throw new GraphError(`${quoted} does not belong to this Graph!`)
-    if (!graph.isListed(node)) throw new GraphError(`${quoted} is not added to the side table`)
+    const quoted = (): string => `Node '${node.name}'`
+    if (node.graph !== graph) throw new GraphError(`${quoted()} does not belong to this Graph!`)
+    if (!graph.isListed(node)) throw new GraphError(`${quoted()} is not added to the side table`)
     for (const input of node.allInputNodes) {
       const wrong =
         input.graph !== graph
@@ -21,7 +21,7 @@ export function lintGraph(graph: NodeGraph): void {
           : input.position >= node.position || nodes[input.position] !== input
             ? 'was used before it has been defined! Please check that Nodes in the graph are topologically ordered'
             : null
-      if (wrong !== null) throw new GraphError(`Argument '${input.name}' of ${quoted} ${wrong}\n${String(graph)}`)
+      if (wrong !== null) throw new GraphError(`Argument '${input.name}' of ${quoted()} ${wrong}\n${String(graph)}`)
     }
     const expected = node.op === 'call_function' ? 'function' : 'string'
     if (typeof node.target !== expected) {

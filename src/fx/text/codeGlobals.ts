@@ -39,7 +39,7 @@ export function newGlobals(namespace: Namespace): Globals {
 
   /** How the code refers to a function: `torch.nn.functional.relu`, or a global of its own. Throws GraphError for a function without a name. */
   function callee(fn: TargetFunction, info: TargetInfo | undefined): string {
-    return remembered(texts, fn, () => (info === undefined ? null : pathOf(fn, info.name)) ?? variableOf(fn, info))
+    return texts.get(fn) ?? remembered(texts, fn, () => (info === undefined ? null : pathOf(fn, info.name)) ?? variableOf(fn, info))
   }
 
   function variableOf(fn: TargetFunction, info: TargetInfo | undefined): string {

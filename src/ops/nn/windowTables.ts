@@ -144,7 +144,7 @@ export function windowTable(axes: readonly AxisWindows[], sizes: readonly number
 }
 
 /** A constant of the computation: tracers and captures hold it as such. */
-const constantOf = (values: readonly number[], shape: readonly number[], dtype: Tensor['dtype']): Tensor =>
+export const constantOf = (values: ArrayLike<number>, shape: readonly number[], dtype: Tensor['dtype']): Tensor =>
   withoutModes(() => tensorFromValues(values, shape, dtype))
 
 /** The elements of every window: [.., windows, taps], from planes [.., places]. Places outside hold `fill`. `tables` has one for all planes, or one for each. */

@@ -1,6 +1,6 @@
 // Running products, extremes and log-sums along a dimension, and differences of neighbours. Each scan combines parts of doubling length, so that it is composed of a
 // few operators whose gradients are exact, also at zeros.
-import { ShapeError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
@@ -119,7 +119,7 @@ export interface DiffOptions {
  *
  * Shape: that of `self`, with `n` fewer elements in `dim`, and those of `prepend` and `append` more.
  *
- * @throws ShapeError if `dim` is out of range.
+ * @throws ShapeError if `dim` is out of range; ArgumentError if `n` is negative.
  * @example torch.diff(torch.tensor([1, 4, 9, 16])).toArray() // [3, 5, 7]
  */
 export const diff: OpFunction<
@@ -131,7 +131,12 @@ export const diff: OpFunction<
     const [at] = dimAndSize('torch.diff', self, dim)
     const parts = [prepend, self, append].filter((part) => part !== null)
     let out = parts.length === 1 ? self : cat(parts, at)
-    for (let k = 0; k < n; k++) {
+    if (n < 0) throw new ArgumentError(`torch.diff: n must be at least 0, got ${n}.`)
+    const [, total] = dimAndSize('torch.diff', out, at)
+    // Of so many differences nothing is left; one of nothing has their dtype.
+    const rounds = n > total ? 1 : n
+    if (n > total) out = narrow(out, at, 0, 0)
+    for (let k = 0; k < rounds; k++) {
       const [, size] = dimAndSize('torch.diff', out, at)
       const [later, earlier] = [narrow(out, at, Math.min(1, size), Math.max(0, size - 1)), narrow(out, at, 0, Math.max(0, size - 1))]
       out = out.dtype === 'bool' ? logicalXor(later, earlier) : sub(later, earlier)

@@ -1,7 +1,14 @@
 // fullyShard: training steps as in the goldens, and its methods.
-import { nn, torch } from 'tensorfx'
+import { nn, optim, torch } from 'tensorfx'
 import { getRank, getWorldSize, recordCollectives } from 'tensorfx/distributed'
-import { fullyShard, getShardedModuleTreeWithModuleNameToFqns, stateDictType, summonFullParams } from 'tensorfx/distributed/fsdp'
+import {
+  fullyShard,
+  getShardedModuleTreeWithModuleNameToFqns,
+  optimStateDict,
+  optimStateDictToLoad,
+  stateDictType,
+  summonFullParams,
+} from 'tensorfx/distributed/fsdp'
 import { large } from './collectives.mjs'
 import { Block, UnitModule, init, input, loss, models, part } from './fsdpModels.mjs'
 import { message, named, sgd } from './helpers.mjs'
@@ -94,6 +101,61 @@ export function api() {
   other.loadStateDict(stateDictType(other, 'FULL_STATE_DICT', () => mlp.stateDict()))
   result.loaded = [named(mlp.stateDict()), named(other.stateDict())]
   return result
+}
+
+class Conv extends nn.Module {
+  conv = new nn.Conv2d(4, 8, 3)
+  head = new nn.Linear(8, 4)
+  forward(x) {
+    return this.head(torch.relu(this.conv(x)).mean([2, 3]))
+  }
+}
+
+/** Parameters divided along other dimensions than rows, beside the same model divided by rows. */
+export function placements() {
+  const columns = (p) => (p.ndim > 1 ? 1 : null)
+  const train = (shardPlacementFn) => {
+    const model = init(new Conv())
+    fullyShard(model, shardPlacementFn === undefined ? {} : { shardPlacementFn })
+    const optimizer = new optim.Adam(model.parameters(), { lr: 0.1 })
+    const losses = []
+    const step = (i) => {
+      optimizer.zeroGrad()
+      const value = model(input([2, 4, 5, 5], 300 + 10 * i + getRank()))
+        .pow(2)
+        .mean()
+      value.backward()
+      model.clipGradNorm_(0.5)
+      optimizer.step()
+      losses.push(value.item())
+    }
+    for (const i of [0, 1]) step(i)
+    // Through whole states, and back.
+    const states = optimStateDict(model, optimizer)
+    optimizer.loadStateDict(optimStateDictToLoad(model, optimizer, states))
+    const whole = () => new Map([...model.stateDict()].map(([name, t]) => [name, t.detach().clone()]))
+    const saved = summonFullParams(model, whole, { writeback: false })
+    summonFullParams(model, () => void model.loadStateDict(saved))
+    step(2)
+    const full = summonFullParams(model, () => named(model.namedParameters()), { writeback: false })
+    const grads = summonFullParams(model, () => named(model.namedParameters(), (p) => p.grad), { withGrads: true })
+    const moments = Object.entries(optimStateDict(model, optimizer).state).map(([name, { expAvg }]) => [name, expAvg])
+    return { losses, full, parts: named(model.namedParameters()), grads, moments: named(moments) }
+  }
+  const mlp = (shardPlacementFn) => {
+    const model = init(new models.Mlp())
+    fullyShard(model, { shardPlacementFn })
+    return named(model.namedParameters())
+  }
+  return {
+    rows: train(),
+    columns: train(columns),
+    negative: train((p) => (p.ndim > 1 ? 1 - p.ndim : null)).parts,
+    mlp: mlp((p) => (p.ndim === 2 && p.shape[1] % 2 === 0 ? 1 : 0)),
+    uneven: message(() => mlp(columns)),
+    outside: message(() => mlp(() => 2)),
+    notANumber: message(() => mlp(() => 'rows')),
+  }
 }
 
 /** The last scenario: so many collectives have run that the next ones are not compared. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { unread } from '../goldens.ts'
 import type { World } from '../worlds.ts'
+import { checkpointsSuite } from './checkpoints.ts'
 import { collectivesSuite } from './collectives.ts'
 import { ddpSuite } from './ddp.ts'
 import { fsdpSuite } from './fsdp.ts'
@@ -16,7 +17,6 @@ export const WITHOUT_WORLD = /^(layout_|ignored|shared_params|wrap_policies|debu
 /** What is not compared, and why. */
 const NOT_COMPARED: Readonly<Record<string, string>> = {
   'fsdp2_api_w2: mixed_then_plain': 'an operator on a DTensor and a Tensor: parameters of fullyShard are ordinary tensors here',
-  'fsdp2_api_w2: shard_placement_fn': 'fullyShard divides rows only',
   sync_batchnorm_w2: 'PyTorch refuses SyncBatchNorm without an accelerator, and there is none here',
   sync_batchnorm_w4: 'the same',
 }
@@ -39,6 +39,7 @@ export const goldenSuites: readonly ((world: World) => void)[] = [
   fsdpSuite,
   fsdpApiSuite,
   fsdpErrorsSuite,
+  checkpointsSuite,
   fullyShardSuite,
   allReadSuite,
 ]

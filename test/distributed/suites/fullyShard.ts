@@ -16,7 +16,24 @@ interface Run {
   readonly full: ByName
 }
 
+interface Placed {
+  readonly losses: readonly number[]
+  readonly full: ByName
+  readonly parts: ByName
+  readonly grads: ByName
+  readonly moments: ByName
+}
+
 interface Results {
+  readonly placements: {
+    readonly rows: Placed
+    readonly columns: Placed
+    readonly negative: ByName
+    readonly mlp: ByName
+    readonly uneven: string
+    readonly outside: string
+    readonly notANumber: string
+  }
   readonly trained: Readonly<Record<string, Run>>
   readonly api: {
     readonly clip: number
@@ -62,6 +79,7 @@ interface GoldenApi {
   readonly after_unshard: GoldenApi['before_unshard']
   readonly after_reshard: GoldenApi['before_unshard']
   readonly modulelist: { readonly error: string }
+  readonly shard_placement_fn: Divided
   readonly mp: { readonly out: string; readonly grad: Readonly<Record<string, string>>; readonly grads: Divided }
 }
 
@@ -186,6 +204,37 @@ export const fullyShardSuite = ({ size, results }: World): void =>
         expect(theirs.tree[1]).toEqual({})
         expect(ours.tree.tree.replaceAll(' FULLY SHARDED', '')).toBe(theirs.tree[0])
       })
+    })
+
+    test('shardPlacementFn divides along other dimensions, which changes nothing but what a rank holds', () => {
+      for (const [rank, { placements }] of ranks.entries()) {
+        const { rows, columns, negative } = placements
+        close(columns.losses, rows.losses)
+        for (const [name, tensor] of Object.entries(rows.full)) {
+          close(columns.full[name]?.data, tensor?.data, name)
+          close(columns.grads[name]?.data, rows.grads[name]?.data, name)
+          close(columns.moments[name]?.data, rows.moments[name]?.data, name)
+        }
+        expect(Object.values(columns.moments).map((moment) => moment?.shape)).toEqual([[8, 4, 3, 3], [8], [4, 8], [4]])
+        expect(rows.parts['conv.weight']?.shape).toEqual([8 / size, 4, 3, 3])
+        expect(columns.parts['conv.weight']?.shape).toEqual([8, 4 / size, 3, 3])
+        expect(columns.parts['head.weight']?.shape).toEqual([4, 8 / size])
+        expect(columns.parts['head.bias']?.shape).toEqual([4 / size])
+        const own = columns.full['head.weight']?.data.filter((_, i) => Math.floor((i % 8) / (8 / size)) === rank)
+        expect(columns.parts['head.weight']?.data).toEqual(own)
+        expect(negative['conv.weight']?.shape).toEqual([8, 4 / size, 3, 3])
+      }
+      compareApi((theirs, _ours, rank) => closeAll(ranks[rank]?.placements.mlp, theirs.shard_placement_fn, 'placed'))
+    })
+
+    test('shardPlacementFn must return a dimension that divides evenly', () => {
+      for (const { placements } of ranks) {
+        expect(placements.uneven).toMatch(
+          new RegExp(`UnsupportedError: FSDP does not support uneven sharding on dim 1: \\[7, 5\\] \\(world size: ${size}\\).*'net\\.0\\.weight'`),
+        )
+        expect(placements.outside).toMatch(/ArgumentError: .*from -2 to 1, or null, got 2 for 'net\.0\.weight' of shape \[7, 5\]/)
+        expect(placements.notANumber).toMatch(/ArgumentError: .*got 'rows'/)
+      }
     })
 
     test('loads state dicts of others; refuses lists and a second call', () => {

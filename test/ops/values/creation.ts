@@ -31,6 +31,17 @@ export default {
     { args: [[2], { dtype: 'bool' }], gives: t([true, true]) },
   ],
   'torch.empty': [{ args: [[2, 2]], gives: filled([2, 2], 0) }],
+  'torch.Tensor.new_zeros': [
+    { args: [ints([5, 6]), [2, 3]], gives: filled([2, 3], 0).as('int') },
+    { args: [like, [2], { dtype: 'int32' }], gives: filled([2], 0).as('int32') },
+  ],
+  'torch.Tensor.new_ones': [{ args: [ints([5, 6]), [2, 3]], gives: filled([2, 3], 1).as('int') }],
+  'torch.Tensor.new_empty': [{ args: [ints([5, 6]), [2, 3]], gives: filled([2, 3], 0).as('int') }],
+  'torch.Tensor.new_full': [
+    { args: [ints([5, 6]), [2, 3], 7], gives: filled([2, 3], 7).as('int') },
+    { args: [like, [2], 1, { dtype: 'bool' }], gives: filled([2], 1).as('bool') },
+  ],
+  'torch.Tensor.type_as': [{ args: [ints([5, 6]), t([true])], gives: filled([2], 1).as('bool') }],
   'torch.zeros_like': [
     { args: [like], gives: filled([2, 3], 0) },
     { args: [like, { dtype: 'int32' }], gives: filled([2, 3], 0).as('int32') },

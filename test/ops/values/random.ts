@@ -78,6 +78,10 @@ export default {
     { args: [t([1, 2, 3]), { generator }], gives: uniform(3), noGradient: 'random' },
     { args: [ints([1, 2, 3]), { generator }], gives: uniform(3).as('float32') },
   ],
+  'torch.randint_like': [
+    { args: [ints([1, 2, 3]), 7, 8], gives: ints([7, 7, 7]) },
+    { args: [ints([1, 2]), 1], gives: ints([0, 0]) },
+  ],
   'torch.randn_like': [{ args: [t([1, 2, 3], 'float32'), { generator }], gives: normal(3).as('float32'), noGradient: 'random' }],
   'torch.bernoulli': [
     { args: [t([0, 1, 0, 1])], gives: t([0, 1, 0, 1]), noGradient: 'random' },

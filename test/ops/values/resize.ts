@@ -1,9 +1,10 @@
 // Padding by copies, transposed convolutions, resizing.
-import { Plain, build, sample, sumOf, t } from '../plain.ts'
+import { Plain, build, ints, sample, sumOf, t } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 
 const image = sample([1, 2, 3, 2], 1)
 const signal = sample([2, 2, 3], 2)
+const lerp = (a: number, b: number, part: number): number => a + (b - a) * part
 
 export default {
   'torch.nn.functional.pad': [
@@ -115,6 +116,32 @@ export default {
           ],
         ],
       ]),
+    },
+  ],
+  'torch.ops.tensorfx.resample': [
+    { args: [signal, [2], [6], 'nearest', [0.5], false, false], gives: (x: Plain) => build([2, 2, 6], (n, c, i) => x.at(n, c, Math.floor(i / 2))) },
+    {
+      args: [signal, [0], [3], 'linear', [0.5], true, false],
+      gives: (x: Plain) => build([3, 2, 3], (n, c, i) => lerp(x.at(0, c, i), x.at(1, c, i), n / 2)),
+    },
+    { args: [ints([4, 6, 8]), [0], [2], 'nearest-exact', [1.5], false, false], gives: ints([4, 8]) },
+    {
+      args: [sample([2, 9], 5), [1], [3], 'area', [3], false, false],
+      gives: (x: Plain) => build([2, 3], (n, i) => sumOf(3, (k) => x.at(n, 3 * i + k)) / 3),
+    },
+  ],
+  'torch.ops.tensorfx.resample_backward': [
+    {
+      args: [sample([2, 6], 5), [1], [3], 'nearest', [0.5], false, false],
+      gives: (g: Plain) => build([2, 3], (n, i) => g.at(n, 2 * i) + g.at(n, 2 * i + 1)),
+    },
+    {
+      args: [sample([3, 2], 5), [0], [2], 'linear', [0.5], true, false],
+      gives: (g: Plain) => build([2, 2], (n, i) => g.at(2 * n, i) + g.at(1, i) / 2),
+    },
+    {
+      args: [sample([2, 3], 5), [1], [9], 'area', [3], false, false],
+      gives: (g: Plain) => build([2, 9], (n, i) => g.at(n, Math.floor(i / 3)) / 3),
     },
   ],
 } satisfies ValueCases

@@ -1,0 +1,168 @@
+// Resizing against sums written out, for every mode: odd and even sizes, up and down, lines too short for vectors, views with strides, every floating dtype, and gradients.
+import { describe, expect, test } from 'vitest'
+import { compile, torch } from 'tensorfx'
+import type { DType, Tensor } from 'tensorfx'
+import { gradcheck } from './gradcheck.ts'
+
+const F = torch.nn.functional
+type Options = Parameters<typeof F.interpolate>[1]
+
+/** The weight of Keys' kernel with a = -0.75. */
+function keys(x: number): number {
+  const d = Math.abs(x)
+  return d < 1 ? 1.25 * d ** 3 - 2.25 * d ** 2 + 1 : d < 2 ? -0.75 * d ** 3 + 3.75 * d ** 2 - 6 * d + 3 : 0
+}
+
+/** Element `i` of a line that is resized to `out` elements. */
+function elementOf(line: readonly number[], i: number, out: number, mode: string, align: boolean): number {
+  const n = line.length
+  const at = (k: number): number => line[Math.min(Math.max(k, 0), n - 1)] ?? NaN
+  if (mode === 'nearest') return at(Math.floor((i * n) / out))
+  if (mode === 'area') {
+    const part = line.slice(Math.floor((i * n) / out), Math.ceil(((i + 1) * n) / out))
+    return part.reduce((a, b) => a + b, 0) / part.length
+  }
+  const center = align ? (out > 1 ? (i * (n - 1)) / (out - 1) : 0) : ((i + 0.5) * n) / out - 0.5
+  if (mode === 'bicubic') {
+    const first = Math.floor(center)
+    return [-1, 0, 1, 2].reduce((sum, k) => sum + at(first + k) * keys(center - first - k), 0)
+  }
+  const place = Math.max(center, 0)
+  const first = Math.floor(place)
+  return at(first) * (1 - (place - first)) + (place > first ? at(first + 1) * (place - first) : 0)
+}
+
+/** Images resized along one dimension after the other, in numbers of JavaScript. */
+function expected(x: Tensor, sizes: readonly [number, number], mode: string, align: boolean): number[] {
+  const [n = 0, c = 0, h = 0, w = 0] = x.shape
+  const data = Array.from(x.double().contiguous().toTypedArray())
+  const result: number[] = []
+  for (let plane = 0; plane < n * c; plane++) {
+    const rows = Array.from({ length: h }, (_, y) => {
+      const line = data.slice((plane * h + y) * w, (plane * h + y + 1) * w)
+      return Array.from({ length: sizes[1] }, (_, i) => elementOf(line, i, sizes[1], mode, align))
+    })
+    for (let y = 0; y < sizes[0]; y++)
+      for (let i = 0; i < sizes[1]; i++)
+        result.push(
+          elementOf(
+            rows.map((row) => row[i] ?? NaN),
+            y,
+            sizes[0],
+            mode,
+            align,
+          ),
+        )
+  }
+  return result
+}
+
+const MODES: readonly (readonly [string, Options])[] = [
+  ['nearest', { mode: 'nearest' }],
+  ['bilinear', { mode: 'bilinear' }],
+  ['bilinear with aligned corners', { mode: 'bilinear', alignCorners: true }],
+  ['bicubic', { mode: 'bicubic' }],
+  ['area', { mode: 'area' }],
+]
+const TOLERANCE: Readonly<Partial<Record<DType, number>>> = { float64: 1e-12, float32: 2e-6, float16: 4e-3, bfloat16: 3e-2 }
+
+function check(x: Tensor, sizes: readonly [number, number], options: Options): void {
+  const result = F.interpolate(x, { size: sizes, ...options })
+  expect(result.shape).toEqual([...x.shape.slice(0, 2), ...sizes])
+  const wanted = expected(x, sizes, options.mode ?? 'nearest', options.alignCorners === true)
+  const off = Array.from(result.double().toTypedArray(), (v, i) => Math.abs(v - (wanted[i] ?? NaN)))
+  expect(off.length).toBe(wanted.length)
+  expect(Math.max(...off), `${x.shape.join('x')} to ${sizes.join('x')}`).toBeLessThanOrEqual(TOLERANCE[x.dtype] ?? 0)
+}
+
+describe.each(MODES)('%s', (_, options) => {
+  test.each(['float32', 'float64', 'float16', 'bfloat16'] as const)('%s: larger, smaller, of one element, and of the same size', (dtype) => {
+    torch.manualSeed(3)
+    for (const [h, w] of [
+      [1, 1],
+      [3, 2],
+      [4, 5],
+      [7, 9],
+      [16, 33],
+    ] as const)
+      for (const sizes of [
+        [1, 1],
+        [2, 3],
+        [5, 4],
+        [9, 17],
+        [32, 66],
+        [h, w],
+      ] as const)
+        check(torch.rand([2, 3, h, w]).to(dtype), sizes, options)
+  })
+
+  test('rows that grow by whole numbers, of every length', () => {
+    torch.manualSeed(6)
+    for (const w of [4, 7, 8, 13, 20]) for (const factor of [2, 3, 4, 8]) check(torch.rand([1, 5, 4, w]), [8, factor * w], options)
+  })
+
+  test('views whose elements do not lie in a row, and an expanded one', () => {
+    torch.manualSeed(4)
+    check(torch.rand([2, 9, 3, 7]).transpose(1, 3), [11, 5], options)
+    check(torch.rand([2, 3, 12, 7]).slice(2, 1, 12, 2), [8, 14], options)
+    check(torch.rand([1, 1, 6, 1]).expand([2, 1, 6, 5]), [4, 10], options)
+  })
+
+  test('no images', () => {
+    expect(F.interpolate(torch.zeros([0, 2, 3, 4]), { size: [5, 6], ...options }).shape).toEqual([0, 2, 5, 6])
+    expect(() => F.interpolate(torch.zeros([1, 2, 0, 4]), { size: [5, 6], ...options })).toThrow(/0 .*cannot become 5/)
+  })
+
+  test('gradients of larger and smaller results', () => {
+    torch.manualSeed(5)
+    for (const size of [
+      [9, 5],
+      [2, 3],
+      [3, 8],
+    ]) {
+      const x = torch.rand([1, 2, 4, 5], { dtype: 'float64' })
+      gradcheck((t) => F.interpolate(t, { size, ...options }), [x])
+    }
+  })
+
+  test('compiled as eager, and its gradient too', () => {
+    const x = torch.rand([2, 2, 6, 7])
+    const f = (t: Tensor): Tensor => F.interpolate(t.relu(), { size: [13, 4], ...options }).mul(2)
+    const [a, b] = [x.clone().requiresGrad_(), x.clone().requiresGrad_()]
+    const [eager, compiled] = [f(a), compile(f)(b)]
+    expect(compiled.toArray()).toEqual(eager.toArray())
+    eager.sum().backward()
+    compiled.sum().backward()
+    expect(
+      b.grad
+        ?.sub(a.grad ?? 0)
+        .abs()
+        .max()
+        .item(),
+    ).toBeLessThan(1e-6)
+  })
+})
+
+test('an infinite gradient reaches only the elements that it belongs to', () => {
+  const x = torch.rand([1, 1, 2, 5], { requiresGrad: true })
+  const g = torch.zeros([1, 1, 2, 10])
+  g.select(3, 4).fill_(Infinity)
+  F.interpolate(x, { size: [2, 10] }).backward(g)
+  expect(x.grad?.toArray()).toEqual([
+    [
+      [
+        [0, 0, Infinity, 0, 0],
+        [0, 0, Infinity, 0, 0],
+      ],
+    ],
+  ])
+})
+
+test('integers and truth values have their nearest neighbours', () => {
+  for (const dtype of ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64'] as const)
+    expect(
+      F.interpolate(torch.tensor([[[1, 0, 1]]], { dtype }), { size: 6 })
+        .int()
+        .toArray(),
+    ).toEqual([[[1, 1, 0, 0, 1, 1]]])
+})
