@@ -10,7 +10,7 @@ import { F } from 'tensorfx/nn'
 import { errorOf, magnitude, toleranceOf } from '../../src/debug/compare/error.ts'
 import { measure } from '../../src/debug/compare/measure.ts'
 import { onnxSession } from '../../src/debug/compare/onnxRuntime.ts'
-import { firstSharedWrite, inFloat64, ReferenceRun } from '../../src/debug/compare/reference.ts'
+import { inFloat64, ReferenceRun, writesIn } from '../../src/debug/compare/reference.ts'
 import { textOf } from './inProcess.ts'
 
 const t = torch.tensor
@@ -148,7 +148,7 @@ describe('the reference', () => {
   })
 
   it('knows a write that is read later by another name', () => {
-    const name = (fn: (a: Tensor) => unknown): string | undefined => firstSharedWrite(symbolicTrace(fn), [x])?.name
+    const name = (fn: (a: Tensor) => unknown): string | undefined => writesIn(symbolicTrace(fn), [x]).shared?.name
     expect(name((a) => torch.sin(a))).toBeUndefined()
     expect(name((a) => a.mul(2).relu_())).toBeUndefined()
     expect(
@@ -165,6 +165,11 @@ describe('the reference', () => {
         return torch.sin(a)
       }),
     ).toBe('add_')
+    const { shared, overwritten } = writesIn(
+      symbolicTrace((a: Tensor) => a.mul(2).relu_()),
+      [x],
+    )
+    expect([shared, [...overwritten]]).toEqual([null, ['mul']])
     expect(x.toArray()).toEqual([...x.toTypedArray()])
   })
 })
