@@ -23,6 +23,7 @@ PATH                 files or folders under src, for example src/nn
 --sample N           mutants to test; 0: all of them (150)
 --seed N             seed of the sample (1)
 --line N             only mutants on this line of the one file that PATH names; repeat it for several lines; they are not sampled
+--again FILE         only the mutants that survived in the run that wrote FILE with --json
 --tests PATH         only tests in this folder or file, for example test/nn, which is faster; repeat it for several; the score is then a lower bound
 --threshold PERCENT  exit with code 1 if less than this is killed (0)
 --budget SECONDS     of tests for one mutant, those of the room first, then the fastest (15)
@@ -35,6 +36,7 @@ const { values: options, positionals: paths } = parseArgs({
     sample: { type: 'string', default: '150' },
     seed: { type: 'string', default: '1' },
     line: { type: 'string', multiple: true, default: [] },
+    again: { type: 'string' },
     tests: { type: 'string', multiple: true, default: [] },
     threshold: { type: 'string', default: '0' },
     budget: { type: 'string', default: '15' },
@@ -101,6 +103,17 @@ async function instrument(files) {
   return new Instrumenter(logger).instrument(sources, { plugins: null, ignorers: [], excludedMutations: [] })
 }
 
+/** A mutant by its place and text; its number is another when the code around it has changed. */
+const nameOf = ({ fileName, location: { start, end }, replacement }) =>
+  [relative(root, fileName), start.line, start.column, end.line, end.column, replacement].join(' ')
+
+const survivorsOf = (path) =>
+  new Set(
+    JSON.parse(readFileSync(path, 'utf8'))
+      .mutants.filter(({ status }) => status === 'survived' || status === 'unreached')
+      .map((mutant) => nameOf({ ...mutant, fileName: join(root, mutant.fileName) })),
+  )
+
 const files = [...new Set(paths.flatMap(sourcesOf))].sort()
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-mutate-'))
 const started = Date.now()
@@ -111,8 +124,11 @@ try {
   const lines = new Set(options.line.map(Number))
   const count = number('sample')
   const seed = number('seed')
-  const candidates = lines.size > 0 ? mutants.filter((m) => lines.has(m.location.start.line + 1)) : mutants
-  const chosen = lines.size > 0 || count === 0 ? candidates : sample(candidates, count, seed)
+  const survivors = options.again === undefined ? null : survivorsOf(options.again)
+  const isNamed = (m) => (survivors === null ? lines.has(m.location.start.line + 1) : survivors.has(nameOf(m)))
+  const named = lines.size > 0 || survivors !== null
+  const candidates = named ? mutants.filter(isNamed) : mutants
+  const chosen = named || count === 0 ? candidates : sample(candidates, count, seed)
   console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
 
   // Which tests reach which mutants. A process of its own, since the tests leave much behind.

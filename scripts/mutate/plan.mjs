@@ -32,8 +32,8 @@ export function planShared(mutant, coverage, files) {
   const specs = {}
   let ms = 0
   for (const test of reaching.slice(0, SHARED_TESTS)) {
+    if (ms + test.ms > SHARED_MS) continue
     ms += test.ms
-    if (ms > SHARED_MS) break
     ;(specs[test.file] ??= []).push(test.id)
   }
   return { id: mutant.id, specs }

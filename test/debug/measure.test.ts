@@ -165,6 +165,11 @@ describe('the reference', () => {
         return torch.sin(a)
       }),
     ).toBe('add_')
+    const { shared, overwritten } = writesIn(
+      symbolicTrace((a: Tensor) => a.mul(2).relu_()),
+      [x],
+    )
+    expect([shared, [...overwritten]]).toEqual([null, ['mul']])
     expect(x.toArray()).toEqual([...x.toTypedArray()])
   })
 })
