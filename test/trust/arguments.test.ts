@@ -7,7 +7,7 @@ import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
 import { UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
-import { extractTensorMetadata } from 'tensorfx/fx/passes'
+import { extractTensorMetadata, partitionByDevice } from 'tensorfx/fx/passes'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
@@ -148,6 +148,7 @@ describe('an argument that does not fit is named', () => {
     ["makeFx: argument 'fn' must be a function or a Module, got the class A.", call(makeFx, class A {})],
     ['torch.diff: n must be at least 0, got -1.', () => x().diff(-1)],
     ["UnionFind: argument 'n' must be a number of elements from 0 to 16777216, got 2147483648.", () => new UnionFind(2 ** 31)],
+    ["DeviceSupport: argument 'options.never' must be an array, got 1.", call(partitionByDevice, traced(), 'cpu', { never: 1 })],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)

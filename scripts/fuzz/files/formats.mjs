@@ -305,9 +305,11 @@ function optimizerOf({ torch, nn, optim }, name) {
   return [new optim[name](parameters, { lr: 0.1, ...options[name] }), parameters]
 }
 
-/** Steps as a program takes them after it has loaded a state. */
-function takeStep({ torch }, optimizer, parameters) {
+/** Steps as a program takes them after it has loaded a state. LBFGS computes the loss as often as its options say, which may be for ever: the program stops it. */
+function takeStep({ torch, ArgumentError }, optimizer, parameters) {
+  let losses = 0
   optimizer.step(() => {
+    if (++losses > 30) throw new ArgumentError('enough')
     const loss = parameters.map((p) => p.mul(p).sum()).reduce((a, b) => a.add(b))
     for (const p of parameters) p.grad = torch.ones(p.shape)
     return loss

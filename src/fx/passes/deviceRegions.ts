@@ -1,6 +1,6 @@
 // partitionByDevice: the regions of a graph that run on one device, each as one call. PyTorch's torch.fx.passes.backends.cudagraphs.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions, isObject } from '../../protocol/index.ts'
+import { checkArray, checkOptions, isObject } from '../../protocol/index.ts'
 import { targetText } from '../graph/node.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
@@ -49,6 +49,7 @@ export class DeviceSupport implements OperatorSupportBase {
     checkOptions('DeviceSupport', options, { deviceOf: true, never: true })
     this.#device = device
     this.#deviceOf = options.deviceOf ?? recordedDevice
+    if (options.never !== undefined) checkArray('DeviceSupport', 'options.never', options.never)
     this.#never = new Set(options.never ?? DEFAULT_NEVER)
   }
 
