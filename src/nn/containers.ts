@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkIterable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkIterable, checkString, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -175,11 +175,13 @@ export class ModuleDict<M extends Module = Module> extends Module {
   }
 
   has(name: string): boolean {
+    checkString('nn.ModuleDict', 'name', name)
     return Object.hasOwn(this, name) && Reflect.get(this, name) instanceof Module
   }
 
   /** Adds or replaces a module; returns this. */
   set(name: string, module: M): this {
+    checkString('nn.ModuleDict', 'name', name)
     addChild('nn.ModuleDict.set', this, name, module)
     return this
   }

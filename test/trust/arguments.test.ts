@@ -149,6 +149,7 @@ describe('an argument that does not fit is named', () => {
     ['torch.diff: n must be at least 0, got -1.', () => x().diff(-1)],
     ["UnionFind: argument 'n' must be a number of elements from 0 to 16777216, got 2147483648.", () => new UnionFind(2 ** 31)],
     ["DeviceSupport: argument 'options.never' must be an array, got 1.", call(partitionByDevice, traced(), 'cpu', { never: 1 })],
+    ["nn.ModuleDict: argument 'name' must be a string, got Symbol(s).", () => new nn.ModuleDict({}).has(hostile(Symbol('s')))],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
