@@ -23,7 +23,7 @@ export const DISTINCT_LISTS = words('chunk unbind topk tensorSplit splitWithSize
 
 /** Methods of tensors whose names other objects may have too: they count on a known tensor, and on parameters of code that works on tensors. */
 export const SHARED = new Set([
-  ...words('acos acosh allclose asin asinh atan atan2 atanh cosh diagonal erfc exp2 log10 log2 median sinh tan unfold'),
+  ...words('acos acosh allclose asin asinh atan atan2 atanh cosh diagonal erfc exp2 log10 log2 median newTensor sinh tan unfold'),
   ...[...words(METHODS)].filter((name) => !DISTINCT.has(name) && !COMMON.has(name) && !LISTS.has(name) && !name.endsWith('_')),
 ])
 

@@ -148,6 +148,12 @@ function inPlaceText(forms) {
   ]
 }
 
+/** The other names of operators, as src/ops/aliases.ts has them, like operators. */
+function aliasesOf(operators) {
+  const text = readFileSync(join(ops, 'aliases.ts'), 'utf8')
+  return [...text.matchAll(/^ {2}(\w+): (\w+),$/gm)].map(([, name, constant]) => ({ ...operators.find((op) => op.constant === constant), name }))
+}
+
 const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
 
 /** Writes src/ops/generated and the lint rules' list of methods. */
@@ -175,7 +181,7 @@ export function generate() {
     '',
     `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
   ])
-  const methods = operators.filter((op) => op.method)
+  const methods = [...operators, ...aliasesOf(operators)].filter((op) => op.method)
   write(join(root, 'lint-rules/vocabulary.generated.js'), [
     '// The methods of tensors that operators have, and among them those whose result is a list of tensors.',
     `export const METHODS = ${words(methods)}`,

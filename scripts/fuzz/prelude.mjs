@@ -56,7 +56,7 @@ export function snapshot(Tensor, value, { taintOf = null, history = true } = {},
  * The names that programs use, for one run. `api` holds the package's names; `perturb`, a seed, moves all data to a neighboring float32;
  * `history`: whether notes say which tensors require grad.
  */
-export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, history = true }) {
+export function preludeOf(api, { wrap, notes, dtype = 'float32', perturb = null, taintOf = null, history = true }) {
   const { torch, Tensor } = api
   const dtypeOf = (dtype) => dtype ?? torch.getDefaultDtype()
   const data = (shape, seed, dtype) => {
@@ -69,6 +69,8 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
     })
     return torch.tensor(values, { dtype: dtypeOf(dtype) }).reshape(shape)
   }
+  // In the float64 reference every default is float64.
+  const defaultDtype = (name) => torch.setDefaultDtype(dtype === 'float64' ? dtype : name)
   const note = (label, value) => {
     let shot
     try {
@@ -111,5 +113,15 @@ export function preludeOf(api, { wrap, notes, perturb = null, taintOf = null, hi
       )
       .reshape(shape)
   const wrapped = (f) => (underTest = wrap(f))
-  return { ...api, wrap: wrapped, data, indices, note, attempt, latestArguments: () => latest, range: (n) => Array.from({ length: n }, (_, i) => i) }
+  return {
+    ...api,
+    wrap: wrapped,
+    data,
+    indices,
+    note,
+    defaultDtype,
+    attempt,
+    latestArguments: () => latest,
+    range: (n) => Array.from({ length: n }, (_, i) => i),
+  }
 }

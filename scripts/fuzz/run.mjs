@@ -21,7 +21,7 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
   torch.setDefaultDtype(dtype)
   let invalid = false
   const run = () => {
-    const prelude = preludeOf(api, { wrap, notes, perturb, history, taintOf: taint === null ? null : taint.of })
+    const prelude = preludeOf(api, { wrap, notes, dtype, perturb, history, taintOf: taint === null ? null : taint.of })
     const names = Object.keys(prelude)
     try {
       functionOf(textOf(program), names)(...names.map((name) => prelude[name]))

@@ -46,7 +46,7 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
   'ONNX has no such function':
     `special.i0e special.i1 special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0
     special.modified_bessel_i1 special.modified_bessel_k0 special.airy_ai special.erfcx special.ndtri special.ndtr special.log_ndtr special.zeta i0 igamma igammac
-    atan2 erfc erfinv lgamma digamma polygamma mvlgamma gcd lcm bitwise_left_shift bitwise_right_shift kaiser_window searchsorted bucketize isin histogram nn.functional.embedding_bag ops.tensorfx.places`.split(
+    atan2 arctan2 erfc erfinv lgamma digamma polygamma mvlgamma gcd lcm bitwise_left_shift bitwise_right_shift kaiser_window searchsorted bucketize isin histogram nn.functional.embedding_bag ops.tensorfx.places`.split(
       /\s+/,
     ),
   'ONNX has no linear algebra beyond products':
@@ -61,7 +61,7 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
     `repeat_interleave nn.functional.one_hot bincount unique unique_consecutive nonzero argwhere masked_select masked_scatter index
     nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d`.split(/\s+/),
   'it is random':
-    `rand randn randint randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
+    `rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),
   'it writes to its argument': ['Tensor.zero_'],
 }

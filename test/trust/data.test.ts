@@ -243,6 +243,7 @@ describe('the names that a graph from a file may use', () => {
         'mH',
         'mT',
         'ndim',
+        'newTensor',
         'realize',
         'registerHook',
         'registerPostAccumulateGradHook',

@@ -150,7 +150,7 @@ export const defaultDtypes = {
     const { random } = w
     const x = w.tensor()
     return random.pick([
-      () => w.statement(`torch.setDefaultDtype('${random.pick(['float64', 'float32'])}')`),
+      () => w.statement(`defaultDtype('${random.pick(['float64', 'float32'])}')`),
       () => w.define(`torch.tensor([1.5, 2])`) !== null,
       () => w.define(`torch.ones([3]).mul(0.1)`) !== null,
       () => w.define(`torch.arange(3).div(3)`) !== null,
@@ -160,13 +160,13 @@ export const defaultDtypes = {
     ])()
   },
   finish(w) {
-    w.statement(`torch.setDefaultDtype('float32')`)
+    w.statement(`defaultDtype('float32')`)
   },
   before(w, call) {
-    if (call > 0 && w.random.chance(0.3)) w.statement(`torch.setDefaultDtype('${w.random.pick(['float64', 'float32'])}')`)
+    if (call > 0 && w.random.chance(0.3)) w.statement(`defaultDtype('${w.random.pick(['float64', 'float32'])}')`)
   },
   after(w) {
-    w.statement(`torch.setDefaultDtype('float32')`)
+    w.statement(`defaultDtype('float32')`)
   },
 }
 
