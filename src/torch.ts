@@ -215,6 +215,6 @@ inspectAs(
   torch,
   (self) =>
     `torch { ${count} operators, ${Object.keys(self)
-      .filter((name) => !Object.hasOwn(operators, name))
+      .filter((name) => !Object.hasOwn(operators, name) && !Object.hasOwn(torchAliases, name))
       .join(', ')} }`,
 )
