@@ -2,6 +2,7 @@
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { allOps } from 'tensorfx/ops'
+import { allAliases } from '../../src/ops/aliases.ts'
 import { camelCase } from '../../src/protocol/index.ts'
 import { operatorPages } from '../../scripts/operatorPages.mjs'
 import { inPlaceForms } from '../ops/valueCases.ts'
@@ -18,8 +19,8 @@ describe.each(['torch', 'torch.nn.functional'])('the pages of %s', (namespace) =
     path,
     constant,
   }))
-  // In-place forms that follow from the declaration of their operator are described there.
-  const derived = new Set(inPlaceForms().map(({ qualname }) => qualname))
+  // In-place forms that follow from the declaration of their operator, and other names of it, are described there.
+  const derived = new Set([...inPlaceForms(), ...allAliases.map(({ op }) => op)].map(({ qualname }) => qualname))
   const operators = allOps().filter((op) => op.qualname.slice(0, op.qualname.lastIndexOf('.')) === namespace && !derived.has(op.qualname))
 
   it('are those of the operator table', () => {
