@@ -82,7 +82,7 @@ class ResampleWriter {
     f.get(table)
     f.set(this.#entry)
     if (this.#inPairs) {
-      this.#pairs(m, starts)
+      this.#pairs({ n, m }, starts)
       return
     }
     const group = (): void => {
@@ -152,29 +152,35 @@ class ResampleWriter {
   }
 
   /** All groups, from a table of pairs. */
-  #pairs(m: number, starts: readonly Start[]): void {
+  #pairs({ n, m }: Pick<Lines, 'n' | 'm'>, starts: readonly Start[]): void {
     const { f, w } = this
+    // One address that moves from line to line, rather than one for each: there are not registers for more.
+    const [{ from, to } = { from: 0, to: 0 }] = starts
+    const [step, outStep, result] = [this.#bytes(n), this.#bytes(m), f.local('i32')]
     const places = Array.from({ length: LANES }, () => f.local('i32'))
     const weights = [f.local('v128'), f.local('v128')]
     const halves = [f.local('v128'), f.local('v128')]
+    const sum = f.local('v128')
     w.count({ local: m }, LANES, () => {
       for (const [t, weight] of weights.entries()) this.#load(weight, this.#entry, 4 * LANES * t)
       for (const [lane, place] of places.entries()) {
+        f.get(from)
         f.get(this.#entry)
         f.memory('i32.load', PAIRS + 4 * lane)
+        f.op('i32.add')
         f.set(place)
       }
-      for (const [line, { from }] of starts.entries()) {
-        const address = (lane: number): void => {
-          f.get(from)
-          f.get(places[lane] ?? 0)
-          f.op('i32.add')
-        }
+      f.get(to)
+      f.get(this.#entry)
+      f.memory('i32.load', PAIRS_TO)
+      f.op('i32.add')
+      f.set(result)
+      for (const line of starts.keys()) {
         for (const [h, half] of halves.entries()) {
-          address(2 * h)
+          f.get(places[2 * h] ?? 0)
           f.memory('v128.load64_zero')
           f.set(half)
-          address(2 * h + 1)
+          f.get(places[2 * h + 1] ?? 0)
           f.get(half)
           f.laneMemory('v128.load64_lane', 1)
           f.set(half)
@@ -182,11 +188,15 @@ class ResampleWriter {
         for (const [t, weight] of weights.entries()) {
           for (const half of halves) f.get(half)
           f.shuffle32(t, 2 + t, 4 + t, 6 + t)
-          this.#add(this.#sums[line] ?? 0, weight, t > 0)
+          this.#add(sum, weight, t > 0)
         }
+        f.get(result)
+        f.get(sum)
+        f.memory('v128.store')
+        if (line === starts.length - 1) break
+        for (const place of places) w.advance(place, step)
+        w.advance(result, outStep)
       }
-      this.#loadPlace(PAIRS_TO)
-      this.#store(starts)
       w.advance(this.#entry, 4 * PAIR_ENTRY)
     })
   }
