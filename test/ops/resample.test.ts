@@ -143,6 +143,62 @@ describe.each(MODES)('%s', (_, options) => {
   })
 })
 
+describe('linear modes that shrink', () => {
+  /** The sums of the two parts of each element in float32, in the order in which single elements are fetched. */
+  const shrunk = (x: Tensor, dim: number, out: number, align: boolean): Tensor => {
+    const n = x.shape[dim] ?? 0
+    const places = Array.from({ length: out }, (_, i) =>
+      align ? (out > 1 ? i * ((n - 1) / (out - 1)) : 0) : Math.max((i + 0.5) * (n / out) - 0.5, 0),
+    )
+    const along = x.shape.map((_, d) => (d === dim ? out : 1))
+    const part = (t: number): Tensor => {
+      const chosen = torch.tensor(
+        places.map((place) => Math.min(Math.floor(place) + t, n - 1)),
+        { dtype: 'int64' },
+      )
+      const weights = torch.tensor(places.map((place) => (t === 0 ? 1 - (place - Math.floor(place)) : place - Math.floor(place))))
+      return x.indexSelect(dim, chosen).mul(weights.reshape(along))
+    }
+    return part(0).add(part(1))
+  }
+  const bits = (x: Tensor): number[] => Array.from(new Int32Array(Float32Array.from(x.contiguous().toTypedArray(), Number).buffer))
+
+  test.each([false, true])('every length, by 1.1 to 3, is the sum of its parts bit for bit; aligned corners: %s', (align) => {
+    torch.manualSeed(8)
+    for (const n of [4, 5, 7, 8, 11, 16, 23, 33])
+      for (const scale of [1.1, 1.3, 1.5, 1.75, 2, 2.4, 2.7, 3]) {
+        const out = Math.max(1, Math.round(n / scale))
+        if (out === n) continue
+        const line = torch.randn([3, 5, n])
+        const options = { size: out, alignCorners: align }
+        expect(bits(F.interpolate(line, { ...options, mode: 'linear' })), `${n} to ${out}`).toEqual(bits(shrunk(line, 2, out, align)))
+        for (const [h, height] of [
+          [9, 5],
+          [n, out],
+          [6, 11],
+          [7, 7],
+        ] as const) {
+          const image = torch.randn([2, 3, h, n])
+          const [first, second] = height > h ? [3, 2] : [2, 3]
+          const size = (dim: number): number => (dim === 2 ? height : out)
+          const wanted = [first, second].reduce((x, dim) => (size(dim) === x.shape[dim] ? x : shrunk(x, dim, size(dim), align)), image)
+          const result = F.interpolate(image, { size: [height, out], alignCorners: align, mode: 'bilinear' })
+          expect(bits(result), `${h}x${n} to ${height}x${out}`).toEqual(bits(wanted))
+        }
+      }
+  })
+
+  test('an infinity reaches only the elements that it is a part of', () => {
+    for (let at = 0; at < 21; at++) {
+      const line = torch.zeros([1, 1, 21])
+      line.select(2, at).fill_(Infinity)
+      const result = F.interpolate(line, { size: 9, mode: 'linear' })
+      const isPart = Array.from({ length: 9 }, (_, i) => [0, 1].includes(at - Math.floor((i + 0.5) * (21 / 9) - 0.5)))
+      expect(Array.from(result.toTypedArray(), (v) => v !== 0)).toEqual(isPart)
+    }
+  })
+})
+
 test('an infinite gradient reaches only the elements that it belongs to', () => {
   const x = torch.rand([1, 1, 2, 5], { requiresGrad: true })
   const g = torch.zeros([1, 1, 2, 10])

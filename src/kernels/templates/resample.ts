@@ -1,5 +1,5 @@
 // Lines of another length, four elements at a time: where the parts of four neighbours lie within four neighbours of the line, one load and one swizzle bring them into
-// their lanes, and nothing is fetched one by one. Float32.
+// their lanes, and nothing is fetched one by one. Where they lie further apart, but the two parts of each side by side, they are fetched in pairs. Float32.
 import type { CompiledKernel } from '../boundedCache.ts'
 import { compiledKernel } from '../compile.ts'
 import { bufferParam, sizeParam } from '../loopIr.ts'
@@ -8,86 +8,10 @@ import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import { paramType } from '../wasm/expressions.ts'
 import { LoopWriter } from './loopWriter.ts'
+import { ENTRY, FROM, IN_PAIRS, LANES, MASK, PAIRS, PAIRS_TO, PAIR_ENTRY, TO, WEIGHTS } from './resampleTables.ts'
 
-const LANES = 4
-/**
- * The table has an entry for each part of each four elements, of so many words: bytes for the swizzle, weights, where the four elements of the line begin and where
- * those of the result go, in bytes; filled up to whole vectors.
- */
-const ENTRY = 12
-/** Where they are in an entry, in bytes. */
-const [MASK, WEIGHTS, FROM, TO] = [0, 16, 32, 36]
 /** So many lines share what is read of the table. */
 const TOGETHER = 4
-
-/** The parts of the elements of a line: entry t * out + k is part t of element k. `weights` is null if all are 1. */
-export interface LineParts {
-  readonly out: number
-  readonly taps: number
-  readonly positions: Int32Array
-  readonly weights: Float64Array | null
-}
-
-/** The table for lines of `size` elements; null if the parts of four neighbours do not lie within four of the line. */
-export function swizzleTable({ out, taps, positions, weights }: LineParts, size: number): Int32Array | null {
-  if (size < LANES || out < LANES) return null
-  const words = new Int32Array(Math.ceil(out / LANES) * taps * ENTRY)
-  const floats = new Float32Array(words.buffer)
-  const bytes = new Uint8Array(words.buffer)
-  let entry = 0
-  for (let group = 0; group < out; group += LANES) {
-    // The last four may overlap those before.
-    const first = Math.min(group, out - LANES)
-    for (let t = 0; t < taps; t++, entry += ENTRY) {
-      const places = Array.from(positions.subarray(t * out + first, t * out + first + LANES))
-      const start = Math.min(...places, size - LANES)
-      if (Math.max(...places) - start >= LANES) return null
-      words[entry + FROM / 4] = 4 * start
-      words[entry + TO / 4] = 4 * first
-      for (const [lane, place] of places.entries()) {
-        floats[entry + WEIGHTS / 4 + lane] = weights?.[t * out + first + lane] ?? 1
-        for (let byte = 0; byte < 4; byte++) bytes[4 * (entry + lane) + MASK + byte] = 4 * (place - start) + byte
-      }
-    }
-  }
-  return words
-}
-
-/**
- * What all groups of four but the first and the last have in common where a line grows by a whole number: the place of the first element of group 1 that it is made of,
- * the step to the next group, in elements, and then for each part the four places from there. Empty if they differ, or have more than four elements together.
- */
-export function commonLanes({ out, taps, positions, weights }: LineParts, size: number): readonly number[] {
-  const groups = Math.ceil(out / LANES)
-  const at = (group: number, t: number, lane: number): number => t * out + group * LANES + lane
-  const each = Array.from({ length: taps * LANES }, (_, i) => [Math.floor(i / LANES), i % LANES] as const)
-  const startOf = (group: number): number => Math.min(...each.map(([t, lane]) => positions[at(group, t, lane)] ?? 0))
-  if (groups < 4) return []
-  const [start, step] = [startOf(1), startOf(2) - startOf(1)]
-  const lanes = each.map(([t, lane]) => (positions[at(1, t, lane)] ?? 0) - start)
-  if (lanes.some((lane) => lane >= LANES)) return []
-  for (let group = 1; group < groups - 1; group++) {
-    const first = start + (group - 1) * step
-    const isSame = each.every(
-      ([t, lane], i) =>
-        (positions[at(group, t, lane)] ?? 0) - first === lanes[i] && (weights === null || weights[at(group, t, lane)] === weights[at(1, t, lane)]),
-    )
-    if (!isSame || first + LANES > size) return []
-  }
-  return [start, step, ...lanes]
-}
-
-/** The table for columns: for each element and part how far the row is from the first, in bytes, and its weight. `width` is the length of a row. */
-export function columnTable({ out, taps, positions, weights }: LineParts, width: number): Int32Array {
-  const words = new Int32Array(2 * out * taps)
-  const floats = new Float32Array(words.buffer)
-  for (let k = 0; k < out; k++)
-    for (let t = 0; t < taps; t++) {
-      words[2 * (k * taps + t)] = 4 * width * (positions[t * out + k] ?? 0)
-      floats[2 * (k * taps + t) + 1] = weights?.[t * out + k] ?? 1
-    }
-  return words
-}
 
 /** Locals with addresses, and with counts of lines and elements. */
 interface Lines {
@@ -116,12 +40,14 @@ class ResampleWriter {
   readonly #place: number
   readonly #sums: readonly number[]
   readonly #lanes: readonly number[]
+  readonly #inPairs: boolean
 
-  constructor(f: FunctionBuilder, taps: number, weighted: boolean, lanes: readonly number[]) {
+  constructor(f: FunctionBuilder, [taps, weighted, lanes]: Kind) {
     this.f = f
     this.w = new LoopWriter(f)
     this.#taps = taps
-    this.#lanes = lanes
+    this.#inPairs = lanes === IN_PAIRS
+    this.#lanes = lanes === '' || this.#inPairs ? [] : lanes.split(',').map(Number)
     this.#weighted = weighted
     this.#mask = f.local('v128')
     this.#weights = f.local('v128')
@@ -155,6 +81,10 @@ class ResampleWriter {
     })
     f.get(table)
     f.set(this.#entry)
+    if (this.#inPairs) {
+      this.#pairs({ n, m }, starts)
+      return
+    }
     const group = (): void => {
       for (let t = 0; t < this.#taps; t++) this.#part(t, starts)
       this.#loadPlace(TO)
@@ -221,6 +151,56 @@ class ResampleWriter {
     f.set(this.#entry)
   }
 
+  /** All groups, from a table of pairs. */
+  #pairs({ n, m }: Pick<Lines, 'n' | 'm'>, starts: readonly Start[]): void {
+    const { f, w } = this
+    // One address that moves from line to line, rather than one for each: there are not registers for more.
+    const [{ from, to } = { from: 0, to: 0 }] = starts
+    const [step, outStep, result] = [this.#bytes(n), this.#bytes(m), f.local('i32')]
+    const places = Array.from({ length: LANES }, () => f.local('i32'))
+    const weights = [f.local('v128'), f.local('v128')]
+    const halves = [f.local('v128'), f.local('v128')]
+    const sum = f.local('v128')
+    w.count({ local: m }, LANES, () => {
+      for (const [t, weight] of weights.entries()) this.#load(weight, this.#entry, 4 * LANES * t)
+      for (const [lane, place] of places.entries()) {
+        f.get(from)
+        f.get(this.#entry)
+        f.memory('i32.load', PAIRS + 4 * lane)
+        f.op('i32.add')
+        f.set(place)
+      }
+      f.get(to)
+      f.get(this.#entry)
+      f.memory('i32.load', PAIRS_TO)
+      f.op('i32.add')
+      f.set(result)
+      for (const line of starts.keys()) {
+        for (const [h, half] of halves.entries()) {
+          f.get(places[2 * h] ?? 0)
+          f.memory('v128.load64_zero')
+          f.set(half)
+          f.get(places[2 * h + 1] ?? 0)
+          f.get(half)
+          f.laneMemory('v128.load64_lane', 1)
+          f.set(half)
+        }
+        for (const [t, weight] of weights.entries()) {
+          for (const half of halves) f.get(half)
+          f.shuffle32(t, 2 + t, 4 + t, 6 + t)
+          this.#add(sum, weight, t > 0)
+        }
+        f.get(result)
+        f.get(sum)
+        f.memory('v128.store')
+        if (line === starts.length - 1) break
+        for (const place of places) w.advance(place, step)
+        w.advance(result, outStep)
+      }
+      w.advance(this.#entry, 4 * PAIR_ENTRY)
+    })
+  }
+
   #store(starts: readonly Start[]): void {
     const { f } = this
     for (const [line, { to }] of starts.entries()) {
@@ -263,9 +243,10 @@ class ResampleWriter {
     f.set(sum)
   }
 
-  /** `m` columns of rows at `a` become `rows` elements each, at `out`, which is advanced. There are at least four columns. */
-  columns({ out, a, table, lines: rows, m }: Omit<Lines, 'n'>): void {
+  /** `m` columns of rows at `a` become `rows` elements each, at `out`. There are at least four columns. */
+  columns({ out: start, a, table, lines: rows, m }: Omit<Lines, 'n'>): void {
     const { f, w } = this
+    const out = w.let(() => f.get(start))
     const entry = w.let(() => f.get(table))
     const width = this.#bytes(m)
     const parts = Array.from({ length: this.#taps }, () => ({ row: f.local('i32'), weight: f.local('v128'), at: f.local('i32') }))
@@ -346,13 +327,13 @@ class ResampleWriter {
   }
 }
 
-/** How kernels differ: the number of parts, whether they have weights, and {@link commonLanes} as text. */
+/** How kernels differ: the number of parts, whether they have weights, and {@link commonLanes} as text or {@link IN_PAIRS}. */
 type Kind = readonly [taps: number, weighted: boolean, lanes: string]
 
-function kernelOf(name: string, params: readonly Param[], [taps, weighted, lanes]: Kind, write: (writer: ResampleWriter) => void): CompiledKernel {
+function kernelOf(name: string, params: readonly Param[], kind: Kind, write: (writer: ResampleWriter) => void): CompiledKernel {
   const module = new ModuleBuilder()
   module.importMemory()
-  write(new ResampleWriter(module.function(params.map(paramType), [], 'run'), taps, weighted, lanes === '' ? [] : lanes.split(',').map(Number)))
+  write(new ResampleWriter(module.function(params.map(paramType), [], 'run'), kind))
   return compiledKernel(name, params, null, module.finish())
 }
 
@@ -367,27 +348,35 @@ export function compileSwizzledLines(...kind: Kind): CompiledKernel {
 }
 
 /**
- * The kernel for images: their rows become rows of `m` elements in scratch memory, and then their columns columns of `out_rows`. Its parameters are the result, the
- * images, the tables of rows and of columns, the number of images, their rows, the lengths of a row and of one of the result, the rows of the result, and the address of
- * memory for rows * m elements.
+ * The kernel for images: their rows become rows of `m` elements in scratch memory, and then their columns columns of `out_rows`; or with `columnsFirst` the columns and
+ * then the rows. Its parameters are the result, the images, the tables of rows and of columns, the number of images, their rows, the lengths of a row and of one of the
+ * result, the rows of the result, and the address of memory for rows * m elements, or n * out_rows.
  */
-export function compileSwizzledImages(...kind: Kind): CompiledKernel {
+export function compileSwizzledImages(columnsFirst: boolean, ...kind: Kind): CompiledKernel {
   const sizes = ['images', 'rows', 'n', 'm', 'out_rows', 'scratch'].map(sizeParam)
   const [out, a, table, columns, images, rows, n, m, outRows, scratch] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
   return kernelOf('resample_images', [OUT, A, TABLE, bufferParam('columns', 'int32'), ...sizes], kind, (writer) => {
     const { f, w } = writer
     const [from, to] = [w.let(() => f.get(a)), w.let(() => f.get(out))]
-    const imageBytes = w.let(() => {
-      f.get(rows)
-      f.get(n)
-      f.op('i32.mul')
-      f.i32Const(2)
-      f.op('i32.shl')
-    })
+    const bytes = (height: number, width: number): number =>
+      w.let(() => {
+        f.get(height)
+        f.get(width)
+        f.op('i32.mul')
+        f.i32Const(2)
+        f.op('i32.shl')
+      })
+    const [imageBytes, resultBytes] = [bytes(rows, n), bytes(outRows, m)]
     w.count({ local: images }, 1, () => {
-      writer.lines({ out: scratch, a: from, table, lines: rows, n, m })
-      writer.columns({ out: to, a: scratch, table: columns, lines: outRows, m })
+      if (columnsFirst) {
+        writer.columns({ out: scratch, a: from, table: columns, lines: outRows, m: n })
+        writer.lines({ out: to, a: scratch, table, lines: outRows, n, m })
+      } else {
+        writer.lines({ out: scratch, a: from, table, lines: rows, n, m })
+        writer.columns({ out: to, a: scratch, table: columns, lines: outRows, m })
+      }
       w.advance(from, { local: imageBytes })
+      w.advance(to, { local: resultBytes })
     })
   })
 }

@@ -1,6 +1,7 @@
 // Lines of another length, whose elements are weighted sums of a few elements of the line: what interpolate does to each dimension.
 import { ArgumentError } from '../../errors/index.ts'
 import {
+  IN_PAIRS,
   accumulate,
   at,
   bufferParam,
@@ -16,6 +17,7 @@ import {
   load,
   local,
   loopVar,
+  pairTable,
   read,
   sizeParam,
   store,
@@ -87,14 +89,22 @@ const imagesKernel = kernelCache(compileSwizzledImages)
 
 const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [words.length], 'int32')
 
+/** The table for rows of `n` elements that are put together four at a time, and the kind of kernel for it; null where they cannot be. */
+function rowsTable(table: ResampleTable, n: number): { readonly words: Int32Array; readonly lanes: string } | null {
+  const swizzles = swizzleTable(table, n)
+  if (swizzles !== null) return { words: swizzles, lanes: commonLanes(table, n).join(',') }
+  const pairs = pairTable(table, n)
+  return pairs === null ? null : { words: pairs, lanes: IN_PAIRS }
+}
+
 /** The lines of dimension `axis` with the elements that the table says. */
 function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
   const result = Tensor.empty(self.shape.with(axis, m), self.dtype)
   const [outer, n, inner] = linesOf(self.shape, axis)
-  const swizzles = inner === 1 && self.dtype === 'float32' && !guarded ? swizzleTable(table, n) : null
-  if (swizzles !== null) {
-    launch(linesKernel(taps, weights !== null, commonLanes(table, n).join(',')), [result, contiguous(self), tableTensor(swizzles)], [outer, n, m])
+  const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table, n) : null
+  if (rows !== null) {
+    launch(linesKernel(taps, weights !== null, rows.lanes), [result, contiguous(self), tableTensor(rows.words)], [outer, n, m])
     return result
   }
   const tables = [tableTensor(positions), ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)])]
@@ -106,20 +116,23 @@ function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   return result
 }
 
-/** Rows of an image with more elements would not stay in the processor's cache until its columns are made of them. */
+/** An image with more elements between the two passes would not stay in the processor's cache. */
 const MOST_SCRATCH = 2 ** 18
 
-/** Two passes over the last dimension and over the one before in one kernel; null where it does not fit. */
-function byImages(self: Tensor, { axis, table: rows }: Pass, { axis: other, table: columns }: Pass): Tensor | null {
+/** Two passes over the last two dimensions in one kernel; null where it does not fit. */
+function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const last = self.ndim - 1
+  const columnsFirst = second.axis === last
+  const [{ axis, table: rows }, { axis: other, table: columns }] = columnsFirst ? [second, first] : [first, second]
   if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded || columns.guarded || rows.taps !== columns.taps) return null
   const [n, height] = [sizeAt(self.shape, last), sizeAt(self.shape, last - 1)]
-  const swizzles = rows.out * height <= MOST_SCRATCH ? swizzleTable(rows, n) : null
-  if (swizzles === null) return null
+  const between = columnsFirst ? n * columns.out : rows.out * height
+  const made = between <= MOST_SCRATCH ? rowsTable(rows, n) : null
+  if (made === null) return null
   const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
-  const tensors = [result, contiguous(self), tableTensor(swizzles), tableTensor(columnTable(columns, rows.out))]
-  const scratch = scratchMemory(4 * rows.out * height)
-  const kernel = imagesKernel(rows.taps, rows.weights !== null, commonLanes(rows, n).join(','))
+  const tensors = [result, contiguous(self), tableTensor(made.words), tableTensor(columnTable(columns, columnsFirst ? n : rows.out))]
+  const scratch = scratchMemory(4 * between)
+  const kernel = imagesKernel(columnsFirst, rows.taps, rows.weights !== null, made.lanes)
   launch(kernel, tensors, [numelOf(self.shape.slice(0, -2)), height, n, rows.out, columns.out, scratch])
   return result
 }
