@@ -40,7 +40,7 @@ declare module '../module/module.ts' {
     bfloat16(): this
     /**
      * Registers a hook that runs in backward when the gradients of the module's arguments are known. If no argument requires grad, it runs when the gradients of the
-     * results are known, with a gradInput of null for each argument, and warns once. PyTorch's `register_full_backward_hook`.
+     * results are known, with a gradInput of null for each argument, and the first such call warns. PyTorch's `register_full_backward_hook`.
      */
     registerFullBackwardHook(hook: FullBackwardHook): RemovableHandle
     /** Registers a hook that may change the result of `stateDict()`. PyTorch's `register_state_dict_post_hook`. */
@@ -96,6 +96,9 @@ function watched(value: unknown, seen: Seen): unknown {
   )
 }
 
+/** PyTorch's warning comes once, too. */
+let warnedOfConstants = false
+
 function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
   checkCallable('registerFullBackwardHook', 'hook', hook)
   // A module may call itself: each call has gradients of its own.
@@ -105,13 +108,12 @@ function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
     readonly constants: number | null
   }
   const calls: Call[] = []
-  let warned = false
   const runEarly = (count: number, gradOutput: readonly (Tensor | null)[]): void => {
-    if (!warned)
+    if (!warnedOfConstants)
       console.warn(
         'Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. gradInput is null for each argument.',
       )
-    warned = true
+    warnedOfConstants = true
     const returned = hook(
       module,
       Array.from({ length: count }, () => null),
