@@ -1,5 +1,5 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { dispatchBelowAutograd, dispatchState, isArgList, withMode, withoutModes } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, markView, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
@@ -303,7 +303,7 @@ export class ProxyTensorMode implements DispatchMode {
     const made: Tensor[] = []
     const result = (spec: TensorSpec): Tensor => {
       const fake = Tensor.fake(spec)
-      fake.viewBase = self.viewBase ?? self
+      markView(fake, self, op)
       made.push(fake)
       return fake
     }

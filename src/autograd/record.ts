@@ -2,7 +2,8 @@
 import { anyRequiresGrad, dispatchBelowAutograd, dispatchState, isArgList, tensorAt } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { asStrided, opOf } from '../ops/index.ts'
+import { historyOfViews, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { pushEdge, setGradFn } from './node.ts'
 import type { EdgeList } from './node.ts'
@@ -128,7 +129,29 @@ function autogradHandler(op: OpDef, args: readonly Arg[]): Result {
   return op.functional === null ? record(op, args) : recordInPlace(op, op.functional, args)
 }
 
+/**
+ * Gives a view that was made when its base had no history the one that in-place writes have given the base since: it is a window on what the base is now. PyTorch
+ * makes the same AsStridedBackward0.
+ */
+function joinBase(view: Tensor): void {
+  const base = view.viewBase
+  const op = opOf(asStrided)
+  if (base === null || op === undefined) return
+  if (view.dtype !== base.dtype) {
+    view.ownHistory = null
+    if (!dtypeInfo[view.dtype].floating) return
+    throw new AutogradError(
+      `this view of dtype ${view.dtype} was made before a value that requires grad was written into its base of dtype ${base.dtype}, and has no history. Make the view after the write.`,
+    )
+  }
+  const args = [base, view.shape, view.strides, view.offset]
+  const edges: EdgeList = { targets: [], outputNrs: null }
+  pushEdge(edges, base)
+  setGradFn(view, new OpNode(op, args, view, edges, withResults(argVersions(args), args, view)), 0)
+}
+
 /** Makes the dispatcher record operators on the tape. */
 export function installAutograd(): void {
+  historyOfViews.join = joinBase
   dispatchState.autograd = autogradHandler
 }

@@ -4,7 +4,7 @@
 // Tensors are known by slots. What the segment knows of their memory it notes on the storage: the slot that holds its current value, whether several tensors share it (a view was
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
 import { upcomingSeq } from '../autograd/index.ts'
-import { dispatchState, isArgList, withoutModes } from '../dispatch/index.ts'
+import { dispatchState, isArgList, markView, withoutModes } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
@@ -236,7 +236,7 @@ export class Segment implements Writer {
     const moved =
       step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
     const view = new Tensor(like.shape, like.dtype, storage, undefined, like.offset + moved, like)
-    view.viewBase = source.viewBase ?? source
+    markView(view, source, step.operator)
     this.views.set(slot, step)
     return view
   }

@@ -130,6 +130,18 @@ function checkLike(where: string, name: string, value: unknown, like: Tensors): 
  *     const [gx] = [pullback(torch.onesLike(y))]
  */
 export function vjp<A extends readonly unknown[], R>(fn: (...args: A) => R, ...primals: A): readonly [value: R, pullback: (gradient: R) => unknown] {
+  const { value, linear } = pullbackOf(fn, primals)
+  return [value, linear]
+}
+
+/** A value, its derivative as a linear function, and what takes the tape of the arguments off results: see {@link release}. */
+interface Linearized<R, L> {
+  readonly value: R
+  readonly linear: L
+  readonly free: (result: unknown) => unknown
+}
+
+function pullbackOf<A extends readonly unknown[], R>(fn: (...args: A) => R, primals: A): Linearized<R, (gradient: R) => unknown> {
   checkCallable('vjp', 'fn', fn)
   const given = tensorsOf('vjp', 'the arguments', primals)
   const { inputs, result } = runOn('vjp', given, (value) => Reflect.apply(fn, undefined, asArray(value)))
@@ -140,7 +152,7 @@ export function vjp<A extends readonly unknown[], R>(fn: (...args: A) => R, ...p
     const all = asArray(treeUnflatten(found, given.spec))
     return all.length === 1 ? all[0] : all
   }
-  return [release(result, inputs) as R, pullback]
+  return { value: release(result, inputs) as R, linear: pullback, free: (derived) => release(derived, inputs) }
 }
 
 const asArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
@@ -154,27 +166,24 @@ export function linearize<A extends readonly unknown[], R>(
   fn: (...args: A) => R,
   ...primals: A
 ): readonly [value: R, pushforward: (...tangents: A) => R] {
-  return pushforwardOf('linearize', fn, primals)
+  const { value, linear } = pushforwardOf('linearize', fn, primals)
+  return [value, linear]
 }
 
-function pushforwardOf<A extends readonly unknown[], R>(
-  where: string,
-  fn: (...args: A) => R,
-  primals: A,
-): readonly [value: R, pushforward: (...tangents: A) => R] {
+function pushforwardOf<A extends readonly unknown[], R>(where: string, fn: (...args: A) => R, primals: A): Linearized<R, (...tangents: A) => R> {
   checkCallable(where, 'fn', fn)
   const given = tensorsOf(where, 'the arguments', primals)
   const { inputs, result } = runOn(where, given, (value) => Reflect.apply(fn, undefined, asArray(value)))
   const outputs = tensorsOf(where, 'the result of fn', result)
   const seeds = outputs.tensors.map((t) => inputFor(where, zerosLike(t)))
   const pulled = enableGrad(() => gradients(outputs.tensors, inputs, seeds, true))
+  const own = [...inputs, ...seeds]
   const pushforward = (...tangents: A): R => {
     const directions = checkLike(where, 'the tangents', tangents, given)
-    const own = [...inputs, ...seeds]
     const found = gradients(pulled, seeds, directions, needsTape([...pulled, ...directions], own))
     return treeUnflatten(found, outputs.spec) as R
   }
-  return [release(result, inputs) as R, pushforward]
+  return { value: release(result, inputs) as R, linear: pushforward, free: (derived) => release(derived, own) }
 }
 
 /**
@@ -187,8 +196,8 @@ export function jvp<A extends readonly unknown[], R>(fn: (...args: A) => R, prim
   const lists: readonly unknown[] = [primals, tangents]
   if (!lists.every((list) => Array.isArray(list)))
     throw new ArgumentError('jvp: primals and tangents must be arrays, with one value for each argument of fn: jvp(fn, [x], [v]).')
-  const [value, pushforward] = pushforwardOf('jvp', fn, primals)
-  return [value, pushforward(...tangents)]
+  const { value, linear } = pushforwardOf('jvp', fn, primals)
+  return [value, linear(...tangents)]
 }
 
 /** Rows of the identity, in the shapes of the tensors: for each tensor a batch of all its elements, in one order for all. */
@@ -223,11 +232,18 @@ export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
   return (...args) => {
     const { value, withValue } = choose('jacrev', args, argnums)
     let aux: unknown
-    const [out, pullback] = vjp((inner: unknown) => {
-      const [result, others] = withAux('jacrev', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
-      aux = others
-      return result
-    }, value)
+    const {
+      value: out,
+      linear: pullback,
+      free,
+    } = pullbackOf(
+      (inner: unknown) => {
+        const [result, others] = withAux('jacrev', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
+        aux = others
+        return result
+      },
+      [value],
+    )
     const outputs = tensorsOf('jacrev', 'the result of fn', out)
     const inputs = tensorsOf('jacrev', 'the argument', value)
     const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis(outputs.tensors))
@@ -242,7 +258,7 @@ export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
       ),
       outputs.spec,
     )
-    return hasAux ? [jacobian, aux] : jacobian
+    return free(hasAux ? [jacobian, aux] : jacobian)
   }
 }
 
@@ -252,7 +268,11 @@ export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
   return (...args) => {
     const { value, withValue } = choose('jacfwd', args, argnums)
     let aux: unknown
-    const [out, pushforward] = pushforwardOf(
+    const {
+      value: out,
+      linear: pushforward,
+      free,
+    } = pushforwardOf(
       'jacfwd',
       (inner: unknown): unknown => {
         const [result, others] = withAux('jacfwd', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
@@ -273,7 +293,7 @@ export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
       perOutput.map((blocks) => treeUnflatten(blocks, inputs.spec)),
       outputs.spec,
     )
-    return hasAux ? [jacobian, aux] : jacobian
+    return free(hasAux ? [jacobian, aux] : jacobian)
   }
 }
 

@@ -38,7 +38,10 @@ declare module '../module/module.ts' {
     half(): this
     /** `to('bfloat16')` */
     bfloat16(): this
-    /** Registers a hook that runs in backward when the gradients of the module's arguments are known. PyTorch's `register_full_backward_hook`. */
+    /**
+     * Registers a hook that runs in backward when the gradients of the module's arguments are known. If no argument requires grad, it runs when the gradients of the
+     * results are known, with a gradInput of null for each argument, and the first such call warns. PyTorch's `register_full_backward_hook`.
+     */
     registerFullBackwardHook(hook: FullBackwardHook): RemovableHandle
     /** Registers a hook that may change the result of `stateDict()`. PyTorch's `register_state_dict_post_hook`. */
     registerStateDictPostHook(hook: StateHook): RemovableHandle
@@ -93,20 +96,48 @@ function watched(value: unknown, seen: Seen): unknown {
   )
 }
 
+/** PyTorch's warning comes once, too. */
+let warnedOfConstants = false
+
 function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
   checkCallable('registerFullBackwardHook', 'hook', hook)
   // A module may call itself: each call has gradients of its own.
-  const calls: { gradOutput: readonly (Tensor | null)[] }[] = []
+  interface Call {
+    gradOutput: readonly (Tensor | null)[]
+    /** How many arguments there are, if no gradient can reach any of them: then the hook runs when those of the results are known. */
+    readonly constants: number | null
+  }
+  const calls: Call[] = []
+  const runEarly = (count: number, gradOutput: readonly (Tensor | null)[]): void => {
+    if (!warnedOfConstants)
+      console.warn(
+        'Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. gradInput is null for each argument.',
+      )
+    warnedOfConstants = true
+    const returned = hook(
+      module,
+      Array.from({ length: count }, () => null),
+      gradOutput,
+    )
+    if (returned?.some((grad) => grad !== null) === true)
+      throw new ArgumentError(
+        'registerFullBackwardHook: no argument of this call requires grad, so the hook must return nothing, or null for each gradient; it returned a gradient. Call requiresGrad_() on the argument whose gradient it is.',
+      )
+  }
   const before = module.registerForwardPreHook((_, args) => {
-    const call: { gradOutput: readonly (Tensor | null)[] } = { gradOutput: [] }
+    const isConstant = !treeFlatten(args).leaves.some((leaf) => leaf instanceof Tensor && leaf.requiresGrad)
+    const call: Call = { gradOutput: [], constants: isConstant ? args.length : null }
     calls.push(call)
+    if (isConstant) return args
     const inside = watched(args, (gradInput) => hook(module, gradInput, call.gradOutput) ?? gradInput)
     return Array.isArray(inside) ? inside : args
   })
   const after = module.registerForwardHook((_module, _args, output) => {
     const call = calls.pop()
     return watched(output, (gradOutput) => {
-      if (call !== undefined) call.gradOutput = gradOutput
+      if (call === undefined) return gradOutput
+      if (call.constants === null) call.gradOutput = gradOutput
+      else runEarly(call.constants, gradOutput)
       return gradOutput
     })
   })

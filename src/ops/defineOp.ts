@@ -136,6 +136,6 @@ function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {
   if (functional !== null) return (...args) => writeInPlace(op.qualname, functional, args)
   if (op.pointwise !== null) return (...args) => launchPointwise(op, args, null)
   if (op.reduction !== null) return (...args) => launchReduction(op, args)
-  if (op.tags.has('view')) return (...args) => makeViews(meta, args)
+  if (op.tags.has('view')) return (...args) => makeViews(op, meta, args)
   return null
 }

@@ -26,6 +26,9 @@ const NOT_CLONED = Symbol(
   'A tensor cannot be sent or cloned as it is: send tensor.transfer(), and make it a tensor again with torch.fromTransfer(message). This',
 )
 
+/** What autograd sets: gives a view without a history the one that its base has now. */
+export const historyOfViews: { join: ((view: Tensor) => void) | null } = { join: null }
+
 export interface Tensor {
   readonly [TENSOR]: true
 }
@@ -45,8 +48,8 @@ export class Tensor {
   readonly contiguousLayout: boolean
   /** The data; null for a fake tensor. @internal */
   storage: Storage | null
-  /** Whether autograd records operators on this tensor. Set it on leaves only, through `requiresGrad_()`. */
-  requiresGrad = false
+  /** Whether this tensor has a history or is a leaf that wants one; null for a view that never follows its base. See {@link requiresGrad}. @internal */
+  ownHistory: boolean | null = false
   grad: Tensor | null = null
   gradFn: GradFn | null = null
   /** Which output of gradFn this tensor is. @internal */
@@ -99,8 +102,21 @@ export class Tensor {
     return this.shape.length
   }
 
+  /**
+   * Whether autograd records operators on this tensor. Set it on leaves only, through `requiresGrad_()`. A view follows its base: if a value that requires grad was
+   * written into the base, the view has a history as well.
+   */
+  get requiresGrad(): boolean {
+    if (this.ownHistory === false && this.viewBase !== null && this.viewBase.gradFn !== null) historyOfViews.join?.(this)
+    return this.ownHistory === true
+  }
+
+  set requiresGrad(requiresGrad: boolean) {
+    this.ownHistory = requiresGrad || (this.viewBase === null ? false : null)
+  }
+
   get isLeaf(): boolean {
-    return this.gradFn === null
+    return !this.requiresGrad || this.gradFn === null
   }
 
   get isFake(): boolean {

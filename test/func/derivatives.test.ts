@@ -223,3 +223,46 @@ test.each([
   [() => jvp(cube, x as never, x as never), 'jvp: primals and tangents must be arrays'],
   [() => vjp((a: Tensor) => a, x)[1](torch.ones([2])), 'vjp: the gradient must have the structure and shapes [3], got [2].'],
 ])('a wrong argument is an error that says what is right: case %#', (run, message) => expect(run).toThrow(message))
+
+describe('results require grad only if an argument, or what fn reads, does', () => {
+  const leaves = (value: unknown): readonly Tensor[] => (Array.isArray(value) ? value.flatMap(leaves) : [value as Tensor])
+  const flags = (value: unknown): readonly boolean[] => leaves(value).map((t) => t.requiresGrad)
+  const square = (a: Tensor): Tensor => a.pow(3)
+  const withOther = (a: Tensor): readonly [Tensor, Tensor] => [a.pow(3), a.mul(2)]
+
+  test('jacrev, jacfwd and hessian, with others passed on', () => {
+    expect(flags(jacrev(square)(x))).toEqual([false])
+    expect(flags(jacfwd(square)(x))).toEqual([false])
+    expect(flags(hessian(cube)(x))).toEqual([false])
+    expect(flags(jacrev(withOther, { hasAux: true })(x))).toEqual([false, false])
+    expect(flags(jacfwd(withOther, { hasAux: true })(x))).toEqual([false, false])
+  })
+
+  test('vjp, jvp, linearize and grad', () => {
+    const [y, pullback] = vjp(square, x)
+    expect(flags([y, pullback(torch.onesLike(y))])).toEqual([false, false])
+    expect(flags(jvp(square, [x], [torch.onesLike(x)]))).toEqual([false, false])
+    const [z, pushforward] = linearize(square, x)
+    expect(flags([z, pushforward(torch.onesLike(x))])).toEqual([false, false])
+    expect(flags(grad(cube)(x))).toEqual([false])
+  })
+
+  test('the tape stays for arguments and closures that require grad', () => {
+    const w = torch.tensor([1, 2, 3], { requiresGrad: true })
+    for (const jacobian of [
+      jacrev((a: Tensor) => a.pow(3))(w),
+      jacfwd((a: Tensor) => a.pow(3))(w),
+      jacrev((a: Tensor) => a.mul(w).mul(w).mul(w))(x.sign()),
+      jacfwd((a: Tensor) => a.mul(w).mul(w).mul(w))(x.sign()),
+    ]) {
+      expect(flags(jacobian)).toEqual([true])
+      w.grad = null
+      ;(jacobian as Tensor).sum().backward()
+      // Of 3 w² in the first two, of w³ in the others.
+      expect([
+        [6, 12, 18],
+        [3, 12, 27],
+      ]).toContainEqual(values(w.grad))
+    }
+  })
+})

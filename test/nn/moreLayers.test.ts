@@ -1,5 +1,5 @@
 // Layers after the first ones: what they print, what they refuse, parameter containers, parametrizations, other dtypes, and hooks. Values are compared in test/pytorch.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { compile, fx, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as nn from 'tensorfx/nn'
@@ -239,6 +239,60 @@ describe('hooks', () => {
     handle.remove()
     layer(x).sum().backward()
     expect(seen).toHaveLength(2)
+  })
+
+  test('full backward hooks run with a gradInput of null when no argument requires grad, and warn once', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    try {
+      const layer = new nn.Linear(2, 1)
+      const seen: unknown[] = []
+      const handle = layer.registerFullBackwardHook((module, gradInput, gradOutput) => {
+        seen.push([module === layer, gradInput, gradOutput.map((g) => g?.toArray())])
+      })
+      layer(torch.ones([2, 2]))
+        .sum()
+        .backward()
+      layer(torch.ones([2, 2]))
+        .mul(2)
+        .sum()
+        .backward()
+      expect(seen).toEqual([
+        [true, [null], [[[1], [1]]]],
+        [true, [null], [[[2], [2]]]],
+      ])
+      expect(warn).toHaveBeenCalledTimes(1)
+      expect(String(warn.mock.calls[0]?.[0])).toContain('since no inputs require gradients')
+      expect(values(layer.bias?.grad)).toEqual([6])
+      // Nothing requires grad: there is no backward to hear of.
+      torch.noGrad(() => layer(torch.ones([2, 2])))
+      expect(seen).toHaveLength(2)
+      handle.remove()
+      layer.registerFullBackwardHook(() => [torch.ones([2, 2])])
+      expect(() =>
+        layer(torch.ones([2, 2]))
+          .sum()
+          .backward(),
+      ).toThrow(/must return nothing, or null for each gradient/)
+    } finally {
+      warn.mockRestore()
+    }
+  })
+
+  test('a full backward hook of an embedding hears of the gradient of its result', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    try {
+      const layer = new nn.Embedding(4, 2)
+      const seen: unknown[] = []
+      layer.registerFullBackwardHook((_, gradInput, gradOutput) => {
+        seen.push(gradInput, gradOutput[0]?.shape)
+      })
+      layer(torch.tensor([1, 3], { dtype: 'int64' }))
+        .sum()
+        .backward()
+      expect(seen).toEqual([[null], [2, 2]])
+    } finally {
+      warn.mockRestore()
+    }
   })
 
   test('state-dict hooks may rename, and hear the result', () => {

@@ -156,6 +156,13 @@ export const closureTensors = {
     return random.pick([
       () => w.define(`${x}.${random.pick(['add', 'mul'])}(${outer})`, [x, outer]) !== null,
       () => w.statement(`noGrad(() => ${outer}.${random.pick(['add_(1)', 'mul_(0.5)', `copy_(${x})`])})`),
+      // The view is made before its base gets a history.
+      () => {
+        const view = random.pick(['view([-1])', 'unsqueeze(0)', 'T', 'detach()', 'unsqueeze(0).select(0, 0)'])
+        return (
+          w.define(`(() => { const base = torch.zerosLike(${x}); const view = base.${view}; base.add_(${x}); return view.mul(2) })()`, [x]) !== null
+        )
+      },
       () => outerView !== undefined && w.define(`${outerView}.mul(2)`, [outerView]) !== null,
       () => outerView !== undefined && w.statement(`noGrad(() => ${outerView}.add_(1))`),
       () => !w.traced && w.statement(`${outer} = ${outer}.mul(0.5)`),
