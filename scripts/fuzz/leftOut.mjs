@@ -19,7 +19,7 @@ export const LEFT_OUT = {
   'tensorfx.optim.Optimizer': 'abstract: its subclasses check',
   ...methods(
     ['sgd', ...Object.keys(OPTIMIZERS)],
-    ['checkGroup', 'checkAtLeast0', 'checkBetas', 'checkOption', 'update', 'stateOf', 'shapeOfState'],
+    ['checkGroup', 'checkAtLeast0', 'checkBetas', 'checkOption', 'update', 'stateOf', 'shapeOfState', 'newState', 'readState'],
     'protected',
   ),
   ...methods(
@@ -31,9 +31,11 @@ export const LEFT_OUT = {
   ...methods(['oneCycleLR'], ['at', 'momentum'], 'private or protected'),
   ...methods(['reduceLROnPlateau'], ['improves'], 'private'),
   ...methods(['batchNorm'], ['checkInput'], 'protected'),
-  ...methods(['lstm'], ['run', 'firstStates', 'suffixes', 'walk'], 'protected or private'),
-  ...methods(['attention'], ['heads', 'mask'], 'private'),
+  ...methods(['conv'], ['convolve'], 'protected'),
+  ...methods(['lstm'], ['run', 'runPacked', 'checkInput', 'layers', 'firstStates', 'suffixes', 'walk'], 'protected or private'),
+  ...methods(['attention'], ['heads', 'extended', 'mask'], 'private'),
   'group.start': 'internal: collectives call it',
+  'group.run': 'internal: collectives call it',
   'fx_viewer.renderSvg': 'passes a text on to Graphviz, whose error says what is wrong with it',
   'tensorfx.fx.math': 'the functions of JavaScript',
   'graph.tracerClass': 'a class, which is a setting of the graph',
