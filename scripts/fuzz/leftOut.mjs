@@ -6,11 +6,12 @@ const methods = (samples, names, reason) => Object.fromEntries(samples.flatMap((
 
 /** What the fuzzer does not call, and why: names, or starts of names; `new X` leaves out the constructor alone. */
 export const LEFT_OUT = {
-  'tensorfx.Tensor': 'internal: tensors are made by torch.tensor and the like',
+  'new tensorfx.Tensor': 'internal: tensors are made by torch.tensor and the like',
+  'tensorfx.Tensor.empty': 'internal',
+  'tensorfx.Tensor.fake': 'internal',
   'tensorfx.torch.autograd.Function.forward': 'overridden by the user',
   'tensorfx.torch.autograd.Function.backward': 'overridden by the user',
   'tensorfx.torch.ops.higher_order': 'what graphs record; programs call cond, whileLoop, scan and map',
-  'new autograd.FunctionContext': 'internal: made when a Function is applied',
   'new distributed.ProcessGroup': 'internal: made by newGroup',
   'new distributed.ShardedTensor': 'internal: made by chunk and fromLocalShards',
   'new debug.BackendComparison': 'internal: made by compareBackends',
@@ -19,7 +20,7 @@ export const LEFT_OUT = {
   'tensorfx.optim.Optimizer': 'abstract: its subclasses check',
   ...methods(
     ['sgd', ...Object.keys(OPTIMIZERS)],
-    ['checkGroup', 'checkAtLeast0', 'checkBetas', 'checkOption', 'update', 'stateOf', 'shapeOfState'],
+    ['checkGroup', 'checkAtLeast0', 'checkBetas', 'checkOption', 'update', 'stateOf', 'shapeOfState', 'newState', 'readState'],
     'protected',
   ),
   ...methods(
@@ -31,9 +32,11 @@ export const LEFT_OUT = {
   ...methods(['oneCycleLR'], ['at', 'momentum'], 'private or protected'),
   ...methods(['reduceLROnPlateau'], ['improves'], 'private'),
   ...methods(['batchNorm'], ['checkInput'], 'protected'),
-  ...methods(['lstm'], ['run', 'firstStates', 'suffixes', 'walk'], 'protected or private'),
-  ...methods(['attention'], ['heads', 'mask'], 'private'),
+  ...methods(['conv'], ['convolve'], 'protected'),
+  ...methods(['lstm'], ['run', 'runPacked', 'checkInput', 'layers', 'firstStates', 'suffixes', 'walk'], 'protected or private'),
+  ...methods(['attention'], ['heads', 'extended', 'mask'], 'private'),
   'group.start': 'internal: collectives call it',
+  'group.run': 'internal: collectives call it',
   'fx_viewer.renderSvg': 'passes a text on to Graphviz, whose error says what is wrong with it',
   'tensorfx.fx.math': 'the functions of JavaScript',
   'graph.tracerClass': 'a class, which is a setting of the graph',
@@ -55,9 +58,6 @@ export const LEFT_OUT = {
     ['getattr', 'createProxy', 'createNode', 'createArg', 'traceBodies', 'getFreshQualname', 'untraced', 'createArgsForRoot', 'callModule'],
     'overridden by subclasses, and called while tracing',
   ),
-  ...Object.fromEntries(
-    ['cse', 'deadCode', 'legalize', 'mergeAttributeReads', 'unusedSubmodules'].map((name) => [`fx_passes.${name}.run`, 'called by runPasses']),
-  ),
   'dispatch.dispatch': 'takes normalized arguments',
   'dispatch.dispatchBelowAutograd': 'takes normalized arguments',
   'debug.runRepro': 'reads the command line, and ends the process',
@@ -67,7 +67,6 @@ export const LEFT_OUT = {
   'debug.serveWorker': 'listens to messages of the process',
   'debug.setFileStore': 'replaces where files are written',
   'debug.fileStore': 'writes files',
-  'debug.InputReader': 'reads files',
   'debug.InputWriter': 'writes files',
   'debug.setLogSink': 'replaces where logs go',
   kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole',

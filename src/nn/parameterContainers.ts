@@ -33,9 +33,9 @@ export class ParameterList extends Module {
 
   /** The parameter at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Parameter {
-    const found = [...this].at(index)
-    if (found === undefined || !Number.isInteger(index))
-      throw new ArgumentError(`nn.ParameterList.at: index ${index} is out of range for ${this.length} parameter(s).`)
+    const found = Number.isInteger(index) ? [...this].at(index) : undefined
+    if (found === undefined)
+      throw new ArgumentError(`nn.ParameterList.at: index ${valueText(index)} is out of range for ${this.length} parameter(s).`)
     return found
   }
 

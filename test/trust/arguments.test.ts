@@ -6,8 +6,8 @@ import { getIsolatedGraphModule, makeFx } from 'tensorfx/aot'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
-import { UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
-import { extractTensorMetadata, partitionByDevice } from 'tensorfx/fx/passes'
+import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
+import { cse, deadCode, extractTensorMetadata, legalize, mergeAttributeReads, partitionByDevice, unusedSubmodules } from 'tensorfx/fx/passes'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
@@ -25,6 +25,8 @@ const make =
   (type: object, ...args: readonly unknown[]) =>
   (): unknown =>
     typeof type === 'function' ? Reflect.construct(type, args) : undefined
+
+const parameters = (): nn.ParameterList => new nn.ParameterList([torch.ones([1])])
 
 /** A value that no caller in TypeScript could pass. */
 const hostile = (value: unknown): never => value as never
@@ -150,6 +152,21 @@ describe('an argument that does not fit is named', () => {
     ["UnionFind: argument 'n' must be a number of elements from 0 to 16777216, got 2147483648.", () => new UnionFind(2 ** 31)],
     ["DeviceSupport: argument 'options.never' must be an array, got 1.", call(partitionByDevice, traced(), 'cpu', { never: 1 })],
     ["nn.ModuleDict: argument 'name' must be a string, got Symbol(s).", () => new nn.ModuleDict({}).has(hostile(Symbol('s')))],
+    ["PassBase.run: argument 'gm' must be a GraphModule, got an object.", () => cse.run(hostile({}))],
+    ["deadCode: argument 'gm' must be a GraphModule, got undefined.", () => deadCode.run(hostile(undefined))],
+    ["legalize: argument 'gm' must be a GraphModule, got null.", () => legalize.run(hostile(null))],
+    ["mergeAttributeReads: argument 'gm' must be a GraphModule, got 1.", () => mergeAttributeReads.run(hostile(1))],
+    ["unusedSubmodules: argument 'gm' must be a GraphModule, got 'x'.", () => unusedSubmodules.run(hostile('x'))],
+    ['nn.ParameterList.at: index an object is out of range for 1 parameter(s).', () => parameters().at(hostile(Object.create(null)))],
+    ['nn.ParameterList.at: index 0n is out of range for 1 parameter(s).', () => parameters().at(hostile(0n))],
+    ['nn.ParameterList.at: index 0.5 is out of range for 1 parameter(s).', () => parameters().at(0.5)],
+    [
+      "SizeExpression.of: argument 'size' must be an integer, a variable or an expression, got an object.",
+      () => SizeExpression.of(Object.create(null)),
+    ],
+    ["SizeExpression.of: argument 'size' must be an integer, a variable or an expression, got NaN.", () => SizeExpression.of(NaN)],
+    ["SizeExpression.plus: argument 'value' must be an integer, got NaN.", () => SizeExpression.of(1).plus(NaN)],
+    ["SizeExpression.floorDivide: argument 'by' must be a positive integer, got 0.", () => SizeExpression.of(1).floorDivide(0)],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)

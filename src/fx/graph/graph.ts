@@ -193,14 +193,13 @@ export class Graph {
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>): Argument {
     checkGraph('Graph.graphCopy', graph)
     checkArgument(valueMap instanceof Map, 'Graph.graphCopy', 'valueMap', 'a Map', valueMap)
+    const get = (n: Node): Argument => {
+      const value = valueMap.get(n)
+      if (value === undefined) throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
+      return value
+    }
     for (const node of graph.nodes) {
       if (valueMap.has(node)) continue
-      const get = (n: Node): Argument => {
-        const value = valueMap.get(n)
-        if (value === undefined)
-          throw new GraphError(`graphCopy: node '${n.name}' is used before it was copied; the graph is not in order (see lint).`)
-        return value
-      }
       if (node.op === 'output') return mapArg(node.args[0], get)
       valueMap.set(node, this.nodeCopy(node, get))
     }

@@ -3,6 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
+import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, checkCallable, checkOptions, isClass, isFunction, isObject, withName } from '../../protocol/index.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -32,6 +33,7 @@ export abstract class PassBase {
 
   /** Runs the pass with its checks. */
   run(gm: GraphModule): PassResult {
+    checkGraphModule('PassBase.run', gm)
     this.requires(gm)
     const result = this.call(gm)
     this.ensures(result.graphModule)

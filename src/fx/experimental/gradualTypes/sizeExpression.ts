@@ -1,5 +1,5 @@
 // Sizes as expressions of variables: sums of variables and of `floor(…)`, with rational factors. They print as sympy does: `floor(~1/2 - 1/2) + 1`.
-import { ArgumentError } from '../../../errors/index.ts'
+import { checkArgument } from '../../../protocol/index.ts'
 import type { Dimension } from './tensorType.ts'
 import { isVar } from '../unification/variable.ts'
 import type { Var } from '../unification/variable.ts'
@@ -54,13 +54,14 @@ export class SizeExpression {
   /** A size as an expression. @throws ArgumentError for Dyn and other unknown sizes. */
   static of(size: Dimension): SizeExpression {
     if (size instanceof SizeExpression) return size
-    if (typeof size === 'number') return new SizeExpression([], { over: size, under: 1 })
     if (isVar(size)) return new SizeExpression([{ atom: size, factor: { over: 1, under: 1 } }], { over: 0, under: 1 })
-    throw new ArgumentError(`SizeExpression: a size must be a number, a variable or an expression, got ${String(size)}.`)
+    checkArgument(Number.isSafeInteger(size), 'SizeExpression.of', 'size', 'an integer, a variable or an expression', size)
+    return new SizeExpression([], { over: Number(size), under: 1 })
   }
 
-  /** This plus a number. */
+  /** This plus an integer. */
   plus(value: number): SizeExpression {
+    checkArgument(Number.isSafeInteger(value), 'SizeExpression.plus', 'value', 'an integer', value)
     return new SizeExpression(this.terms, sum(this.constant, { over: value, under: 1 }))
   }
 
@@ -74,6 +75,7 @@ export class SizeExpression {
 
   /** The largest integer that is at most this divided by a positive integer. Parts that are integers anyway stand outside the `floor`. */
   floorDivide(by: number): SizeExpression {
+    checkArgument(Number.isSafeInteger(by) && by > 0, 'SizeExpression.floorDivide', 'by', 'a positive integer', by)
     const { terms, constant } = this.#scaled({ over: 1, under: by })
     const outside = terms.filter(({ atom, factor }) => atom instanceof SizeExpression && isInteger(factor))
     const inside = terms.filter((term) => !outside.includes(term))
