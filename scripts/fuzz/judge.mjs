@@ -10,6 +10,8 @@ const EXACT =
 /** Follows, through an eager run, which values come from operators that may round differently. */
 function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   const tainted = new WeakSet()
+  // Disabled code runs outside of all modes: what it makes counts as rounded if anything does.
+  const seen = new WeakSet()
   let any = false
   const isTainted = (arg) => (arg instanceof Tensor ? arg.storage !== null && tainted.has(arg.storage) : Array.isArray(arg) && arg.some(isTainted))
   const inexact = (op) => {
@@ -28,6 +30,7 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
     name: 'taint',
     handle(op, args) {
       const result = dispatchBelowAutograd(op, args)
+      for (const t of [result].flat()) if (t.storage !== null) seen.add(t.storage)
       if (isSum(op, args, result) || inexact(op) || args.some(isTainted)) {
         any = true
         for (const t of [result].flat()) if (t.storage !== null) tainted.add(t.storage)
@@ -35,7 +38,7 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
       return result
     },
   }
-  return { around: (run) => withMode(mode, run), of: isTainted, any: () => any }
+  return { around: (run) => withMode(mode, run), of: (t) => isTainted(t) || (any && !seen.has(t.storage)), any: () => any }
 }
 
 /** The parts of a note that hold numbers, in order: tensors, numbers and texts. */

@@ -37,10 +37,12 @@ export function snapshot(Tensor, value, { taintOf = null, history = true } = {},
   const inner = (item) => snapshot(Tensor, item, { taintOf, history }, depth + 1)
   if (value instanceof Tensor) {
     const { shape, dtype } = value
+    // Before detach(), which is an operator like others.
+    const taint = taintOf === null ? false : taintOf(value)
     const requiresGrad = history && value.requiresGrad
     const flat = value.detach().toArray()
     const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
-    return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint: taintOf === null ? false : taintOf(value) }
+    return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint }
   }
   if (typeof value === 'number') return { number: value }
   if (typeof value === 'string') return textOf(value)
