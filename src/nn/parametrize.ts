@@ -1,7 +1,7 @@
 // Parametrizations: a parameter of a module that is computed from others each time it is read. PyTorch's torch.nn.utils.parametrize.
 import { ArgumentError } from '../errors/index.ts'
 import { Module, isLibraryLayer } from '../module/index.ts'
-import { checkCallable, checkModule, checkOptions, isFunction, isModule, LEAF_MODULE, valueText } from '../protocol/index.ts'
+import { checkCallable, checkModule, checkOptions, checkString, isFunction, isModule, LEAF_MODULE, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import { ModuleDict } from './containers.ts'
 import { Parameter } from './parameter.ts'
@@ -148,6 +148,7 @@ const listOf = (module: Module, name: string): ParametrizationList | null => {
 
 const required = (module: Module, name: string): ParametrizationList => {
   checkModule('parametrization', 'module', module)
+  checkString('parametrization', 'name', name)
   const list = listOf(module, name)
   if (list === null) throw new ArgumentError(`parametrization: '${name}' of ${module.getName()} is not parametrized.`)
   return list

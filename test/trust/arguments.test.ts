@@ -55,6 +55,7 @@ describe('an argument that does not fit is named', () => {
     ["vectorToParameters: argument 'vector' must be a Tensor, got 1.", call(nn.utils.vectorToParameters, 1, [])],
     ["weightNorm: argument 'module' must be a Module, got 1.", call(nn.utils.weightNorm, 1)],
     ["parametrization: argument 'module' must be a Module, got 1.", call(nn.utils.parametrize.removeParametrizations, 1, 'weight')],
+    ["parametrization: argument 'name' must be a string, got 1.", call(nn.utils.parametrize.removeParametrizations, new nn.ReLU(), 1)],
     ["ParametrizationList: argument 'parametrization' must be a Module, got 1.", make(nn.utils.parametrize.ParametrizationList, 1, x())],
     ["nn.LSTM: argument 'states' must be an array, got 1.", () => Reflect.apply(new nn.LSTM(3, 2).forward, new nn.LSTM(3, 2), [x(), 1])],
     ["nn.GRU: argument 'input' must be a Tensor, got 1.", () => Reflect.apply(new nn.GRU(3, 2).forward, new nn.GRU(3, 2), [1])],
