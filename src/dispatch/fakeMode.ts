@@ -5,6 +5,7 @@ import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { DispatchMode } from './dispatch.ts'
 import type { Arg, OpDef, Result } from './op.ts'
+import { markView } from './views.ts'
 
 /** A tensor of the same shape, strides, dtype and requiresGrad, without data. */
 export function fakeLike(tensor: Tensor): Tensor {
@@ -28,7 +29,7 @@ export class FakeTensorMode implements DispatchMode {
       const out = Tensor.fake(s)
       if (isView) {
         if (!(self instanceof Tensor)) throw new InternalError(`view operator ${op.qualname} was called without a tensor`)
-        out.viewBase = self.viewBase ?? self
+        markView(out, self, op)
       }
       return out
     }

@@ -247,6 +247,7 @@ describe('the names that a graph from a file may use', () => {
         'realize',
         'registerHook',
         'registerPostAccumulateGradHook',
+        'requiresGrad',
         'sort',
         'toJSON',
         'toString',
