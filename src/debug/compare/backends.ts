@@ -10,7 +10,7 @@ import { treeMap } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
 import { cloneInput } from '../twoModels.ts'
-import { loadOnnxRuntime, onnxSession } from './onnxRuntime.ts'
+import { requireOnnxRuntime, onnxSession } from './onnxRuntime.ts'
 import type { OnnxRuntimeOptions } from './onnxRuntime.ts'
 import { tensorsIn } from './reference.ts'
 
@@ -120,7 +120,7 @@ export async function candidate(backend: ComparedBackend): Promise<Candidate> {
   if (typeof backend === 'string') {
     const onnx = ONNX_RUNTIMES.get(backend)
     if (onnx !== undefined) {
-      await loadOnnxRuntime()
+      await requireOnnxRuntime()
       return onnxRuntime(backend, onnx)
     }
     const registered = isModuleBackend(backend) ? (await importBackend(backend)).name : backend

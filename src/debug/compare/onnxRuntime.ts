@@ -31,8 +31,12 @@ export interface OnnxSession {
 
 let loaded: Promise<Ort> | null = null
 
-/** Loads onnxruntime-web. Throws UnsupportedError if that is not installed. */
-export const loadOnnxRuntime = async (): Promise<Ort> => (loaded ??= load())
+const loadOnnxRuntime = async (): Promise<Ort> => (loaded ??= load())
+
+/** Loads onnxruntime-web. Throws UnsupportedError if that is not installed. (Its types stay inside: the declarations must compile without it.) */
+export async function requireOnnxRuntime(): Promise<void> {
+  await loadOnnxRuntime()
+}
 
 async function load(): Promise<Ort> {
   try {
