@@ -35,6 +35,8 @@ let ran = 0
 for (let seed = first; seed < first + count && failures.length < Number(values.stop); seed++) {
   const found = fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds })
   ran++
+  // What a weak reference was asked for stays alive until the program yields.
+  if (ran % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
   if (found === null) continue
   failures.push(found)
   const { where, expected, got } = found.difference
