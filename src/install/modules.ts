@@ -1,7 +1,7 @@
 // The composition root of modules: what they say about PyTorch's names that they do not have.
 import { Module } from '../module/index.ts'
 import { moduleMethods } from '../nn/moduleMethods.ts'
-import { PackedSequence } from '../nn/packedSequence.ts'
+import { PackedSequence } from '../nn/recurrent/packedSequence.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { registerPytreeNode } from '../pytree/index.ts'
 import { markCopy } from './copies.ts'

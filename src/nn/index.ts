@@ -3,26 +3,33 @@ export { Module, LoadStateError, functionalCall } from '../module/index.ts'
 export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
-export { CELU, ELU, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, Mish, RReLU, ReLU, ReLU6, SELU, SiLU, Threshold } from './activation.ts'
-export type { HardtanhOptions, InplaceOptions, RReLUOptions } from './activation.ts'
 export {
+  CELU,
+  ELU,
   GELU,
-  GLU,
   Hardshrink,
+  Hardsigmoid,
+  Hardswish,
+  Hardtanh,
+  LeakyReLU,
   LogSigmoid,
-  LogSoftmax,
+  Mish,
   PReLU,
+  RReLU,
+  ReLU,
+  ReLU6,
+  SELU,
+  SiLU,
   Sigmoid,
-  Softmax,
-  Softmax2d,
-  Softmin,
   Softplus,
   Softshrink,
   Softsign,
   Tanh,
   Tanhshrink,
-} from './moreActivations.ts'
-export type { PReLUOptions } from './moreActivations.ts'
+  Threshold,
+} from './activation/activation.ts'
+export type { HardtanhOptions, InplaceOptions, PReLUOptions, RReLUOptions } from './activation/activation.ts'
+export { GLU, LogSoftmax, Softmax, Softmax2d, Softmin } from './activation/softmax.ts'
 export {
   CircularPad1d,
   CircularPad2d,
@@ -49,12 +56,12 @@ export { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, 
 export type { BatchNormLayerOptions } from './batchNorm.ts'
 export { ModuleDict, ModuleList, Sequential } from './containers.ts'
 export { ParameterDict, ParameterList } from './parameterContainers.ts'
-export { AdaptiveLogSoftmaxWithLoss } from './adaptiveSoftmax.ts'
-export type { AdaptiveLogSoftmaxOptions } from './adaptiveSoftmax.ts'
-export { Conv1d, Conv2d, Conv3d } from './conv.ts'
-export type { ConvLayerOptions, PaddingMode } from './conv.ts'
-export { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './convTranspose.ts'
-export type { ConvTransposeLayerOptions } from './convTranspose.ts'
+export { AdaptiveLogSoftmaxWithLoss } from './activation/adaptiveSoftmax.ts'
+export type { AdaptiveLogSoftmaxOptions } from './activation/adaptiveSoftmax.ts'
+export { Conv1d, Conv2d, Conv3d } from './conv/conv.ts'
+export type { ConvLayerOptions, PaddingMode } from './conv/conv.ts'
+export { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './conv/convTranspose.ts'
+export type { ConvTransposeLayerOptions } from './conv/convTranspose.ts'
 export { PixelShuffle, PixelUnshuffle, Upsample } from './upsample.ts'
 export type { UpsampleOptions } from './upsample.ts'
 export { CosineSimilarity, PairwiseDistance } from './distance.ts'
@@ -68,7 +75,7 @@ export { Bilinear, Flatten, Identity, Linear } from './linear.ts'
 export type { FlattenOptions, LinearOptions } from './linear.ts'
 export { CrossMapLRN2d, LocalResponseNorm } from './localResponse.ts'
 export type { LocalResponseNormOptions } from './localResponse.ts'
-export { CTCLoss, GaussianNLLLoss, KLDivLoss, PoissonNLLLoss } from './likelihoodLosses.ts'
+export { CTCLoss, GaussianNLLLoss, KLDivLoss, PoissonNLLLoss } from './loss/likelihoodLosses.ts'
 export {
   BCELoss,
   BCEWithLogitsLoss,
@@ -80,8 +87,8 @@ export {
   NLLLoss,
   SmoothL1Loss,
   SoftMarginLoss,
-} from './loss.ts'
-export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, NLLLossOptions, WeightedLossOptions } from './loss.ts'
+} from './loss/loss.ts'
+export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, NLLLossOptions, WeightedLossOptions } from './loss/loss.ts'
 export {
   CosineEmbeddingLoss,
   HingeEmbeddingLoss,
@@ -90,10 +97,10 @@ export {
   MultiMarginLoss,
   TripletMarginLoss,
   TripletMarginWithDistanceLoss,
-} from './marginLosses.ts'
+} from './loss/marginLosses.ts'
 export type { LossLayerOptions } from './optionLayer.ts'
-export { Fold, Unfold } from './patches.ts'
-export type { PatchLayerOptions } from './patches.ts'
+export { Fold, Unfold } from './conv/patches.ts'
+export type { PatchLayerOptions } from './conv/patches.ts'
 export { GroupNorm, LayerNorm, RMSNorm } from './norm.ts'
 export type { GroupNormLayerOptions, LayerNormLayerOptions, RMSNormLayerOptions } from './norm.ts'
 export {
@@ -109,14 +116,18 @@ export {
   MaxPool1d,
   MaxPool2d,
   MaxPool3d,
-} from './pool.ts'
-export type { AdaptiveSizes, AvgPoolDivisorOptions, AvgPoolLayerOptions, MaxPoolOptions, Pooled, WindowSizes } from './pool.ts'
-export { FractionalMaxPool2d, FractionalMaxPool3d, LPPool1d, LPPool2d, LPPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d } from './morePools.ts'
-export type { FractionalPoolLayerOptions, LPPoolOptions, MaxUnpoolOptions } from './morePools.ts'
-export { GRU, LSTM, RNN } from './recurrent.ts'
-export type { LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent.ts'
-export { GRUCell, LSTMCell, RNNCell } from './recurrentCells.ts'
-export type { CellOptions } from './recurrentCells.ts'
+} from './pool/pool.ts'
+export type { AdaptiveSizes, AvgPoolDivisorOptions, AvgPoolLayerOptions, MaxPoolOptions, Pooled, WindowSizes } from './pool/pool.ts'
+export { LPPool1d, LPPool2d, LPPool3d } from './pool/lpPool.ts'
+export { MaxUnpool1d, MaxUnpool2d, MaxUnpool3d } from './pool/maxUnpool.ts'
+export { FractionalMaxPool2d, FractionalMaxPool3d } from './pool/fractionalPool.ts'
+export type { LPPoolOptions } from './pool/lpPool.ts'
+export type { MaxUnpoolOptions } from './pool/maxUnpool.ts'
+export type { FractionalPoolLayerOptions } from './pool/fractionalPool.ts'
+export { GRU, LSTM, RNN } from './recurrent/recurrent.ts'
+export type { LSTMOptions, RNNOptions, RecurrentOptions } from './recurrent/recurrent.ts'
+export { GRUCell, LSTMCell, RNNCell } from './recurrent/recurrentCells.ts'
+export type { CellOptions } from './recurrent/recurrentCells.ts'
 export { Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer } from './transformer.ts'
 export type { DecoderLayerMasks, EncoderLayerMasks, TransformerMasks, TransformerOptions } from './transformer.ts'
 export { functional, functional as F } from './namespace.ts'

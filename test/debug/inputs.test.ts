@@ -222,8 +222,8 @@ describe('paths', () => {
   it('of a run are its own, below the root', async () => {
     vi.resetModules()
     const { debugDirectory } = await import('../../src/debug/fileStore.ts')
-    expect(debugDirectory('/root')).toMatch(new RegExp(`^/root/run_\\d{4}(_\\d\\d){5}_\\d{3}-pid_${process.pid}$`))
-    expect(debugDirectory('/root')).toBe(debugDirectory('/root'))
+    expect(debugDirectory('/somewhere')).toMatch(new RegExp(`^/somewhere/run_\\d{4}(_\\d\\d){5}_\\d{3}-pid_${process.pid}$`))
+    expect(debugDirectory('/somewhere')).toBe(debugDirectory('/somewhere'))
     expect(debugDirectory(null)).toBe(debugDirectory(`${process.cwd()}/tensorfx_compile_debug`))
   })
 })

@@ -6,13 +6,7 @@ const END = 0x06054b50
 
 /** Bytes after each other. */
 export function joined(...parts) {
-  const out = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    out.set(part, at)
-    at += part.length
-  }
-  return out
+  return Uint8Array.from(Buffer.concat(parts.map((part) => Uint8Array.from(part))))
 }
 
 /** Writes an archive. `entries` are names and contents; a name may be there twice. */

@@ -1,7 +1,7 @@
 // AdaptiveLogSoftmaxWithLoss: a softmax over many classes, of which the rare ones are in clusters of their own.
-import { ArgumentError, ShapeError } from '../errors/index.ts'
-import type { DType } from '../kernels/index.ts'
-import { Module } from '../module/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { Module } from '../../module/index.ts'
 import {
   add,
   argmax,
@@ -21,16 +21,16 @@ import {
   sub,
   where,
   zeros,
-} from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
-import { formatShape, getDefaultDtype } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { ModuleList, Sequential } from './containers.ts'
-import { logSoftmax } from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { Linear } from './linear.ts'
-import { checkInteger, checkNumber, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+} from '../../ops/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { ModuleList, Sequential } from '../containers.ts'
+import { logSoftmax } from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { Linear } from '../linear.ts'
+import { checkInteger, checkNumber, readOptions } from '../options.ts'
+import type { Trailing } from '../options.ts'
 
 const NAME = 'nn.AdaptiveLogSoftmaxWithLoss'
 

@@ -1,7 +1,7 @@
 // Orthogonal weights, as a parametrization: three maps from any matrix to an orthogonal one.
-import { noGrad } from '../autograd/index.ts'
-import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { Module } from '../module/index.ts'
+import { noGrad } from '../../autograd/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { Module } from '../../module/index.ts'
 import {
   abs,
   add,
@@ -38,10 +38,10 @@ import {
   unsqueeze,
   where,
   zeros,
-} from '../ops/index.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
-import { finfo, formatShape, sameShape } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+} from '../../ops/index.ts'
+import { checkOptions, valueText } from '../../protocol/index.ts'
+import { finfo, formatShape, sameShape } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import { parameterOf, registerParametrization } from './parametrize.ts'
 
 /** How a matrix becomes an orthogonal one. */

@@ -1,7 +1,7 @@
 // Pooling over lines, images and volumes: the maximum or the mean over windows, of given sizes or of a given number.
-import { Module } from '../module/index.ts'
-import { checkArgument } from '../protocol/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { Module } from '../../module/index.ts'
+import { checkArgument } from '../../protocol/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import {
   adaptiveAvgPool1d,
   adaptiveAvgPool2d,
@@ -15,12 +15,12 @@ import {
   maxPool1d,
   maxPool2d,
   maxPool3d,
-} from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { OptionLayer } from './optionLayer.ts'
-import { perDimension, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
-import { py } from './repr.ts'
+} from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { OptionLayer } from '../optionLayer.ts'
+import { perDimension, readOptions } from '../options.ts'
+import type { Trailing } from '../options.ts'
+import { py } from '../repr.ts'
 
 /** One size for all dimensions, or one for each. */
 export type WindowSizes = number | readonly number[]

@@ -1,7 +1,7 @@
 // Losses of margins, rankings and distances, as layers.
-import type { MarginOptions, MultiMarginOptions, TripletDistanceOptions, TripletOptions } from '../ops/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { PairwiseDistance } from './distance.ts'
+import type { MarginOptions, MultiMarginOptions, TripletDistanceOptions, TripletOptions } from '../../ops/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { PairwiseDistance } from '../distance.ts'
 import {
   cosineEmbeddingLoss,
   hingeEmbeddingLoss,
@@ -10,11 +10,11 @@ import {
   multilabelMarginLoss,
   tripletMarginLoss,
   tripletMarginWithDistanceLoss,
-} from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { LossLayer, MEAN } from './optionLayer.ts'
-import type { LossLayerOptions } from './optionLayer.ts'
-import type { Trailing } from './options.ts'
+} from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { LossLayer, MEAN } from '../optionLayer.ts'
+import type { LossLayerOptions } from '../optionLayer.ts'
+import type { Trailing } from '../options.ts'
 
 /** The input where the target is 1, and max(0, margin - input) where it is -1; the margin is 1. PyTorch's `nn.HingeEmbeddingLoss`. */
 export class HingeEmbeddingLoss extends LossLayer {

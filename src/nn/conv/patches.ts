@@ -1,12 +1,12 @@
 // The patches of images as columns, and images as sums of patches: Unfold and Fold.
-import type { Pair } from '../ops/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { fold, unfold } from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { OptionLayer } from './optionLayer.ts'
-import { perDimension } from './options.ts'
-import type { Trailing } from './options.ts'
-import { py } from './repr.ts'
+import type { Pair } from '../../ops/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { fold, unfold } from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { OptionLayer } from '../optionLayer.ts'
+import { perDimension } from '../options.ts'
+import type { Trailing } from '../options.ts'
+import { py } from '../repr.ts'
 
 /** Options of {@link Unfold} and {@link Fold}; numbers hold for both dimensions. */
 export interface PatchLayerOptions {

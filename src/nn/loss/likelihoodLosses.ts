@@ -1,10 +1,10 @@
 // Losses from likelihoods, as layers: Kullback-Leibler divergence, counts, normal distributions, and sequences of labels.
-import type { CtcOptions, GaussianOptions, KlDivOptions, PoissonOptions, Reduction } from '../ops/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { LossLayer, MEAN, OptionLayer } from './optionLayer.ts'
-import type { Trailing } from './options.ts'
+import type { CtcOptions, GaussianOptions, KlDivOptions, PoissonOptions, Reduction } from '../../ops/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { LossLayer, MEAN, OptionLayer } from '../optionLayer.ts'
+import type { Trailing } from '../options.ts'
 
 /**
  * The Kullback-Leibler divergence of log-probabilities from a target: the mean over all elements, or with reduction 'batchmean' the sum divided by the size of dimension 0.

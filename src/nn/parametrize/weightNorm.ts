@@ -1,13 +1,13 @@
 // Weight normalization and spectral normalization, as parametrizations and in PyTorch's older form, whose names files may have.
-import { noGrad } from '../autograd/index.ts'
-import { ArgumentError } from '../errors/index.ts'
-import { Module, addHook } from '../module/index.ts'
-import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
-import { ConvTranspose1d, ConvTranspose2d } from './convTranspose.ts'
-import { checkInteger } from './options.ts'
-import { Parameter } from './parameter.ts'
+import { noGrad } from '../../autograd/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { Module, addHook } from '../../module/index.ts'
+import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../../ops/index.ts'
+import { checkOptions } from '../../protocol/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { ConvTranspose1d, ConvTranspose2d } from '../conv/convTranspose.ts'
+import { checkInteger } from '../options.ts'
+import { Parameter } from '../parameter.ts'
 import { computeAttribute, isParametrized, parameterOf, registerParametrization } from './parametrize.ts'
 
 /** Options of {@link weightNorm}. */

@@ -1,14 +1,14 @@
 // What convolutions and transposed convolutions share: their properties, the initial values, and what they print. PyTorch's _ConvNd.
-import { ArgumentError } from '../errors/index.ts'
-import type { DType } from '../kernels/index.ts'
-import { Module } from '../module/index.ts'
-import { empty } from '../ops/index.ts'
-import type { Pair } from '../ops/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from './init.ts'
-import { checkInteger, perDimension } from './options.ts'
-import { Parameter } from './parameter.ts'
-import { py } from './repr.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { Module } from '../../module/index.ts'
+import { empty } from '../../ops/index.ts'
+import type { Pair } from '../../ops/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from '../init.ts'
+import { checkInteger, perDimension } from '../options.ts'
+import { Parameter } from '../parameter.ts'
+import { py } from '../repr.ts'
 
 /** Throws ArgumentError unless the channels can be divided into groups. */
 function checkChannels(where: string, inChannels: number, outChannels: number, groups: number): void {

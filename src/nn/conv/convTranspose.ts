@@ -1,16 +1,16 @@
 // Transposed convolutions as layers.
-import { ArgumentError } from '../errors/index.ts'
-import type { DType } from '../kernels/index.ts'
-import type { Pair } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
-import { formatShape, getDefaultDtype } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import type { Pair } from '../../ops/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
-import { convTranspose1d, convTranspose2d, convTranspose3d } from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { perDimension, readOptions, readOutputSize } from './options.ts'
-import type { OutputSize, Trailing } from './options.ts'
-import { py } from './repr.ts'
+import { convTranspose1d, convTranspose2d, convTranspose3d } from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { perDimension, readOptions, readOutputSize } from '../options.ts'
+import type { OutputSize, Trailing } from '../options.ts'
+import { py } from '../repr.ts'
 
 /** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}; numbers hold for every spatial dimension. */
 export interface ConvTransposeLayerOptions {

@@ -1,12 +1,39 @@
-// Activations as layers that may overwrite their input. PyTorch gives those the option `inplace`.
-import { ArgumentError } from '../errors/index.ts'
-import type { Tensor } from '../tensor/index.ts'
-import { celu, elu, hardsigmoid, hardswish, hardtanh, leakyRelu, mish, relu, rrelu, selu, silu, threshold } from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { OptionLayer } from './optionLayer.ts'
-import { checkNumber, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
-import { pyFloat } from './repr.ts'
+// Activations of single elements as layers.
+import { ArgumentError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { Module } from '../../module/index.ts'
+import { full, sigmoid, tanh } from '../../ops/index.ts'
+import { getDefaultDtype } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import {
+  celu,
+  elu,
+  gelu,
+  hardshrink,
+  hardsigmoid,
+  hardswish,
+  hardtanh,
+  leakyRelu,
+  logsigmoid,
+  mish,
+  prelu,
+  relu,
+  rrelu,
+  selu,
+  silu,
+  softplus,
+  softshrink,
+  softsign,
+  tanhshrink,
+  threshold,
+} from '../functional.ts'
+import { constant_ } from '../init.ts'
+import { markLeaf } from '../leaf.ts'
+import { OptionLayer } from '../optionLayer.ts'
+import { checkInteger, checkNumber, readOptions } from '../options.ts'
+import type { Trailing } from '../options.ts'
+import { Parameter } from '../parameter.ts'
+import { py, pyFloat } from '../repr.ts'
 
 /** The option of activations without others. */
 export interface InplaceOptions {
@@ -16,7 +43,7 @@ export interface InplaceOptions {
 
 type OnlyInplace = Trailing<[inplace: boolean], InplaceOptions>
 
-/** An activation whose result may go into its input. */
+/** An activation whose result may go into its input, as PyTorch's option `inplace` asks. */
 abstract class Activation extends OptionLayer {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['inplace']
@@ -264,4 +291,156 @@ export class RReLU extends Activation {
   }
 }
 
+/** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
+export class Sigmoid extends Module {
+  override forward(input: Tensor): Tensor {
+    return sigmoid(input)
+  }
+}
+
+/** Hyperbolic tangent. PyTorch's `nn.Tanh`. */
+export class Tanh extends Module {
+  override forward(input: Tensor): Tensor {
+    return tanh(input)
+  }
+}
+
+/** log(sigmoid(x)). PyTorch's `nn.LogSigmoid`. */
+export class LogSigmoid extends Module {
+  override forward(input: Tensor): Tensor {
+    return logsigmoid(input)
+  }
+}
+
+/** x / (1 + |x|). PyTorch's `nn.Softsign`. */
+export class Softsign extends Module {
+  override forward(input: Tensor): Tensor {
+    return softsign(input)
+  }
+}
+
+/** x - tanh(x). PyTorch's `nn.Tanhshrink`. */
+export class Tanhshrink extends Module {
+  override forward(input: Tensor): Tensor {
+    return tanhshrink(input)
+  }
+}
+
+/** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
+export class GELU extends Module {
+  /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
+  static readonly constants: readonly string[] = ['approximate']
+  readonly approximate: 'none' | 'tanh'
+
+  constructor(...options: Trailing<['none' | 'tanh'], { readonly approximate?: 'none' | 'tanh' }>) {
+    super()
+    const { approximate } = readOptions<{ approximate: 'none' | 'tanh' }>('nn.GELU', { approximate: 'none' }, options)
+    if (approximate !== 'none' && approximate !== 'tanh')
+      throw new ArgumentError(`nn.GELU: approximate must be 'none' or 'tanh', got '${String(approximate)}'.`)
+    this.approximate = approximate
+  }
+
+  override forward(input: Tensor): Tensor {
+    return gelu(input, { approximate: this.approximate })
+  }
+
+  override extraRepr(): string {
+    return `approximate=${py(this.approximate)}`
+  }
+}
+
+/** What a shrinking activation shares: its limit. */
+abstract class Shrink extends OptionLayer {
+  declare readonly lambd: number
+
+  constructor(where: string, given: readonly unknown[]) {
+    super(where, { lambd: 0.5 }, given)
+  }
+
+  override extraRepr(): string {
+    return pyFloat(this.lambd)
+  }
+}
+
+/** 0 where |x| is at most `lambd` (0.5). PyTorch's `nn.Hardshrink`. */
+export class Hardshrink extends Shrink {
+  constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
+    super('nn.Hardshrink', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return hardshrink(input, this.lambd)
+  }
+}
+
+/** x brought nearer to 0 by `lambd` (0.5). PyTorch's `nn.Softshrink`. */
+export class Softshrink extends Shrink {
+  constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
+    super('nn.Softshrink', options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return softshrink(input, this.lambd)
+  }
+}
+
+/** log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold. PyTorch's `nn.Softplus`. */
+export class Softplus extends OptionLayer {
+  declare readonly beta: number
+  declare readonly threshold: number
+
+  constructor(...options: Trailing<[beta: number, threshold: number], { readonly beta?: number; readonly threshold?: number }>) {
+    super('nn.Softplus', { beta: 1, threshold: 20 }, options)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return softplus(input, { beta: this.beta, threshold: this.threshold })
+  }
+
+  override extraRepr(): string {
+    return `beta=${pyFloat(this.beta)}, threshold=${pyFloat(this.threshold)}`
+  }
+}
+
+/** Options of {@link PReLU}. */
+export interface PReLUOptions {
+  /** One slope for all channels (1, the default), or one for each. */
+  readonly numParameters?: number
+  /** The first slope; default 0.25. */
+  readonly init?: number
+  readonly dtype?: DType
+}
+
+/** x where positive, else x times a learned slope. PyTorch's `nn.PReLU`. */
+export class PReLU extends Module {
+  readonly numParameters: number
+  readonly init: number
+  /** [numParameters] */
+  weight: Parameter
+
+  constructor(...options: Trailing<[numParameters: number, init: number], PReLUOptions>) {
+    super()
+    const defaults: Required<PReLUOptions> = { numParameters: 1, init: 0.25, dtype: getDefaultDtype() }
+    const { numParameters, init, dtype } = readOptions('nn.PReLU', defaults, options)
+    checkInteger('nn.PReLU', 'numParameters', numParameters)
+    this.numParameters = numParameters
+    this.init = init
+    this.weight = new Parameter(full([numParameters], init, { dtype }))
+  }
+
+  /** All slopes as at the start. */
+  resetParameters(): void {
+    constant_(this.weight, this.init)
+  }
+
+  override forward(input: Tensor): Tensor {
+    return prelu(input, this.weight)
+  }
+
+  override extraRepr(): string {
+    return `num_parameters=${this.numParameters}`
+  }
+}
+
 markLeaf(ReLU, SiLU, Mish, SELU, Hardswish, Hardsigmoid, LeakyReLU, ELU, CELU, Hardtanh, ReLU6, Threshold, RReLU)
+markLeaf(Sigmoid, Tanh, LogSigmoid, Softsign, Tanhshrink, GELU, Hardshrink, Softshrink, Softplus, PReLU)

@@ -1,9 +1,9 @@
 // Sequences of different lengths: padded to one length, or packed without padding for RNN, LSTM and GRU. PyTorch's torch.nn.utils.rnn.
-import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { cat, full, indexSelect, reshape, stack } from '../ops/index.ts'
-import { checkArgument, checkIterable, checkOptions, valueText } from '../protocol/index.ts'
-import { Tensor, checkTensor, formatShape, tensorFromValues } from '../tensor/index.ts'
-import { checkInteger } from './options.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { cat, full, indexSelect, reshape, stack } from '../../ops/index.ts'
+import { checkArgument, checkIterable, checkOptions, valueText } from '../../protocol/index.ts'
+import { Tensor, checkTensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { checkInteger } from '../options.ts'
 
 /** Integers, in an array or a tensor of one dimension. */
 type Integers = Tensor | readonly number[]

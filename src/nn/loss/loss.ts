@@ -1,5 +1,5 @@
 // Losses of predictions against targets of the same shape, or against classes, as layers.
-import type { Tensor } from '../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import {
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
@@ -11,11 +11,11 @@ import {
   nllLoss,
   smoothL1Loss,
   softMarginLoss,
-} from './functional.ts'
-import { markLeaf } from './leaf.ts'
-import { LossLayer, MEAN } from './optionLayer.ts'
-import type { LossLayerOptions } from './optionLayer.ts'
-import type { Trailing } from './options.ts'
+} from '../functional.ts'
+import { markLeaf } from '../leaf.ts'
+import { LossLayer, MEAN } from '../optionLayer.ts'
+import type { LossLayerOptions } from '../optionLayer.ts'
+import type { Trailing } from '../options.ts'
 
 /** Mean of (input - target)^2. PyTorch's `nn.MSELoss`. */
 export class MSELoss extends LossLayer {
