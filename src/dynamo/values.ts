@@ -91,7 +91,7 @@ export function attachHistory(segment: Segment, compiled: CompiledSegment, resul
   compiled.heads.forEach((slot, i) => {
     const value = results[compiled.outputSlots.indexOf(slot)]
     const head = heads[i]
-    if (value === null || value === undefined || head === undefined) return
+    if (!(value instanceof Tensor) || head === undefined) return
     if (value.gradFn !== null) giveTape(value.gradFn, tape)
     head.gradFn = value.gradFn
     head.outputNr = value.outputNr
