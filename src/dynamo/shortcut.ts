@@ -54,7 +54,6 @@ export class Shortcut {
     )
       return null
     const { segment, compiled } = ended
-    if (segment.writeLog.some(([, tensor]) => tensor.storage !== null && !segment.writes.has(tensor.storage))) return null
     if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { agree, times } from './against.ts'
+import { explain } from 'tensorfx/compile'
+import { agree, attempt, times } from './against.ts'
 
 describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
   it('losses are kept and read at the end', () => {
@@ -59,6 +60,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     ['a transposed one', (x) => x.t()],
     ['a row', (x) => x.select(0, 1)],
     ['a column', (x) => x.select(1, 1)],
+    ['the start of a dimension', (x) => x.narrow(0, 0, 2)],
     ['the end of a dimension', (x) => x.narrow(0, 1, 2)],
   ])('a value of before a break, and then %s that it was computed from is overwritten', (_what, view) => {
     for (const isWhole of [true, false])
@@ -90,6 +92,40 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         return s
       })
       return times(3, () => [f(), a.clone(), b.clone(), kept.map((t) => t.clone())])
+    })
+  })
+
+  it('a value of before a break, and then a tensor is overwritten that is its input in some calls only', () => {
+    agree(backend, (c) => {
+      const kept: Tensor[] = []
+      const f = c((x: Tensor, y: Tensor) => {
+        kept.push(x.mul(3), x.add(1))
+        const s = x.sum().item()
+        y.mul_(2)
+        return s
+      })
+      return times(4, (i) => {
+        const [x, y] = [torch.full([40], i), torch.ones([40])]
+        return [f(x, i % 2 === 0 ? y : x), x, y, kept.map((t) => t.clone())]
+      })
+    })
+  })
+
+  it('a value is read while a write to its input is only recorded', () => {
+    agree(backend, (c) => {
+      const f = c((x: Tensor) => {
+        const y = x.mul(2)
+        const z = y.add(1)
+        const s = z.sum().item()
+        x.add_(1)
+        const old = y.toArray()
+        x.add_(1)
+        return [s, old, x.sum().item(), z]
+      })
+      return times(4, (i) => {
+        const x = torch.full([40], i)
+        return [f(x), x]
+      })
     })
   })
 
@@ -228,5 +264,52 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         return kept.slice()
       })
     })
+  })
+})
+
+describe('a value that no graph returns', () => {
+  it('can be read after the call without a graph break, and is returned from then on', () => {
+    const kept: Tensor[] = []
+    const program = (x: Tensor): Tensor => {
+      const y = x.mul(2)
+      kept.push(y)
+      return y.add(1)
+    }
+    const report = explain(program)(torch.ones([40]))
+    expect(kept[0]?.toArray()).toEqual(torch.full([40], 2).toArray())
+    expect(report.breakReasons).toEqual([])
+    const f = compile(program, { backend: 'eager' })
+    for (let i = 1; i < 4; i++) {
+      f(torch.full([40], i))
+      expect(kept.at(-1)?.max().item()).toBe(2 * i)
+    }
+    // The second graph returns it.
+    expect(f.graphs()).toHaveLength(2)
+  })
+
+  it('is an error that says so if its input was large and has been overwritten, once', () => {
+    const x = torch.ones([2 ** 19])
+    let kept = x
+    const f = compile(
+      () => {
+        kept = x.mul(2)
+        return kept.add(1).sum()
+      },
+      { backend: 'eager' },
+    )
+    const run = (): void => {
+      f()
+      x.add_(1)
+    }
+    run()
+    run()
+    expect(attempt(() => kept.max())).toMatchObject({
+      name: 'EscapedTensorError',
+      message:
+        'a tensor of shape [524288] was made inside a compiled function and kept outside of it, and the tensors that it was computed from have been modified since. ' +
+        'Return it from the function. (From the next call on its value is kept.)',
+    })
+    run()
+    expect(kept.max().item()).toBe(6)
   })
 })
