@@ -77,7 +77,6 @@ export class Shortcut {
       outputs.push(output)
     }
     const written = [...segment.writes.values()].map(({ input }) => compiled?.inputSlots.indexOf(input) ?? -1)
-    if (written.includes(-1)) return null
     return new Shortcut({
       compiled,
       inputs,

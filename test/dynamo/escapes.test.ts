@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { explain } from 'tensorfx/compile'
+import type { Backend } from 'tensorfx/compile'
 import { agree, attempt, times } from './against.ts'
 
 describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
@@ -99,15 +100,17 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     agree(backend, (c) => {
       const kept: Tensor[] = []
       const f = c((x: Tensor, y: Tensor) => {
-        kept.push(x.mul(3), x.add(1))
-        const s = x.sum().item()
+        const h = x.mul(3)
+        kept.push(h)
+        const s = h.add(1).sum().item()
         y.mul_(2)
         return s
       })
-      return times(4, (i) => {
+      const results = times(4, (i) => {
         const [x, y] = [torch.full([40], i), torch.ones([40])]
-        return [f(x, i % 2 === 0 ? y : x), x, y, kept.map((t) => t.clone())]
+        return [f(x, i % 2 === 0 ? y : x), x, y]
       })
+      return [results, kept]
     })
   })
 
@@ -263,6 +266,52 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         x.zero_()
         return kept.slice()
       })
+    })
+  })
+})
+
+it.each<[string, (value: Tensor) => Tensor]>([
+  ['transposed memory', (value) => value.t().clone().t()],
+  ['a part of larger memory', (value) => torch.cat([value, value]).narrow(0, 0, 3)],
+  ['the end of larger memory', (value) => torch.cat([value, value]).narrow(0, 3, 3)],
+])('a backend may give the new value of a tensor, whose old one is still needed, in %s', (_what, moved) => {
+  const backend: Backend =
+    (gm) =>
+    (...inputs) =>
+      [gm.forward(...inputs)].flat().map((value) => (value instanceof torch.Tensor && value.ndim === 2 ? moved(value) : value))
+  agree(backend, (c) => {
+    const x = torch.arange(12).float().reshape([3, 4])
+    const kept: Tensor[] = []
+    const f = c(() => {
+      const h = x.mul(3)
+      kept.push(h)
+      const s = h.add(1).sum().item()
+      x.add_(1)
+      return s
+    })
+    return times(3, () => [f(), x.clone(), x.view(-1).clone(), kept.map((t) => t.clone())])
+  })
+})
+
+it('a backend may give an input as the new value of a tensor whose old one is still needed', () => {
+  const backend: Backend =
+    (gm) =>
+    (...inputs) =>
+      inputs.length === 2 ? [inputs[1]] : gm.forward(...inputs)
+  agree(backend, (c) => {
+    const [x, y] = [torch.ones([40]), torch.full([40], 5)]
+    const kept: Tensor[] = []
+    const f = c(() => {
+      const h = x.mul(3)
+      kept.push(h)
+      const s = h.add(1).sum().item()
+      x.copy_(y)
+      return s
+    })
+    return times(3, (i) => {
+      const s = f()
+      x.add_(i)
+      return [s, x.clone(), y, kept.map((t) => t.clone())]
     })
   })
 })
