@@ -4,6 +4,7 @@ import { ArgumentError, nn, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphError, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import type { Node } from 'tensorfx/fx'
+import { ShapeProp } from 'tensorfx/fx/passes'
 import {
   AnnotateTypesWithSchema,
   NormalizeArgs,
@@ -143,10 +144,16 @@ describe('fuse', () => {
   }
   const fused = (layer: nn.Module, norm: nn.Module, x: Tensor, run: Run = chain): readonly string[] => {
     const net = new Chain(layer, norm, run).eval()
-    const result = fuse(net)
+    const result = fuse(withShapes(net, x))
     const [want, got] = [net.call(x), result.call(x)]
     expect(got instanceof torch.Tensor && want instanceof torch.Tensor && torch.allclose(got, want, { atol: 1e-5 })).toBe(true)
     return ops(result)
+  }
+  /** A trace that knows the shapes of its values. */
+  const withShapes = (net: nn.Module, x: Tensor): GraphModule => {
+    const gm = symbolicTrace(net)
+    new ShapeProp(gm).propagate(x)
+    return gm
   }
   const image = torch.randn([2, 2, 4, 4])
   const rows = torch.randn([3, 2])
@@ -163,7 +170,7 @@ describe('fuse', () => {
   test('the folded layer can be trained, and the model itself does not change', () => {
     const layer = new nn.Linear(2, 3)
     const before = layer.weight.toArray()
-    const gm = fuse(new Chain(layer, trained(new nn.BatchNorm1d(3)), chain).eval())
+    const gm = fuse(withShapes(new Chain(layer, trained(new nn.BatchNorm1d(3)), chain).eval(), rows))
     const parameters = [...gm.namedParameters()]
     expect(parameters.map(([name, p]) => [name, p.requiresGrad, p.isParameter])).toEqual([
       ['layer.weight', true, true],
@@ -203,6 +210,15 @@ describe('fuse', () => {
     expect(fused(new nn.ReLU(), trained(new nn.BatchNorm1d(2)), rows)).toEqual(stays)
   })
 
+  test('a norm after a linear layer stays unless the graph says that it is of the features: it is of dimension 1', () => {
+    const stays = ['placeholder', 'call_module', 'call_module', 'output']
+    const layers = (): readonly [nn.Module, nn.Module] => [new nn.Linear(4, 5), trained(new nn.BatchNorm1d(5))]
+    // As many channels as features, so that sizes do not tell.
+    expect(fused(...layers(), torch.randn([3, 5, 4]))).toEqual(stays)
+    expect(ops(fuse(new Chain(...layers(), chain).eval()))).toEqual(stays)
+    expect(fused(...layers(), torch.randn([3, 4]))).toEqual(['placeholder', 'call_module', 'output'])
+  })
+
   test('refuses training mode, and as a pass says whether it changed anything', () => {
     const net = new Chain(new nn.Linear(2, 2), trained(new nn.BatchNorm1d(2)), chain)
     expect(() => fuse(net)).toThrow(
@@ -210,7 +226,7 @@ describe('fuse', () => {
     )
     expect(foldBatchNorms.name).toBe('foldBatchNorms')
     expect(foldBatchNorms.run(symbolicTrace(new Chain(new nn.Linear(2, 2), new nn.ReLU(), chain).eval()))).toBe(false)
-    expect(foldBatchNorms.run(symbolicTrace(net.eval()))).not.toBe(false)
+    expect(foldBatchNorms.run(withShapes(net.eval(), rows))).not.toBe(false)
   })
 })
 

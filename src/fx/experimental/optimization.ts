@@ -1,10 +1,11 @@
 // fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
-import { checkArgument, checkOptions, isModule } from '../../protocol/index.ts'
+import { checkArgument, checkOptions, isModule, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, cloneModule, isLibraryLayer } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
 import { GraphModule } from '../run/graphModule.ts'
+import { nodeSpec } from '../text/annotation.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
 /** The methods of tensors that folding uses. */
@@ -60,8 +61,9 @@ export interface FuseOptions {
 
 /**
  * Folds batch norms into the layers before them. Returns a GraphModule; the model does not change, unless it is a GraphModule and `inplace` is set. A norm is kept if
- * the layer's result has other users, or if it has no running statistics. PyTorch's torch.fx.experimental.optimization.fuse; a GraphModule is never traced again, as
- * with its no_trace.
+ * the layer's result has other users, or if it has no running statistics. After a linear layer it is folded only where the graph says that the result is a matrix (run
+ * ShapeProp first): of anything else the norm takes dimension 1, and the layer the last one. PyTorch's torch.fx.experimental.optimization.fuse, which folds into
+ * convolutions only; a GraphModule is never traced again, as with its no_trace.
  * @throws ArgumentError for a model in training mode, and for `inplace` with a model that is no GraphModule.
  */
 export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
@@ -80,8 +82,9 @@ export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
     const layer = traced.attribute(before.target)
     const norm = traced.attribute(node.target)
     if (!isLayer(layer) || !isBatchNorm(norm)) continue
-    // A norm of another dimension than the layer's channels: a linear layer over [N, C, features], where the norm is of C.
     if (layer.weight.shape[0] !== norm.runningMean.shape[0]) continue
+    // The norm is of dimension 1. The features of a linear layer are the last dimension, which is another one unless the result is a matrix.
+    if ('inFeatures' in layer && !isMatrix(nodeSpec(before))) continue
     // A layer that is called twice has one weight for both calls.
     if (callsOf(traced, before.target) > 1 || callsOf(traced, node.target) > 1) continue
     traced.addSubmodule(before.target, folded(layer, norm))
@@ -102,6 +105,8 @@ export const foldBatchNorms: Pass<GraphModule> = {
     return fused.graph.size < gm.graph.size ? replaced(fused) : false
   },
 }
+
+const isMatrix = (spec: unknown): boolean => isObject(spec) && 'shape' in spec && Array.isArray(spec.shape) && spec.shape.length === 2
 
 const callsOf = (gm: GraphModule, path: string): number => gm.graph.findNodes({ op: 'call_module', target: path }).length
 
