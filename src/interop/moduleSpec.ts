@@ -1,11 +1,12 @@
 // Descriptions of layers, from which files rebuild them: the class and the arguments of its constructor. The tensors are loaded afterwards.
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import { Module, getAttribute, setAttribute, splitPath } from '../module/index.ts'
 import * as nn from '../nn/index.ts'
 import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'
-import { isTensorLike, isFunction, isPlainObject } from '../protocol/index.ts'
+import { isFunction, isPlainObject } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 /** The description of a layer. */
@@ -126,9 +127,9 @@ export function moduleSpec(module: Module): ModuleSpec | null {
   for (const option of recipe.options ?? []) options[option] = field(option)
   for (const [option, parameter] of Object.entries(recipe.present ?? {})) options[option] = field(parameter) !== null
   for (const [option, usual] of Object.entries(recipe.unusual ?? {})) if (field(option) !== usual) options[option] = field(option)
-  // Every layer with a weight has the option dtype.
-  const weight = field('weight')
-  if (isTensorLike(weight) && weight.dtype !== 'float32') options['dtype'] = weight.dtype
+  // Every layer with parameters or statistics has the option dtype.
+  const dtype = [...module.stateDict().values()].find((tensor) => dtypeInfo[tensor.dtype].floating)?.dtype ?? 'float32'
+  if (dtype !== 'float32') options['dtype'] = dtype
   const required = (recipe.required ?? []).map(field)
   return { class: name, args: Object.keys(options).length === 0 ? required : [...required, options] }
 }

@@ -175,6 +175,26 @@ describe('toOnnx', () => {
     expect(sameTensors(tensorsIn(gm.call(x)), await runModel(toOnnx(gm, { inputs: [x] }), [x]), 0).differences).toEqual([])
   })
 
+  it('refuses embeddings with maxNorm, which write to their weight, but not where that is a value of the graph', async () => {
+    const indices = torch.tensor([[0, 2]], { dtype: 'int64' })
+    const layers = [
+      (maxNorm: number | null) => new torch.nn.Embedding(4, 2, { maxNorm }),
+      (maxNorm: number | null) => new torch.nn.EmbeddingBag(4, 2, { maxNorm }),
+    ]
+    const inputs = [indices, torch.ones([4, 2])]
+    const exported = [symbolicTrace((i: TensorType, w: TensorType) => F.embedding(i, w.mul(3), { maxNorm: 1 }))]
+    for (const make of layers) {
+      expect(messageOf(() => toOnnx(symbolicTrace(new torch.nn.Sequential(make(1))), { inputs: [indices] }))).toMatch(
+        /writes to an input or a buffer/,
+      )
+      exported.push(symbolicTrace(new torch.nn.Sequential(make(null))))
+    }
+    for (const gm of exported) {
+      const given = inputs.slice(0, gm.graph.findNodes({ op: 'placeholder' }).length)
+      expect(sameTensors(tensorsIn(gm.call(...given)), await runModel(toOnnx(gm, { inputs: given }), given), 1e-6).differences).toEqual([])
+    }
+  })
+
   it('refuses what a model cannot do, and names the node', () => {
     expect(messageOf(() => toOnnx(symbolicTrace(new Small()), { inputs: [torch.ones([2, 4])] }))).toMatch(
       /writes to an input or a buffer .*call eval\(\)/,
