@@ -1,6 +1,6 @@
 // Lowers a graph to inductor's IR. The graph runs once on fake tensors under a dispatch mode. How an operator call is lowered follows from the operator's
 // declaration: as a template, a pointwise or reduction rule, a view (which costs nothing), a decomposition, or otherwise as a call of its eager kernel.
-import { dispatch, withMode } from '../dispatch/index.ts'
+import { dispatch, markView, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, PointwiseArg, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
@@ -140,7 +140,7 @@ class Lowering implements DispatchMode {
     if (absolute !== null) return this.#extern(absolute)
     const one = (spec: TensorSpec): Tensor => {
       const tensor = Tensor.fake(spec)
-      tensor.viewBase = self.viewBase ?? self
+      markView(tensor, self, opCall.op)
       this.#views.set(tensor, { buffer, shape: tensor.shape, strides: tensor.strides, offset: tensor.offset, dtype: tensor.dtype })
       return tensor
     }

@@ -1,9 +1,9 @@
 // Where graphs need not end, and how many there are: choices that comparing values does not show.
 import { afterEach, describe, expect, it } from 'vitest'
-import { compile, fx, torch } from 'tensorfx'
+import { compile, fx, nn, torch } from 'tensorfx'
 import type { FunctionContext, Tensor } from 'tensorfx'
 import { allowInGraph, explain, reset } from 'tensorfx/compile'
-import { times } from './against.ts'
+import { agree, attempt, times } from './against.ts'
 
 afterEach(() => reset())
 
@@ -75,6 +75,29 @@ it('calls with a tensor of a part of the memory of another one have paths of the
     expect(f(memory.narrow(0, 0, 2), memory.narrow(0, 0, 2))[1]?.toArray()).toEqual([4 + 2 * i, 4 + 2 * i])
     expect(memory.narrow(0, 2, 2).toArray()).toEqual((before as number[]).slice(2))
   }
+})
+
+it('a compiled function has the name of the function, a compiled module that of its class', () => {
+  const names = [
+    compile(function scaled(x: Tensor) {
+      return x
+    }),
+    compile(new nn.ReLU()),
+    compile((x: Tensor) => x),
+  ].map(({ name }) => name)
+  expect(names).toEqual(['scaled', 'ReLU', ''])
+})
+
+it('a write whose result does not fit its tensor is the error that it is eagerly, also after calls where it fits', () => {
+  agree(backend, (c) => {
+    const box = { v: ones(1) }
+    const f = c((x: Tensor) => x.add_(box.v).mul(2))
+    return [1, 3, 1, 3].map((n) => {
+      box.v = ones(n)
+      const x = ones(1)
+      return [attempt(() => f(x)), x]
+    })
+  })
 })
 
 it('proxies are traced through a compiled function, in any structure, and leave nothing in it', () => {
