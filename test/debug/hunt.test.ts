@@ -109,6 +109,35 @@ describe('failures of different kinds', () => {
     )
   })
 
+  it('are left aside if the text or signature of the wanted one is known', async () => {
+    const kept = async (options: object): Promise<unknown> => {
+      const result = await minifyBackendFailure(chain(), [torch.randn([3])], { backend: twoBugs, isolate: false, print: () => {}, ...options })
+      return [operators(result.gm), result.leads.map((lead) => lead.signature)]
+    }
+    const hunted = 'RangeError||the bug that is hunted'
+    expect(await kept({ signature: hunted })).toEqual([['relu'], ['TypeError||another bug']])
+    expect(await kept({ checkStr: 'hunted' })).toEqual([['relu'], ['TypeError||another bug']])
+    await expect(kept({ signature: 'RangeError||quite another' })).rejects.toThrow(`It failed in another way: a different error: RangeError`)
+    // The text of an error does not matter where its signature was not asked for.
+    expect(await kept({ checkStr: 'bug' })).toEqual([[expect.stringMatching(/sin|relu/) as string], []])
+  })
+
+  it('are at most five', async () => {
+    const kinds = ['sin', 'cos', 'tanh', 'exp', 'neg', 'abs', 'relu']
+    const manyBugs = (gm: GraphModule): never => {
+      const found = kinds.findLast((name) => has(gm, name)) ?? 'none'
+      throw Object.assign(new Error(`no ${found}`), { name: `Error_${found}` })
+    }
+    const gm = symbolicTrace((x: Tensor) => kinds.map((name) => (torch[name as 'sin'] as (t: Tensor) => Tensor)(x)))
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    const result = await minifyBackendFailure(gm, [torch.randn([3])], { backend: manyBugs, isolate: false, runDir: 'run', print: () => {} })
+    expect(result.leads.length).toBeLessThanOrEqual(5)
+    const paths = result.leads.map((lead) => lead.path)
+    expect(paths).toEqual(paths.map((_, i) => `run/minifier/leads/lead_${i + 1}.mjs`))
+    expect([...store.files.keys()].filter((path) => path.includes('/leads/'))).toEqual(paths)
+  })
+
   it('wrong numbers and errors are told apart', () => {
     const spec = { backend: 'relu_runtime_error_TESTING_ONLY', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: true } as const
     expect(judge(chain(), [torch.ones([2])], spec)).toMatchObject({
@@ -246,6 +275,18 @@ describe('analyze', () => {
     expect(analyze(pair, [torch.ones([2])], 'eager')).toBe('No divergence found in 2 intermediate values.')
     expect(() => analyze(3 as never, [], 'eager')).toThrow(/^analyze: /)
     expect(() => analyze(pair, 3 as never, 'eager')).toThrow(/^analyze: .*inputs/)
+  })
+
+  it('names an operator with several results, if one of them is wrong', () => {
+    registerBackend(
+      'mixes_parts',
+      (gm) =>
+        (...inputs: never[]) =>
+          (gm.forward(...inputs) as unknown[]).map((value) => (Array.isArray(value) ? value.toReversed() : value)),
+      { tags: ['debug'] },
+    )
+    const parts = symbolicTrace((x: Tensor) => torch.split(torch.sin(x), 1))
+    expect(analyze(parts, [torch.tensor([1, 2])], 'mixes_parts')).toMatch(/^DIVERGED at split: RMSE[^\n]*$/)
   })
 
   it('reports values that differ from run to run', () => {

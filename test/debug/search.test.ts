@@ -408,10 +408,10 @@ describe('a search', () => {
 
   it('refuses bad arguments', async () => {
     const fails = (): boolean => true
-    await expect(minifier(3 as never, [], fails)).rejects.toThrow(/failing/)
-    await expect(minifier(program, 3 as never, fails)).rejects.toThrow(/inputs/)
-    await expect(minifier(program, inputs, 3 as never)).rejects.toThrow(/moduleFails/)
-    await expect(minifier(program, inputs, fails, { granularity: 2 } as never)).rejects.toThrow(/granularity/)
+    await expect(minifier(3 as never, [], fails)).rejects.toThrow(/^minifier: .*failing/)
+    await expect(minifier(program, 3 as never, fails)).rejects.toThrow(/^minifier: .*inputs/)
+    await expect(minifier(program, inputs, 3 as never)).rejects.toThrow(/^minifier: .*moduleFails/)
+    await expect(minifier(program, inputs, fails, { granularity: 2 } as never)).rejects.toThrow(/^minifier: .*granularity/)
     for (const maxGranularity of [0, 3, 1.5, -2])
       await expect(minifier(program, inputs, fails, { maxGranularity })).rejects.toThrow(
         `minifier: maxGranularity ${maxGranularity} is not a power of two.`,
