@@ -10,6 +10,7 @@ import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
 import {
   AccuracyError,
+  InputWriter,
   Isolator,
   MemoryFileStore,
   analyze,
@@ -83,6 +84,12 @@ describe('a failure that comes and goes', () => {
     await expect(minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck: () => false })).rejects.toThrow(
       'when each is judged anew',
     )
+    // The smallest graph is judged at the end of both searches, and each larger one once.
+    const judged: string[] = []
+    const finalCheck = (gm: GraphModule): boolean => (judged.push(operators(gm).join(' ')), false)
+    await expect(minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck })).rejects.toThrow()
+    expect(judged.filter((text) => text === 'relu')).toHaveLength(2 * 16)
+    expect(judged.filter((text) => text === 'sin sin relu cos cos')).toHaveLength(16)
   })
 })
 
@@ -367,6 +374,27 @@ describe('runRepro', () => {
   it('analyzes, and prints its usage', async () => {
     expect(await run(['analyze', '--backend', 'relu_accuracy_error_TESTING_ONLY'])).toContain('DIVERGED at relu')
     expect(await run(['--help'])).toContain('usage: node repro.mjs')
+  })
+
+  it('finds its inputs by URL, also where there is no Node', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    const x = torch.tensor([1, -2])
+    const writer = new InputWriter(store, '/saved')
+    writer.add('x', x)
+    const loads = new Function('reader', writer.lines().join('\n')) as LoadArgs
+    expect(await run([], { saveDir: new URL('file:///saved') }, loads)).toBe('The repro ran without an error.')
+    const lines: string[] = []
+    setLogSink((_level, line) => void lines.push(line))
+    expect(await run([], { saveDir: new URL('file:///elsewhere') }, loads)).toBe('The repro ran without an error.')
+    expect(lines.splice(0)).toEqual([expect.stringMatching(/^could not load \w{40}, generating random data instead$/) as string])
+    vi.stubGlobal('process', undefined)
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+    const options = { after: 'aot', command: 'run', backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    await runRepro(Repro, loads, { ...options, imports: [], saveDir: new URL('https://a.page/saved') })
+    vi.unstubAllGlobals()
+    expect(print.mock.calls).toEqual([['The repro ran without an error.']])
+    expect(lines).toHaveLength(1)
   })
 
   it('minifies, and writes a checkpoint of each state', async () => {

@@ -135,7 +135,10 @@ describe('a child of this process', () => {
     return start
   }
   let children = 0
-  const MARK = answerLine({ id: 0, outcome: { status: 'passes', message: '' } }).trim().split('{')[0] ?? ''
+  const MARK =
+    answerLine({ id: 0, outcome: { status: 'passes', message: '' } })
+      .trim()
+      .split('{')[0] ?? ''
   const query = new QueryEncoder().encode(gm(), [], spec, [])
   const firstMessage = (helper: Helper): Promise<unknown> => new Promise((resolve) => helper.listen(resolve, resolve))
 

@@ -43,6 +43,11 @@ describe('a part of a graph', () => {
     expect(part === null ? null : told(part)).toBe('b sin -> mul(sin b) -> mul')
     expect(arraysOf(part)).toEqual([[2, 3], torch.sin(t([1, 2])).toArray()])
     expect(operatorsOf(state.graph)).toHaveLength(4)
+    // An input keeps the name that the program gave it, which may also be that of an operator.
+    const sum = traced((a) => [torch.cos(torch.sin(a))], 1)
+    const [given] = sum.graph.findNodes({ op: 'placeholder' })
+    if (given !== undefined) given.target = 'self'
+    expect(keepOnly(sum, named(sum, 'sin'))?.graph.findNodes({ op: 'placeholder' })[0]?.target).toBe('self')
   })
 
   it('returns inputs that the graph returned, if that is asked for', () => {

@@ -182,7 +182,11 @@ describe('values', () => {
   it('that are partly plain become one, in all tensors', async () => {
     const two = await shrunk(unary, [t([1, 7])], ([x]) => x?.numel === 2)
     expect([two.values, two.kept]).toEqual([[[1, 1]], ['Simplify values']])
-    const mixed = await shrunk((a, b) => [torch.add(a, b)], [t([1, 1]), t([3, 4], { dtype: 'float64' })], ([a]) => a?.numel === 2)
+    const mixed = await shrunk(
+      (a, b) => [torch.add(a, b)],
+      [t([1, 1]), t([3, 4], { dtype: 'float64' })],
+      ([a]) => a?.numel === 2,
+    )
     expect([mixed.values, mixed.dtypes, mixed.kept]).toEqual([
       [
         [1, 1],
