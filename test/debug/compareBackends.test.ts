@@ -253,7 +253,7 @@ describe('compareBackends', { timeout: 120_000 }, () => {
       (gm) =>
       (...inputs: readonly unknown[]) =>
         new Faulty(gm, gm.graph.nodes.length > 5 ? 'relu' : '', (_, __, args) => asTensor(args[0])).run(...inputs)
-    const gm = symbolicTrace((a: Tensor) => torch.relu(operator.getitem(torch.split(a.mul(2), 1), 0)))
+    const gm = symbolicTrace((a: Tensor) => torch.relu(asTensor(operator.getitem(torch.split(a.mul(2), 1), 0))))
     const result = await compareBackends(gm, [x], { backends: [among] })
     expect([result.notes, result.first?.found, result.first?.nodes.map((node) => node.name)]).toEqual([[], 'in the graph', ['relu']])
     expect(result.rows.map((row) => [row.node.name, row.inGraph.get('among')?.status])).toEqual([

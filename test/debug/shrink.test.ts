@@ -199,7 +199,7 @@ describe('values', () => {
 
   it('of integers are neither rounded nor looked at for unusual ones', async () => {
     const k = t([5, 9], { dtype: 'int64' })
-    const kept = await shrunk(unary, [k], ([x]) => x?.dtype === 'int64' && x.toArray().includes(9 as never))
+    const kept = await shrunk(unary, [k], ([x]) => x?.dtype === 'int64' && Number(x.max().item()) === 9)
     expect([kept.values, kept.kept]).toEqual([[[9]], ['Shrink a size']])
   })
 
