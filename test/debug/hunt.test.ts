@@ -412,6 +412,7 @@ describe('runRepro', () => {
     [['--timeout-ms', '0'], '--timeout-ms needs a whole number'],
     [['--death', 'murder'], "--death is crash, hang, any or 'exit N', got 'murder'"],
     [['analyse'], "unknown argument 'analyse'. Did you mean 'analyze'?"],
+    [['run_2/launcher.mjs'], "unknown argument 'run_2/launcher.mjs': a script takes no other script. If a pattern such as run_*"],
   ])('%j is an error', async (words, message) => {
     await expect(run(words)).rejects.toThrow(message)
   })
