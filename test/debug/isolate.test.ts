@@ -193,6 +193,22 @@ describe('a child of this process', () => {
     expect(await Promise.race([deaths[2], new Promise((resolve) => setTimeout(resolve, 50, 'nothing'))])).toBe('nothing')
   })
 
+  it('that ends before it can be asked, or cannot be started, says so when it is listened to', async () => {
+    const { childEntry: entry, nodeHelper: helperOf } = await import('../../src/debug/isolate/nodeHelper.ts')
+    const file = join(work, 'ends.mjs')
+    writeFileSync(file, 'process.exit(9)')
+    entry.url = pathToFileURL(file).href
+    const before = process.listeners('exit')
+    const ended = await helperOf()?.()
+    const path = process.execPath
+    process.execPath = join(work, 'no-node')
+    const absent = await helperOf()?.()
+    process.execPath = path
+    for (const listener of process.listeners('exit')) if (!before.includes(listener)) process.off('exit', listener)
+    expect(ended && (await firstMessage(ended))).toBe('exit code 9')
+    expect(absent && (await firstMessage(absent))).toMatch(/ENOENT/)
+  })
+
   it('says first that it is there, which answers no query', () => {
     for (let id = 0; id < 3; id++) expect(isAnswerTo({ ...query, id }, READY)).toBe(false)
   })

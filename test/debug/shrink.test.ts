@@ -148,6 +148,10 @@ describe('values', () => {
     const view = (x: Tensor): Tensor[] => [torch.reshape(x, [8, 4])]
     const { graph, values } = await shrunk(view, [torch.ones([4, 8])], ([x]) => x?.ndim === 2)
     expect([values, graph.includes('[1, 1]')]).toEqual([[[[1]]], true])
+    // A constant outside of lists is no size.
+    const times = (x: Tensor): Tensor[] => [torch.mul(torch.reshape(x, [8, 4]), 8)]
+    const kept = await shrunk(times, [torch.ones([4, 8])], ([x], text) => x?.ndim === 2 && text.includes(', 8)'))
+    expect([kept.values, kept.graph.includes('[1, 1]')]).toEqual([[[[1]]], true])
   })
 
   it('in the graph become one, but for 0, 1 and -1, sizes, and those that matter', async () => {
@@ -184,7 +188,7 @@ describe('values', () => {
     expect([two.values, two.kept]).toEqual([[[1, 1]], ['Simplify values']])
     const mixed = await shrunk(
       (a, b) => [torch.add(a, b)],
-      [t([1, 1]), t([3, 4], { dtype: 'float64' })],
+      [t([1, 1]), t([3, 4], { dtype: 'float64', requiresGrad: true })],
       ([a]) => a?.numel === 2,
     )
     expect([mixed.values, mixed.dtypes, mixed.kept]).toEqual([
@@ -193,7 +197,7 @@ describe('values', () => {
         [1, 1],
       ],
       ['float32', 'float32'],
-      ['Simplify values', 'Simplify dtypes'],
+      ['Simplify values', 'Simplify gradients', 'Simplify dtypes'],
     ])
   })
 
