@@ -7,7 +7,7 @@ import * as nn from '../nn/index.ts'
 import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'
 import { isFunction, isPlainObject } from '../protocol/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
 
 /** The description of a layer. */
 export interface ModuleSpec {
@@ -128,7 +128,7 @@ export function moduleSpec(module: Module): ModuleSpec | null {
   for (const [option, parameter] of Object.entries(recipe.present ?? {})) options[option] = field(parameter) !== null
   for (const [option, usual] of Object.entries(recipe.unusual ?? {})) if (field(option) !== usual) options[option] = field(option)
   // Every layer with parameters or statistics has the option dtype.
-  const dtype = [...module.stateDict().values()].find((tensor) => dtypeInfo[tensor.dtype].floating)?.dtype ?? 'float32'
+  const dtype = [...module.stateDict().values()].find((value) => value instanceof Tensor && dtypeInfo[value.dtype].floating)?.dtype ?? 'float32'
   if (dtype !== 'float32') options['dtype'] = dtype
   const required = (recipe.required ?? []).map(field)
   return { class: name, args: Object.keys(options).length === 0 ? required : [...required, options] }

@@ -182,7 +182,7 @@ describe('toOnnx', () => {
       (maxNorm: number | null) => new torch.nn.EmbeddingBag(4, 2, { maxNorm }),
     ]
     const inputs = [indices, torch.ones([4, 2])]
-    const exported = [symbolicTrace((i: TensorType, w: TensorType) => F.embedding(i, w.mul(3), { maxNorm: 1 }))]
+    const exported: GraphModule[] = [symbolicTrace((i: TensorType, w: TensorType) => F.embedding(i, w.mul(3), { maxNorm: 1 }))]
     for (const make of layers) {
       expect(messageOf(() => toOnnx(symbolicTrace(new torch.nn.Sequential(make(1))), { inputs: [indices] }))).toMatch(
         /writes to an input or a buffer/,
