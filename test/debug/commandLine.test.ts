@@ -165,6 +165,11 @@ describe('a backend that is named by its module', () => {
     await expect(importBackend(`${file}#number`)).rejects.toThrow(message('number'))
     await expect(importBackend(`${file}#absent`)).rejects.toThrow(message('absent'))
     await expect(importBackend(`${join(work, 'absent.mjs')}#mine`)).rejects.toThrow(/its module cannot be imported: /)
+    // A drive of Windows is no scheme of a URL.
+    for (const path of ['C:\\none.mjs', 'c:/none.mjs'])
+      await expect(importBackend(`${path}#mine`)).rejects.toThrow(
+        /its module cannot be imported: .*(Cannot find|Failed to load|Does the file exist)/s,
+      )
   })
 
   it('a function of the program is none', () => {

@@ -39,7 +39,7 @@ const program = `
 // A small heap is soon exhausted.
 const node = ['--max-old-space-size=64']
 
-describe('a run that does not end', { timeout: 240_000 }, () => {
+describe('a run that does not end', { timeout: 600_000 }, () => {
   it.concurrent.each([
     ['dynamo', 'kill', 'compile', 'signal SIGKILL'],
     ['dynamo', 'exit', 'run', 'exit 7'],
@@ -52,7 +52,7 @@ describe('a run that does not end', { timeout: 240_000 }, () => {
   ] as const)('after %s: %s in the %s ends in a repro that ends with %s', async (after, way, phase, how) => {
     const folder = folderWith({ 'program.mjs': program, 'backend.mjs': backendModule(way, phase) })
     const env = { TENSORFX_REPRO_AFTER: after, TENSORFX_REPRO_LEVEL: '3' }
-    const first = await runScript(folder, 'program.mjs', [], { env, node, ms: way === 'hang' ? 10_000 : 60_000 })
+    const first = await runScript(folder, 'program.mjs', [], { env, node, ms: way === 'hang' ? 10_000 : 180_000 })
     expect(first.how, first.output).toBe(how)
     const record = JSON.parse(readFileSync(fileNamed(folder, 'last_run.json') ?? '', 'utf8')) as object
     expect(record).toMatchObject({ phase, state: 'started' })
@@ -64,7 +64,7 @@ describe('a run that does not end', { timeout: 240_000 }, () => {
     expect(launched.output).not.toContain('comes and goes')
     const repro = join(folder, 'repro.mjs')
     expect(readRepro(repro)).toEqual({ operators: ['relu'], elements: 1, nodes: 3 })
-    const again = await runScript(folder, repro, [], { node, ms: way === 'hang' ? 10_000 : 60_000 })
+    const again = await runScript(folder, repro, [], { node, ms: way === 'hang' ? 10_000 : 180_000 })
     expect(again.how).toBe(how)
     expect(again.output).toContain(way === 'hang' ? 'does not end by itself' : 'it ends this process')
     rmSync(folder, { recursive: true })

@@ -50,7 +50,19 @@ function program(kind: string, isModel: boolean): string {
     console.log('finished without an exception')`
 }
 
-describe('the recorded runs', { timeout: 240_000 }, () => {
+/** The queries that the table of the guide tells. */
+function documented(after: string, isModel: boolean): { readonly pytorch: number; readonly tensorfx: number } {
+  const page = readFileSync(join(root, 'docs/guide/debugging-a-compile.md'), 'utf8')
+  const start = `| ${isModel ? 'a model with two layers' : '11 operators'}, after ${after}`
+  const [, , pytorch, , tensorfx] =
+    page
+      .split('\n')
+      .find((line) => line.startsWith(start))
+      ?.split('|') ?? []
+  return { pytorch: Number(pytorch), tensorfx: Number(tensorfx) }
+}
+
+describe('the recorded runs', { timeout: 600_000 }, () => {
   it('are all that PyTorch recorded', () => {
     expect(Object.keys(goldens)).toHaveLength(26)
   })
@@ -91,6 +103,8 @@ describe('the recorded runs', { timeout: 240_000 }, () => {
       expect(launched.how, launched.output).toBe('exit 0')
       const queries = Number(/^Made (\d+) queries$/m.exec(launched.output)?.[1])
       expect(queries).toBeLessThanOrEqual(0.6 * (golden.queries ?? 24))
+      const row = documented(after, name.endsWith('-model'))
+      expect([golden.queries ?? row.pytorch, queries]).toEqual([row.pytorch, row.tensorfx])
       const { operators, elements, nodes } = readRepro(repro)
       expect(operators).toEqual(['relu'])
       expect(elements).toBe(1)

@@ -236,6 +236,12 @@ describe('paths', () => {
     expect(debugDirectory('/somewhere')).toMatch(new RegExp(`^/somewhere/run_\\d{4}(_\\d\\d){5}_\\d{3}-pid_${process.pid}$`))
     expect(debugDirectory('/somewhere')).toBe(debugDirectory('/somewhere'))
     expect(debugDirectory(null)).toBe(debugDirectory(`${process.cwd()}/tensorfx_compile_debug`))
+    vi.resetModules()
+    const inBrowser = await import('../../src/debug/fileStore.ts')
+    vi.stubGlobal('process', undefined)
+    const folder = inBrowser.debugDirectory('/somewhere')
+    vi.unstubAllGlobals()
+    expect(folder).toMatch(/^\/somewhere\/run_\d{4}(_\d\d){5}_\d{3}-pid_0$/)
   })
 })
 

@@ -137,6 +137,21 @@ suite('an error of the backend', () => {
     expect(told({ death: 'crash' })).toBe(`unrelated: an error, not the end of the process: ${error}`)
   })
 
+  it('counts where only the backward of the graph fails without the backend, if only the forward is judged', () => {
+    const graph = new Graph()
+    const withoutBackward = (x: Tensor): Tensor => {
+      const y = x.mul(2)
+      y.registerHook(() => {
+        throw new TypeError('no backward')
+      })
+      return y
+    }
+    graph.output([graph.callFunction(withoutBackward, [graph.placeholder('x')])])
+    const x = torch.tensor([1], { requiresGrad: true })
+    const statusOf = (onlyFwd: boolean): string => judge(new GraphModule({}, graph), [x], { ...spec, onlyFwd }, failing).status
+    expect([statusOf(true), statusOf(false)]).toEqual(['fails', 'unrelated'])
+  })
+
   it('does not count where the graph fails without the backend, too', () => {
     const graph = new Graph()
     graph.output([graph.callFunction(torch.reshape, [graph.placeholder('x'), [7]])])

@@ -68,6 +68,14 @@ describe('logNumerics', () => {
     ])
   })
 
+  it('leaves out what is no tensor', () => {
+    const gm = symbolicTrace((a: Tensor) => a.mul(a.size(0)))
+    expect(logNumerics(gm, [torch.ones([3])]).rows.map((row) => [row.node.name, row.max])).toEqual([
+      ['a', 1],
+      ['mul', 3],
+    ])
+  })
+
   it('prints a table', () => {
     expect(
       String(logNumerics(logs, [x]))

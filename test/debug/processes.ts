@@ -15,7 +15,8 @@ export interface Ended {
   readonly output: string
 }
 
-const LONGEST_MS = 60_000
+// Far more than a script needs: a machine that does much else at the time must not turn an exit into a hang.
+const LONGEST_MS = 180_000
 
 /** Runs a script in a fresh process. */
 export function runScript(

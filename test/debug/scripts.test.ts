@@ -59,6 +59,8 @@ describe('a failure that is an error', () => {
     expect(operatorsIn(text)).toEqual(['sin', 'sin', 'relu', 'cos', 'cos'])
     expect(text).toContain(`after: '${after}',\n  command: 'run',\n  backend: 'relu_${kind}_error_TESTING_ONLY',\n  accuracy: 'none',`)
     expect(text).toContain(`onlyFwd: ${after === 'aot'},`)
+    // Where to look for failures is no setting of the graph.
+    expect(text).not.toMatch(/reproAfter|reproLevel|death:|runs:/)
     const again = await runHere(store, copyPath())
     expect(again.error?.message).toContain(ERRORS[kind])
   })
@@ -254,6 +256,13 @@ describe('a script', () => {
     expect((await runHere(store, '/out/a.mjs')).error?.message).toContain('Name it: --backend ./file.mjs#export')
     const module = 'data:text/javascript,export const mine=()=>{throw new RangeError("no kernel")}#mine'
     expect((await runHere(store, '/out/a.mjs', ['--backend', module])).error?.message).toBe('no kernel')
+  })
+
+  it('says how the failure ends the process', () => {
+    const gm = symbolicTrace((a: Tensor) => [torch.relu(a)])
+    const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true, death: 'exit 7' } as const
+    const text = writeRepro(store, '/out/a.mjs', '/out/inputs', gm, [torch.ones([2])], { after: 'aot', command: 'run', spec, imports: [] })
+    expect(text).toContain("\n  death: 'exit 7',\n")
   })
 
   it('in a browser is written without paths of Node', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { minifier } from 'tensorfx/debug'
 import type { ReproState } from '../../src/debug/cut.ts'
 import { shrinkValues } from '../../src/debug/shrink.ts'
 
@@ -212,4 +213,19 @@ describe('values', () => {
     const { graph, kept } = await shrunk(program, [t([1])], (_values, text) => text.includes('2.5'))
     expect([graph.includes('2.5'), graph.includes(', 4)'), kept]).toEqual([true, false, ['Simplify constants']])
   })
+})
+
+it('a search prints what it has made plainer, in steps of one operator at a time if it is told', async () => {
+  const lines: string[] = []
+  const gm = symbolicTrace((x: Tensor) => [torch.neg(torch.sin(x))])
+  const fails = (candidate: GraphModule): boolean => [...candidate.graph.nodes].some((node) => node.name === 'neg')
+  const { steps, inputs } = await minifier(gm, [torch.ones([2, 3])], fails, {
+    shrinkValues: true,
+    maxGranularity: 1,
+    print: (line) => void lines.push(line),
+  })
+  expect([lines.at(-3), lines.at(-2)]).toEqual(['Strategy: Shrink values (6 elements)', 'SUCCESS: Simplify inputs (1 elements)'])
+  expect(steps.at(-1)).toMatchObject({ strategy: 'Simplify inputs', granularity: 1, nodes: 3, inputs: 1 })
+  expect(new Set(steps.map(({ granularity }) => granularity))).toEqual(new Set([0, 1]))
+  expect((inputs[0] as Tensor).toArray()).toEqual([1])
 })

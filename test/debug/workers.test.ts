@@ -23,6 +23,10 @@ const spec: FailureSpec = { backend: 'relu_compile_error_TESTING_ONLY', accuracy
 const relu = (): GraphModule => symbolicTrace((x: Tensor) => [torch.relu(x)])
 const sin = (): GraphModule => symbolicTrace((x: Tensor) => [torch.sin(x)])
 
+const failing = (): never => {
+  throw new RangeError('no')
+}
+
 interface Port {
   onmessage: ((event: { data: unknown }) => void) | null
   postMessage(message: unknown): void
@@ -161,6 +165,13 @@ describe('a worker', () => {
     const result = await minifyBackendFailure(gm, [torch.randn([3])], options)
     expect([result.gm.graph.nodes.length, result.isolated, result.whyNotIsolated, result.processes, log.ended]).toEqual([3, true, null, 2, 2])
     expect(log.queries.length).toBe(result.queries + result.checks)
+    expect(log.queries[0]?.imports).toEqual([])
+    // A helper imports the module of the backend.
+    const module = 'data:text/javascript,globalThis.wasImported=2'
+    registerBackend('of_a_module', () => failing(), { module })
+    log.queries.length = 0
+    await minifyBackendFailure(gm, [torch.randn([3])], { ...options, backend: 'of_a_module' })
+    expect([log.queries[0]?.imports, Reflect.get(globalThis, 'wasImported')]).toEqual([[module], 2])
     const here = await minifyBackendFailure(gm, [torch.randn([3])], { ...options, isolate: false })
     expect([here.isolated, here.whyNotIsolated, here.processes]).toEqual([false, 'isolate is false', 0])
   })
@@ -178,9 +189,6 @@ describe('a worker', () => {
       expect(warnings.splice(0)).toEqual([`candidates are judged in this process: ${result.whyNotIsolated}`])
       return result.whyNotIsolated
     }
-    const failing = (): never => {
-      throw new RangeError('no')
-    }
     expect(await why(relu(), [torch.ones([1])], failing)).toContain('the backend is a function without a name')
     expect(await why(symbolicTrace(new nn.Sequential(new nn.Linear(1, 1))), [torch.ones([1])], 'always_fails')).toContain('the graph calls modules')
     await expect(minifyBackendFailure(relu(), [torch.ones([1])], { backend: failing, deathFails: true })).rejects.toThrow(
@@ -188,9 +196,7 @@ describe('a worker', () => {
     )
   })
 
-  registerBackend('always_fails', () => {
-    throw new RangeError('no')
-  })
+  registerBackend('always_fails', failing)
 })
 
 describe('a hunt for a hang', () => {
