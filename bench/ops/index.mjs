@@ -64,6 +64,6 @@ for (const one of cases.filter(({ name, what }) => `${name} ${what}`.includes(pr
   const timeOf = (name) => times[names.indexOf(name)] ?? null
   const best = Math.min(...Object.keys(OTHERS).map((name) => timeOf(name) ?? Infinity))
   const ours = Math.min(timeOf('eager'), timeOf('compiled'))
-  const cells = Object.keys(LIBRARIES).map((name) => (timeOf(name) === null ? '–' : `${timeOf(name).toFixed(2)} ms`))
+  const cells = Object.keys(LIBRARIES).map((name) => (timeOf(name) === null ? '–' : `${timeOf(name).toPrecision(3)} ms`))
   console.log(`| ${one.name}: ${one.what} | ${cells.join(' | ')} | ${(best / ours).toFixed(2)}x |`)
 }

@@ -196,13 +196,15 @@ describe('linear modes that shrink', () => {
       }
   })
 
-  test.each([false, true])('wide images too, with rows longer than are written out; aligned corners: %s', (align) => {
+  test.each([false, true])('wide images too, with rows that are written into more than one kernel; aligned corners: %s', (align) => {
     torch.manualSeed(9)
     for (const [sizes, height, width] of [
       [[3, 255], 7, 701],
       [[4, 256], 6, 333],
       [[3, 257], 7, 701],
       [[4, 300], 6, 600],
+      [[7, 300], 7, 701],
+      [[1, 300], 5, 701],
     ] as const) {
       const image = torch.randn([2, 1, height, width])
       const result = F.interpolate(image, { size: sizes, alignCorners: align, mode: 'bilinear' })

@@ -1,5 +1,5 @@
 // Lines of another length, four elements at a time: where the parts of four neighbours lie within four neighbours of the line, one load and one swizzle bring them into
-// their lanes, and nothing is fetched one by one. Where they lie further apart, but the two parts of each side by side, they are fetched in pairs. Float32.
+// their lanes, and nothing is fetched one by one. Float32.
 import type { CompiledKernel } from '../boundedCache.ts'
 import { compiledKernel } from '../compile.ts'
 import { bufferParam, sizeParam } from '../loopIr.ts'
@@ -8,7 +8,7 @@ import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import { paramType } from '../wasm/expressions.ts'
 import { LoopWriter } from './loopWriter.ts'
-import { ENTRY, FROM, IN_PAIRS, LANES, MASK, PAIRS, PAIRS_TO, PAIR_ENTRY, TO, WEIGHTS } from './resampleTables.ts'
+import { ENTRY, FROM, LANES, MASK, TO, WEIGHTS } from './resampleTables.ts'
 
 /** So many lines share what is read of the table. */
 const TOGETHER = 4
@@ -40,14 +40,12 @@ class ResampleWriter {
   readonly #place: number
   readonly #sums: readonly number[]
   readonly #lanes: readonly number[]
-  readonly #inPairs: boolean
 
   constructor(f: FunctionBuilder, [taps, weighted, lanes]: Kind) {
     this.f = f
     this.w = new LoopWriter(f)
     this.#taps = taps
-    this.#inPairs = lanes === IN_PAIRS
-    this.#lanes = lanes === '' || this.#inPairs ? [] : lanes.split(',').map(Number)
+    this.#lanes = lanes === '' ? [] : lanes.split(',').map(Number)
     this.#weighted = weighted
     this.#mask = f.local('v128')
     this.#weights = f.local('v128')
@@ -81,10 +79,6 @@ class ResampleWriter {
     })
     f.get(table)
     f.set(this.#entry)
-    if (this.#inPairs) {
-      this.#pairs({ n, m }, starts)
-      return
-    }
     const group = (): void => {
       for (let t = 0; t < this.#taps; t++) this.#part(t, starts)
       this.#loadPlace(TO)
@@ -149,56 +143,6 @@ class ResampleWriter {
     f.i32Const(ENTRY * this.#taps)
     f.ops('i32.mul', 'i32.add')
     f.set(this.#entry)
-  }
-
-  /** All groups, from a table of pairs. */
-  #pairs({ n, m }: Pick<Lines, 'n' | 'm'>, starts: readonly Start[]): void {
-    const { f, w } = this
-    // One address that moves from line to line, rather than one for each: there are not registers for more.
-    const [{ from, to } = { from: 0, to: 0 }] = starts
-    const [step, outStep, result] = [this.#bytes(n), this.#bytes(m), f.local('i32')]
-    const places = Array.from({ length: LANES }, () => f.local('i32'))
-    const weights = [f.local('v128'), f.local('v128')]
-    const halves = [f.local('v128'), f.local('v128')]
-    const sum = f.local('v128')
-    w.count({ local: m }, LANES, () => {
-      for (const [t, weight] of weights.entries()) this.#load(weight, this.#entry, 4 * LANES * t)
-      for (const [lane, place] of places.entries()) {
-        f.get(from)
-        f.get(this.#entry)
-        f.memory('i32.load', PAIRS + 4 * lane)
-        f.op('i32.add')
-        f.set(place)
-      }
-      f.get(to)
-      f.get(this.#entry)
-      f.memory('i32.load', PAIRS_TO)
-      f.op('i32.add')
-      f.set(result)
-      for (const line of starts.keys()) {
-        for (const [h, half] of halves.entries()) {
-          f.get(places[2 * h] ?? 0)
-          f.memory('v128.load64_zero')
-          f.set(half)
-          f.get(places[2 * h + 1] ?? 0)
-          f.get(half)
-          f.laneMemory('v128.load64_lane', 1)
-          f.set(half)
-        }
-        for (const [t, weight] of weights.entries()) {
-          for (const half of halves) f.get(half)
-          f.shuffle32(t, 2 + t, 4 + t, 6 + t)
-          this.#add(sum, weight, t > 0)
-        }
-        f.get(result)
-        f.get(sum)
-        f.memory('v128.store')
-        if (line === starts.length - 1) break
-        for (const place of places) w.advance(place, step)
-        w.advance(result, outStep)
-      }
-      w.advance(this.#entry, 4 * PAIR_ENTRY)
-    })
   }
 
   #store(starts: readonly Start[]): void {
@@ -328,7 +272,7 @@ class ResampleWriter {
   }
 }
 
-/** How kernels differ: the number of parts, whether they have weights, and {@link commonLanes} as text or {@link IN_PAIRS}. */
+/** How kernels differ: the number of parts, whether they have weights, and {@link commonLanes} as text. */
 type Kind = readonly [taps: number, weighted: boolean, lanes: string]
 
 function kernelOf(name: string, params: readonly Param[], kind: Kind, write: (writer: ResampleWriter) => void): CompiledKernel {

@@ -1,5 +1,5 @@
-// Images whose rows and columns become fewer, in one pass for lines of known places: the addresses of what a row is made of are written into the instructions, and only
-// those columns are fetched that the result has a part of. Float32.
+// Lines that shrink, whose elements are made of two neighbours: where these lie is written into the instructions, so that nothing but them is fetched, and no address is
+// computed. For images both dimensions in one pass. Float32.
 import type { CompiledKernel } from '../boundedCache.ts'
 import { compiledKernel } from '../compile.ts'
 import { bufferParam, sizeParam } from '../loopIr.ts'
@@ -19,24 +19,34 @@ const PARAMS = [
 ]
 const [OUT, A, TABLE, COLUMNS, IMAGES, ROWS, OUT_ROWS] = [0, 1, 2, 3, 4, 5, 6]
 
-/** So many rows of the result share what is read of the table. */
-const TOGETHER = 2
+/** So many groups of four elements are written into one kernel; for longer lines there are more kernels. */
+const GROUPS = 64
 
 /**
- * The kernel for images with rows of `n` elements, at least four, whose columns become the two parts of each column of the result, weighted, and then their rows. `places`
- * are those of the first parts of the elements of a row, and then those of the second parts: the same or the next. Its parameters are the result, the images, the
- * tables of pairs for the rows and of columns, the number of images, their rows, and the rows of the result, of which there are at least two.
+ * The kernels, which together make the result, for lines of `n` elements, at least four, that shrink to elements with two parts, weighted. `places` are those of the first
+ * parts in the line, and then those of the second parts: the same or the next. With `isImage` each line is made of two rows of an image, weighted, first. Their parameters
+ * are the result, the images, the tables of pairs for the rows and of columns, the number of images, their rows, and the rows of the result, of which there are at least
+ * two. Where there are lines only, they are the rows of one image.
  */
-export function compileShrunkImages(n: number, places: Int32Array): CompiledKernel {
+export function compileShrunk(isImage: boolean, n: number, places: Int32Array): readonly CompiledKernel[] {
+  const groups = Math.ceil(places.length / 2 / LANES)
+  return Array.from({ length: Math.ceil(groups / GROUPS) }, (_, i) =>
+    compileGroups(isImage, n, places, i * GROUPS, Math.min(groups, (i + 1) * GROUPS)),
+  )
+}
+
+function compileGroups(isImage: boolean, n: number, places: Int32Array, start: number, end: number): CompiledKernel {
   const module = new ModuleBuilder()
   module.importMemory()
   const f = module.function(PARAMS.map(paramType), [], 'run')
   const w = new LoopWriter(f)
   const m = places.length / 2
+  // So many rows of the result share what is read of the table.
+  const together = isImage ? 2 : 1
   const vector = (): number => f.local('v128')
-  const rows = Array.from({ length: TOGETHER }, (_, row) => ({
+  const rows = Array.from({ length: together }, (_, row) => ({
     to: 4 * m * row,
-    parts: [0, 1].map((t) => ({ entry: 16 * row + 8 * t, from: f.local('i32'), weight: vector() })),
+    parts: (isImage ? [0, 1] : [0]).map((t) => ({ entry: 16 * row + 8 * t, from: f.local('i32'), weight: vector() })),
   }))
   const [halves, weights] = [
     [vector(), vector()],
@@ -52,10 +62,10 @@ export function compileShrunkImages(n: number, places: Int32Array): CompiledKern
   const fetchOf = (k: number): { readonly starts: readonly number[]; readonly lanes: readonly (readonly number[])[] } => {
     const pairs = [k, k + 1].map((i) => [places[i] ?? 0, places[m + i] ?? 0] as const)
     const [first = 0, second = 0] = pairs.map(([place]) => Math.min(place, n - 2))
-    const start = Math.min(first, n - LANES)
-    const isOne = second + 2 - start <= LANES
-    const lanes = [0, 1].map((t) => pairs.map((pair, i) => (pair[t] ?? 0) - (isOne ? start : i === 0 ? first : second - 2)))
-    return { starts: isOne ? [start] : [first, second], lanes }
+    const whole = Math.min(first, n - LANES)
+    const isOne = second + 2 - whole <= LANES
+    const lanes = [0, 1].map((t) => pairs.map((pair, i) => (pair[t] ?? 0) - (isOne ? whole : i === 0 ? first : second - 2)))
+    return { starts: isOne ? [whole] : [first, second], lanes }
   }
   /** Pushes the four elements of a row at the places of one fetch. */
   const load = (row: number, [first = 0, second]: readonly number[]): void => {
@@ -77,7 +87,7 @@ export function compileShrunkImages(n: number, places: Int32Array): CompiledKern
       for (const [h, { starts }] of fetches.entries()) {
         for (const [t, { from, weight }] of row.parts.entries()) {
           load(from, starts)
-          weighted(weight, t)
+          if (isImage) weighted(weight, t)
         }
         f.set(halves[h] ?? 0)
       }
@@ -101,29 +111,32 @@ export function compileShrunkImages(n: number, places: Int32Array): CompiledKern
     })
   const [imageBytes, resultBytes] = [product(ROWS, 4 * n), product(OUT_ROWS, 4 * m)]
   f.get(OUT_ROWS)
-  f.i32Const(TOGETHER)
+  f.i32Const(together)
   f.op('i32.sub')
   f.set(last)
   w.count({ local: IMAGES }, 1, () => {
-    w.count({ local: OUT_ROWS }, TOGETHER, (next) => {
-      // The last rows may overlap those before.
+    w.count({ local: OUT_ROWS }, together, (next) => {
+      // The last two may overlap those before.
       w.least({ local: next }, { local: last })
       f.set(first)
-      const entry = w.address(COLUMNS, first, 8 * 2)
+      const entry = w.address(COLUMNS, first, 16)
       const to = w.address(result, first, 4 * m)
       for (const { parts } of rows)
         for (const part of parts) {
           f.get(image)
-          f.get(entry)
-          f.memory('i32.load', part.entry)
+          if (isImage) {
+            f.get(entry)
+            f.memory('i32.load', part.entry)
+          } else f.get(first)
           f.i32Const(4 * n)
           f.ops('i32.mul', 'i32.add')
           f.set(part.from)
+          if (!isImage) continue
           f.get(entry)
           f.memory('v128.load32_splat', part.entry + 4)
           f.set(part.weight)
         }
-      for (let number = 0; number * LANES < m; number++) group(to, number)
+      for (let number = start; number < end; number++) group(to, number)
     })
     w.advance(image, { local: imageBytes })
     w.advance(result, { local: resultBytes })

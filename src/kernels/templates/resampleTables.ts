@@ -8,11 +8,8 @@ export const LANES = 4
 export const ENTRY = 12
 /** Where they are in an entry, in bytes. */
 export const [MASK, WEIGHTS, FROM, TO] = [0, 16, 32, 36]
-/** An entry of a table of pairs, for each four elements: the weights of both parts, where the pairs are in the line, and where the result goes, in bytes. */
-export const PAIR_ENTRY = 16
-export const [PAIRS, PAIRS_TO] = [32, 48]
-/** What a kernel is told in place of {@link commonLanes} for a table of pairs. */
-export const IN_PAIRS = 'pairs'
+/** An entry of a table of pairs, for each four elements, has so many words: the weights of the first parts and of the second. */
+export const PAIR_ENTRY = 8
 
 /** The parts of the elements of a line: entry t * out + k is part t of element k. `weights` is null if all are 1. */
 export interface LineParts {
@@ -47,25 +44,16 @@ export function swizzleTable({ out, taps, positions, weights }: LineParts, size:
   return words
 }
 
-/** The table for lines of `size` elements whose elements are made of two; null if they are not. */
-export function pairTable({ out, taps, positions, weights }: LineParts, size: number): Int32Array | null {
+/** The table for lines of `size` elements whose elements are made of two; null if they are not, or there are too few. */
+export function pairTable({ out, taps, weights }: LineParts, size: number): Int32Array | null {
   if (size < LANES || out < LANES || taps !== 2 || weights === null) return null
-  const words = new Int32Array(Math.ceil(out / LANES) * PAIR_ENTRY)
-  const floats = new Float32Array(words.buffer)
-  let entry = 0
-  for (let group = 0; group < out; group += LANES, entry += PAIR_ENTRY) {
+  const words = new Float32Array(Math.ceil(out / LANES) * PAIR_ENTRY)
+  for (let entry = 0, group = 0; group < out; group += LANES, entry += PAIR_ENTRY) {
     // The last four may overlap those before.
     const first = Math.min(group, out - LANES)
-    words[entry + PAIRS_TO / 4] = 4 * first
-    for (let lane = 0; lane < LANES; lane++) {
-      const [a, b] = [first + lane, out + first + lane]
-      const place = positions[a] ?? 0
-      words[entry + PAIRS / 4 + lane] = 4 * place
-      floats[entry + lane] = weights[a] ?? 0
-      floats[entry + LANES + lane] = weights[b] ?? 0
-    }
+    for (let t = 0; t < taps; t++) words.set(weights.subarray(t * out + first, t * out + first + LANES), entry + LANES * t)
   }
-  return words
+  return new Int32Array(words.buffer)
 }
 
 /**
@@ -91,9 +79,6 @@ export function commonLanes({ out, taps, positions, weights }: LineParts, size: 
   }
   return [start, step, ...lanes]
 }
-
-/** Whether the two parts of each element lie side by side. At the end of a line they may be the same one. */
-export const arePairs = ({ out, positions }: LineParts): boolean => positions.subarray(0, out).every((place, k) => positions[out + k] === place + 1)
 
 /** The table for columns: for each element and part the number of the row, and its weight. */
 export function columnTable({ out, taps, positions, weights }: LineParts): Int32Array {

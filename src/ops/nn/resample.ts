@@ -1,16 +1,14 @@
 // Lines of another length, whose elements are weighted sums of a few elements of the line: what interpolate does to each dimension.
 import { ArgumentError } from '../../errors/index.ts'
 import {
-  IN_PAIRS,
   accumulate,
-  arePairs,
   at,
   bufferParam,
   call,
   columnTable,
   commonLanes,
   compileKernel,
-  compileShrunkImages,
+  compileShrunk,
   compileSwizzledImages,
   compileSwizzledLines,
   constant,
@@ -89,9 +87,6 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
 const linesKernel = kernelCache(compileSwizzledLines)
 const imagesKernel = kernelCache(compileSwizzledImages)
 
-/** The longest rows whose elements all are written into a kernel of their own. */
-const WRITTEN_ROW = 256
-
 /** What kernels make of a table, made once. */
 function madeOnce<T>(make: (table: ResampleTable) => T): (table: ResampleTable) => T {
   const made = new WeakMap<ResampleTable, { readonly value: T }>()
@@ -107,7 +102,7 @@ const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [word
 /** A table for rows that are put together four at a time. */
 interface RowsTable {
   readonly words: Int32Array
-  /** The kind of kernel; null if there is only the one of {@link shrunkKernel}. */
+  /** The kind of kernel; null for a table of pairs. */
   readonly lanes: string | null
 }
 
@@ -116,10 +111,11 @@ const rowsTable = madeOnce((table): RowsTable | null => {
   const swizzles = swizzleTable(table, table.size)
   if (swizzles !== null) return { words: swizzles, lanes: commonLanes(table, table.size).join(',') }
   const words = pairTable(table, table.size)
-  return words && { words, lanes: arePairs(table) ? IN_PAIRS : null }
+  return words && { words, lanes: null }
 })
 const columnsTable = madeOnce(columnTable)
-const shrunkKernel = madeOnce(({ size, positions }) => compileShrunkImages(size, positions))
+const shrunkLines = madeOnce(({ size, positions }) => compileShrunk(false, size, positions))
+const shrunkImages = madeOnce(({ size, positions }) => compileShrunk(true, size, positions))
 
 /** The lines of dimension `axis` with the elements that the table says. */
 function byTable(self: Tensor, { axis, table }: Pass): Tensor {
@@ -127,8 +123,11 @@ function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const result = Tensor.empty(self.shape.with(axis, m), self.dtype)
   const [outer, n, inner] = linesOf(self.shape, axis)
   const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table) : null
-  if (rows !== null && rows.lanes !== null) {
-    launch(linesKernel(taps, weights !== null, rows.lanes), [result, contiguous(self), tableTensor(rows.words)], [outer, n, m])
+  if (rows !== null) {
+    const [source, words] = [contiguous(self), tableTensor(rows.words)]
+    if (rows.lanes !== null) launch(linesKernel(taps, weights !== null, rows.lanes), [result, source, words], [outer, n, m])
+    else for (const kernel of shrunkLines(table)) launch(kernel, [result, source, words, words], [1, outer, outer])
+    words.dispose()
     return result
   }
   const tables = [tableTensor(positions), ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)])]
@@ -154,16 +153,15 @@ function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const made = rowsTable(rows)
   if (made === null) return null
   const { words, lanes } = made
-  const isWritten = columnsFirst && (lanes === null || lanes === IN_PAIRS) && rows.out <= WRITTEN_ROW && columns.out >= 2
-  if (!isWritten && (lanes === null || between > MOST_SCRATCH)) return null
+  if (lanes === null ? !columnsFirst || columns.out < 2 : between > MOST_SCRATCH) return null
   const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
   const tables = [tableTensor(words), tableTensor(columnsTable(columns))]
   const tensors = [result, contiguous(self), ...tables]
   const images = numelOf(self.shape.slice(0, -2))
-  if (isWritten) launch(shrunkKernel(rows), tensors, [images, height, columns.out])
+  if (lanes === null) for (const kernel of shrunkImages(rows)) launch(kernel, tensors, [images, height, columns.out])
   else {
     const scratch = scratchMemory(4 * between)
-    launch(imagesKernel(columnsFirst, rows.taps, rows.weights !== null, lanes ?? ''), tensors, [images, height, n, rows.out, columns.out, scratch])
+    launch(imagesKernel(columnsFirst, rows.taps, rows.weights !== null, lanes), tensors, [images, height, n, rows.out, columns.out, scratch])
   }
   for (const table of tables) table.dispose()
   return result
