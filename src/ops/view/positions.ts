@@ -1,12 +1,13 @@
 // Reading and writing at positions, composed of gather and scatter: indexAdd, indexCopy, take, put, masks, nonzero.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { fullLike } from '../creation.ts'
 import { unbind } from '../join.ts'
-import { add, mul } from '../pointwise/arithmetic.ts'
+import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { lt } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
@@ -261,6 +262,25 @@ export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tens
       throw new ShapeError(`torch.masked_scatter: the mask holds ${positions.length} places, but source has only ${source.numel} elements.`)
     const index = tensorFromValues(positions, [positions.length], 'int64')
     return reshape(scatterValues(reshape(expand(self, shape), -1), 0, index, narrow(reshape(source, -1), 0, 0, positions.length), 'set'), shape)
+  },
+})
+
+/**
+ * Flat positions in a tensor of shape `shape` as positions along each of its dimensions, a tensor for each. PyTorch's `torch.unravel_index`.
+ *
+ * Shapes: each result has the shape of `indices`. They are int64.
+ *
+ * @throws DTypeError unless `indices` holds integers, ShapeError if a size is negative.
+ * @example torch.unravelIndex(torch.tensor([5, 2]).long(), [2, 3]).map((t) => t.toArray()) // [[1, 0], [2, 2]]
+ */
+export const unravelIndex: OpFunction<(indices: Tensor, shape: number | readonly number[]) => readonly Tensor[]> = defineOp({
+  schema: 'unravel_index(Tensor indices, int[] shape) -> Tensor[]',
+  decompose: (indices, shape) => {
+    if (indices.isFloatingPoint() || indices.dtype === 'bool')
+      throw new DTypeError(`torch.unravel_index: indices must be integers, got ${indices.dtype}. Convert them: x.long().`)
+    if (shape.some((size) => size < 0)) throw new ShapeError(`torch.unravel_index: sizes must be at least 0, got ${formatShape(shape)}.`)
+    const flat = to(indices, 'int64')
+    return shape.map((size, d) => remainder(floorDivide(flat, numelOf(shape.slice(d + 1))), size))
   },
 })
 
