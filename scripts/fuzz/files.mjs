@@ -30,7 +30,7 @@ export async function builtApi() {
 async function child() {
   const api = await builtApi()
   console.warn = () => {}
-  process.on('message', ({ format, count, seed, from }) => {
+  process.on('message', async ({ format, count, seed, from }) => {
     const kinds = new Map()
     const onFinding = (finding) => {
       const kind = kindOf(finding.problem)
@@ -40,10 +40,8 @@ async function child() {
       const bytes = known < MAX_FILES_PER_KIND ? minimize(api, finding) : null
       process.send({ finding: { index, problem, bytes: bytes === null ? null : Buffer.from(bytes).toString('base64') } })
     }
-    const onProgress = (index) => {
-      if (index % 100 === 0) process.send({ progress: index })
-    }
-    process.send({ figures: fuzz(api, format, { count, seed, from, onFinding, onProgress }) })
+    const onProgress = (index) => process.send({ progress: index })
+    process.send({ figures: await fuzz(api, format, { count, seed, from, onFinding, onProgress }) })
   })
 }
 

@@ -101,8 +101,8 @@ export abstract class Module extends CallableObject {
     checkOptions('registerBuffer', options, { persistent: true })
     checkName('registerBuffer', name)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
-    buffersOf(this).set(name, options.persistent ?? true)
     setAttribute(this, name, tensor)
+    buffersOf(this).set(name, options.persistent ?? true)
   }
 
   /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */

@@ -23,8 +23,12 @@ export interface AdafactorOptions extends BaseOptions {
 }
 
 /** The shapes of the state: of a matrix, or a stack of them, one number for each row and each column. */
-function shapesOf({ shape }: Tensor): Readonly<Record<string, readonly number[]>> {
-  return shape.length > 1 ? { rowVar: [...shape.slice(0, -1), 1], colVar: [...shape.slice(0, -2), 1, ...shape.slice(-1)] } : { variance: shape }
+function shapesOf({ shape }: Tensor): ReadonlyMap<string, readonly number[]> {
+  if (shape.length <= 1) return new Map([['variance', shape]])
+  return new Map([
+    ['rowVar', [...shape.slice(0, -1), 1]],
+    ['colVar', [...shape.slice(0, -2), 1, ...shape.slice(-1)]],
+  ])
 }
 
 /** Steps in proportion to the size of the parameters, with little memory. PyTorch's `torch.optim.Adafactor`. */
@@ -44,12 +48,14 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
   }
 
   protected override shapeOfState(name: string, parameter: Tensor): readonly number[] {
-    return shapesOf(parameter)[name] ?? []
+    return shapesOf(parameter).get(name) ?? []
   }
 
   protected override newState(parameter: Tensor): ParamState {
-    const shapes = Object.entries(shapesOf(parameter))
-    return { step: 0, ...Object.fromEntries(shapes.map(([name, shape]) => [name, withoutModes(() => zeros(shape, { dtype: parameter.dtype }))])) }
+    return {
+      step: 0,
+      ...Object.fromEntries([...shapesOf(parameter)].map(([name, shape]) => [name, withoutModes(() => zeros(shape, { dtype: parameter.dtype }))])),
+    }
   }
 
   protected override update(parameter: Tensor, grad: Tensor, group: ParamGroup<AdafactorOptions>): void {

@@ -185,6 +185,22 @@ it('differences of more orders than there are elements are none, at once', () =>
   expect(torch.tensor([1, 4, 9, 16]).diff(3).toArray()).toEqual([0])
 })
 
+it('a wrapper of FSDP has no tensor or module of its own where the wrapped module has one of that name, but other values', () => {
+  const wrapper = new fsdp.FSDP(new nn.Linear(3, 2))
+  const exists = "FullyShardedDataParallel: attribute 'weight' already exists in the wrapped module, got"
+  for (const set of [
+    () => wrapper.registerBuffer('weight', x()),
+    () => wrapper.registerBuffer('weight', null),
+    () => wrapper.registerParameter('weight', new nn.Parameter(x())),
+    () => wrapper.addModule('weight', new nn.ReLU()),
+  ])
+    expect(set).toThrow(exists)
+  expect([...wrapper.ownBuffers()]).toEqual([])
+  expect(wrapper.hasBuffer('weight')).toBe(false)
+  Object.assign(wrapper, { inFeatures: 7 })
+  expect([Reflect.get(wrapper, 'inFeatures'), wrapper.module.inFeatures]).toEqual([7, 3])
+})
+
 describe('a message', () => {
   it('shows a short part of large values, and does not read all of an array', () => {
     let reads = 0

@@ -19,9 +19,9 @@ beforeAll(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}))
 afterAll(() => void vi.restoreAllMocks())
 
 describe.each(Object.keys(formats))('%s', (format) => {
-  it('400 mutants are read, or refused by an error of tensorfx, and change nothing', () => {
+  it('400 mutants are read, or refused by an error of tensorfx, and change nothing', async () => {
     const findings: string[] = []
-    const { accepted, refused } = fuzz(api, format, {
+    const { accepted, refused } = await fuzz(api, format, {
       count: 400,
       seed: 1,
       onFinding: ({ index, problem }) => findings.push(`mutant ${index}: ${problem}`),
@@ -68,6 +68,65 @@ describe('the judge of mutants', () => {
     const held: unknown[] = []
     expect(problemOf(() => void held.push(new Uint8Array(100e6)))).toMatch(/^took \d+ MB for a file of 2 bytes$/)
     expect(held).toHaveLength(1)
+  })
+
+  it('finds which mutants of a batch are wrong, though prototypes are compared after the whole batch', async () => {
+    const original = formats['graph-json']
+    const seeds = [new TextEncoder().encode('{}')]
+    const kinds: Record<string, (() => unknown) | undefined> = {
+      3: () => void Reflect.set(Object.prototype, 'polluted', 1),
+      5: () => void Reflect.set(Object.prototype, 'polluted', 1),
+      8: () => void new Function('globalThis.__tensorfxFuzzRan = true')(),
+      20: () => void Reflect.set(globalThis, 'leaked', 1),
+      21: () => void process.getBuiltinModule('node:fs').existsSync('/tensorfx-fuzz-canary/secret.txt'),
+      150: () => Reflect.get(JSON.parse('null') as object, 'x'),
+      199: () => Object.setPrototypeOf(front.fx.Graph.prototype, null),
+    }
+    const wrong = async (faults: typeof kinds): Promise<string[]> => {
+      const findings: string[] = []
+      let made = 0
+      const mutate = (): Uint8Array => new TextEncoder().encode(String(made++))
+      const read = (_: object, bytes: Uint8Array): unknown => faults[new TextDecoder().decode(bytes)]?.()
+      Object.assign(formats, { 'graph-json': { ...original, seeds: () => seeds, mutate, read } })
+      await fuzz(api, 'graph-json', { count: 250, seed: 1, onFinding: ({ index, problem }) => findings.push(`${index}: ${problem}`) })
+      return findings
+    }
+    const parent: unknown = Object.getPrototypeOf(front.fx.Graph.prototype)
+    try {
+      expect(await wrong(kinds)).toEqual([
+        '3: a prototype was changed',
+        '5: a prototype was changed',
+        '8: code of the file ran',
+        '20: a prototype was changed',
+        '21: the file /tensorfx-fuzz-canary/secret.txt was opened',
+        expect.stringMatching(/^150: TypeError: /),
+        '199: a prototype was changed',
+      ])
+      expect(Object.getPrototypeOf(front.fx.Graph.prototype)).toBe(parent)
+      expect({}).not.toHaveProperty('polluted')
+      const held: unknown[] = []
+      expect(await wrong({ 7: () => void held.push(new Uint8Array(100e6)) })).toEqual([expect.stringMatching(/^7: took \d+ MB for a file/)])
+      expect(held).toHaveLength(1)
+      // Two seconds by the clock, in which the processor has computed, or waited.
+      const [now, cpu] = [vi.spyOn(performance, 'now'), vi.spyOn(process, 'cpuUsage')]
+      let [passed, computed] = [0, 0]
+      now.mockImplementation(() => passed)
+      cpu.mockImplementation((start) => ({ user: 1000 * computed - (start?.user ?? 0), system: 0 }))
+      const computes = (): void => void (computed += 2000)
+      const waits = (): void => void (passed += 2000)
+      expect(await wrong({ 7: () => [waits(), computes()] })).toEqual(['7: took 2000 ms'])
+      expect(await wrong({ 7: waits })).toEqual([])
+      now.mockRestore()
+      cpu.mockRestore()
+      // Only the first time: no single mutant can be named.
+      let times = 0
+      const once = (): void => {
+        if (times++ === 0) Reflect.set(Object.prototype, 'polluted', 1)
+      }
+      expect(await wrong({ 130: once })).toEqual(['100: a prototype was changed by several of 100 mutants'])
+    } finally {
+      Object.assign(formats, { 'graph-json': original })
+    }
   })
 
   it('makes findings smaller', () => {

@@ -50,13 +50,19 @@ export function partsOf(format, bytes) {
   }
 }
 
-function mutateParts(dice, { value, build }) {
+/** The parts of seeds, which every mutant is made of. */
+const seedParts = new WeakMap()
+
+function mutateParts(dice, form, bytes) {
+  const known = seedParts.get(bytes) ?? {}
+  seedParts.set(bytes, known)
+  const { value, build } = (known[form] ??= parts[form](bytes))
   return build(mutateValue(dice, value))
 }
 
 /** Mutants of a file: of its bytes, or of its header. */
 function mutateFile(dice, bytes) {
-  return dice.chance(0.3) ? mutateBytes(dice, bytes) : mutateParts(dice, parts.header(bytes))
+  return dice.chance(0.3) ? mutateBytes(dice, bytes) : mutateParts(dice, 'header', bytes)
 }
 
 /** A module with layers, nested inputs, options, shared tensors, a GraphModule inside, slices, tuples and meta. */
@@ -170,7 +176,7 @@ function parsed(bytes, reviver) {
   }
 }
 
-const mutateJson = (dice, bytes) => mutateParts(dice, parts.json(bytes))
+const mutateJson = (dice, bytes) => mutateParts(dice, 'json', bytes)
 
 /** The formats by name. */
 export const formats = {
@@ -241,7 +247,7 @@ export const formats = {
   graphmodule: {
     seeds: (api) => models(api).map((gm) => api.saveGraphModule(gm)),
     form: 'description',
-    mutate: (dice, bytes) => (dice.chance(0.15) ? mutateFile(dice, bytes) : mutateParts(dice, parts.description(bytes))),
+    mutate: (dice, bytes) => (dice.chance(0.15) ? mutateFile(dice, bytes) : mutateParts(dice, 'description', bytes)),
     read: (api, bytes) => use(api, api.loadGraphModule(bytes)),
   },
   'state-dicts': {

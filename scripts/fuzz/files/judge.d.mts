@@ -17,6 +17,7 @@ export interface Figures {
 }
 export class Watch {
   constructor(api: Api)
+  effects(): string | null
   changes(): string | null
   end(): void
 }
@@ -25,11 +26,11 @@ export function judge(
   watch: Watch,
   format: string,
   bytes: Uint8Array,
-  measure?: boolean,
+  options?: { readonly measure?: boolean; readonly quick?: boolean },
 ): { readonly problem: string | null; readonly accepted: boolean; readonly ms: number; readonly grown: number }
 export function fuzz(
   api: Api,
   format: string,
   options: { readonly count: number; readonly seed: number; readonly from?: number; readonly onFinding: (finding: Finding) => void },
-): Figures
+): Promise<Figures>
 export function minimize(api: Api, finding: Finding, budget?: number): Uint8Array

@@ -1,4 +1,5 @@
 // Reads mutants, and looks at what they do: which errors they throw, how long they take, how much memory, and whether they change anything outside of themselves.
+import { getHeapStatistics } from 'node:v8'
 import { formats, partsOf } from './formats.mjs'
 import { Entries, MARK, CANARY } from './mutate.mjs'
 import { diceOf } from './dice.mjs'
@@ -8,6 +9,8 @@ export const MAX_MS = 1000
 /** What reading a file may take: this, and ten times the file. */
 const FREE_BYTES = 64e6
 const TIMES = 10
+/** Prototypes are compared after so many mutants; if one was changed, the mutants are read again, one by one. */
+const BATCH = 100
 
 /** The seed file and the mutant of a number: `index` of the mutants of `seed`. */
 export function mutantOf(seeds, format, seed, index) {
@@ -15,33 +18,69 @@ export function mutantOf(seeds, format, seed, index) {
   return formats[format].mutate(dice, dice.pick(seeds))
 }
 
-/** Memory of this process that the engine knows of. */
+/** Memory of this process that the engine knows of, as process.memoryUsage() has it, which also asks the system and takes ten times as long. */
 function memoryUsed() {
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics()
+  return heap + external
+}
+
+/** An object as it was: its prototype and its own properties. */
+class Snapshot {
+  constructor(object) {
+    this.object = object
+    this.prototype = Object.getPrototypeOf(object)
+    this.properties = new Map(Reflect.ownKeys(object).map((key) => [key, Object.getOwnPropertyDescriptor(object, key)]))
+  }
+
+  isSame() {
+    const { object, prototype, properties } = this
+    const keys = Reflect.ownKeys(object)
+    if (Object.getPrototypeOf(object) !== prototype || keys.length !== properties.size) return false
+    return keys.every((key) => {
+      const before = properties.get(key)
+      if (before === undefined) return false
+      const now = Object.getOwnPropertyDescriptor(object, key)
+      return Object.keys(now).every((field) => Object.is(now[field], before[field]))
+    })
+  }
+
+  /** Makes the object what it was. */
+  restore() {
+    const { object, prototype, properties } = this
+    for (const key of Reflect.ownKeys(object)) if (!properties.has(key)) Reflect.deleteProperty(object, key)
+    for (const [key, property] of properties) Reflect.defineProperty(object, key, property)
+    Reflect.setPrototypeOf(object, prototype)
+  }
 }
 
 /** What a file must not change: the members of the prototypes, and which files are opened. */
 export class Watch {
   #prototypes
-  #before
+  #globals
   #opened = []
   #restore = []
 
   constructor(api) {
     const { fx, nn, torch } = api
-    const tensor = Object.getPrototypeOf(torch.ones([1]))
-    this.#prototypes = [Object, Function, Array, Map, Set, String, Number, Promise, Error].map((c) => c.prototype)
-    this.#prototypes.push(
-      tensor,
-      nn.Module.prototype,
-      nn.Linear.prototype,
-      nn.ReLU.prototype,
-      fx.GraphModule.prototype,
-      fx.Graph.prototype,
-      fx.Node.prototype,
-    )
-    this.#before = this.#state()
+    const classes = [
+      Object,
+      Function,
+      Array,
+      Map,
+      Set,
+      String,
+      Number,
+      Promise,
+      Error,
+      nn.Module,
+      nn.Linear,
+      nn.ReLU,
+      fx.GraphModule,
+      fx.Graph,
+      fx.Node,
+    ]
+    this.#prototypes = [...classes.map((c) => c.prototype), Object.getPrototypeOf(torch.ones([1]))].map((object) => new Snapshot(object))
+    this.#globals = Object.keys(globalThis)
     const fs = process.getBuiltinModule('node:fs')
     for (const name of ['readFileSync', 'openSync', 'existsSync', 'statSync']) {
       const original = fs[name]
@@ -53,40 +92,39 @@ export class Watch {
     }
   }
 
-  #state() {
-    const members = this.#prototypes.map((p) => [
-      p,
-      Object.getPrototypeOf(p),
-      ...Reflect.ownKeys(p).flatMap((key) => Object.values(Object.getOwnPropertyDescriptor(p, key) ?? {})),
-    ])
-    return [...members.flat(), Object.keys(globalThis).length]
-  }
-
   /** Ends the watch over files. */
   end() {
     for (const restore of this.#restore) restore()
   }
 
-  /** What was changed since the last call; null if nothing was. */
-  changes() {
+  /** Whether code ran or a file was opened since the last call: null if not. */
+  effects() {
     if (Object.hasOwn(globalThis, MARK)) {
       delete globalThis[MARK]
       return 'code of the file ran'
     }
-    const opened = this.#opened.splice(0)
-    if (opened.length > 0) return `the file ${opened[0]} was opened`
-    const now = this.#state()
-    const same = now.length === this.#before.length && now.every((value, i) => Object.is(value, this.#before[i]))
-    if (same) return null
-    this.#before = now
-    return 'a prototype was changed'
+    if (this.#opened.length === 0) return null
+    return `the file ${this.#opened.splice(0)[0]} was opened`
+  }
+
+  /** Whether a prototype, or the list of globals, differs from what it was: null if not. Undoes the changes. */
+  changes() {
+    const changed = this.#prototypes.filter((snapshot) => !snapshot.isSame())
+    const added = Object.keys(globalThis).filter((name) => !this.#globals.includes(name))
+    for (const snapshot of changed) snapshot.restore()
+    for (const name of added) Reflect.deleteProperty(globalThis, name)
+    return changed.length + added.length === 0 ? null : 'a prototype was changed'
   }
 }
 
-/** Reads one file. Returns what is wrong with how it was read, null if nothing is, and whether it was accepted. */
-export function judge(api, watch, format, bytes, measure = true) {
+/**
+ * Reads one file. Returns what is wrong with how it was read, null if nothing is, and whether it was accepted. `quick` leaves it to the caller to look for changed
+ * prototypes, which takes longer than to read most files.
+ */
+export function judge(api, watch, format, bytes, { measure = true, quick = false } = {}) {
   const memory = measure ? memoryUsed() : 0
-  const start = process.cpuUsage()
+  const start = performance.now()
+  const computed = quick ? null : process.cpuUsage()
   let accepted = true
   let problem = null
   try {
@@ -99,11 +137,14 @@ export function judge(api, watch, format, bytes, measure = true) {
         .slice(0, 300)}`
     else if (error.code === 'TFX_INTERNAL') problem = `an internal error: ${error.message.slice(0, 300)}`
   }
-  const { user, system } = process.cpuUsage(start)
-  const ms = (user + system) / 1000
-  problem = watch.changes() ?? problem
-  if (problem === null && ms > MAX_MS) problem = `took ${Math.round(ms)} ms`
+  let ms = performance.now() - start
+  if (computed !== null) {
+    const { user, system } = process.cpuUsage(computed)
+    ms = (user + system) / 1000
+  }
   const grown = measure ? memoryUsed() - memory : 0
+  problem = watch.effects() ?? (quick ? null : watch.changes()) ?? problem
+  if (problem === null && ms > MAX_MS) problem = `took ${Math.round(ms)} ms`
   if (problem === null && grown > FREE_BYTES + TIMES * bytes.length)
     problem = `took ${Math.round(grown / 1e6)} MB for a file of ${bytes.length} bytes`
   return { problem, accepted, ms, grown }
@@ -116,8 +157,24 @@ export const kindOf = (problem) =>
     .replace(/[\d.]+/g, '#')
     .slice(0, 120)
 
-/** Reads `count` mutants. Calls `onFinding` for each that is read wrongly, and returns figures. */
-export function fuzz(api, format, { count, seed, from = 0, onFinding, onProgress = () => {} }) {
+/** Reads a batch of mutants: quickly, and once more with all that can be looked at where that has found anything. */
+function judgeBatch(api, watch, format, mutants) {
+  const quickly = mutants.map((bytes) => judge(api, watch, format, bytes, { quick: true }))
+  if (watch.changes() !== null) {
+    const slowly = mutants.map((bytes) => judge(api, watch, format, bytes))
+    // A change that needs several mutants is at least reported.
+    if (slowly.every(({ problem }) => problem === null)) slowly[0].problem = `a prototype was changed by several of ${mutants.length} mutants`
+    return slowly
+  }
+  // Time by the clock is more than the processor's on a busy machine.
+  return quickly.map((found, i) => (found.ms > MAX_MS ? judge(api, watch, format, mutants[i]) : found))
+}
+
+/**
+ * Reads `count` mutants. Calls `onFinding` for each that is read wrongly, and returns figures. It pauses between batches, since what a weak reference was asked for
+ * stays alive until the program yields.
+ */
+export async function fuzz(api, format, { count, seed, from = 0, onFinding, onProgress = () => {} }) {
   const seeds = formats[format].seeds(api)
   const watch = new Watch(api)
   for (const bytes of seeds) {
@@ -125,16 +182,18 @@ export function fuzz(api, format, { count, seed, from = 0, onFinding, onProgress
     if (problem !== null || !accepted) throw new Error(`a seed of ${format} is not read: ${problem ?? 'it is refused'}`)
   }
   const figures = { accepted: 0, refused: 0, findings: 0, slowest: 0, largest: 0 }
-  for (let index = from; index < from + count; index++) {
-    onProgress(index)
-    const bytes = mutantOf(seeds, format, seed, index)
-    const { problem, accepted, ms, grown } = judge(api, watch, format, bytes)
-    figures[accepted ? 'accepted' : 'refused']++
-    figures.slowest = Math.max(figures.slowest, ms)
-    figures.largest = Math.max(figures.largest, grown)
-    if (problem !== null) {
-      figures.findings++
-      onFinding({ format, seed, index, problem, bytes, watch })
+  for (let start = from; start < from + count; start += BATCH) {
+    onProgress(start)
+    await new Promise((resolve) => setImmediate(resolve))
+    const mutants = Array.from({ length: Math.min(BATCH, from + count - start) }, (_, i) => mutantOf(seeds, format, seed, start + i))
+    for (const [i, { problem, accepted, ms, grown }] of judgeBatch(api, watch, format, mutants).entries()) {
+      figures[accepted ? 'accepted' : 'refused']++
+      figures.slowest = Math.max(figures.slowest, ms)
+      figures.largest = Math.max(figures.largest, grown)
+      if (problem !== null) {
+        figures.findings++
+        onFinding({ format, seed, index: start + i, problem, bytes: mutants[i], watch })
+      }
     }
   }
   watch.end()
@@ -147,7 +206,7 @@ export function minimize(api, { format, problem, bytes, watch }, budget = 3000) 
   const tries = { left: budget }
   const fails = (candidate) => {
     if (tries.left-- <= 0) return false
-    const found = judge(api, watch, format, candidate, false).problem
+    const found = judge(api, watch, format, candidate, { measure: false }).problem
     return found !== null && kindOf(found) === kind
   }
   const structured = partsOf(format, bytes)

@@ -2,7 +2,7 @@
 import { mutateBytes, TEXTS } from './mutate.mjs'
 import { joined, storedEntries, storedZip } from './storedZip.mjs'
 
-const latin1 = (text) => Uint8Array.from(text, (c) => c.charCodeAt(0))
+const latin1 = (text) => new Uint8Array(Buffer.from(text, 'latin1'))
 const word = (n) => String.fromCharCode(n & 255, (n >> 8) & 255, (n >> 16) & 255, (n >>> 24) & 255)
 
 /** A text in a pickle. */

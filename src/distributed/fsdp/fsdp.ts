@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
 import type { LoadStateResult } from '../../module/index.ts'
-import { checkCallable, isModule, isParameter, valueText } from '../../protocol/index.ts'
+import { checkCallable, isModule, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -94,11 +94,22 @@ function autoWrap(module: Module, options: FsdpOptions, ignored: Ignored): void 
 
 const isIgnorable = (value: unknown): value is Module | TensorLike => value instanceof Module || isParameter(value)
 
-/** Lets `wrapper.fc` mean the wrapped module's `fc`. */
+/** Lets `wrapper.fc` mean the wrapped module's `fc`. As in PyTorch, the wrapper may have another value of its own, but no tensor or module of that name. */
 function fallThrough(wrapper: Module, inner: Module): void {
   for (const name of Object.keys(inner)) {
     if (name in wrapper) continue
-    Object.defineProperty(wrapper, name, { configurable: true, enumerable: false, get: () => Reflect.get(inner, name) })
+    Object.defineProperty(wrapper, name, {
+      configurable: true,
+      enumerable: false,
+      get: () => Reflect.get(inner, name),
+      set(value: unknown) {
+        if (value === null || isTensorLike(value) || isModule(value))
+          throw new ArgumentError(
+            `${WHERE}: attribute '${name}' already exists in the wrapped module, got ${valueText(value)} for it. Use another name, or set it there: fsdp.module.${name}.`,
+          )
+        Object.defineProperty(wrapper, name, { value, configurable: true, enumerable: true, writable: true })
+      },
+    })
   }
 }
 

@@ -11,6 +11,7 @@ import { Node } from './node.ts'
 import type { Argument, Kwargs, NodeType, Opcode, OutputNode, OwningModule, Target } from './node.ts'
 import { areAllIn, NodeList } from './collections.ts'
 import { giveKey } from './order.ts'
+import { isEmpty } from './pythonValues.ts'
 import { hasOp, isImpureNode } from './purity.ts'
 
 /** A setting that is undone when it is disposed: `using _ = graph.insertingBefore(node)`. */
@@ -180,7 +181,7 @@ export class Graph {
   nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
     checkNode('Graph.nodeCopy', node)
     const args = mapArg(node.args, argTransform)
-    const kwargs = mapArg(node.kwargs, argTransform)
+    const kwargs = isEmpty(node.kwargs) ? node.kwargs : mapArg(node.kwargs, argTransform)
     const copy = this.createNode(node.op, node.target, args, kwargs, node.name, node.type)
     copy.copyMeta(node)
     return copy
