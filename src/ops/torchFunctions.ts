@@ -11,7 +11,7 @@ import { batchNorm } from './nn/batchNorm.ts'
 import { dropout } from './nn/dropout.ts'
 import { embedding } from './nn/embedding.ts'
 import { instanceNorm } from './nn/layerNorm.ts'
-import { adaptiveMaxPool1d } from './nn/pool3d.ts'
+import { adaptiveMaxPool1d, maxPool1d } from './nn/pool3d.ts'
 import { mul } from './pointwise/arithmetic.ts'
 import { sizeAt } from './shapes.ts'
 import { transpose } from './view/permute.ts'
@@ -215,6 +215,30 @@ export const featureDropout: OpFunction<(input: Tensor, p: number, train: boolea
 export const torchAdaptiveMaxPool1d: OpFunction<(self: Tensor, outputSize: number | readonly number[]) => readonly [Tensor, Tensor]> = defineOp({
   schema: 'adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)',
   decompose: (self, outputSize) => adaptiveMaxPool1d(self, outputSize, { returnIndices: true }),
+})
+
+/**
+ * The maxima over windows of a line, and their positions. PyTorch's `torch.max_pool1d_with_indices`.
+ *
+ * Shapes: both are [.., length] for [.., L].
+ *
+ * @throws ShapeError unless the input has 2 or 3 dimensions.
+ * @example torch.maxPool1dWithIndices(torch.tensor([[1, 3, 2, 4]]), 2).map((t) => t.toArray()) // [[[3, 4]], [[1, 3]]]
+ */
+export const maxPool1dWithIndices: OpFunction<
+  (
+    self: Tensor,
+    kernelSize: number | readonly number[],
+    stride?: number | readonly number[] | null,
+    padding?: number | readonly number[],
+    dilation?: number | readonly number[],
+    ceilMode?: boolean,
+  ) => readonly [Tensor, Tensor]
+> = defineOp({
+  schema:
+    'max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[]? stride=None, int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)',
+  decompose: (self, kernelSize, stride, padding, dilation, ceilMode) =>
+    maxPool1d(self, kernelSize, { stride, padding, dilation, ceilMode, returnIndices: true }),
 })
 
 declare module '../tensor/tensor.ts' {

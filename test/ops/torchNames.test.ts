@@ -60,11 +60,11 @@ const FUNCTIONS_MISSING: Readonly<Record<string, string>> = {
   'tensors have it: x.numel, x.item(), x.dtype, x.detach_(); and strides belong to views': `detach_ empty_permuted empty_strided is_nonzero is_same_size is_signed is_storage numel resize_as_`,
   'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,
   'manualSeed and Generator have the seed': `initial_seed seed`,
-  'only the passes of PyTorch call it: copies of views, and symbolic sizes': `alias_copy as_strided_copy diagonal_copy expand_copy nonzero_static permute_copy select_copy slice_copy slice_inverse split_copy squeeze_copy
+  'only the passes of PyTorch call it: copies of views, and symbolic sizes': `alias_copy as_strided_copy diagonal_copy expand_copy permute_copy select_copy slice_copy slice_inverse split_copy squeeze_copy
     sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy`,
   'only the layers of PyTorch call it, with numbers for modes; torch.nn.functional and torch.nn have it': `affine_grid_generator alpha_dropout_ binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss dropout_ embedding_bag
     feature_alpha_dropout_ feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
-    margin_ranking_loss max_pool1d_with_indices native_batch_norm native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
+    margin_ranking_loss native_batch_norm native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
     norm_except_dim poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss`,
   'PyTorch has deprecated it': `frobenius_norm ger_ lu matrix_rank nuclear_norm range`,
   'it is missing: packed and approximate decompositions, and rare statistics': `binomial geqrf hash_tensor histogramdd lobpcg lu_solve lu_unpack ormqr pca_lowrank segment_reduce svd_lowrank`,
@@ -118,7 +118,7 @@ const METHODS_MISSING: Readonly<Record<string, string>> = {
   'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `H data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
   'it calls Python, or belongs to subclasses of tensors': `apply_ as_subclass map_ module_load reinforce`,
   'the tape is internal': `is_inference retains_grad`,
-  'it is missing: packed decompositions, two in-place forms of numbers, and a size that does not depend on data': `float_power_ geqrf lu lu_solve nonzero_static orgqr ormqr polygamma_`,
+  'it is missing: packed decompositions, and two in-place forms': `float_power_ geqrf lu lu_solve orgqr ormqr polygamma_`,
 }
 
 const listed = (missing: Readonly<Record<string, string>>): readonly string[] => Object.values(missing).flatMap(names).toSorted()

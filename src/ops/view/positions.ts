@@ -212,6 +212,29 @@ export const nonzero: OpFunction<{
 })
 
 /**
+ * The first `size` rows of {@link nonzero}, and rows of `fillValue` where there are fewer, so that the shape does not depend on the data. PyTorch's `torch.nonzero_static`.
+ *
+ * Shape: [size, number of dimensions]. It is int64.
+ *
+ * @throws ArgumentError if `size` is negative.
+ * @example torch.nonzeroStatic(torch.tensor([0, 3, 4]), { size: 3 }).toArray() // [[1], [2], [-1]]
+ */
+export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: number; readonly fillValue?: number }) => Tensor> = defineOp({
+  schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
+  method: true,
+  meta: (self, size) => ({ shape: [size, self.ndim], dtype: 'int64' }),
+  kernel: (self, size, fillValue) => {
+    if (size < 0) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size}.`)
+    const found = Array.from(nonzero(self).toTypedArray(), Number)
+    return tensorFromValues(
+      Array.from({ length: size * self.ndim }, (_, i) => found[i] ?? fillValue),
+      [size, self.ndim],
+      'int64',
+    )
+  },
+})
+
+/**
  * The positions of the elements that are not 0, as rows: {@link nonzero}. PyTorch's `torch.argwhere`.
  *
  * Shape: [n, number of dimensions].
@@ -286,6 +309,8 @@ export const unravelIndex: OpFunction<(indices: Tensor, shape: number | readonly
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link nonzeroStatic} */
+    nonzeroStatic(options: { readonly size: number; readonly fillValue?: number }): Tensor
     /** {@link indexAdd} */
     indexAdd(dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }): Tensor
     /** {@link indexCopy} */

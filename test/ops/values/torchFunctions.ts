@@ -190,6 +190,28 @@ export default {
     { args: [t([[1, 3, 2, 4]]), 2], gives: [t([[3, 4]]), longs([[1, 3]])], differentiable: 1 },
     { args: [t([[[5, 3, 2]]]), [2]], gives: [t([[[5, 3]]]), longs([[[0, 1]]])], differentiable: 1 },
   ],
+  'torch.max_pool1d_with_indices': [
+    { args: [t([[1, 3, 2, 4]]), 2], gives: [t([[3, 4]]), longs([[1, 3]])], differentiable: 1 },
+    { args: [t([[1, 3, 2, 5, 4]]), [3], 1, 1], gives: [t([[3, 3, 5, 5, 5]]), longs([[1, 1, 3, 3, 3]])], differentiable: 1 },
+  ],
+  'torch.nonzero_static': [
+    {
+      args: [
+        t([
+          [0, 2],
+          [3, 0],
+        ]),
+        { size: 3 },
+      ],
+      gives: longs([
+        [0, 1],
+        [1, 0],
+        [-1, -1],
+      ]),
+      noGradient: 'positions have none',
+    },
+    { args: [t([0, 1, 1], 'bool'), { size: 1, fillValue: 7 }], gives: longs([[1]]) },
+  ],
   'torch.gradient': [
     { args: [f], gives: (v: Plain) => [slopes(v, 0, steps(3)), slopes(v, 1, steps(4))] },
     {
