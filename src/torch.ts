@@ -182,7 +182,17 @@ export const torch: Torch = namespace(
     nn: namespace('torch.nn', { ...nn }),
     linalg: namespace('torch.linalg', { ...linalg }),
     special: namespace('torch.special', special),
-    optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
+    optim: namespace(
+      'torch.optim',
+      { ...optim },
+      new Map(
+        Object.entries({
+          lr_scheduler: 'schedules are members of optim itself: torch.optim.StepLR',
+          swa_utils: "write import { swaUtils } from 'tensorfx/optim'",
+          swaUtils: "write import { swaUtils } from 'tensorfx/optim'",
+        }),
+      ),
+    ),
     autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },
