@@ -62,6 +62,7 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
   'it is random':
     `rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),
+  'the positions depend on data': ['nonzero_static'],
   'it writes to its argument': ['Tensor.zero_', 'zero_'],
 }
 /** Operators some of whose cases onnxruntime does not run, or computes otherwise. */
