@@ -24,12 +24,13 @@ import * as internal from './ops/generated/internal.ts'
 import * as linalg from './ops/generated/linalg.ts'
 import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
-import { allclose, canCast, equal, resultType, tensor } from './ops/index.ts'
+import { allclose, asTensor, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
 import { explainUnknownNames, inspectAs } from './protocol/index.ts'
 import {
   Generator,
   Tensor,
+  broadcastShapes,
   dtypeAliases,
   finfo,
   fromTransfer,
@@ -48,6 +49,15 @@ installModules()
 export type Torch = typeof operators &
   typeof torchAliases & {
     readonly tensor: typeof tensor
+    readonly asTensor: typeof asTensor
+    /** The same as {@link asTensor}. */
+    readonly asarray: typeof asTensor
+    /** Whether a value is a Tensor. */
+    readonly isTensor: (value: unknown) => value is Tensor
+    /** `x.isFloatingPoint()` */
+    readonly isFloatingPoint: (x: Tensor) => boolean
+    /** The shape to which all of them broadcast; throws ShapeError if there is none. */
+    readonly broadcastShapes: (...shapes: readonly (readonly number[])[]) => readonly number[]
     readonly allclose: typeof allclose
     readonly equal: typeof equal
     readonly nn: typeof nn
@@ -145,8 +155,6 @@ const INSTEAD = new Map([
   ['cuda', 'there are no devices here; leave it out'],
   ['device', 'there are no devices here; leave it out'],
   ['from_numpy', 'torch.tensor(typedArray) copies a typed array'],
-  ['as_tensor', 'write torch.tensor(data)'],
-  ['is_tensor', 'write x instanceof Tensor'],
   ['numel', 'x.numel is a property'],
   ['Size', 'a shape is an array of numbers'],
   ['FloatTensor', "write torch.tensor(data, { dtype: 'float32' })"],
@@ -164,12 +172,27 @@ export const torch: Torch = namespace(
     ...operators,
     ...torchAliases,
     tensor,
+    asTensor,
+    asarray: asTensor,
+    isTensor: (value: unknown): value is Tensor => value instanceof Tensor,
+    isFloatingPoint: (x: Tensor) => x.isFloatingPoint(),
+    broadcastShapes: (...shapes: readonly (readonly number[])[]) => shapes.reduce((a, b) => broadcastShapes('torch.broadcastShapes', a, b), []),
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),
     linalg: namespace('torch.linalg', { ...linalg }),
     special: namespace('torch.special', special),
-    optim: namespace('torch.optim', { ...optim }, new Map([['lr_scheduler', 'schedules are members of optim itself: torch.optim.StepLR']])),
+    optim: namespace(
+      'torch.optim',
+      { ...optim },
+      new Map(
+        Object.entries({
+          lr_scheduler: 'schedules are members of optim itself: torch.optim.StepLR',
+          swa_utils: "write import { swaUtils } from 'tensorfx/optim'",
+          swaUtils: "write import { swaUtils } from 'tensorfx/optim'",
+        }),
+      ),
+    ),
     autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },

@@ -4,32 +4,68 @@ import { attributeName } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { makeOp } from './defineOp.ts'
-import { abs_, acos_, acosh_, asin_, asinh_, atan2_, atan_, atanh_, div_, ge_, gt_, le_, lt_, mul_, ne_, neg_, sub_ } from './generated/inPlace.ts'
+import {
+  abs_,
+  acos_,
+  acosh_,
+  asin_,
+  asinh_,
+  atan2_,
+  atan_,
+  atanh_,
+  div_,
+  ge_,
+  gt_,
+  le_,
+  lt_,
+  mul_,
+  ne_,
+  neg_,
+  sub_,
+  rrelu_,
+  threshold_,
+} from './generated/inPlace.ts'
 import { outer } from './linalg/matmul.ts'
+import { rrelu } from './functional/smoothActivations.ts'
+import { split, chunk } from './join.ts'
+import { householderProduct } from './linalg/composites.ts'
+import { bilinear } from './nn/bilinear.ts'
+import { conv1d, conv2d } from './nn/conv.ts'
+import { conv3d } from './nn/conv3d.ts'
+import { convTranspose1d, convTranspose2d, convTranspose3d } from './nn/convTranspose.ts'
+import { cosineSimilarity, pairwiseDistance, pdist } from './nn/distances.ts'
+import { alphaDropout, dropout, featureAlphaDropout } from './nn/dropout.ts'
+import { groupNorm, layerNorm } from './nn/layerNorm.ts'
+import { channelShuffle, pixelShuffle, pixelUnshuffle } from './nn/pixels.ts'
+import { maxPool2d } from './nn/pool.ts'
+import { adaptiveAvgPool1d, avgPool1d, maxPool1d, maxPool3d } from './nn/pool3d.ts'
+import { rmsNorm } from './nn/rmsNorm.ts'
+import { fill, fill_, zero_ } from './pointwise/fill.ts'
+import { hardshrink, prelu, threshold } from './pointwise/hardActivations.ts'
 import { abs, div, mul, neg, sub } from './pointwise/arithmetic.ts'
 import { ge, gt, le, lt, ne } from './pointwise/comparison.ts'
 import { acos, acosh, asin, asinh, atan, atan2, atanh } from './pointwise/trigonometry.ts'
 import { trapezoid } from './reduction/scans.ts'
 import { vstack } from './stacks.ts'
 
-/** The operator `fn` under another name. */
-function aliasOf<F extends OpFunction>(fn: F, name: string): F
-function aliasOf(fn: OpFunction, name: string): OpFunction {
+/** The operator `fn` under another name, or in another namespace. A method of the same name is left as it is. */
+function aliasOf<F extends OpFunction>(fn: F, name: string, namespace?: string): F
+function aliasOf(fn: OpFunction, name: string, namespace?: string): OpFunction {
   const { op } = fn
   const other = attributeName(name)
   return makeOp({
     schema: op.schema.text.replace(/^\w+/, other),
-    namespace: op.qualname.slice(0, -op.name.length - 1),
-    method: op.method,
+    namespace: namespace ?? op.qualname.slice(0, -op.name.length - 1),
+    method: op.method && other !== op.name,
     tags: op.tags.has('mutates') ? ['mutates'] : [],
     aliasOf: fn,
     decompose: (...args) => dispatch(op, args),
   })
 }
 
-function made<T extends Readonly<Record<string, OpFunction>>>(table: T): T {
+function made<T extends Readonly<Record<string, OpFunction>>>(table: T, namespace?: string): T {
   const aliases = { ...table }
-  for (const [name, fn] of Object.entries(table)) Reflect.set(aliases, name, aliasOf(fn, name))
+  for (const [name, fn] of Object.entries(table)) Reflect.set(aliases, name, aliasOf(fn, name, namespace))
   return aliases
 }
 
@@ -63,6 +99,48 @@ const OF_TORCH = {
   arctan_: atan_,
   arctanh_: atanh_,
   negative_: neg_,
+  splitWithSizes: split,
+  unsafeChunk: chunk,
+  unsafeSplit: split,
+  unsafeSplitWithSizes: split,
+}
+
+/** Functions of torch that have the same arguments in torch.nn.functional, torch.linalg or as methods of tensors. */
+const ALSO_OF_TORCH = {
+  adaptiveAvgPool1d,
+  alphaDropout,
+  avgPool1d,
+  bilinear,
+  channelShuffle,
+  conv1d,
+  conv2d,
+  conv3d,
+  convTranspose1d,
+  convTranspose2d,
+  convTranspose3d,
+  cosineSimilarity,
+  dropout,
+  featureAlphaDropout,
+  fill,
+  fill_,
+  groupNorm,
+  hardshrink,
+  layerNorm,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
+  orgqr: householderProduct,
+  pairwiseDistance,
+  pdist,
+  pixelShuffle,
+  pixelUnshuffle,
+  prelu,
+  rmsNorm,
+  rrelu,
+  rrelu_,
+  threshold,
+  threshold_,
+  zero_,
 }
 
 /** Methods of tensors only. */
@@ -79,7 +157,7 @@ const OF_TENSORS = {
 }
 
 /** The functions of torch that are other names of operators. */
-export const torchAliases: typeof OF_TORCH = /* @__PURE__ */ made(OF_TORCH)
+export const torchAliases: typeof OF_TORCH & typeof ALSO_OF_TORCH = /* @__PURE__ */ { ...made(OF_TORCH), ...made(ALSO_OF_TORCH, 'torch') }
 
 /** All operators that are other names of operators. */
 export const allAliases: readonly OpFunction[] = /* @__PURE__ */ Object.values<OpFunction>({ ...torchAliases, ...made(OF_TENSORS) })
@@ -94,5 +172,14 @@ type OtherMethods = Record<'arctan2' | 'arctan2_' | 'ger', (other: Tensor) => Te
 
 declare module '../tensor/tensor.ts' {
   /** PyTorch's other names of {@link Tensor.abs}, {@link Tensor.mul} and so on. */
-  interface Tensor extends UnaryMethods, BinaryMethods, DivideMethods, SubtractMethods, OtherMethods {}
+  interface Tensor extends UnaryMethods, BinaryMethods, DivideMethods, SubtractMethods, OtherMethods {
+    /** {@link split} */
+    splitWithSizes(splitSizes: readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
+    /** {@link split} */
+    unsafeSplit(splitSize: number | readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
+    /** {@link split} */
+    unsafeSplitWithSizes(splitSizes: readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
+    /** {@link chunk} */
+    unsafeChunk(chunks: number, dim?: number | { readonly dim: number }): readonly Tensor[]
+  }
 }

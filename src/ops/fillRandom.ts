@@ -44,7 +44,7 @@ function checkFloating(op: string, self: Tensor): void {
  */
 export const random_: OpFunction<(self: Tensor, from?: number | DrawOptions, to?: number | DrawOptions, options?: DrawOptions) => Tensor> = defineOp({
   schema: 'random_(Tensor(a!) self, int? from=None, int? to=None, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
+  namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
@@ -66,7 +66,7 @@ export const random_: OpFunction<(self: Tensor, from?: number | DrawOptions, to?
  */
 export const logNormal_: OpFunction<(self: Tensor, mean?: number, std?: number, options?: DrawOptions) => Tensor> = defineOp({
   schema: 'log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
+  namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
@@ -87,7 +87,7 @@ export const logNormal_: OpFunction<(self: Tensor, mean?: number, std?: number, 
  */
 export const cauchy_: OpFunction<(self: Tensor, median?: number, sigma?: number, options?: DrawOptions) => Tensor> = defineOp({
   schema: 'cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
+  namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
@@ -109,7 +109,7 @@ export const cauchy_: OpFunction<(self: Tensor, median?: number, sigma?: number,
  */
 export const geometric_: OpFunction<(self: Tensor, p: number, options?: DrawOptions) => Tensor> = defineOp({
   schema: 'geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)',
-  namespace: 'torch.ops.tensorfx',
+  namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),

@@ -7,6 +7,7 @@ import { checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor, getDefaultDtype, notADType, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
+import { to } from './pointwise/cast.ts'
 
 /** The typed arrays that `torch.tensor` takes. */
 export type TensorArray = Float32Array | Float64Array | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Int32Array | BigInt64Array
@@ -111,4 +112,17 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
   }
   visit(data, 0)
   return tensorFromValues(flat, shape, dtype ?? dtypeOf(types))
+}
+
+/**
+ * The tensor itself, or a tensor of data like {@link tensor}; in the dtype `dtype` if it is given. PyTorch's `torch.as_tensor` and `torch.asarray`; data is always copied.
+ *
+ * @throws ArgumentError for what is neither a Tensor nor data, and for unknown options.
+ * @example torch.asTensor([1, 2], { dtype: 'int64' }).dtype // 'int64'
+ */
+export function asTensor(data: TensorData | Tensor, options: { readonly dtype?: DType | null } = {}): Tensor {
+  if (!(data instanceof Tensor)) return tensor(data, options)
+  checkOptions('torch.asTensor', options, { dtype: true })
+  const { dtype } = options
+  return dtype === undefined || dtype === null || dtype === data.dtype ? data : to(data, dtype)
 }

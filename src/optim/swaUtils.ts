@@ -152,7 +152,7 @@ function pairs(averaged: Iterable<TensorLike>, current: Iterable<TensorLike>): r
   const shapes = [own, given].map((list) => (list ?? []).map((t) => formatShape(t?.shape ?? [])).join(', '))
   if (shapes[0] !== shapes[1])
     throw new ArgumentError(
-      `optim.swaUtils.AveragedModel.updateParameters: the model must have parameters and buffers of the same shapes as the averaged one, ${shapes[0] ?? ''}; it has ${shapes[1] ?? ''}. Pass the model that was averaged from the start.`,
+      `optim.swaUtils.AveragedModel.updateParameters: the model must have parameters and buffers of the same shapes as the averaged one, ${shapes[0] ?? ''}; it has ${shapes[1] ?? ''}.`,
     )
   return (own ?? []).flatMap((to, i) => {
     const from = given?.[i] ?? null

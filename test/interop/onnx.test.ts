@@ -46,28 +46,28 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
   'ONNX has no such function':
     `special.i0e special.i1 special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0
     special.modified_bessel_i1 special.modified_bessel_k0 special.airy_ai special.erfcx special.ndtri special.ndtr special.log_ndtr special.zeta i0 igamma igammac
-    atan2 arctan2 erfc erfinv lgamma digamma polygamma mvlgamma gcd lcm bitwise_left_shift bitwise_right_shift kaiser_window searchsorted bucketize isin histogram nn.functional.embedding_bag ops.tensorfx.places`.split(
+    atan2 arctan2 erfc erfinv lgamma digamma polygamma Tensor.polygamma mvlgamma gcd lcm bitwise_left_shift bitwise_right_shift kaiser_window searchsorted bucketize isin histogram nn.functional.embedding_bag ops.tensorfx.places`.split(
       /\s+/,
     ),
   'ONNX has no linear algebra beyond products':
     `linalg.cholesky linalg.qr linalg.eigh linalg.eigvalsh linalg.svd linalg.svdvals linalg.lu linalg.solve linalg.solve_triangular
     linalg.inv inverse linalg.slogdet slogdet linalg.det det logdet linalg.matrix_exp matrix_exp linalg.pinv linalg.matrix_norm linalg.norm norm linalg.cond linalg.matrix_rank
-    linalg.matrix_power linalg.tensorinv linalg.tensorsolve linalg.lstsq cholesky_solve cholesky_inverse ops.tensorfx.solve_matrix ops.tensorfx.triangular_solve`.split(
-      /\s+/,
-    ),
+    linalg.matrix_power linalg.tensorinv linalg.tensorsolve linalg.lstsq cholesky_solve cholesky_inverse ops.tensorfx.solve_matrix ops.tensorfx.triangular_solve
+    cholesky qr svd pinverse triangular_solve`.split(/\s+/),
   'it has kernels of its own for gradients': `ops.tensorfx.convolution_backward ops.tensorfx.embedding_backward ops.tensorfx.max_pool2d_backward
     ops.tensorfx.avg_pool2d_backward ops.tensorfx.refused_gradient`.split(/\s+/),
   'the shape depends on data':
     `repeat_interleave nn.functional.one_hot bincount unique unique_consecutive nonzero argwhere masked_select masked_scatter index
     nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d`.split(/\s+/),
   'it is random':
-    `rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
+    `rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),
-  'it writes to its argument': ['Tensor.zero_'],
+  'the positions depend on data': ['nonzero_static'],
+  'it writes to its argument': ['Tensor.zero_', 'zero_'],
 }
 /** Operators some of whose cases onnxruntime does not run, or computes otherwise. */
 const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
-  'onnxruntime has no kernel for the dtype': ['nn.functional.conv2d', 'ops.tensorfx.to_copy', 'Tensor.bfloat16'],
+  'onnxruntime has no kernel for the dtype': ['nn.functional.conv2d', 'conv2d', 'ops.tensorfx.to_copy', 'Tensor.bfloat16'],
   'onnxruntime leaves NaN out of a maximum and does not sort it': ['amax', 'sort', 'median', 'nanmedian', 'nanquantile'],
   'division by zero and infinity': ['floor_divide'],
   'onnxruntime does not reshape empty tensors': ['Tensor.repeat'],

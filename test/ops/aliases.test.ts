@@ -5,6 +5,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
 import { symbolicTrace } from 'tensorfx/fx'
+import type { OpDef } from 'tensorfx/dispatch'
 import { opOf } from 'tensorfx/ops'
 import { builtInOps } from './builtInOps.ts'
 
@@ -12,14 +13,36 @@ const aliases = builtInOps().filter((op) => op.aliasOf !== null)
 
 /** PyTorch's names, and what each stands for. */
 const NAMES = `absolute abs, arccos acos, arccosh acosh, arcsin asin, arcsinh asinh, arctan atan, arctan2 atan2, arctanh atanh, divide div, ger outer, greater gt,
-  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid`
+  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid, split_with_sizes split, unsafe_chunk chunk, unsafe_split split, unsafe_split_with_sizes split`
+
+/** Functions of torch that torch.nn.functional, torch.linalg or tensors have too, with the same arguments. */
+const ALSO_OF_TORCH = `adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+  cosine_similarity dropout feature_alpha_dropout fill fill_ group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d orgqr pairwise_distance pdist
+  pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ threshold threshold_ zero_`
+
+const spaceOf = (op: OpDef | null): string => (op === null ? '' : op.qualname.slice(0, -op.name.length - 1))
+const inSameSpace = aliases.filter((op) => spaceOf(op) === spaceOf(op.aliasOf))
+
+test('torch has these functions of other namespaces', () => {
+  const others = aliases.filter((op) => !inSameSpace.includes(op))
+  expect(others.map((op) => op.qualname).toSorted()).toEqual(
+    ALSO_OF_TORCH.split(/\s+/)
+      .map((name) => `torch.${name}`)
+      .toSorted(),
+  )
+  for (const op of others) expect(op.aliasOf?.name).toBe(op.name === 'orgqr' ? 'householder_product' : op.name)
+  const x = torch.tensor([[[1, 2, 3]]])
+  expect(torch.conv1d(x, torch.tensor([[[1, 1]]]), null, 1, 1).toArray()).toEqual([[[1, 3, 5, 3]]])
+  expect(String(symbolicTrace((y: Tensor) => torch.prelu(y, y)).graph)).toContain('target=torch.prelu')
+  expect(String(makeFx((y: Tensor) => torch.layerNorm(y, [3]))(x).graph)).not.toContain('target=torch.layer_norm')
+})
 
 test('these operators have other names', () => {
   const expected = NAMES.split(',').map((pair) => pair.trim().split(' '))
-  const functions = aliases.filter(({ name }) => !name.endsWith('_')).map((op) => [op.name, op.aliasOf?.name])
+  const functions = inSameSpace.filter(({ name }) => !name.endsWith('_')).map((op) => [op.name, op.aliasOf?.name])
   expect(functions.toSorted()).toEqual(expected.toSorted())
   // And where the operator has an in-place form, the other name has one too.
-  const forms = new Set(aliases.filter(({ name }) => name.endsWith('_')).map((op) => `${op.name} ${op.aliasOf?.name ?? ''}`))
+  const forms = new Set(inSameSpace.filter(({ name }) => name.endsWith('_')).map((op) => `${op.name} ${op.aliasOf?.name ?? ''}`))
   const known = new Set(builtInOps().map((op) => op.qualname))
   const wanted = expected.filter(([, name = '']) => known.has(`torch.${name}_`) || known.has(`torch.Tensor.${name}_`))
   expect(forms).toEqual(new Set(wanted.map(([alias = '', name = '']) => `${alias}_ ${name}_`)))

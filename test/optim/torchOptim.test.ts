@@ -1,5 +1,6 @@
 // optim has the classes and functions of torch.optim: those that it lacks are listed here, each with its reason.
 import { expect, test } from 'vitest'
+import { torch } from 'tensorfx'
 import * as optim from 'tensorfx/optim'
 
 const names = (text: string): readonly string[] => text.trim().split(/\s+/)
@@ -24,6 +25,7 @@ test('optim has every schedule of torch.optim.lr_scheduler', () => {
   expect(missing(SCHEDULES, optim)).toEqual([])
 })
 
-test('optim.swaUtils has everything of torch.optim.swa_utils', () => {
+test('optim.swaUtils has everything of torch.optim.swa_utils, and torch.optim says where it is', () => {
   expect(missing(AVERAGES, optim.swaUtils)).toEqual([])
+  expect(() => Reflect.get(torch.optim, 'swaUtils') as unknown).toThrow("write import { swaUtils } from 'tensorfx/optim'")
 })

@@ -1,23 +1,16 @@
 // fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
 import { checkArgument, checkOptions, isModule, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, cloneModule, isLibraryLayer } from '../../module/index.ts'
+import { Module, cloneModule, foldNorm, isLibraryLayer } from '../../module/index.ts'
+import type { Foldable as FoldableTensor, NormState } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { nodeSpec } from '../text/annotation.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
-/** The methods of tensors that folding uses. */
-interface Foldable {
-  readonly shape: readonly number[]
-  readonly dtype: string
-  to(dtype: string): Foldable
-  add(other: Foldable | number): Foldable
-  sub(other: Foldable): Foldable
-  mul(other: Foldable): Foldable
-  rsqrt(): Foldable
-  reshape(shape: readonly number[]): Foldable
+/** What folding needs of tensors. */
+interface Foldable extends FoldableTensor<Foldable, string> {
   detach(): Foldable
   asParameter(requiresGrad: boolean): Foldable
 }
@@ -29,13 +22,7 @@ interface Layer extends Module {
 }
 
 /** A batch norm that keeps running statistics. */
-interface BatchNorm extends Module {
-  readonly weight: Foldable | null
-  readonly bias: Foldable | null
-  readonly runningMean: Foldable
-  readonly runningVar: Foldable
-  readonly eps: number
-}
+interface BatchNorm extends Module, NormState<Foldable> {}
 
 // Layers are recognised by their attributes, because minifiers change class names. Subclasses are excluded: their forward may do something else. So are transposed
 // convolutions, whose weight has the output channels in its second dimension, group by group.
@@ -113,14 +100,16 @@ const callsOf = (gm: GraphModule, path: string): number => gm.graph.findNodes({ 
 /** A copy of the layer whose weight and bias include the norm's scale and shift. */
 function folded(layer: Layer, norm: BatchNorm): Layer {
   const copy = cloneModule(layer, (t) => t)
-  const mean = norm.runningMean.detach()
-  const scale = norm.runningVar.detach().add(norm.eps).rsqrt()
-  const gain = norm.weight === null ? scale : norm.weight.detach().mul(scale)
-  const weight = layer.weight.detach()
-  const shape = weight.shape.map((size, i) => (i === 0 ? size : 1))
-  const centred = layer.bias === null ? mean.sub(mean).sub(mean) : layer.bias.detach().sub(mean)
-  const bias = norm.bias === null ? centred.mul(gain) : centred.mul(gain).add(norm.bias.detach())
-  copy.weight = weight.mul(gain.reshape(shape)).to(weight.dtype).asParameter(true)
-  copy.bias = bias.to(weight.dtype).asParameter(true)
+  const detached = (t: Foldable | null): Foldable | null => t?.detach() ?? null
+  const state = {
+    runningMean: norm.runningMean.detach(),
+    runningVar: norm.runningVar.detach(),
+    eps: norm.eps,
+    weight: detached(norm.weight),
+    bias: detached(norm.bias),
+  }
+  const [weight, bias] = foldNorm<string, Foldable>(layer.weight.detach(), detached(layer.bias), state)
+  copy.weight = weight.asParameter(true)
+  copy.bias = bias.asParameter(true)
   return copy
 }

@@ -311,6 +311,7 @@ export const lstsq: OpFunction<
  */
 export const choleskySolve: OpFunction<(B: Tensor, L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
   schema: 'cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor',
+  method: true,
   decompose: (b, factor, upper) => {
     const lower = upper ? turned(factor) : factor
     return solveTriangular(turned(lower), solveTriangular(lower, b, { upper: false }), { upper: true })
@@ -328,6 +329,7 @@ export const choleskySolve: OpFunction<(B: Tensor, L: Tensor, upper?: boolean | 
  */
 export const choleskyInverse: OpFunction<(L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
   schema: 'cholesky_inverse(Tensor L, bool upper=False) -> Tensor',
+  method: true,
   decompose: (factor, upper) => {
     checkMatrix('torch.cholesky_inverse', factor, true)
     return choleskySolve(eye(sizeAt(factor.shape, -1), { dtype: factor.dtype }), factor, upper)
@@ -338,6 +340,10 @@ declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link matrixPower} */
     matrixPower(n: number): Tensor
+    /** {@link choleskySolve} */
+    choleskySolve(L: Tensor, upper?: boolean | { readonly upper?: boolean }): Tensor
+    /** {@link choleskyInverse} */
+    choleskyInverse(upper?: boolean | { readonly upper?: boolean }): Tensor
     /** {@link cross} */
     cross(other: Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
   }

@@ -103,6 +103,7 @@ export const hardswish: OpFunction<(self: Tensor) => Tensor> = defineOp({
 export const hardshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = defineOp({
   schema: 'hardshrink(Tensor self, float lambd=0.5) -> Tensor',
   namespace: 'torch.nn.functional',
+  method: true,
   pointwise: { promotion: 'promote', dtypes: 'floating', compute: (x, l) => call('where', call('le', call('abs', x), l), number(x, 0), x) },
   derivative: ([g], { args: [x, lambd] }) => [where(le(abs(x), lambd), 0, g), null],
 })
@@ -156,6 +157,7 @@ export const threshold: OpFunction<(self: Tensor, threshold: number, value: numb
 export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defineOp({
   schema: 'prelu(Tensor self, Tensor weight) -> Tensor',
   namespace: 'torch.nn.functional',
+  method: true,
   decompose: (self, weight) => {
     const channels = self.ndim > 1 ? self.shape[1] : 1
     if (weight.numel !== 1 && (weight.ndim !== 1 || weight.numel !== channels))
@@ -166,3 +168,12 @@ export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defin
     return where(gt(self, 0), self, mul(slope, self))
   },
 })
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link hardshrink} */
+    hardshrink(lambd?: number): Tensor
+    /** {@link prelu} */
+    prelu(weight: Tensor): Tensor
+  }
+}

@@ -268,8 +268,25 @@ export const logit: OpFunction<(self: Tensor, eps?: number | null | { readonly e
   },
 })
 
+/**
+ * {@link polygamma} with the order second, as a method: `x.polygamma(n)`. PyTorch's `Tensor.polygamma`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `n` is negative.
+ * @example torch.tensor([1]).polygamma(1).toArray() // [1.644934]
+ */
+export const polygammaMethod: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+  schema: 'polygamma(Tensor self, int n) -> Tensor',
+  namespace: 'torch.Tensor',
+  method: true,
+  decompose: (self, n) => polygamma(n, self),
+})
+
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link polygammaMethod} */
+    polygamma(n: number): Tensor
     /** {@link exp2} */
     exp2(): Tensor
     /** {@link log2} */

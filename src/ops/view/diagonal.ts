@@ -5,7 +5,8 @@ import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { fill_ } from '../pointwise/fill.ts'
+import { copy_, fill_ } from '../pointwise/fill.ts'
+import { maskedFill } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
 import { narrow } from './slicing.ts'
@@ -85,15 +86,15 @@ export const fillDiagonal_: OpFunction<(self: Tensor, fillValue: number, wrap?: 
   decompose: (self, value, wrap) => {
     if (self.ndim < 2 || (self.ndim > 2 && self.shape.some((size) => size !== self.shape[0])))
       throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.shape)}.`)
-    if (self.ndim > 2) {
-      let line = self
-      while (line.ndim > 1) line = diagonal(line, 0, 0, -1)
-      fill_(line, value)
-      return self
-    }
+    // Through a mask, since a write to a view has no gradient.
+    const mask = zeros(self.shape, { dtype: 'bool' })
     const [rows, columns] = [sizeAt(self.shape, 0), sizeAt(self.shape, 1)]
-    for (let start = 0; start < Math.max(1, wrap ? rows : 0); start += columns + 1) fill_(diagonal(narrow(self, 0, start, rows - start)), value)
-    return self
+    for (let start = 0; start < (wrap && self.ndim === 2 ? Math.max(1, rows) : 1); start += columns + 1) {
+      let line = narrow(mask, 0, start, rows - start)
+      while (line.ndim > 1) line = diagonal(line, 0, 0, -1)
+      fill_(line, 1)
+    }
+    return copy_(self, maskedFill(self, mask, value))
   },
 })
 

@@ -1,12 +1,13 @@
 // Reading and writing at positions, composed of gather and scatter: indexAdd, indexCopy, take, put, masks, nonzero.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { fullLike } from '../creation.ts'
 import { unbind } from '../join.ts'
-import { add, mul } from '../pointwise/arithmetic.ts'
+import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { lt } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
@@ -211,6 +212,29 @@ export const nonzero: OpFunction<{
 })
 
 /**
+ * The first `size` rows of {@link nonzero}, and rows of `fillValue` where there are fewer, so that the shape does not depend on the data. PyTorch's `torch.nonzero_static`.
+ *
+ * Shape: [size, number of dimensions]. It is int64.
+ *
+ * @throws ArgumentError if `size` is negative.
+ * @example torch.nonzeroStatic(torch.tensor([0, 3, 4]), { size: 3 }).toArray() // [[1], [2], [-1]]
+ */
+export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: number; readonly fillValue?: number }) => Tensor> = defineOp({
+  schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
+  method: true,
+  meta: (self, size) => ({ shape: [size, self.ndim], dtype: 'int64' }),
+  kernel: (self, size, fillValue) => {
+    if (size < 0) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size}.`)
+    const found = Array.from(nonzero(self).toTypedArray(), Number)
+    return tensorFromValues(
+      Array.from({ length: size * self.ndim }, (_, i) => found[i] ?? fillValue),
+      [size, self.ndim],
+      'int64',
+    )
+  },
+})
+
+/**
  * The positions of the elements that are not 0, as rows: {@link nonzero}. PyTorch's `torch.argwhere`.
  *
  * Shape: [n, number of dimensions].
@@ -264,8 +288,29 @@ export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tens
   },
 })
 
+/**
+ * Flat positions in a tensor of shape `shape` as positions along each of its dimensions, a tensor for each. PyTorch's `torch.unravel_index`.
+ *
+ * Shapes: each result has the shape of `indices`. They are int64.
+ *
+ * @throws DTypeError unless `indices` holds integers, ShapeError if a size is negative.
+ * @example torch.unravelIndex(torch.tensor([5, 2]).long(), [2, 3]).map((t) => t.toArray()) // [[1, 0], [2, 2]]
+ */
+export const unravelIndex: OpFunction<(indices: Tensor, shape: number | readonly number[]) => readonly Tensor[]> = defineOp({
+  schema: 'unravel_index(Tensor indices, int[] shape) -> Tensor[]',
+  decompose: (indices, shape) => {
+    if (indices.isFloatingPoint() || indices.dtype === 'bool')
+      throw new DTypeError(`torch.unravel_index: indices must be integers, got ${indices.dtype}. Convert them: x.long().`)
+    if (shape.some((size) => size < 0)) throw new ShapeError(`torch.unravel_index: sizes must be at least 0, got ${formatShape(shape)}.`)
+    const flat = to(indices, 'int64')
+    return shape.map((size, d) => remainder(floorDivide(flat, numelOf(shape.slice(d + 1))), size))
+  },
+})
+
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link nonzeroStatic} */
+    nonzeroStatic(options: { readonly size: number; readonly fillValue?: number }): Tensor
     /** {@link indexAdd} */
     indexAdd(dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }): Tensor
     /** {@link indexCopy} */

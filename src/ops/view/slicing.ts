@@ -5,6 +5,7 @@ import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { checkOperand, dimAndSize, sizeAt } from '../shapes.ts'
+import { clone } from './reshape.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
 
@@ -175,8 +176,24 @@ export const narrow: OpFunction<(self: Tensor, dim: number, start: number, lengt
   },
 })
 
+/**
+ * A copy of the part of `self` that {@link narrow} gives. PyTorch's `torch.narrow_copy`.
+ *
+ * Shape: that of `self`, with `length` along `dim`.
+ *
+ * @throws ArgumentError if the part is out of range.
+ * @example torch.narrowCopy(torch.tensor([1, 2, 3]), 0, 1, 2).toArray() // [2, 3]
+ */
+export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: number, length: number) => Tensor> = defineOp({
+  schema: 'narrow_copy(Tensor self, int dim, int start, int length) -> Tensor',
+  method: true,
+  decompose: (self, dim, start, length) => clone(narrow(self, dim, start, length)),
+})
+
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link narrowCopy} */
+    narrowCopy(dim: number, start: number, length: number): Tensor
     /** {@link select} */
     select(dim: number, index: number): Tensor
     /** {@link slice} */

@@ -104,7 +104,7 @@ export default {
     },
     { args: [t([0, 0, 0, 0]), { p: 0.4, generator }], gives: uniform(4).map((u) => Number(u < 0.4)), noGradient: 'random' },
   ],
-  'torch.ops.tensorfx.random_': [
+  'torch.Tensor.random_': [
     { args: [longs([9, 9, 9, 9]), 2, 7, { generator }], gives: integers(2, 5, 4, 'int64') },
     { args: [t([9, 9, 9, 9], 'float32'), 5, { generator }], gives: integers(0, 5, 4, 'float32'), noGradient: 'random' },
     { args: [t([9, 9, 9, 9], 'int8'), { generator }], gives: integers(0, 2 ** 7, 4, 'int8') },
@@ -114,7 +114,7 @@ export default {
       gives: build([4], (i) => Math.floor((wordOf(i, 4) * 2 ** 26) / 2 ** 32) * 2 ** 27 + Math.floor((wordOf(i, 4) * 2 ** 27) / 2 ** 32), 'int64'),
     },
   ],
-  'torch.ops.tensorfx.log_normal_': [
+  'torch.Tensor.log_normal_': [
     {
       args: [t([9, 9, 9, 9, 9], 'float32'), 0.5, 0.25, { generator }],
       gives: normal(5)
@@ -131,7 +131,7 @@ export default {
       tolerance: 2e-5,
     },
   ],
-  'torch.ops.tensorfx.cauchy_': [
+  'torch.Tensor.cauchy_': [
     {
       args: [t([9, 9, 9, 9]), 3, 0.5, { generator }],
       gives: uniform(4).map((u) => 3 + 0.5 * Math.tan(Math.PI * (u - 0.5))),
@@ -139,7 +139,7 @@ export default {
       tolerance: 2e-5,
     },
   ],
-  'torch.ops.tensorfx.geometric_': [
+  'torch.Tensor.geometric_': [
     {
       args: [longs([9, 9, 9, 9, 9]), 0.3, { generator }],
       gives: uniform(5)
