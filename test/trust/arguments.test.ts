@@ -1,13 +1,15 @@
 // What fuzz:arguments has found: public functions that threw raw errors, or computed something, for arguments that do not fit.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { TensorfxError, fx, nn, operator, optim, torch } from 'tensorfx'
+import { ArgumentError, TensorfxError, fx, nn, operator, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { getIsolatedGraphModule, makeFx } from 'tensorfx/aot'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
+import * as debug from 'tensorfx/debug'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
 import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
 import { cse, deadCode, extractTensorMetadata, legalize, mergeAttributeReads, partitionByDevice, unusedSubmodules } from 'tensorfx/fx/passes'
+import { renderSvg } from 'tensorfx/fx/viewer'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
@@ -36,6 +38,7 @@ const cyclic: unknown[] = []
 cyclic.push(cyclic)
 const x = (): Tensor => torch.ones([2, 3])
 const shards = (...offsets: readonly (readonly number[])[]): unknown => offsets.map((at) => ({ tensor: torch.ones([2]), offsets: at }))
+const store = new debug.MemoryFileStore()
 const scaler = new fsdp.ShardedGradScaler()
 
 describe('an argument that does not fit is named', () => {
@@ -168,6 +171,22 @@ describe('an argument that does not fit is named', () => {
     ["SizeExpression.of: argument 'size' must be an integer, a variable or an expression, got NaN.", () => SizeExpression.of(NaN)],
     ["SizeExpression.plus: argument 'value' must be an integer, got NaN.", () => SizeExpression.of(1).plus(NaN)],
     ["SizeExpression.floorDivide: argument 'by' must be a positive integer, got 0.", () => SizeExpression.of(1).floorDivide(0)],
+    ["setLogSink: argument 'next' must be a function, got 1.", call(debug.setLogSink, 1)],
+    [
+      "setFileStore: argument 'store' must be a FileStore, which has the methods read and write, got an object.",
+      call(debug.setFileStore, { read: 1 }),
+    ],
+    ["MemoryFileStore.write: argument 'content' must be a string or a Uint8Array, got 1.", () => store.write('a', hostile(1))],
+    ["InputWriter: argument 'store' must be a FileStore", make(debug.InputWriter, { write: () => {} }, 'dir')],
+    ["InputWriter: argument 'dir' must be a string, got 1.", make(debug.InputWriter, store, 1)],
+    ["InputWriter: argument 'name' must be a string, got Symbol(s).", () => new debug.InputWriter(store, 'dir').add(hostile(Symbol('s')), 1)],
+    ["InputReader: argument 'store' must be a FileStore", make(debug.InputReader, 1, 'dir')],
+    ["InputReader.storage: argument 'hash' must be a string, got 1.", () => new debug.InputReader(store, 'dir').storage(hostile(1), 4)],
+    ["InputReader.storage: argument 'nbytes' must be a number of bytes, got -1.", () => new debug.InputReader(store, 'dir').storage('a', -1)],
+    [
+      "InputReader.tensor: argument 'storage' must be what storage() returns, got 1.",
+      () => new debug.InputReader(store, 'dir').load(hostile(1), [1]),
+    ],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
@@ -177,6 +196,14 @@ describe('an argument that does not fit is named', () => {
       expect(error).toBeInstanceOf(TensorfxError)
     }
   })
+})
+
+it('an engine that Graphviz lacks, and text that is not DOT, are refused', async () => {
+  await expect(renderSvg('digraph { a -> b }', hostile('draw'))).rejects.toThrow(
+    "renderSvg: argument 'engine' must be one of dot, neato, fdp, circo, twopi, got 'draw'.",
+  )
+  await expect(renderSvg('digraph { a -> ')).rejects.toThrow(/^renderSvg: Graphviz cannot draw the text of argument 'dot': .*syntax error/)
+  await expect(renderSvg('digraph { a -> ')).rejects.toBeInstanceOf(ArgumentError)
 })
 
 it('differences of more orders than there are elements are none, at once', () => {
