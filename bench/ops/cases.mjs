@@ -43,6 +43,8 @@ export const cases = [
     [{ mode: 'bilinear', alignCorners: false }, [8, 64, 32, 32], 64],
     [{ mode: 'nearest' }, [8, 64, 32, 32], 64],
     [{ mode: 'bilinear', alignCorners: false }, [8, 16, 64, 64], 24],
+    [{ mode: 'bilinear', alignCorners: false }, [8, 16, 32, 32], 24],
+    [{ mode: 'bilinear', alignCorners: false }, [8, 16, 32, 32], 64],
   ].map(([options, shape, size]) => ({
     name: 'interpolate',
     what: `[${shape.join(', ')}] to ${size}x${size}, ${options.mode}`,

@@ -33,7 +33,7 @@ export const layers = [
   { place: 'fx', holds: '`tensorfx/fx`: the names that users import; no tensors in any wing', imports: wings(...fxCore, 'rewrite') },
   { place: 'controlFlow', holds: '`cond`, `whileLoop`, `scan`, `map`', imports: capture },
   { place: 'nn', holds: 'layers, losses, initialisation', imports: [...tensors, 'autograd', 'module'] },
-  { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module'] },
+  { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module', 'nn'] },
   { place: 'func', holds: '`torch.func`: derivatives and vmap as functions', imports: [...tensors, 'autograd', 'module'] },
   { place: 'rewriter', holds: 'rewriting of sources, so that tracers see conditions', imports: [...wings(), 'fx', 'nn'] },
   { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: capture },

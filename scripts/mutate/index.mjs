@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 import { runMutants } from './pool.mjs'
 import { planShared, planTests } from './plan.mjs'
-import { printReport } from './report.mjs'
+import { mutantPrinter, printReport } from './report.mjs'
 import { runShared } from './shared.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -28,7 +28,8 @@ PATH                 files or folders under src, for example src/nn
 --threshold PERCENT  exit with code 1 if less than this is killed (0)
 --budget SECONDS     of tests for one mutant, those of the room first, then the fastest (15)
 --workers N          processes (2)
---json FILE          write the results there`
+--json FILE          write the results there
+--list               print the mutants of the sample, and test none`
 
 const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
@@ -42,6 +43,7 @@ const { values: options, positionals: paths } = parseArgs({
     budget: { type: 'string', default: '15' },
     workers: { type: 'string', default: '2' },
     json: { type: 'string' },
+    list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -115,22 +117,27 @@ const survivorsOf = (path) =>
   )
 
 const files = [...new Set(paths.flatMap(sourcesOf))].sort()
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-mutate-'))
 const started = Date.now()
 const seconds = () => ((Date.now() - started) / 1000).toFixed(0)
-try {
-  const { files: instrumented, mutants } = await instrument(files)
-  writeFileSync(join(work, 'sources.json'), JSON.stringify(Object.fromEntries(instrumented.map((f) => [f.name, f.content]))))
-  const lines = new Set(options.line.map(Number))
-  const count = number('sample')
-  const seed = number('seed')
-  const survivors = options.again === undefined ? null : survivorsOf(options.again)
-  const isNamed = (m) => (survivors === null ? lines.has(m.location.start.line + 1) : survivors.has(nameOf(m)))
-  const named = lines.size > 0 || survivors !== null
-  const candidates = named ? mutants.filter(isNamed) : mutants
-  const chosen = named || count === 0 ? candidates : sample(candidates, count, seed)
-  console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
+const { files: instrumented, mutants } = await instrument(files)
+const lines = new Set(options.line.map(Number))
+const count = number('sample')
+const seed = number('seed')
+const survivors = options.again === undefined ? null : survivorsOf(options.again)
+const isNamed = (m) => (survivors === null ? lines.has(m.location.start.line + 1) : survivors.has(nameOf(m)))
+const named = lines.size > 0 || survivors !== null
+const candidates = named ? mutants.filter(isNamed) : mutants
+const chosen = named || count === 0 ? candidates : sample(candidates, count, seed)
+console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
+if (options.list) {
+  const print = mutantPrinter(root)
+  for (const mutant of chosen) print(mutant)
+  process.exit()
+}
 
+const work = mkdtempSync(join(tmpdir(), 'tensorfx-mutate-'))
+try {
+  writeFileSync(join(work, 'sources.json'), JSON.stringify(Object.fromEntries(instrumented.map((f) => [f.name, f.content]))))
   // Which tests reach which mutants. A process of its own, since the tests leave much behind.
   execFileSync(process.execPath, [fileURLToPath(new URL('coverage.mjs', import.meta.url)), work, JSON.stringify(options.tests), ...files], {
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -84,6 +84,10 @@ function deathKind(text: string): string {
 }
 
 function unknownWord(word: string): ArgumentError {
+  if (word.endsWith('.mjs'))
+    return new ArgumentError(
+      `unknown argument '${word}': a script takes no other script. If a pattern such as run_* stands for several scripts, name one of them.`,
+    )
   const near = nearest(word, [...COMMANDS, ...USAGE.matchAll(/--[a-z-]+/g)].map(String))
   return new ArgumentError(`unknown argument '${word}'.${near === null ? '' : ` Did you mean '${near}'?`}\n${USAGE}`)
 }

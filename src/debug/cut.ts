@@ -31,11 +31,14 @@ function closure(wanted: Iterable<Node>): ReadonlySet<Node> {
 }
 
 /** Copies a node, whose inputs `copies` has, to the end of a graph. */
-function copyInto(graph: Graph, node: Node, copies: Map<Node, Node>): Node {
-  const copy = graph.nodeCopy(node, (input) => present(copies.get(input), `the copy of ${input.name}`))
-  copies.set(node, copy)
-  return copy
+function copyInto(graph: Graph, node: Node, copies: Map<Node, Node>): void {
+  copies.set(
+    node,
+    graph.nodeCopy(node, (input) => copyOf(copies, input)),
+  )
 }
+
+const copyOf = (copies: ReadonlyMap<Node, Node>, node: Node): Node => present(copies.get(node), `the copy of ${node.name}`)
 
 /**
  * The state with only these operators, and those that cannot be separated from them. It returns each value that the rest would have used, and with `returnInputs` the
@@ -64,7 +67,7 @@ export function keepOnly({ graph, inputs }: ReproState, wanted: Iterable<Node>, 
     result.inputs.push(node.op === 'placeholder' ? given.get(node) : node.meta[CONCRETE_VALUE])
   }
   for (const node of nodes) if (kept.has(node)) copyInto(result.graph, node, copies)
-  result.graph.output(outputs.map((node) => present(copies.get(node), `the copy of ${node.name}`)))
+  result.graph.output(outputs.map((node) => copyOf(copies, node)))
   return result
 }
 

@@ -72,7 +72,7 @@ class NodeFileStore implements FileStore {
   /** What cannot be removed stays: the error that matters is the one that led here. */
   remove(path: string): void {
     try {
-      this.#fs.rmSync(path, { force: true })
+      this.#fs.rmSync(path)
     } catch {}
   }
 

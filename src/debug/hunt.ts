@@ -92,17 +92,17 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     runDir: true,
     print: true,
   })
-  const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : null
+  const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : []
   const start = options.startHelper ?? nodeHelper()
-  const whyNot = whyNotIsolated(gm, inputs, options, start, imports)
+  const whyNot = whyNotIsolated(gm, inputs, options, start)
   const death = options.death ?? (options.deathFails === true ? 'any' : null)
   if (whyNot !== null && death !== null)
     throw new ArgumentError(`minifyBackendFailure: the failure ends the process (${death}), so candidates need one of their own, but ${whyNot}.`)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
-  const isolator = whyNot === null && start !== null ? new Isolator(start, { imports: imports ?? [] }) : null
+  const isolator = whyNot === null && start !== null ? new Isolator(start, { imports }) : null
   isolator?.warmUp()
   try {
-    const hunt = new Hunt(options, death, imports ?? [], isolator)
+    const hunt = new Hunt(options, death, imports, isolator)
     const result = await hunt.run(gm, inputs)
     return { ...result, isolated: isolator !== null, whyNotIsolated: whyNot, processes: isolator?.started ?? 0 }
   } finally {
@@ -280,15 +280,10 @@ const firstLine = (text: string): string => text.split('\n')[0] ?? ''
 /** Whether the failure is an error, as opposed to wrong numbers or the end of the process. */
 const isError = ({ accuracy, death, signature }: FailureSpec): boolean => accuracy === 'none' && !isDeath(death) && signature === null
 
-function whyNotIsolated(
-  gm: GraphModule,
-  inputs: readonly unknown[],
-  options: HuntOptions,
-  start: StartHelper | null,
-  imports: readonly string[] | null,
-): string | null {
+function whyNotIsolated(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions, start: StartHelper | null): string | null {
   if (options.isolate === false) return 'isolate is false'
   if (start === null) return 'there are no child processes here; pass startHelper'
-  if (imports === null) return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
+  if (typeof options.backend !== 'string')
+    return 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
   return whyNotShippable(gm, inputs) ?? whyNotImportable(gm)
 }

@@ -53,7 +53,7 @@ export function writeRepro(
   const args = new InputWriter(store, saveDir)
   const attributes = new InputWriter(store, saveDir)
   try {
-    const names = gm.graph.findNodes({ op: 'placeholder' }).flatMap((n) => (n.op === 'placeholder' ? [n.target] : []))
+    const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target)
     inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
     const text = reproText(gm, args, attributes, path, saveDir, options)
     store.write(path, text)
@@ -128,9 +128,7 @@ function configLines(): string[] {
 const usesOperator = (gm: GraphModule): boolean =>
   [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
 
-const attributePaths = (gm: GraphModule): string[] => [
-  ...new Set(gm.graph.findNodes({ op: 'get_attr' }).flatMap((n) => (n.op === 'get_attr' ? [n.target] : []))),
-]
+const attributePaths = (gm: GraphModule): string[] => [...new Set(gm.graph.findNodes({ op: 'get_attr' }).map((n) => n.target))]
 
 const runtimeVersion = (): string => {
   const version = hostProcess()?.version

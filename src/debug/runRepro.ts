@@ -130,7 +130,7 @@ function runOnce(gm: GraphModule, inputs: readonly unknown[], backend: string, l
     log.info(
       line.death === HANG
         ? 'The failure is a hang: if it is still there, this script does not end by itself.'
-        : `The failure ends this process (${line.death}).`,
+        : `If the failure is still there, it ends this process (${line.death}).`,
     )
   const strict = line.accuracy === 'strict_accuracy'
   for (let run = 0; run < line.runs; run++) {

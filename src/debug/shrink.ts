@@ -120,7 +120,7 @@ const isFloat = (tensor: Tensor): boolean => dtypeInfo[tensor.dtype].floating
 const reductions: readonly Reduction[] = [
   {
     name: 'Simplify inputs',
-    isNeeded: (state) => tensorsOf(state).length > 0 && !(isPlain(state) && tensorsOf(state).every(isOneElement)),
+    isNeeded: (state) => !(isPlain(state) && tensorsOf(state).every(isOneElement)),
     candidates: (state) => {
       const plain = (): ReproState => filled(elementAt(plainConstants(state, oddConstants(state)), 0), 1)
       return [(): ReproState => toFloat32(withoutGrad(plain())), plain]
@@ -133,7 +133,8 @@ const reductions: readonly Reduction[] = [
       ...[0, ...unusualPlaces(state)].map((place) => (): ReproState => elementAt(state, place)),
       (): ReproState => cutTo(state, sizesOf(state.inputs), 1),
       (): ReproState => cutWithConstants(state, sizesOf(state.inputs), 1),
-      (): ReproState => withInputs(state, (tensor) => reshape(tensor, [-1])),
+      // Vectors are flat already, and the candidate would be the state itself.
+      ...(tensorsOf(state).every((tensor) => tensor.ndim === 1) ? [] : [(): ReproState => withInputs(state, (tensor) => reshape(tensor, [-1]))]),
     ],
   },
   {

@@ -93,8 +93,7 @@ const truncatePrefix: Strategy = {
   async run(state, _granularity, fails) {
     const operators = operatorsOf(state.graph)
     const suffix = (length: number): ReproState | null => keepOnly(state, operators.slice(operators.length - length))
-    const length = await bisect(1, operators.length, (at) => fails(suffix(at)))
-    return length < operators.length ? suffix(length) : null
+    return suffix(await bisect(1, operators.length, (at) => fails(suffix(at))))
   },
 }
 

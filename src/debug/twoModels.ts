@@ -110,9 +110,8 @@ export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: G
   const widen = (arg: Argument): Argument => (arg === 'float32' ? 'float64' : arg)
   for (const node of copy.graph.nodes) {
     if (node.op !== 'call_function' && node.op !== 'call_method') continue
-    if (node.args.some((a) => a === 'float32')) node.args = node.args.map(widen)
-    if (Object.values(node.kwargs).some((a) => a === 'float32'))
-      node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v)]))
+    node.args = node.args.map(widen)
+    node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([k, v]) => [k, widen(v)]))
   }
   copy.graph.lint()
   copy.recompile()

@@ -29,6 +29,8 @@ export interface Backend {
   readonly size: number
   /** Connects world ranks. Every rank of the world calls it, in the same order; null for those that are not among `ranks`. */
   open(ranks: readonly number[]): Channel | null
+  /** Lets everything that was started go on, if that takes more than to poll what is waited for. */
+  progress?(): void
   /** Waits a moment, in which other ranks can make progress; `attempt` counts up while nothing happens. */
   idle(attempt: number): void
   /** The end of the world, when all ranks are done. */

@@ -192,7 +192,11 @@ export class ProcessGroup {
   ): Work {
     const timeout = ownTimeout ?? usual
     const describeTimeout = (): string => this.#timeoutText(descriptionText(describe(collective)), sequence, timeout)
-    return new Work(task, { backend, timeout, progress: () => pumpAll(starting), describeTimeout }, done)
+    const progress = (): void => {
+      pumpAll(starting)
+      backend.progress?.()
+    }
+    return new Work(task, { backend, timeout, progress, describeTimeout }, done)
   }
 
   /** Starts what has been checked, in order. Returns whether nothing is left. @internal */

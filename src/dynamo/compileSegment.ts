@@ -85,10 +85,9 @@ function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
 }
 
 function placeholderNames({ segment }: SegmentRequest): (slot: number) => string | null {
-  const names = new Map<number, string>()
+  const names = new Map<number, string | null>()
   for (const step of segment.cursor.path())
-    for (const arg of step.args.flatMap((a) => (a.kind === 'list' ? a.items : [a])))
-      if (arg.kind === 'input' && arg.spec.name !== null) names.set(arg.slot, arg.spec.name)
+    for (const arg of step.args.flatMap((a) => (a.kind === 'list' ? a.items : [a]))) if (arg.kind === 'input') names.set(arg.slot, arg.spec.name)
   return (slot) => names.get(slot) ?? null
 }
 

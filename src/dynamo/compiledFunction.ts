@@ -59,7 +59,7 @@ export class CompiledFunction {
   call(self: unknown, args: readonly unknown[]): unknown {
     // Inside another capture the code becomes part of that graph; under any other mode, and with proxies, it is not captured.
     if (dispatchState.mode !== null) return this.#run(self, args)
-    const isFlat = args.every(isPlainLeaf)
+    const isFlat = args.every((arg) => arg instanceof Tensor)
     const { leaves, spec } = isFlat ? { leaves: args, spec: null } : treeFlatten(args)
     if (!isFlat && findOverride(leaves) !== null) return this.#run(self, args)
     const tree = this.#treeFor(leaves, spec, args)
@@ -169,9 +169,6 @@ export class CompiledFunction {
     console.warn(`compile: ${message}`)
   }
 }
-
-/** Whether an argument is surely a leaf, and takes no calls over. */
-const isPlainLeaf = (arg: unknown): boolean => arg instanceof Tensor || typeof arg === 'number' || typeof arg === 'boolean' || typeof arg === 'string'
 
 /** A class, not an object literal: V8 allocates the functions of a literal among old objects, and they would keep alive what their call has computed. */
 class Call implements CapturedCall {

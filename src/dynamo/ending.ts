@@ -1,8 +1,8 @@
 // The end of a segment, from top to bottom: what is needed of it, the compiled code for that (compiled now if the tree has none), running it, and the data that tensors get.
-import { enableGrad, noGrad } from '../autograd/index.ts'
+import { noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { asTensor, sameShape } from '../tensor/index.ts'
+import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { compileSegment } from './compileSegment.ts'
 import type { BackendChoice } from './compileSegment.ts'
@@ -102,7 +102,7 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
       const [storage, write] = writes[i] ?? []
       if (storage !== undefined) for (const e of needing(storage)) e.keepInputs(storage, write?.before)
     }
-    const values = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...inputs))
+    const values = noGrad(() => compiled.run(...inputs))
     const results = takeResults(
       compiled,
       values,
@@ -115,7 +115,7 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
     )
     compiled.outputSlots.forEach((slot, i) => {
       const value = results[i]
-      if (value !== null && value !== undefined) adopt(segment.lazyAt(slot), value)
+      if (value instanceof Tensor) adopt(segment.lazyAt(slot), value)
     })
     if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
   })

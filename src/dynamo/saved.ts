@@ -36,13 +36,14 @@ function tensorSlots(step: Step): readonly number[] {
 
 /**
  * For each tensor among the arguments of a call, and each of its results: whether the derivative reads its data. True for all if a derivative looks at data to decide. `wants(i)`:
- * whether the gradient of the i-th tensor among the arguments is wanted.
+ * whether the gradient of the i-th tensor among the arguments is wanted. `reached`: the results that gradients reach; null if that may be any of them.
  */
 export function derivativeReads(
   { derivative }: OpDef,
   args: readonly Arg[],
   results: readonly Tensor[],
   wants: (i: number) => boolean = () => true,
+  reached: ReadonlySet<number> | null = null,
 ): readonly boolean[] {
   const mode = new ProxyTensorMode()
   const saved: Node[] = []
@@ -62,15 +63,15 @@ export function derivativeReads(
   const context = { args: args.map(saveAll), needs, outputs: results.map(save) }
   if (derivative === null) return saved.map(() => false)
   const read: Node[] = []
-  /** Gradients that reach some of the outputs only may take another way than those that reach all. */
+  /** Gradients that reach some of the results only may take another way than those that reach all. */
   const differentiate = (reaches: (i: number) => boolean): void => {
     const grads = results.map((result, i) => (dtypeInfo[result.dtype].floating && reaches(i) ? placeholder(result).fake : null))
     const gradients = withMode(mode, () => noGrad(() => derivative(grads, context)))
     for (const gradient of gradients.flat()) if (gradient !== null) read.push(mode.nodeOf(gradient))
   }
   try {
-    differentiate(() => true)
-    if (results.length > 1) results.forEach((result, i) => dtypeInfo[result.dtype].floating && differentiate((k) => k === i))
+    differentiate((i) => reached?.has(i) ?? true)
+    if (reached === null && results.length > 1) results.forEach((result, i) => dtypeInfo[result.dtype].floating && differentiate((k) => k === i))
   } catch {
     return saved.map(() => true)
   }

@@ -78,11 +78,8 @@ export class Segment implements Writer {
 
   /** Goes on to the recorded step that this call agrees with. Returns null, and stays, if there is none. */
   follow(op: OpDef, args: readonly Arg[]): Step | null {
-    const { children } = this.cursor
-    for (let i = 0; i < children.length; i++) {
-      const child = children[i]
-      if (child !== undefined && child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args))
-        return (this.cursor = child)
+    for (const child of this.cursor.children) {
+      if (child.op === op && child.recording === dispatchState.recording && this.#agrees(child, args)) return (this.cursor = child)
     }
     return null
   }
@@ -140,7 +137,7 @@ export class Segment implements Writer {
 
   #unbind(r: ArgStep): void {
     if (r.kind === 'list') for (const item of r.items) this.#unbind(item)
-    if (r.kind !== 'input' && r.kind !== 'scalar') return
+    if (r.kind !== 'input') return
     const value = this.bound[r.slot]
     if (value instanceof Tensor) {
       value.captureStamp = 0

@@ -1,5 +1,5 @@
 // skipReplay: a call whose whole effect is known runs the compiled graph alone, not the function.
-import { enableGrad, noGrad } from '../autograd/index.ts'
+import { noGrad } from '../autograd/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
@@ -54,7 +54,6 @@ export class Shortcut {
     )
       return null
     const { segment, compiled } = ended
-    if (segment.writeLog.some(([, tensor]) => tensor.storage !== null && !segment.writes.has(tensor.storage))) return null
     if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {
@@ -78,7 +77,6 @@ export class Shortcut {
       outputs.push(output)
     }
     const written = [...segment.writes.values()].map(({ input }) => compiled?.inputSlots.indexOf(input) ?? -1)
-    if (written.includes(-1)) return null
     return new Shortcut({
       compiled,
       inputs,
@@ -101,7 +99,7 @@ export class Shortcut {
       const storages = new Set<Storage>(tensors.map((t) => t.realize()))
       // A write would change other inputs on the same memory; only running the function is right then.
       if (written.length > 0 && storages.size < tensors.length) return null
-      const raw = (compiled.heads.length > 0 ? enableGrad : noGrad)(() => compiled.run(...tensors))
+      const raw = noGrad(() => compiled.run(...tensors))
       const targets = written.map((i) => asTensor(tensors[i], 'a written argument'))
       values = takeResults(compiled, raw, tensors, targets)
     }
@@ -117,7 +115,7 @@ export class Shortcut {
       const leaf = leaves[i]
       if (expected.kind === 'constant' ? !Object.is(leaf, expected.value) : expected.first !== leaves.indexOf(leaf)) return false
     }
-    return inputs.every((input) => input.kind === 'leaf' || (input.tensor.storage !== null && fitsSpec(input.tensor, input.spec)))
+    return inputs.every((input) => input.kind === 'leaf' || fitsSpec(input.tensor, input.spec))
   }
 }
 

@@ -1,13 +1,13 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { GradNode, FunctionNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
+import { AutogradError, GradNode, FunctionNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
+import type { Edge } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { AutogradError } from '../autograd/index.ts'
 import { derivativeReads } from './saved.ts'
 import type { Segment } from './segment.ts'
 
@@ -90,14 +90,17 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
   return isKnown ? list : null
 }
 
-/** Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. */
-function checkSaved(node: OpNode): void {
+/**
+ * Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. `reached` gives the results
+ * of the node that gradients reach.
+ */
+function checkSaved(node: OpNode, reached: () => ReadonlySet<number>): void {
   if (!node.isOverwritten) return
   const { args, outputs, versions } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
   const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
   if (!tensors.some(isStale)) return
-  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null)
+  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null, reached())
   const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
   if (stale !== undefined)
     throw new AutogradError(
@@ -106,13 +109,18 @@ function checkSaved(node: OpNode): void {
     )
 }
 
+/** A tensor with the memory and the history of `head`, which it keeps when the head gets another. */
+function standIn(head: Tensor): Tensor {
+  const gradFn = producerOf(head)
+  const { shape, dtype, storage, outputNr } = head
+  return Object.assign(new Tensor(shape, dtype, storage, undefined, undefined, head), { requiresGrad: true, gradFn, outputNr })
+}
+
 /** The tape of one call behind the heads of its compiled graph. It holds the recorded nodes, not their values. */
 export class SegmentTape implements CallTape {
   readonly #segment: Segment
-  readonly #heads: readonly Tensor[]
-  /** The history of the heads that was recorded; the program's tensors lead to the compiled backward. */
-  readonly #producers: readonly (GradNode | null)[]
-  readonly #outputNrs: readonly number[]
+  /** Stand-ins for the heads, with the history that was recorded; the program's tensors lead to the compiled backward. */
+  readonly #roots: readonly Tensor[]
   readonly #inputs: readonly Tensor[]
   readonly #entrances: ReadonlyMap<GradNode, number>
   readonly #slotNode: (slot: number) => Node | undefined
@@ -133,9 +141,7 @@ export class SegmentTape implements CallTape {
     onEager: () => void,
   ) {
     this.#segment = segment
-    this.#heads = heads
-    this.#producers = heads.map(producerOf)
-    this.#outputNrs = heads.map((head) => head.outputNr)
+    this.#roots = heads.map(standIn)
     this.#inputs = inputs
     this.#entrances = entrances(segment)
     this.#slotNode = slotNode
@@ -153,45 +159,48 @@ export class SegmentTape implements CallTape {
 
   /** The recorded nodes behind some of the heads. */
   #behind(heads: readonly number[]): readonly GradNode[] {
-    if (heads.length === this.#heads.length && this.#nodes !== null) return this.#nodes
+    if (heads.length === this.#roots.length && this.#nodes !== null) return this.#nodes
     const seen = new Set<GradNode>()
     const nodes: GradNode[] = []
-    const see = (node: GradNode | null | undefined): void => {
-      if (node === null || node === undefined || node.seq < this.#segment.firstSeq || seen.has(node) || this.#entrances.has(node)) return
+    const see = (node: Edge): void => {
+      if (!(node instanceof GradNode) || node.seq < this.#segment.firstSeq || seen.has(node) || this.#entrances.has(node)) return
       seen.add(node)
       nodes.push(node)
     }
-    for (const i of heads) see(this.#producers[i])
-    for (const node of nodes) for (const target of node.targets) if (target instanceof GradNode) see(target)
-    if (heads.length === this.#heads.length) this.#nodes = nodes
+    for (const root of this.#at(heads)) see(producerOf(root))
+    for (const node of nodes) node.targets.forEach(see)
+    if (heads.length === this.#roots.length) this.#nodes = nodes
     return nodes
   }
 
-  /** A stand-in for a head, with the history that was recorded. */
-  #root(i: number): Tensor {
-    const head = present(this.#heads[i], 'a head of the tape')
-    const root = new Tensor(head.shape, head.dtype, head.storage, undefined, undefined, head)
-    root.requiresGrad = true
-    root.gradFn = this.#producers[i] ?? null
-    root.outputNr = this.#outputNrs[i] ?? 0
-    return root
+  #at(heads: readonly number[]): readonly Tensor[] {
+    return heads.map((i) => present(this.#roots[i], 'a head of the tape'))
   }
 
   check(heads: readonly number[]): void {
-    for (const node of this.#behind(heads)) {
+    const nodes = this.#behind(heads)
+    for (const node of nodes) {
       if (node.released && this.#released?.has(node) !== true)
         throw new AutogradError(
           `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
         )
-      if (node instanceof OpNode) checkSaved(node)
+      if (node instanceof OpNode) checkSaved(node, () => this.#reached(node, nodes, heads))
     }
   }
 
+  /** The results of a node that gradients of these heads reach, by `nodes`. */
+  #reached(node: GradNode, nodes: readonly GradNode[], heads: readonly number[]): ReadonlySet<number> {
+    const reached = new Set<number>()
+    for (const root of this.#at(heads)) if (producerOf(root) === node) reached.add(root.outputNr)
+    for (const { targets, outputNrs } of nodes) targets.forEach((target, k) => target === node && reached.add(outputNrs?.[k] ?? 0))
+    return reached
+  }
+
   release(heads: readonly number[]): boolean {
-    if (heads.length === this.#heads.length) return true
+    if (heads.length === this.#roots.length) return true
     this.#freed ??= new Set()
     for (const head of heads) this.#freed.add(head)
-    return this.#freed.size === this.#heads.length
+    return this.#freed.size === this.#roots.length
   }
 
   free(heads: readonly number[]): void {
@@ -200,17 +209,12 @@ export class SegmentTape implements CallTape {
 
   trace(heads: readonly number[], graph: Graph): Pick<JointGraph, 'tangents' | 'grads'> {
     const mode = new ProxyTensorMode({ graph, resolve: (tensor) => this.#nodeOf(tensor) })
-    const roots = heads.map((i) => this.#root(i))
+    const roots = this.#at(heads)
     return withoutModes(() => traceBackward(mode, roots, (tangents) => gradBetween(roots, this.#inputs, tangents)))
   }
 
   differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[] {
     this.#onEager()
-    return gradBetween(
-      heads.map((i) => this.#root(i)),
-      this.#inputs,
-      grads,
-      isGradEnabled(),
-    )
+    return gradBetween(this.#at(heads), this.#inputs, grads, isGradEnabled())
   }
 }

@@ -3,6 +3,7 @@ import { enableGrad } from '../autograd/index.ts'
 import { giveTape } from '../aot/index.ts'
 import { dispatch, withoutModes } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
 import { Storage, Tensor, asTensor, isContiguous, sameShape } from '../tensor/index.ts'
 import { argValue } from './evaluate.ts'
@@ -10,8 +11,9 @@ import type { Segment } from './segment.ts'
 import { SegmentTape, gradInputsOf } from './tape.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 
-/** Whether `value` fills its storage from the start, without gaps, so that another tensor can take the storage over. */
-const fillsStorage = (value: Tensor): boolean => value.offset === 0 && value.contiguousLayout && value.storage?.captureShared === false
+/** Whether a tensor is all of its memory, in order, so that the memory can be another's. */
+const isAllOf = (storage: Storage, { contiguousLayout, numel, dtype }: Tensor): boolean =>
+  contiguousLayout && numel * dtypeInfo[dtype].size === storage.nbytes
 
 /** A copy with memory of its own, and the history of `value`. */
 function ownCopy(value: Tensor): Tensor {
@@ -65,7 +67,7 @@ export function takeResults(
     if (compiled.writtenInPlace.has(i)) return
     if (!keeps(storage)) return copyInto(source, target)
     let fresh = source.realize()
-    if (taken.has(fresh) || !fillsStorage(source) || !target.contiguousLayout || target.offset !== 0 || storage.nbytes > fresh.nbytes) {
+    if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {
       fresh = Storage.allocate(storage.nbytes)
       fresh.writeBytes(storage.readBytes())
       copyInto(source, new Tensor(target.shape, target.dtype, fresh, target.strides, target.offset))
@@ -91,7 +93,7 @@ export function attachHistory(segment: Segment, compiled: CompiledSegment, resul
   compiled.heads.forEach((slot, i) => {
     const value = results[compiled.outputSlots.indexOf(slot)]
     const head = heads[i]
-    if (value === null || value === undefined || head === undefined) return
+    if (!(value instanceof Tensor) || head === undefined) return
     if (value.gradFn !== null) giveTape(value.gradFn, tape)
     head.gradFn = value.gradFn
     head.outputNr = value.outputNr

@@ -45,7 +45,7 @@ abstract class BatchNormLayer extends Module {
   static readonly constants: readonly string[] = ['track_running_stats', 'momentum', 'eps', 'num_features', 'affine']
   readonly numFeatures: number
   readonly eps: number
-  readonly momentum: number | null
+  momentum: number | null
   readonly affine: boolean
   readonly trackRunningStats: boolean
   /** [numFeatures] */

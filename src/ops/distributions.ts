@@ -13,6 +13,7 @@ import { lt } from './pointwise/comparison.ts'
 import { copy_ } from './pointwise/fill.ts'
 import { log1p } from './pointwise/unary.ts'
 import { rand, randn } from './random.ts'
+import type { RandomOptions } from './random.ts'
 import { cumsum } from './reduction/cumsum.ts'
 import { searchsorted } from './searchsorted.ts'
 import { checkOperand, sizeAt } from './shapes.ts'
@@ -130,21 +131,22 @@ export const poisson: OpFunction<(self: Tensor, options?: DrawOptions) => Tensor
 })
 
 /**
- * Fills `self` with 1 with probability `p`, else 0. PyTorch's `Tensor.bernoulli_`.
+ * Fills `self` with 1 with probability `p`, a number or a tensor of them, else 0. PyTorch's `Tensor.bernoulli_`.
  *
- * Shape: that of `self`. Returns `self`.
+ * Shape: that of `self`, to which `p` broadcasts. Returns `self`.
  *
  * @throws ArgumentError unless 0 <= p <= 1.
  * @example torch.zeros([2]).bernoulli_(1).toArray() // [1, 1]
  */
-export const bernoulli_: OpFunction<(self: Tensor, p?: number | BernoulliOptions, options?: DrawOptions) => Tensor> = defineOp({
-  schema: 'bernoulli_(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)',
+export const bernoulli_: OpFunction<(self: Tensor, p?: number | Tensor | BernoulliOptions, options?: DrawOptions) => Tensor> = defineOp({
+  schema: 'bernoulli_(Tensor(a!) self, any p=0.5, *, Generator? generator=None) -> Tensor(a!)',
   namespace: 'torch.ops.tensorfx',
   method: true,
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
   decompose: (self, p, generator) => {
-    if (!(p >= 0 && p <= 1)) throw new ArgumentError(`bernoulli_: p must be between 0 and 1, got ${p}.`)
+    if (!isTensor(p) && !(typeof p === 'number' && p >= 0 && p <= 1))
+      throw new ArgumentError(`bernoulli_: p must be a Tensor or a number between 0 and 1, got ${valueText(p)}.`)
     return copy_(self, to(lt(rand(self.shape, { generator, dtype: 'float32' }), p), self.dtype))
   },
 })
@@ -171,22 +173,35 @@ export const exponential_: OpFunction<(self: Tensor, lambd?: number | (DrawOptio
   })
 
 /**
- * Normal numbers with these means and standard deviations, elementwise. PyTorch's `torch.normal`.
+ * Normal numbers with these means and standard deviations, elementwise; if both are numbers, `size` of them. PyTorch's `torch.normal`.
  *
- * Shapes: `mean` and `std` broadcast; the result has the broadcast shape.
+ * Shapes: `mean` and `std` broadcast; the result has the broadcast shape, or `size`.
  *
  * @throws ShapeError if the shapes do not broadcast.
- * @throws ArgumentError if `std` is a negative number.
+ * @throws ArgumentError if `std` is a negative number, or `size` is missing or does not belong.
  * @example torch.normal(torch.tensor([1, 2]), 0).toArray() // [1, 2]
+ * torch.normal(3, 0, [2]).toArray() // [3, 3]
  */
-export const normal: OpFunction<(mean: Tensor, std?: Tensor | number | DrawOptions, options?: DrawOptions) => Tensor> = defineOp({
-  schema: 'normal(Tensor mean, any std=1, *, Generator? generator=None) -> Tensor',
+export const normal: OpFunction<{
+  (mean: Tensor, std?: Tensor | number | DrawOptions, options?: DrawOptions): Tensor
+  (mean: number, std: Tensor, options?: DrawOptions): Tensor
+  (mean: number, std: number, size: readonly number[], options?: RandomOptions): Tensor
+}> = defineOp({
+  schema: 'normal(any mean, any std=1, int[]? size=None, *, Generator? generator=None, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['random'],
-  decompose: (mean, std, generator) => {
+  decompose: (mean, std, size, generator, dtype, requiresGrad) => {
     if (typeof std === 'number' ? !(std >= 0) : !isTensor(std))
       throw new ArgumentError(`torch.normal: std must be a Tensor or a number of at least 0, got ${valueText(std)}.`)
-    const shape = isTensor(std) ? broadcastShapes('torch.normal', mean.shape, std.shape) : mean.shape
-    return add(mul(randn(shape, { generator, dtype: asFloating(mean.dtype) }), isTensor(std) ? std : Number(std)), mean)
+    if (typeof mean !== 'number' && !isTensor(mean))
+      throw new ArgumentError(`torch.normal: mean must be a Tensor or a number, got ${valueText(mean)}.`)
+    const tensors = [mean, std].filter(isTensor)
+    const [first] = tensors
+    if ((first === undefined) !== (size !== null))
+      throw new ArgumentError(`torch.normal: give 'size' if mean and std are numbers, and only then; got size ${valueText(size)}.`)
+    const shape = size ?? tensors.map((t) => t.shape).reduce((a, b) => broadcastShapes('torch.normal', a, b))
+    const numbers = randn(shape, { generator, dtype: first === undefined ? dtype : asFloating(first.dtype) })
+    const result = add(mul(numbers, isTensor(std) ? std : Number(std)), mean)
+    return requiresGrad ? result.requiresGrad_() : result
   },
 })
 
@@ -195,7 +210,7 @@ declare module '../tensor/tensor.ts' {
     /** {@link multinomial} */
     multinomial(numSamples: number, replacement?: boolean | (DrawOptions & { readonly replacement?: boolean }), options?: DrawOptions): Tensor
     /** {@link bernoulli_} */
-    bernoulli_(p?: number | BernoulliOptions, options?: DrawOptions): Tensor
+    bernoulli_(p?: number | Tensor | BernoulliOptions, options?: DrawOptions): Tensor
     /** {@link exponential_} */
     exponential_(lambd?: number | (DrawOptions & { readonly lambd?: number }), options?: DrawOptions): Tensor
   }

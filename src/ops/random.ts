@@ -2,6 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { valueText } from '../protocol/index.ts'
 import { defaultGenerator, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
 import type { SizeArguments } from './creation.ts'
@@ -90,42 +91,53 @@ export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor
   },
 })
 
+/** The bounds and the shape of randint, which may be called without `low`. Throws ArgumentError if they are none. */
+function integersOf(low: number, high: unknown, size: readonly number[] | null): readonly [low: number, range: number, size: readonly number[]] {
+  const [from, to, shape] = Array.isArray(high) && size === null ? [0, low, high] : [low, high, size]
+  if (shape === null) throw new ArgumentError("torch.randint: argument 'size' is missing; write torch.randint(low, high, [2, 3]).")
+  const range = typeof to === 'number' ? to - from : NaN
+  if (!Number.isInteger(from) || !Number.isInteger(range) || range <= 0 || range > 2 ** 32 - 1)
+    throw new ArgumentError(`torch.randint: expected integers low < high, got low=${from} and high=${valueText(to)}.`)
+  return [from, range, shape]
+}
+
 /**
- * Uniform random integers from `low` (included) to `high` (excluded); int64 unless `dtype` says otherwise. PyTorch's `torch.randint`.
+ * Uniform random integers from `low` (included) to `high` (excluded); int64 unless `dtype` says otherwise. With one number, from 0 to below it. PyTorch's `torch.randint`.
  *
  * Shape: `size`.
  *
  * @throws ArgumentError unless `low` and `high` are integers with low < high.
  * @example torch.randint(7, 8, [3]).toArray() // [7, 7, 7]
+ * torch.randint(1, [2]).toArray() // [0, 0]
  */
-export const randint: OpFunction<(low: number, high: number, size: readonly number[], options?: RandomOptions) => Tensor> = defineOp({
-  schema: `randint(int low, int high, int[] size, ${OPTIONS}) -> Tensor`,
+export const randint: OpFunction<{
+  (high: number, size: readonly number[], options?: RandomOptions): Tensor
+  (low: number, high: number, size: readonly number[], options?: RandomOptions): Tensor
+}> = defineOp({
+  schema: `randint(int low=0, any high=None, int[]? size=None, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (_low, _high, size, _generator, dtype) => ({ shape: size, dtype: dtype ?? 'int64' }),
+  meta: (low, high, size, _generator, dtype) => ({ shape: integersOf(low, high, size)[2], dtype: dtype ?? 'int64' }),
   decompose: (low, high, size, generator, dtype, requiresGrad) => {
-    const range = high - low
-    if (!Number.isInteger(low) || !Number.isInteger(high) || range <= 0 || range > 2 ** 32 - 1) {
-      throw new ArgumentError(`torch.randint: expected integers low < high, got low=${low} and high=${high}.`)
-    }
-    return finish(philoxInteger(size, low, range, ...draw(generator)), dtype ?? 'int64', requiresGrad)
+    const [from, range, shape] = integersOf(low, high, size)
+    return finish(philoxInteger(shape, from, range, ...draw(generator)), dtype ?? 'int64', requiresGrad)
   },
 })
 
 /**
  * The numbers 0 to n - 1 in random order. PyTorch's `torch.randperm`.
  *
- * Shape: [n]. The result is int64.
+ * Shape: [n]. The result is int64 unless `dtype` says otherwise.
  *
  * @throws ArgumentError if `n` is negative.
  * @example torch.randperm(4).sum().item() // 6
  */
-export const randperm: OpFunction<(n: number, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
-  schema: 'randperm(int n, *, Generator? generator=None) -> Tensor',
+export const randperm: OpFunction<(n: number, options?: RandomOptions) => Tensor> = defineOp({
+  schema: `randperm(int n, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (n) => ({ shape: [n], dtype: 'int64' }),
-  decompose: (n, generator) => {
+  meta: (n, _generator, dtype) => ({ shape: [n], dtype: dtype ?? 'int64' }),
+  decompose: (n, generator, dtype, requiresGrad) => {
     if (!Number.isInteger(n) || n < 0) throw new ArgumentError(`torch.randperm: n must be a non-negative integer, got ${n}.`)
-    return to(philoxPermutation(n, ...draw(generator)), 'int64')
+    return finish(philoxPermutation(n, ...draw(generator)), dtype ?? 'int64', requiresGrad)
   },
 })
 
@@ -181,22 +193,28 @@ export const randnLike: OpFunction<(self: Tensor, options?: RandomOptions) => Te
 })
 
 /**
- * 1 with the probability that `self` gives for each element, else 0. PyTorch's `torch.bernoulli`.
+ * 1 with the probability that `self` gives for each element, or with the probability `p` everywhere, else 0. PyTorch's `torch.bernoulli`.
  *
  * Shape: that of `self`, and its dtype.
  *
- * @throws ArgumentError if `self` is not floating.
+ * @throws ArgumentError if there is no `p` and `self` is not floating.
  * @example torch.bernoulli(torch.tensor([0, 1])).toArray() // [0, 1]
  */
-export const bernoulli: OpFunction<(self: Tensor, options?: { readonly generator?: Generator | null }) => Tensor> = defineOp({
-  schema: 'bernoulli(Tensor self, *, Generator? generator=None) -> Tensor',
+export const bernoulli: OpFunction<
+  (
+    self: Tensor,
+    p?: number | { readonly p?: number; readonly generator?: Generator | null },
+    options?: { readonly generator?: Generator | null },
+  ) => Tensor
+> = defineOp({
+  schema: 'bernoulli(Tensor self, float? p=None, *, Generator? generator=None) -> Tensor',
   method: true,
   tags: ['random'],
   meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
-  decompose: (self, generator) => {
-    if (!dtypeInfo[self.dtype].floating)
+  decompose: (self, p, generator) => {
+    if (p === null && !dtypeInfo[self.dtype].floating)
       throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.shape)}).`)
-    return to(lt(philoxUniform(self.shape, ...draw(generator)), self), self.dtype)
+    return to(lt(philoxUniform(self.shape, ...draw(generator)), p ?? self), self.dtype)
   },
 })
 
@@ -245,7 +263,10 @@ export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, opt
 declare module '../tensor/tensor.ts' {
   interface Tensor {
     /** {@link bernoulli} */
-    bernoulli(options?: { readonly generator?: Generator | null }): Tensor
+    bernoulli(
+      p?: number | { readonly p?: number; readonly generator?: Generator | null },
+      options?: { readonly generator?: Generator | null },
+    ): Tensor
     /** {@link uniform_} */
     uniform_(from?: number, to?: number, options?: { readonly generator?: Generator | null }): Tensor
     /** {@link normal_} */

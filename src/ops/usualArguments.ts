@@ -1,6 +1,7 @@
 // The fast path through argument checks. A call whose arguments obviously fit the schema (tensors, numbers, lists of integers, known options) takes one look
 // at each of them. Every other call goes through `normalize`, which knows all spellings and all errors.
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import { isDType } from '../kernels/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { takesNumber } from './normalize.ts'
@@ -12,14 +13,22 @@ const INTEGER = 4
 const BOOLEAN = 8
 const INTEGERS = 16
 const NULL = 32
+const TEXT = 64
+const DTYPE = 128
+/** Fits as it is where the operator checks for itself. Anything else may hide a value that takes over the call. */
+const PLAIN = TENSOR | NUMBER | BOOLEAN | INTEGERS | TEXT
 
 function kindsOf(op: OpDef): Uint8Array {
   return Uint8Array.from(op.schema.args, ({ type, default: value }, i) => {
     const optional = type.optional || value === null ? NULL : 0
-    if (type.list) return type.base === 'int' ? optional | INTEGERS : 0
+    // One number for a list, unless it may be the first of several: `reshape(2, 3)`.
+    if (type.list) return type.base !== 'int' ? 0 : op.schema.args[i + 1]?.kwargOnly === false ? optional | INTEGERS | INTEGER : optional | INTEGERS
     if (type.base === 'Tensor') return optional | (takesNumber(op, i) ? TENSOR | NUMBER : TENSOR)
     if (type.base === 'Scalar' || type.base === 'float') return optional | NUMBER
     if (type.base === 'int') return optional | INTEGER
+    if (type.base === 'any') return optional | PLAIN
+    if (type.base === 'str') return optional | TEXT
+    if (type.base === 'ScalarType') return optional | DTYPE
     return type.base === 'bool' ? optional | BOOLEAN : 0
   })
 }
@@ -29,6 +38,7 @@ function fits(kind: number, arg: unknown): arg is Arg {
   if (typeof arg === 'number') return (kind & NUMBER) !== 0 || ((kind & INTEGER) !== 0 && Number.isSafeInteger(arg))
   if (arg === null) return (kind & NULL) !== 0
   if (typeof arg === 'boolean') return (kind & BOOLEAN) !== 0
+  if (typeof arg === 'string') return (kind & TEXT) !== 0 || ((kind & DTYPE) !== 0 && isDType(arg))
   return (kind & INTEGERS) !== 0 && Array.isArray(arg) && areIntegers(arg)
 }
 
@@ -37,15 +47,17 @@ function areIntegers(list: readonly unknown[]): boolean {
   return true
 }
 
-/** A list belongs to the caller, who may change it before the backward pass. */
-const owned = (arg: Arg): Arg => (Array.isArray(arg) ? arg.slice() : arg)
+/** The value of an argument that fits. A list belongs to the caller, who may change it before the backward pass. */
+const owned = (kind: number, arg: Arg): Arg =>
+  Array.isArray(arg) ? arg.slice() : typeof arg === 'number' && (kind & (INTEGERS | NUMBER)) === INTEGERS ? [arg] : arg
 
-/** Whether all arguments fit; lists among them are replaced by copies. */
+/** Whether all arguments fit; lists among them are replaced by copies, numbers for lists by lists. */
 function allFit(kinds: Uint8Array, args: unknown[]): args is Arg[] {
   for (let i = 0; i < args.length; i++) {
+    const kind = kinds[i] ?? 0
     const arg = args[i]
-    if (!fits(kinds[i] ?? 0, arg)) return false
-    if (Array.isArray(arg)) args[i] = arg.slice()
+    if (!fits(kind, arg)) return false
+    if ((kind & INTEGERS) !== 0) args[i] = owned(kind, arg)
   }
   return true
 }
@@ -64,6 +76,8 @@ export function usualArguments(op: OpDef): UsualArguments {
   const { args: declared } = op.schema
   const count = declared.length
   const kinds = kindsOf(op)
+  // By name, one number is a list of one.
+  const named = kinds.map((kind) => ((kind & INTEGERS) === 0 ? kind : kind | INTEGER))
   const defaults = declared.map((arg) => arg.default)
   const filled = defaults.map((value): Arg => value ?? null)
   const least = declared.findLastIndex((arg) => !arg.hasDefault) + 1
@@ -72,15 +86,18 @@ export function usualArguments(op: OpDef): UsualArguments {
     const given = args.length - 1
     const values: (Arg | undefined)[] = defaults.slice()
     for (let i = 0; i < given; i++) {
+      const kind = kinds[i] ?? 0
       const arg = args[i]
-      if (!fits(kinds[i] ?? 0, arg)) return null
-      values[i] = owned(arg)
+      if (!fits(kind, arg)) return null
+      values[i] = owned(kind, arg)
     }
     for (const name in options) {
       const at = positions.get(name)
       const arg = options[name]
-      if (at === undefined || at < given || !fits(kinds[at] ?? 0, arg)) return null
-      values[at] = owned(arg)
+      if (at === undefined || at < given) return null
+      const kind = named[at] ?? 0
+      if (!fits(kind, arg)) return null
+      values[at] = owned(kind, arg)
     }
     return isComplete(values) ? values : null
   }
@@ -102,7 +119,7 @@ export function usualArguments(op: OpDef): UsualArguments {
       if (!takesTwo || !fits(second, other)) return null
       const values = filled.slice()
       values[0] = self
-      values[1] = owned(other)
+      values[1] = owned(second, other)
       return values
     },
   }

@@ -1,8 +1,9 @@
 // Schedules of the rate and, against it, of the momentum: OneCycleLR and CyclicLR. And ReduceLROnPlateau, which watches a number.
 import { ArgumentError } from '../errors/index.ts'
+import { decode, integer, number, object } from '../protocol/decode.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
-import { LRScheduler } from './lrScheduler.ts'
-import type { ScheduledOptimizer } from './lrScheduler.ts'
+import { LRScheduler, perGroup } from './lrScheduler.ts'
+import type { PerGroup, ScheduledOptimizer } from './lrScheduler.ts'
 
 /** Sets the momentum of a group: its `momentum`, or the first of its `betas`. */
 function setMomentum(group: object, value: number): void {
@@ -46,19 +47,21 @@ export interface OneCycleOptions {
 
 interface Phase {
   readonly end: number
+  /** As parts of the greatest rate. */
   readonly rates: readonly [from: number, to: number]
   readonly momenta: readonly [from: number, to: number]
 }
 
-/** Up to `maxLr` and down to almost nothing in one cycle. PyTorch's `OneCycleLR`. */
+/** Up to `maxLr` (one for all groups, or one each) and down to almost nothing in one cycle. PyTorch's `OneCycleLR`. */
 export class OneCycleLR extends MomentumCycle {
-  readonly maxLr: number
+  readonly maxLr: PerGroup
+  readonly #maxLrs: readonly number[]
   readonly totalSteps: number
   protected readonly cycleMomentum: boolean
   private readonly linear: boolean
   private readonly phases: readonly Phase[]
 
-  constructor(optimizer: ScheduledOptimizer, maxLr: number, options: OneCycleOptions) {
+  constructor(optimizer: ScheduledOptimizer, maxLr: PerGroup, options: OneCycleOptions) {
     super(optimizer)
     checkOptions('optim.OneCycleLR', options, {
       totalSteps: true,
@@ -80,20 +83,21 @@ export class OneCycleLR extends MomentumCycle {
     if (annealStrategy !== 'cos' && annealStrategy !== 'linear')
       throw new ArgumentError(`optim.OneCycleLR: annealStrategy must be 'cos' or 'linear', got ${valueText(annealStrategy)}.`)
     this.maxLr = maxLr
+    this.#maxLrs = perGroup('optim.OneCycleLR', 'maxLr', optimizer, maxLr)
     this.totalSteps = total
     this.linear = annealStrategy === 'linear'
     this.cycleMomentum = options.cycleMomentum ?? true
-    const first = maxLr / divFactor
+    const first = 1 / divFactor
     const last = first / finalDivFactor
-    const up: Phase = { end: pctStart * total - 1, rates: [first, maxLr], momenta: [maxMomentum, baseMomentum] }
+    const up: Phase = { end: pctStart * total - 1, rates: [first, 1], momenta: [maxMomentum, baseMomentum] }
     this.phases =
       options.threePhase === true
         ? [
             up,
-            { end: 2 * pctStart * total - 2, rates: [maxLr, first], momenta: [baseMomentum, maxMomentum] },
+            { end: 2 * pctStart * total - 2, rates: [1, first], momenta: [baseMomentum, maxMomentum] },
             { end: total - 1, rates: [first, last], momenta: [maxMomentum, maxMomentum] },
           ]
-        : [up, { end: total - 1, rates: [maxLr, last], momenta: [baseMomentum, maxMomentum] }]
+        : [up, { end: total - 1, rates: [1, last], momenta: [baseMomentum, maxMomentum] }]
     this.apply()
   }
 
@@ -108,11 +112,11 @@ export class OneCycleLR extends MomentumCycle {
       }
       start = phase.end
     }
-    return this.maxLr
+    return NaN
   }
 
-  protected override rate(_baseLr: number, epoch: number): number {
-    return this.at(epoch, 'rates')
+  protected override rate(_baseLr: number, epoch: number, group: number): number {
+    return (this.#maxLrs[group] ?? NaN) * this.at(epoch, 'rates')
   }
 
   protected override momentum(epoch: number): number {
@@ -134,14 +138,15 @@ export interface CyclicOptions {
   readonly maxMomentum?: number
 }
 
-/** Up from `baseLr` to `maxLr` and down again, over and over. PyTorch's `CyclicLR`. */
+/** Up from `baseLr` to `maxLr` (one for all groups, or one each) and down again, over and over. PyTorch's `CyclicLR`. */
 export class CyclicLR extends MomentumCycle {
-  readonly baseLr: number
-  readonly maxLr: number
+  readonly baseLr: PerGroup
+  readonly maxLr: PerGroup
+  readonly #ranges: readonly (readonly number[])[]
   protected readonly cycleMomentum: boolean
   private readonly given: Required<CyclicOptions>
 
-  constructor(optimizer: ScheduledOptimizer, baseLr: number, maxLr: number, options: CyclicOptions = {}) {
+  constructor(optimizer: ScheduledOptimizer, baseLr: PerGroup, maxLr: PerGroup, options: CyclicOptions = {}) {
     super(optimizer)
     checkOptions('optim.CyclicLR', options, {
       stepSizeUp: true,
@@ -166,6 +171,7 @@ export class CyclicLR extends MomentumCycle {
       throw new ArgumentError(`optim.CyclicLR: mode must be 'triangular', 'triangular2' or 'exp_range', got ${valueText(this.given.mode)}.`)
     this.baseLr = baseLr
     this.maxLr = maxLr
+    this.#ranges = [perGroup('optim.CyclicLR', 'baseLr', optimizer, baseLr), perGroup('optim.CyclicLR', 'maxLr', optimizer, maxLr)]
     this.cycleMomentum = this.given.cycleMomentum
     this.apply()
   }
@@ -181,8 +187,9 @@ export class CyclicLR extends MomentumCycle {
     return scale * (mode === 'triangular' ? 1 : mode === 'triangular2' ? 1 / 2 ** (cycle - 1) : gamma ** epoch)
   }
 
-  protected override rate(_baseLr: number, epoch: number): number {
-    return this.baseLr + (this.maxLr - this.baseLr) * this.height(epoch)
+  protected override rate(_baseLr: number, epoch: number, group: number): number {
+    const [base = NaN, max = NaN] = this.#ranges.map((of) => of[group])
+    return base + (max - base) * this.height(epoch)
   }
 
   protected override momentum(epoch: number): number {
@@ -203,10 +210,21 @@ export interface PlateauOptions {
   readonly thresholdMode?: 'rel' | 'abs'
   /** Steps after a reduction that do not count. */
   readonly cooldown?: number
-  readonly minLr?: number
+  /** The least rate, one for all groups or one each; default 0. */
+  readonly minLr?: PerGroup
   /** Smaller changes of the rate are not made. */
   readonly eps?: number
 }
+
+/** What {@link ReduceLROnPlateau} needs to continue. */
+export interface PlateauState {
+  readonly best: number
+  readonly cooldownCounter: number
+  readonly lastEpoch: number
+  readonly numBadEpochs: number
+}
+
+const PLATEAU_STATE = object({ best: number, cooldownCounter: integer(), lastEpoch: integer(), numBadEpochs: integer() })
 
 /** Multiplies the rate by `factor` (0.1) when a number stops improving: call `step(number)`. PyTorch's `ReduceLROnPlateau`. */
 export class ReduceLROnPlateau {
@@ -215,8 +233,12 @@ export class ReduceLROnPlateau {
   best: number
   /** Steps since then. */
   numBadEpochs = 0
-  private cooldownCounter = 0
+  /** Steps left that do not count. */
+  cooldownCounter = 0
+  /** Number of steps taken. */
+  lastEpoch = 0
   private readonly given: Required<PlateauOptions>
+  readonly #minLrs: readonly number[]
 
   constructor(optimizer: ScheduledOptimizer, options: PlateauOptions = {}) {
     checkOptions('optim.ReduceLROnPlateau', options, {
@@ -232,6 +254,7 @@ export class ReduceLROnPlateau {
     this.optimizer = optimizer
     this.given = { mode: 'min', factor: 0.1, patience: 10, threshold: 1e-4, thresholdMode: 'rel', cooldown: 0, minLr: 0, eps: 1e-8, ...options }
     if (!(this.given.factor < 1)) throw new ArgumentError(`optim.ReduceLROnPlateau: factor must be less than 1, got ${this.given.factor}.`)
+    this.#minLrs = perGroup('optim.ReduceLROnPlateau', 'minLr', optimizer, this.given.minLr)
     this.best = this.given.mode === 'min' ? Infinity : -Infinity
   }
 
@@ -246,7 +269,8 @@ export class ReduceLROnPlateau {
     // For callers in JavaScript.
     if (typeof metric !== 'number')
       throw new ArgumentError(`optim.ReduceLROnPlateau: step takes the number that it watches, got ${valueText(metric)}.`)
-    const { patience, cooldown, factor, minLr, eps } = this.given
+    const { patience, cooldown, factor, eps } = this.given
+    this.lastEpoch++
     if (this.improves(metric)) {
       this.best = metric
       this.numBadEpochs = 0
@@ -256,11 +280,26 @@ export class ReduceLROnPlateau {
       this.numBadEpochs = 0
     }
     if (this.numBadEpochs <= patience) return
-    for (const group of this.optimizer.paramGroups) {
-      const next = Math.max(group.lr * factor, minLr)
+    for (const [g, group] of this.optimizer.paramGroups.entries()) {
+      const next = Math.max(group.lr * factor, this.#minLrs[g] ?? 0)
       if (group.lr - next > eps) group.lr = next
     }
     this.cooldownCounter = cooldown
     this.numBadEpochs = 0
+  }
+
+  /** The current rates. PyTorch's `get_last_lr`. */
+  getLastLr(): readonly number[] {
+    return this.optimizer.paramGroups.map((group) => group.lr)
+  }
+
+  stateDict(): PlateauState {
+    const { best, cooldownCounter, lastEpoch, numBadEpochs } = this
+    return { best, cooldownCounter, lastEpoch, numBadEpochs }
+  }
+
+  /** Loads a state dict. The rates are in the optimizer's. Throws ArgumentError for anything else. */
+  loadStateDict(given: PlateauState): void {
+    Object.assign(this, decode('ReduceLROnPlateau.loadStateDict', PLATEAU_STATE, given, 'the state'))
   }
 }

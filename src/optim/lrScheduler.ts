@@ -1,7 +1,7 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { decode, integer, list, number, object } from '../protocol/decode.ts'
-import { isFunction, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isFunction, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -14,6 +14,17 @@ const STATE = object({ baseLrs: list(number), lastEpoch: integer(-1) })
 /** What a schedule needs of an optimizer: its groups with their rates. Every Optimizer has that. */
 export interface ScheduledOptimizer {
   readonly paramGroups: readonly { lr: number; initialLr?: number }[]
+}
+
+/** One value for all parameter groups, or one for each. */
+export type PerGroup = number | readonly number[]
+
+/** A value for each group. Throws ArgumentError unless it is a number or a list of as many numbers as there are groups. */
+export function perGroup(where: string, name: string, { paramGroups }: ScheduledOptimizer, value: PerGroup): readonly number[] {
+  const values = Array.isArray(value) ? value : paramGroups.map(() => value)
+  const expected = `a number, or ${paramGroups.length} of them, one for each parameter group`
+  checkArgument(values.length === paramGroups.length && values.every((one) => typeof one === 'number'), where, name, expected, value)
+  return values
 }
 
 /** Base class of schedules; PyTorch's `torch.optim.lr_scheduler.LRScheduler`. */

@@ -46,6 +46,9 @@ export type ParamGroup<O extends BaseOptions> = { params: Tensor[]; initialLr?: 
 const typeName = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`
 
+/** What schedules add to the groups. PyTorch's OneCycleLR adds all but `swaLr`. */
+const OF_SCHEDULES: ReadonlySet<string> = new Set(['initialLr', 'swaLr', 'maxLr', 'minLr', 'baseMomentum', 'maxMomentum'])
+
 /** Base class of optimizers; PyTorch's `torch.optim.Optimizer`. Subclasses implement `update`. */
 export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** The options that groups start from. */
@@ -269,12 +272,17 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     for (const [g, group] of this.paramGroups.entries()) Object.assign(group, options[g])
   }
 
-  /** The options of a group in a state dict, those of `group` where it has none. Schedules add `initialLr`. */
+  /** The options of a group in a state dict, those of `group` where it has none, and what schedules add. */
   #loadedOptions(where: string, group: ParamGroup<O>, given: ReadonlyMap<string, unknown> | undefined): object {
-    const { initialLr, ...options } = Object.fromEntries([...Object.entries(group), ...(given ?? [])].filter(([key]) => key !== 'params'))
-    if (initialLr !== undefined && typeof initialLr !== 'number')
-      throw new ArgumentError(`${where}: option 'initialLr' must be a number, got ${valueText(initialLr)}.`)
-    return { ...this.readOptions(options), ...(initialLr === undefined ? {} : { initialLr }) }
+    const options: Record<string, unknown> = {}
+    const scheduled: Record<string, unknown> = {}
+    for (const [key, value] of [...Object.entries(group), ...(given ?? [])]) {
+      if (key === 'params' || (value === undefined && OF_SCHEDULES.has(key))) continue
+      if (!OF_SCHEDULES.has(key)) options[key] = value
+      else if (typeof value === 'number') scheduled[key] = value
+      else throw new ArgumentError(`${where}: option '${key}' must be a number, got ${valueText(value)}.`)
+    }
+    return { ...this.readOptions(options), ...scheduled }
   }
 
   toString(): string {

@@ -38,9 +38,10 @@ export class Place {
   /** `nodes[3].args[0]` */
   toString(): string {
     if (this.#outer === null) return String(this.#key)
-    const outer = this.#outer.#outer === null ? '' : String(this.#outer)
+    const outer = String(this.#outer)
     const key = typeof this.#key === 'string' && this.#key.length > 100 ? `${this.#key.slice(0, 100)}…` : this.#key
-    if (typeof key === 'string' && /^[A-Za-z_$][\w$]*$/.test(key)) return outer === '' ? key : `${outer}.${key}`
+    // A field of the data needs no more than its name; a position needs to be told of what.
+    if (typeof key === 'string' && /^[A-Za-z_$][\w$]*$/.test(key)) return this.#outer.#outer === null ? key : `${outer}.${key}`
     return `${outer}[${typeof key === 'number' ? key : JSON.stringify(key)}]`
   }
 

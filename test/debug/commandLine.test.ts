@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
+import { ArgumentError } from 'tensorfx'
 import { registerBackend } from 'tensorfx/compile'
 import { importBackend, isModuleBackend, whyNotNameable } from '../../src/debug/backendModule.ts'
 import { parseCommandLine, USAGE } from '../../src/debug/commandLine.ts'
@@ -74,7 +75,9 @@ describe('the command line', () => {
     ['minfy', "unknown argument 'minfy'. Did you mean 'minify'?"],
     ['xyzzyxyzzy', "unknown argument 'xyzzyxyzzy'.\nusage:"],
   ])('%s is an error', (words, message) => {
-    expect(() => parseCommandLine(words.split(' '), usual())).toThrow(message)
+    const parse = (): unknown => parseCommandLine(words.split(' '), usual())
+    expect(parse).toThrow(ArgumentError)
+    expect(parse).toThrow(message)
   })
 })
 

@@ -1,9 +1,9 @@
 // compareBackends: planted faults are found where they are, correct backends have none, and a difference ends in a repro.
 import { describe, expect, it } from 'vitest'
-import { torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { compareBackends } from 'tensorfx/debug'
-import { Interpreter, symbolicTrace } from 'tensorfx/fx'
+import { MemoryFileStore, compareBackends, fileStore, setFileStore } from 'tensorfx/debug'
+import { Interpreter, operator, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
 import { F } from 'tensorfx/nn'
 import type { Module } from 'tensorfx/nn'
@@ -220,6 +220,100 @@ describe('compareBackends', { timeout: 120_000 }, () => {
     expect(
       (await compareBackends(gm, [torch.tensor([[0.1234567]])], { backends: [wrong], tol: 1e-6 })).first?.nodes.map((node) => node.name),
     ).toEqual(['relu_'])
+  })
+
+  it('leaves out the copy back to an input that the graph writes to', async () => {
+    const gm = symbolicTrace((a: Tensor) => {
+      a.add_(1)
+      return torch.sin(a)
+    })
+    const result = await compareBackends(gm, [x], { backends: ['eager'] })
+    expect([result.functional, result.first, result.rows.map((row) => row.node.name)]).toEqual([true, null, ['add', 'sin']])
+  })
+
+  it('has a row for functions, methods and layers, with their dtype and shape', async () => {
+    class Model extends nn.Module {
+      readonly layer = new nn.Linear(2, 3)
+      forward(a: Tensor): unknown {
+        const b = torch.relu(this.layer(a))
+        return [b.argmax(), torch.split(b, 1)[0]]
+      }
+    }
+    const result = await compareBackends(symbolicTrace(new Model()), [x], { backends: ['eager'] })
+    expect(result.rows.map(({ node, dtype, shape }) => [node.name, dtype, shape])).toEqual([
+      ['layer', 'float32', [2, 3]],
+      ['relu', 'float32', [2, 3]],
+      ['argmax', 'int64', []],
+      ['split', 'float32', [1, 3]],
+    ])
+  })
+
+  it('finds what is wrong in a graph where another node has several results', async () => {
+    const among: Backend =
+      (gm) =>
+      (...inputs: readonly unknown[]) =>
+        new Faulty(gm, gm.graph.nodes.length > 5 ? 'relu' : '', (_, __, args) => asTensor(args[0])).run(...inputs)
+    const gm = symbolicTrace((a: Tensor) => torch.relu(asTensor(operator.getitem(torch.split(a.mul(2), 1), 0))))
+    const result = await compareBackends(gm, [x], { backends: [among] })
+    expect([result.notes, result.first?.found, result.first?.nodes.map((node) => node.name)]).toEqual([[], 'in the graph', ['relu']])
+    expect(result.rows.map((row) => [row.node.name, row.inGraph.get('among')?.status])).toEqual([
+      ['mul', 'ok'],
+      ['split', undefined],
+      ['relu', 'differs'],
+    ])
+    expect(String(result)).toMatch(/^relu .* \*$/m)
+  })
+
+  it('says of a backend that cannot run single nodes what it gets wrong in the graph', async () => {
+    const wholeOnly: Backend = (gm) => {
+      if (gm.graph.nodes.length < 5) throw new RangeError('too small')
+      return (...inputs: readonly unknown[]) => new Faulty(gm, 'sub', (_, __, args) => asTensor(args[0])).run(...inputs)
+    }
+    const result = await compareBackends(program, [x], { backends: [wholeOnly] })
+    expect(result.first).toMatchObject({ found: 'in the graph' })
+    expect(String(result)).toMatch(/^mul .* failed$/m)
+    expect(String(result)).toMatch(/^sub .* \*$/m)
+  })
+
+  it('says of a backend that it returns too few values', async () => {
+    const first: Backend =
+      (gm) =>
+      (...inputs: readonly unknown[]) => {
+        const out: unknown = new Interpreter(gm).run(...inputs)
+        return Array.isArray(out) ? out.slice(0, 1) : out
+      }
+    const result = await compareBackends(program, [x], { backends: [first] })
+    expect(result.notes).toEqual([
+      'first: the whole graph could not be run: ArgumentError: compareBackends: with all values as outputs, the backend returned 1 tensors instead of 4.',
+    ])
+    expect(result.first).toBeNull()
+  })
+
+  it('runs onnxruntime:webgpu on WebGPU and on nothing else', async () => {
+    const result = await compareBackends(program, [x], { backends: ['onnxruntime:webgpu'] })
+    expect(result.rows.map((row) => row.alone.get('onnxruntime:webgpu')?.status)).toEqual(['failed', 'failed', 'failed', 'failed'])
+    expect(result.rows[0]?.alone.get('onnxruntime:webgpu')?.reason).toMatch(/webgpu/i)
+  })
+
+  it('minifies what one backend gets wrong and another right, and names both in the script', async () => {
+    const before = fileStore()
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    try {
+      const wrong = 'relu_accuracy_error_TESTING_ONLY'
+      const result = await compareBackends(program, [x], { backends: [wrong, 'eager'], reference: 'eager' })
+      const small = await result.minify(wrong, { against: 'eager', directory: '/out' })
+      expect([...small.gm.graph.nodes].map((node) => node.name)).toEqual(['add', 'relu', 'output'])
+      const script = new TextDecoder().decode(store.files.get('/out/compare.mjs'))
+      expect(script).toContain(`// The backend '${wrong}' differs from the reference (eager) for this graph, and 'eager' does not.`)
+      expect(script).toContain(`const backends = ['${wrong}', 'eager']\n`)
+      expect(script).toContain('const [isWrong, isOtherWrong] = ')
+      expect(script).toContain('process.exitCode = isWrong && !isOtherWrong ? 1 : 0')
+      await expect(result.minify(wrong, { against: wrong })).rejects.toThrow('Input graph did not fail the tester')
+      await expect(result.minify(wrong, { against: 'inductor' })).rejects.toThrow("'inductor' was not compared")
+    } finally {
+      setFileStore(before)
+    }
   })
 
   it('leaves out what draws random numbers, and names what cannot run', async () => {

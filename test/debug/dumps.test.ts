@@ -1,8 +1,8 @@
 // A dump that cannot be written never hides the failure that it was for, and leaves no part of a file.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
@@ -109,6 +109,19 @@ describe('the files of a program in Node', () => {
     mkdirSync(join(folder, 'repro.mjs', 'inside'), { recursive: true })
     expect(() => nodeStore.write(join(folder, 'repro.mjs'), 'text')).toThrow()
     expect(readdirSync(folder)).toEqual(['repro.mjs'])
+  })
+
+  it('are written under a name that no other process uses, and no other write', () => {
+    const names: unknown[] = []
+    const spy = vi.spyOn(fs, 'writeFileSync').mockImplementation((path) => {
+      names.push(path)
+      throw new Error('full')
+    })
+    const file = join(work, 'unfinished')
+    for (let i = 0; i < 2; i++) expect(() => nodeStore.write(file, 'text')).toThrow('full')
+    spy.mockRestore()
+    expect(names.map((name) => String(name).replace(/\d+\.tmp$/, 'N.tmp'))).toEqual([`${file}.${process.pid}.N.tmp`, `${file}.${process.pid}.N.tmp`])
+    expect(new Set(names).size).toBe(2)
   })
 
   it('replace old ones, and are removed, if they are there', () => {

@@ -10,6 +10,7 @@ import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
 import {
   AccuracyError,
+  InputWriter,
   Isolator,
   MemoryFileStore,
   analyze,
@@ -83,6 +84,12 @@ describe('a failure that comes and goes', () => {
     await expect(minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck: () => false })).rejects.toThrow(
       'when each is judged anew',
     )
+    // The smallest graph is judged at the end of both searches, and each larger one once.
+    const judged: string[] = []
+    const finalCheck = (gm: GraphModule): boolean => (judged.push(operators(gm).join(' ')), false)
+    await expect(minifier(chain(), [torch.randn([3])], (gm) => has(gm, 'relu'), { finalCheck })).rejects.toThrow()
+    expect(judged.filter((text) => text === 'relu')).toHaveLength(2 * 16)
+    expect(judged.filter((text) => text === 'sin sin relu cos cos')).toHaveLength(16)
   })
 })
 
@@ -107,6 +114,35 @@ describe('failures of different kinds', () => {
     await expect(minifyBackendFailure(chain(), [torch.randn([3])], options)).rejects.toThrow(
       /did not fail the tester.*It failed in another way: .*RangeError: the bug that is hunted/,
     )
+  })
+
+  it('are left aside if the text or signature of the wanted one is known', async () => {
+    const kept = async (options: object): Promise<unknown> => {
+      const result = await minifyBackendFailure(chain(), [torch.randn([3])], { backend: twoBugs, isolate: false, print: () => {}, ...options })
+      return [operators(result.gm), result.leads.map((lead) => lead.signature)]
+    }
+    const hunted = 'RangeError||the bug that is hunted'
+    expect(await kept({ signature: hunted })).toEqual([['relu'], ['TypeError||another bug']])
+    expect(await kept({ checkStr: 'hunted' })).toEqual([['relu'], ['TypeError||another bug']])
+    await expect(kept({ signature: 'RangeError||quite another' })).rejects.toThrow(`It failed in another way: a different error: RangeError`)
+    // The text of an error does not matter where its signature was not asked for.
+    expect(await kept({ checkStr: 'bug' })).toEqual([[expect.stringMatching(/sin|relu/) as string], []])
+  })
+
+  it('are at most five', async () => {
+    const kinds = ['sin', 'cos', 'tanh', 'exp', 'neg', 'abs', 'relu']
+    const manyBugs = (gm: GraphModule): never => {
+      const found = kinds.findLast((name) => has(gm, name)) ?? 'none'
+      throw Object.assign(new Error(`no ${found}`), { name: `Error_${found}` })
+    }
+    const gm = symbolicTrace((x: Tensor) => kinds.map((name) => (torch[name as 'sin'] as (t: Tensor) => Tensor)(x)))
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    const result = await minifyBackendFailure(gm, [torch.randn([3])], { backend: manyBugs, isolate: false, runDir: 'run', print: () => {} })
+    expect(result.leads.length).toBeLessThanOrEqual(5)
+    const paths = result.leads.map((lead) => lead.path)
+    expect(paths).toEqual(paths.map((_, i) => `run/minifier/leads/lead_${i + 1}.mjs`))
+    expect([...store.files.keys()].filter((path) => path.includes('/leads/'))).toEqual(paths)
   })
 
   it('wrong numbers and errors are told apart', () => {
@@ -248,6 +284,18 @@ describe('analyze', () => {
     expect(() => analyze(pair, 3 as never, 'eager')).toThrow(/^analyze: .*inputs/)
   })
 
+  it('names an operator with several results, if one of them is wrong', () => {
+    registerBackend(
+      'mixes_parts',
+      (gm) =>
+        (...inputs: never[]) =>
+          (gm.forward(...inputs) as unknown[]).map((value) => (Array.isArray(value) ? value.toReversed() : value)),
+      { tags: ['debug'] },
+    )
+    const parts = symbolicTrace((x: Tensor) => torch.split(torch.sin(x), 1))
+    expect(analyze(parts, [torch.tensor([1, 2])], 'mixes_parts')).toMatch(/^DIVERGED at split: RMSE[^\n]*$/)
+  })
+
   it('reports values that differ from run to run', () => {
     let runs = 0
     registerBackend(
@@ -328,6 +376,27 @@ describe('runRepro', () => {
     expect(await run(['--help'])).toContain('usage: node repro.mjs')
   })
 
+  it('finds its inputs by URL, also where there is no Node', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    const x = torch.tensor([1, -2])
+    const writer = new InputWriter(store, '/saved')
+    writer.add('x', x)
+    const loads = new Function('reader', writer.lines().join('\n')) as LoadArgs
+    expect(await run([], { saveDir: new URL('file:///saved') }, loads)).toBe('The repro ran without an error.')
+    const lines: string[] = []
+    setLogSink((_level, line) => void lines.push(line))
+    expect(await run([], { saveDir: new URL('file:///elsewhere') }, loads)).toBe('The repro ran without an error.')
+    expect(lines.splice(0)).toEqual([expect.stringMatching(/^could not load \w{40}, generating random data instead$/) as string])
+    vi.stubGlobal('process', undefined)
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+    const options = { after: 'aot', command: 'run', backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
+    await runRepro(Repro, loads, { ...options, imports: [], saveDir: new URL('https://a.page/saved') })
+    vi.unstubAllGlobals()
+    expect(print.mock.calls).toEqual([['The repro ran without an error.']])
+    expect(lines).toHaveLength(1)
+  })
+
   it('minifies, and writes a checkpoint of each state', async () => {
     const store = new MemoryFileStore()
     setFileStore(store)
@@ -343,6 +412,7 @@ describe('runRepro', () => {
     [['--timeout-ms', '0'], '--timeout-ms needs a whole number'],
     [['--death', 'murder'], "--death is crash, hang, any or 'exit N', got 'murder'"],
     [['analyse'], "unknown argument 'analyse'. Did you mean 'analyze'?"],
+    [['run_2/launcher.mjs'], "unknown argument 'run_2/launcher.mjs': a script takes no other script. If a pattern such as run_*"],
   ])('%j is an error', async (words, message) => {
     await expect(run(words)).rejects.toThrow(message)
   })

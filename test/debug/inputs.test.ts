@@ -7,7 +7,7 @@ import { InputReader, InputWriter, MemoryFileStore, fileStore, setFileStore, set
 import type { FileStore } from 'tensorfx/debug'
 import { Graph, GraphModule } from 'tensorfx/fx'
 import { dumpCheckpoint } from '../../src/debug/checkpoint.ts'
-import { joinPath } from '../../src/debug/fileStore.ts'
+import { joinPath, workingDirectory } from '../../src/debug/fileStore.ts'
 import { log, warnOnce } from '../../src/debug/log.ts'
 import { readRecord, writeRecord } from '../../src/debug/record.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
@@ -154,7 +154,7 @@ describe('an InputReader', () => {
     const storage = { bytes: new Uint8Array(8), nbytes: 8 }
     expect(() => reader.tensor(storage, [2], { dtype: 'float128' as never })).toThrow("reader.tensor: unknown dtype 'float128'.")
     expect(() => reader.tensor(storage, [2], { strides: [1, 1] })).toThrow('reader.tensor: a shape of 1 sizes needs as many strides, got 2.')
-    expect(() => reader.tensor(storage, [-1])).toThrow(/^reader\.tensor: .*-1/)
+    expect(() => reader.tensor(storage, [-1])).toThrow(/^reader\.tensor: shape.*-1/)
     expect(() => reader.tensor(storage, [2 ** 30, 2 ** 30])).toThrow('is too large.')
     expect(() => reader.tensor(storage, [2], { stride: [1] } as never)).toThrow(/InputReader\.tensor.*stride/)
   })
@@ -183,6 +183,8 @@ describe('values as plain data', () => {
   it('are checked', () => {
     const plain = { kind: 'tensor', shape: [1], strides: [1], dtype: 'float32', requiresGrad: false, bytes: new Uint8Array(4) } as const
     expect(() => fromPlain({ ...plain, dtype: 'f32' as never })).toThrow("fromPlain: unknown dtype 'f32'.")
+    expect(() => fromPlain({ ...plain, shape: [-1] })).toThrow(/^fromPlain: shape.*-1/)
+    expect(() => fromPlain({ ...plain, strides: [0.5] })).toThrow(/^fromPlain: strides.*0\.5/)
     expect(() => fromPlain({ ...plain, strides: [] })).toThrow('fromPlain: a shape of 1 sizes needs as many strides, got 0.')
   })
 })
@@ -215,6 +217,15 @@ describe('the record of a run', () => {
 })
 
 describe('paths', () => {
+  it('begin where the program runs, and nowhere where there are no folders', () => {
+    expect(workingDirectory()).toBe(process.cwd())
+    for (const host of [{}, undefined]) {
+      vi.stubGlobal('process', host)
+      expect(workingDirectory()).toBe('')
+    }
+    vi.unstubAllGlobals()
+  })
+
   it('have single slashes', () => {
     expect(joinPath('/a/', '//b', 'c')).toBe('/a/b/c')
   })

@@ -8,9 +8,11 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { Isolator, childEntry } from 'tensorfx/debug'
-import type { FailureSpec, Helper } from 'tensorfx/debug'
+import type { FailureSpec, Helper, StartHelper } from 'tensorfx/debug'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
-import { watchParent } from '../../src/debug/isolate/watchdog.ts'
+import { READY, answerLine } from '../../src/debug/isolate/pipes.ts'
+import { QueryEncoder, isAnswerTo } from '../../src/debug/isolate/protocol.ts'
+import { startWatchdog, watchParent } from '../../src/debug/isolate/watchdog.ts'
 
 childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-isolate-'))
@@ -116,6 +118,125 @@ describe('a real child process', () => {
     } finally {
       isolator.close()
     }
+  })
+})
+
+describe('a child of this process', () => {
+  /** A fresh copy of the module, whose children run this program after they have said that they are there. */
+  async function helperRunning(program: string): Promise<StartHelper> {
+    vi.resetModules()
+    const fresh = await import('../../src/debug/isolate/nodeHelper.ts')
+    const file = join(work, `child${children++}.mjs`)
+    const say = (message: string): string => `process.stdout.write('\\n${MARK}' + JSON.stringify(${message}) + '\\n')`
+    writeFileSync(file, `${say('0')}\nprocess.stdin.on('data', () => { ${program.replaceAll(/say\((.*?)\);/g, (_, what: string) => say(what))} })`)
+    fresh.childEntry.url = pathToFileURL(file).href
+    const start = fresh.nodeHelper()
+    if (start === null) throw new Error('this test needs child processes')
+    return start
+  }
+  let children = 0
+  const MARK =
+    answerLine({ id: 0, outcome: { status: 'passes', message: '' } })
+      .trim()
+      .split('{')[0] ?? ''
+  const query = new QueryEncoder().encode(gm(), [], spec, [])
+  const firstMessage = (helper: Helper): Promise<unknown> => new Promise((resolve) => helper.listen(resolve, resolve))
+
+  it('gets the environment without the settings of scripts', async () => {
+    vi.stubEnv('TENSORFX_REPRO_AFTER', 'aot')
+    vi.stubEnv('TENSORFX_OTHER', 'kept')
+    const helper = await (await helperRunning(`say([process.env.TENSORFX_REPRO_AFTER ?? null, process.env.TENSORFX_OTHER, process.argv[2]]);`))()
+    vi.unstubAllEnvs()
+    try {
+      const answer = firstMessage(helper)
+      helper.post(query)
+      expect(await answer).toEqual([null, 'kept', String(process.pid)])
+    } finally {
+      helper.kill()
+    }
+  })
+
+  it('keeps the program alive only while it is asked', async () => {
+    const open = (): number => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap' || name === 'ProcessWrap').length
+    const start = await helperRunning('say(1);')
+    const before = open()
+    const helper = await start()
+    try {
+      expect(open() - before).toBe(0)
+      const answer = firstMessage(helper)
+      helper.post(query)
+      expect(open() - before).toBe(1)
+      await answer
+      expect(open() - before).toBe(0)
+    } finally {
+      helper.kill()
+    }
+  })
+
+  it('is ended with the program, all of them by one listener; one that was ended before is not', async () => {
+    const start = await helperRunning('process.exit(3)')
+    const before = process.listeners('exit')
+    const [first, second, third] = await Promise.all([start(), start(), start()])
+    const added = process.listeners('exit').filter((listener) => !before.includes(listener))
+    expect(added).toHaveLength(1)
+    const deaths = [first, second, third].map(firstMessage)
+    third.kill()
+    second.post(query)
+    expect(await deaths[1]).toBe('exit code 3')
+    for (const listener of added) {
+      Reflect.apply(listener, process, [0])
+      process.off('exit', listener)
+    }
+    expect(await deaths[0]).toBe('signal SIGKILL')
+    // One that has died before it is listened to says so then.
+    expect(await firstMessage(first)).toBe('signal SIGKILL')
+    expect(await Promise.race([deaths[2], new Promise((resolve) => setTimeout(resolve, 50, 'nothing'))])).toBe('nothing')
+  })
+
+  it('that ends before it can be asked, or cannot be started, says so when it is listened to', async () => {
+    const { childEntry: entry, nodeHelper: helperOf } = await import('../../src/debug/isolate/nodeHelper.ts')
+    const file = join(work, 'ends.mjs')
+    writeFileSync(file, 'process.exit(9)')
+    entry.url = pathToFileURL(file).href
+    const before = process.listeners('exit')
+    const ended = await helperOf()?.()
+    const path = process.execPath
+    process.execPath = join(work, 'no-node')
+    const absent = await helperOf()?.()
+    process.execPath = path
+    for (const listener of process.listeners('exit')) if (!before.includes(listener)) process.off('exit', listener)
+    expect(ended && (await firstMessage(ended))).toBe('exit code 9')
+    expect(absent && (await firstMessage(absent))).toMatch(/ENOENT/)
+  })
+
+  it('says first that it is there, which answers no query', () => {
+    for (let id = 0; id < 3; id++) expect(isAnswerTo({ ...query, id }, READY)).toBe(false)
+  })
+
+  it('has a thread that watches its parent, where there are threads', () => {
+    const started: { program: string; isUnref: boolean; fail: unknown }[] = []
+    class Worker {
+      readonly #mine: (typeof started)[number]
+      constructor(url: URL) {
+        this.#mine = { program: decodeURIComponent(url.href), isUnref: false, fail: null }
+        started.push(this.#mine)
+      }
+      on(event: string, listener: () => void): void {
+        if (event === 'error') this.#mine.fail = listener
+      }
+      unref(): void {
+        this.#mine.isUnref = true
+      }
+    }
+    vi.stubGlobal('process', { getBuiltinModule: (name: string) => (name === 'node:worker_threads' ? { Worker } : undefined) })
+    startWatchdog(7)
+    vi.stubGlobal('process', {})
+    startWatchdog(8)
+    vi.unstubAllGlobals()
+    expect(started.map(({ program, isUnref, fail }) => [program.replace(/"[^"]*"/, 'MODULE'), isUnref, typeof fail])).toEqual([
+      ['data:text/javascript,import { watchParent } from MODULE\nwatchParent(7)', true, 'function'],
+    ])
+    expect(started[0]?.program).toContain('/debug/isolate/watchdog.')
   })
 })
 

@@ -1,7 +1,13 @@
-// What an error is compared by: its innermost cause.
+// What an error is compared by: its innermost cause. What counts as wrong numbers.
 import { describe as suite, expect, it } from 'vitest'
-import { ArgumentError } from 'tensorfx'
-import { describe, signatureOf } from 'tensorfx/debug'
+import { ArgumentError, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { describe, judge, setLogSink, signatureOf } from 'tensorfx/debug'
+import type { FailureSpec } from 'tensorfx/debug'
+import type { Backend } from '../../src/dynamo/index.ts'
+
+const asTensor = (value: unknown): Tensor => value as Tensor
 
 const cyclic = (): Error => {
   const outer = new Error('outer 1')
@@ -48,5 +54,93 @@ suite('an error', () => {
     expect(signatureOf('text')).toBe('text')
     expect(signatureOf(odd)).toBe('an object')
     expect(describe(new Error('outer', { cause: odd }))).toBe('Error: outer\ncaused by an object')
+  })
+})
+
+suite('wrong numbers', () => {
+  const t = torch.tensor
+  const spec: FailureSpec = { backend: '', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: false }
+  const statusOf = (gm: GraphModule, inputs: readonly unknown[], compiled: Backend, changes: Partial<FailureSpec> = {}): string =>
+    judge(gm, inputs, { ...spec, ...changes }, compiled).status
+
+  it('of integers count only where any difference does', () => {
+    const largest = symbolicTrace((x: Tensor) => [torch.argmax(x)])
+    const smallest: Backend = () => (x) => [torch.argmin(asTensor(x))]
+    expect(statusOf(largest, [t([1, 2])], smallest)).toBe('passes')
+    expect(statusOf(largest, [t([1, 2])], smallest, { accuracy: 'strict_accuracy' })).toBe('fails')
+  })
+
+  it('of gradients count unless only the forward is judged', () => {
+    const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
+    const withoutCos: Backend = () => (x) => [torch.sin(asTensor(x)).detach().add(asTensor(x)).sub(asTensor(x).detach())]
+    const x = t([1, 2], { requiresGrad: true })
+    expect(statusOf(gm, [x], withoutCos)).toBe('fails')
+    expect(statusOf(gm, [x], withoutCos, { onlyFwd: true })).toBe('passes')
+  })
+
+  it('need a float64 reference, unless any difference counts', () => {
+    const graph = new Graph()
+    const float32Only = (x: Tensor): Tensor => {
+      if (x.dtype === 'float64') throw new TypeError('no float64')
+      return x.mul(2)
+    }
+    graph.output([graph.callFunction(float32Only, [graph.placeholder('x')])])
+    const narrow = new GraphModule({}, graph)
+    expect(judge(narrow, [t([1])], spec, (gm) => gm)).toEqual({
+      status: 'unrelated',
+      message: expect.stringMatching(/Could not generate fp64 outputs.*\ncaused by TypeError: .*\nno float64$/) as string,
+    })
+    setLogSink(() => {})
+    expect(statusOf(narrow, [t([1])], (gm) => gm, { accuracy: 'strict_accuracy' })).toBe('passes')
+    setLogSink(null)
+  })
+
+  it('are the failure, and an error while compiling is not', () => {
+    const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
+    const cosine: Backend = () => (x) => [torch.cos(asTensor(x))]
+    expect(judge(gm, [t([1, 2])], spec, cosine)).toEqual({
+      status: 'fails',
+      message: expect.stringMatching(/^Bad accuracy detected\nRMSE/) as string,
+      signature: 'accuracy',
+    })
+    const failing: Backend = () => {
+      throw new RangeError('no kernel 7')
+    }
+    expect(judge(gm, [t([1])], spec, failing)).toEqual({
+      status: 'unrelated',
+      message: 'an error, not wrong numbers: RangeError: no kernel 7',
+      signature: 'RangeError||no kernel #',
+    })
+  })
+})
+
+suite('an error of the backend', () => {
+  const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
+  const failing: Backend = () => {
+    throw new RangeError('no kernel 7')
+  }
+  const spec: FailureSpec = { backend: '', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true }
+  const told = (changes: Partial<FailureSpec>): string => {
+    const { status, message } = judge(gm, [torch.ones([1])], { ...spec, ...changes }, failing)
+    return `${status}: ${message}`
+  }
+
+  it('counts if it has the text or signature that is looked for, and says otherwise why not', () => {
+    const error = 'RangeError: no kernel 7'
+    expect(told({})).toBe(`fails: ${error}`)
+    expect(told({ checkStr: 'kernel' })).toBe(`fails: ${error}`)
+    expect(told({ checkStr: 'loop' })).toBe(`unrelated: the error does not contain 'loop': ${error}`)
+    expect(told({ signature: 'RangeError||no kernel #' })).toBe(`fails: ${error}`)
+    expect(told({ signature: 'RangeError||no loop' })).toBe(`unrelated: a different error: ${error}`)
+    // The text decides if both are given.
+    expect(told({ checkStr: 'kernel', signature: 'RangeError||no loop' })).toBe(`fails: ${error}`)
+    expect(told({ death: 'crash' })).toBe(`unrelated: an error, not the end of the process: ${error}`)
+  })
+
+  it('does not count where the graph fails without the backend, too', () => {
+    const graph = new Graph()
+    graph.output([graph.callFunction(torch.reshape, [graph.placeholder('x'), [7]])])
+    const { status, message } = judge(new GraphModule({}, graph), [torch.ones([2])], spec, failing)
+    expect([status, message]).toEqual(['unrelated', expect.stringMatching(/^the graph fails without the backend too: .*reshape/) as string])
   })
 })

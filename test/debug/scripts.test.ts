@@ -4,7 +4,8 @@ import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
 import type { Backend } from '../../src/dynamo/index.ts'
-import { AccuracyError, MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
+import { AccuracyError, MemoryFileStore, fileStore, setFileStore, setLogSink, wrapCompilerDebug } from 'tensorfx/debug'
+import { fakeLike } from 'tensorfx/dispatch'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { packageSpecifier, writeRepro } from '../../src/debug/reproScript.ts'
 import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
@@ -146,6 +147,29 @@ describe('level 3', () => {
     ])
     expect(JSON.parse(textOf(store, path()))).toEqual({ phase: 'run', state: 'ended', pid })
     expect(textOf(store, pathOf(store, 'minifier_launcher.mjs'))).toContain("record: new URL('./last_run.json', import.meta.url),")
+  })
+
+  it('records that a compile has ended before the graph is run', () => {
+    Object.assign(config, { reproAfter: 'aot', reproLevel: 3 })
+    listen()
+    const gm = symbolicTrace(chain)
+    const compiled = wrapCompilerDebug((graph) => graph, 'eager')(gm, [input()])
+    const record = (): unknown => JSON.parse(textOf(store, pathOf(store, 'last_run.json')))
+    expect(record()).toEqual({ phase: 'compile', state: 'ended', pid: process.pid })
+    Reflect.apply(compiled as () => unknown, undefined, [input()])
+    expect(record()).toEqual({ phase: 'run', state: 'ended', pid: process.pid })
+  })
+
+  it('writes nothing before a compile whose example inputs have no data', () => {
+    Object.assign(config, { reproAfter: 'aot', reproLevel: 3 })
+    const said = listen()
+    const gm = symbolicTrace((a: Tensor, b: Tensor) => torch.add(a, b))
+    const written: string[][] = []
+    const backend: Backend = (graph) => (written.push(scripts()), graph)
+    wrapCompilerDebug(backend, 'eager')(gm, [fakeLike(input()), input()])
+    wrapCompilerDebug(backend, 'eager')(gm, [input(), 3])
+    expect(written).toEqual([[], ['last_run.json', 'minifier_launcher.mjs']])
+    expect(said.filter(([, line]) => line.includes('could not be written'))).toEqual([])
   })
 
   it('has a launcher that finds nothing to do if the run ended', async () => {

@@ -43,6 +43,11 @@ describe('a part of a graph', () => {
     expect(part === null ? null : told(part)).toBe('b sin -> mul(sin b) -> mul')
     expect(arraysOf(part)).toEqual([[2, 3], torch.sin(t([1, 2])).toArray()])
     expect(operatorsOf(state.graph)).toHaveLength(4)
+    // An input keeps the name that the program gave it, which may also be that of an operator.
+    const sum = traced((a) => [torch.cos(torch.sin(a))], 1)
+    const [given] = sum.graph.findNodes({ op: 'placeholder' })
+    if (given !== undefined) given.target = 'self'
+    expect(keepOnly(sum, named(sum, 'sin'))?.graph.findNodes({ op: 'placeholder' })[0]?.target).toBe('self')
   })
 
   it('returns inputs that the graph returned, if that is asked for', () => {
@@ -156,6 +161,8 @@ describe('a strategy', () => {
       result: 'cos -> tanh(cos) relu(tanh) exp(relu) neg(exp) -> neg',
       seen: ['cos -> tanh(cos) relu(tanh) exp(relu) neg(exp) -> neg'],
     })
+    const returning = traced((a) => [torch.neg(torch.sin(a)), a], 1)
+    expect((await tried('deltaDebugging', () => true, 1, returning)).result).toBe('a sin -> neg(sin) -> a neg')
     const none = await tried('deltaDebugging', () => false, 2)
     expect([none.result, none.seen]).toEqual([
       null,
@@ -389,7 +396,10 @@ describe('a search', () => {
 
   it('gives a failure that comes and goes eight runs before it gives up', async () => {
     let runs = 0
-    await expect(search(() => (runs++, false))).rejects.toThrow('Input graph did not fail the tester (in 8 runs)')
+    await expect(search(() => (runs++, false))).rejects.toMatchObject({
+      code: 'TFX_MINIFIER',
+      message: 'Input graph did not fail the tester (in 8 runs)',
+    })
     expect(runs).toBe(8)
     let count = 0
     const { lines, failureRate } = await search((gm) => calls(gm, 'relu') && count++ % 4 === 3)
@@ -408,10 +418,10 @@ describe('a search', () => {
 
   it('refuses bad arguments', async () => {
     const fails = (): boolean => true
-    await expect(minifier(3 as never, [], fails)).rejects.toThrow(/failing/)
-    await expect(minifier(program, 3 as never, fails)).rejects.toThrow(/inputs/)
-    await expect(minifier(program, inputs, 3 as never)).rejects.toThrow(/moduleFails/)
-    await expect(minifier(program, inputs, fails, { granularity: 2 } as never)).rejects.toThrow(/granularity/)
+    await expect(minifier(3 as never, [], fails)).rejects.toThrow(/^minifier: .*failing/)
+    await expect(minifier(program, 3 as never, fails)).rejects.toThrow(/^minifier: .*inputs/)
+    await expect(minifier(program, inputs, 3 as never)).rejects.toThrow(/^minifier: .*moduleFails/)
+    await expect(minifier(program, inputs, fails, { granularity: 2 } as never)).rejects.toThrow(/^minifier: .*granularity/)
     for (const maxGranularity of [0, 3, 1.5, -2])
       await expect(minifier(program, inputs, fails, { maxGranularity })).rejects.toThrow(
         `minifier: maxGranularity ${maxGranularity} is not a power of two.`,

@@ -148,6 +148,10 @@ describe('values', () => {
     const view = (x: Tensor): Tensor[] => [torch.reshape(x, [8, 4])]
     const { graph, values } = await shrunk(view, [torch.ones([4, 8])], ([x]) => x?.ndim === 2)
     expect([values, graph.includes('[1, 1]')]).toEqual([[[[1]]], true])
+    // A constant outside of lists is no size.
+    const times = (x: Tensor): Tensor[] => [torch.mul(torch.reshape(x, [8, 4]), 8)]
+    const kept = await shrunk(times, [torch.ones([4, 8])], ([x], text) => x?.ndim === 2 && text.includes(', 8)'))
+    expect([kept.values, kept.graph.includes('[1, 1]')]).toEqual([[[[1]]], true])
   })
 
   it('in the graph become one, but for 0, 1 and -1, sizes, and those that matter', async () => {
@@ -177,5 +181,35 @@ describe('values', () => {
       ).values,
     ).toEqual([[1], 5])
     expect((await shrunk(unary, [t([1])], () => true)).queries).toBe(0)
+  })
+
+  it('that are partly plain become one, in all tensors', async () => {
+    const two = await shrunk(unary, [t([1, 7])], ([x]) => x?.numel === 2)
+    expect([two.values, two.kept]).toEqual([[[1, 1]], ['Simplify values']])
+    const mixed = await shrunk(
+      (a, b) => [torch.add(a, b)],
+      [t([1, 1]), t([3, 4], { dtype: 'float64', requiresGrad: true })],
+      ([a]) => a?.numel === 2,
+    )
+    expect([mixed.values, mixed.dtypes, mixed.kept]).toEqual([
+      [
+        [1, 1],
+        [1, 1],
+      ],
+      ['float32', 'float32'],
+      ['Simplify values', 'Simplify gradients', 'Simplify dtypes'],
+    ])
+  })
+
+  it('of integers are neither rounded nor looked at for unusual ones', async () => {
+    const k = t([5, 9], { dtype: 'int64' })
+    const kept = await shrunk(unary, [k], ([x]) => x?.dtype === 'int64' && Number(x.max().item()) === 9)
+    expect([kept.values, kept.kept]).toEqual([[[9]], ['Shrink a size']])
+  })
+
+  it('of two constants: the one that matters stays, and the other becomes one', async () => {
+    const program = (x: Tensor): Tensor[] => [torch.mul(torch.add(x, 2.5), 4)]
+    const { graph, kept } = await shrunk(program, [t([1])], (_values, text) => text.includes('2.5'))
+    expect([graph.includes('2.5'), graph.includes(', 4)'), kept]).toEqual([true, false, ['Simplify constants']])
   })
 })

@@ -6,10 +6,11 @@ import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
 import { Isolator, minifyBackendFailure, serveWorker, setLogSink, workerHelper } from 'tensorfx/debug'
 import type { FailureSpec, Helper } from 'tensorfx/debug'
-import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { answerLine, answerReader, queryBytes, queryReader } from '../../src/debug/isolate/pipes.ts'
 import { QueryEncoder, QueryServer, isAnswerTo, outcomeOf, whyNotShippable } from '../../src/debug/isolate/protocol.ts'
 import type { Query } from '../../src/debug/isolate/protocol.ts'
+import { operatorImports, whyNotImportable } from '../../src/debug/operatorImports.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(() => {
@@ -103,6 +104,36 @@ describe('a worker', () => {
     isolator.close()
     isolator.close()
     expect(log.ended).toBe(2)
+  })
+
+  it('is started ahead, two at first and one for each that is lost, until the isolator is closed', async () => {
+    const log = { queries: [] as Query[], ended: 0 }
+    let workers = 0
+    const silent = (): Worker => ({ ...worker(log), postMessage: () => {} }) as unknown as Worker
+    const isolator = new Isolator(
+      workerHelper(() => (workers++, silent())),
+      { timeoutMs: 10 },
+    )
+    isolator.warmUp()
+    isolator.warmUp()
+    expect(workers).toBe(2)
+    await isolator.query(relu(), [], spec)
+    expect([workers, log.ended, isolator.started]).toEqual([3, 1, 1])
+    const last = isolator.query(relu(), [], spec)
+    isolator.close()
+    await last
+    await Promise.resolve()
+    // All three are ended, and the one that was asked has no successor.
+    expect([workers, log.ended]).toEqual([3, 3])
+  })
+
+  it('that cannot be started is an error of the query that needs it', async () => {
+    const isolator = new Isolator(async () => {
+      throw new RangeError('no workers here')
+    })
+    isolator.warmUp()
+    await expect(isolator.query(relu(), [], spec)).rejects.toThrow('no workers here')
+    isolator.close()
   })
 
   it('that fails is a death, which counts if it is looked for', async () => {
@@ -278,6 +309,24 @@ describe('messages', () => {
     const thrown = new Graph()
     thrown.output([thrown.callFunction(torch.sin, [thrown.placeholder('x')])])
     expect(await told({ imports: ['data:text/javascript,throw "a text"'] })).toEqual({ status: 'unrelated', message: 'a text' })
+  })
+
+  it('name the modules of the operators that a program has defined', () => {
+    const identity = { schema: '(Tensor x) -> Tensor', forward: (x: Tensor) => x.clone(), fake: (x: Tensor) => torch.emptyLike(x) } as const
+    const named = torch.library.customOp('workertest::named', { ...identity, module: 'file:///ops.mjs' })
+    const unnamed = torch.library.customOp('workertest::unnamed', identity)
+    const graphOf = (...calls: ((x: Tensor) => unknown)[]): GraphModule => {
+      const graph = new Graph()
+      graph.output(calls.map((call) => graph.callFunction(call as never, [graph.placeholder('x')])))
+      return new GraphModule({}, graph)
+    }
+    expect(operatorImports(graphOf(named, torch.sin, named))).toEqual(['file:///ops.mjs'])
+    expect([whyNotImportable(graphOf(named, torch.sin, operator.neg as never)), operatorImports(graphOf(torch.sin))]).toEqual([null, []])
+    expect(whyNotImportable(graphOf(torch.sin, unnamed))).toBe(
+      'the operator torch.ops.workertest.unnamed was defined without its module; pass { module: import.meta.url } to torch.library.customOp or defineOp to have it isolated',
+    )
+    const methods = symbolicTrace((x: Tensor) => x.relu())
+    expect([operatorImports(methods), whyNotImportable(methods)]).toEqual([[], null])
   })
 
   it('can hold graphs of named functions on tensors and numbers', () => {

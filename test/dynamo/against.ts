@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import { Tensor } from 'tensorfx'
+import type { Backend } from 'tensorfx/compile'
 
 /** What the program compiles its functions with: `compile`, or nothing at all. */
 export type Compiler = <F extends (...args: never[]) => unknown>(fn: F) => F
@@ -35,7 +36,7 @@ export function attempt(fn: () => unknown): unknown {
 }
 
 /** `program` gets a compiler and returns what it saw: tensors, numbers, errors, in lists. The compiled run must see what the eager one saw. */
-export function agree(backend: string, program: (compiled: Compiler) => unknown): void {
+export function agree(backend: string | Backend, program: (compiled: Compiler) => unknown): void {
   torch.manualSeed(0)
   const expected = plain(program((fn) => fn))
   torch.manualSeed(0)

@@ -4,7 +4,7 @@ import { ArgumentError, compile, fx, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { BackendCompilerFailed, InvalidBackend, listBackends, lookupBackend, registerBackend } from 'tensorfx/compile'
 import type { Backend, BackendCode } from 'tensorfx/compile'
-import { runnable } from '../../src/dynamo/index.ts'
+import { backendImports, isImportable, runnable } from '../../src/dynamo/index.ts'
 import { attempt } from './against.ts'
 
 const program = (x: Tensor): Tensor => torch.relu(x).sub(1)
@@ -114,11 +114,38 @@ describe('names', () => {
     expect(messageFor(() => failing(null as never, []))).toContain("backend='custom' raised")
   })
 
+  it('and backends that are none are errors', () => {
+    const wrong: readonly (readonly unknown[])[] = [
+      [3, backend],
+      [undefined, backend],
+      ['names_other', null],
+      ['names_other', 'eager'],
+    ]
+    for (const args of wrong)
+      expect(() => Reflect.apply(registerBackend, undefined, args)).toThrow(
+        new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.'),
+      )
+    expect(() => registerBackend('names_other', backend, { tag: [] } as never)).toThrow("registerBackend: unknown option 'tag'")
+    expect(listBackends()).not.toContain('names_other')
+    registerBackend('names_hidden', (gm) => gm, { tags: ['debug'] })
+    registerBackend('names_tagged', (gm) => gm, { tags: ['fast'] })
+    expect(listBackends().filter((name) => name.startsWith('names_'))).toEqual(['names_test', 'names_tagged'])
+  })
+
+  it('are importable by other processes if they are built in or a module registers them', () => {
+    registerBackend('names_module', (gm) => gm, { module: 'file:///backend.mjs' })
+    expect(['inductor', 'eager', 'aot_eager', 'names_module', 'names_test', 'nope'].map(isImportable)).toEqual([true, true, true, true, false, false])
+    expect(['inductor', 'names_module', 'nope'].map(backendImports)).toEqual([[], ['file:///backend.mjs'], []])
+  })
+
   it('of the backends that fail on purpose say how', () => {
     const run = (backend: string): unknown => attempt(() => (compile((t: Tensor) => t.relu().add(1), { backend })(x) as Tensor).toArray())
     expect(String(run('relu_compile_error_TESTING_ONLY'))).toContain('relu found in graph')
     expect(String(run('relu_runtime_error_TESTING_ONLY'))).toContain('ReluRuntimeError')
     expect(run('relu_accuracy_error_TESTING_ONLY')).toEqual(x.relu().add(2).toArray())
+    // Without a relu they do not fail, and other operators are as they were.
+    for (const backend of ['relu_compile_error_TESTING_ONLY', 'relu_runtime_error_TESTING_ONLY', 'relu_accuracy_error_TESTING_ONLY'])
+      expect(compile((t: Tensor) => t.neg().add(1), { backend })(x).toArray()).toEqual([3, -2])
     for (const backend of ['eager', 'aot_eager', 'inductor']) expect(run(backend)).toEqual(x.relu().add(1).toArray())
     expect(listBackends().filter((name) => name.includes('TESTING'))).toEqual([])
   })

@@ -267,7 +267,7 @@ describe('errors and limits', () => {
     expect(() => compile((x: Tensor) => x.add(1))(Tensor.fake({ shape: [2], dtype: 'float32' }))).toThrow(/this tensor is fake/))
 
   it('unknown options and backends', () => {
-    expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/unknown option 'fast'/)
+    expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/^compile: unknown option 'fast'/)
     expect(() => compile((x: Tensor) => x, { backend: 'nope' })).toThrow(InvalidBackend)
     expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/unknown option 'reproLevle'; did you mean 'reproLevel'\? Known are reproAfter/)
     expect(() => withConfig({ reproLevel: 9 }, () => 0)).toThrow(/reproLevel must be/)
@@ -283,6 +283,10 @@ describe('errors and limits', () => {
     }
     expect(error).toBeInstanceOf(BackendCompilerFailed)
     expect((error as Error).message).toMatch(/backend='relu_compile_error_TESTING_ONLY' raised:\nReluCompileError: relu found in graph/)
+    expect((error as Error).message).toContain(
+      'Set TENSORFX_REPRO_AFTER=dynamo (or aot) to get a script that reproduces this error.\nTo fall back to eager instead, set config.suppressErrors = true.',
+    )
+    expect((error as BackendCompilerFailed).minifierPath).toBe(null)
     expect((error as Error).cause).toBeInstanceOf(Error)
     expect((error as BackendCompilerFailed).code).toBe('TFX_BACKEND_COMPILER_FAILED')
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { agree, times } from './against.ts'
+import { explain } from 'tensorfx/compile'
+import type { Backend } from 'tensorfx/compile'
+import { agree, attempt, times } from './against.ts'
 
 describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
   it('losses are kept and read at the end', () => {
@@ -59,6 +61,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     ['a transposed one', (x) => x.t()],
     ['a row', (x) => x.select(0, 1)],
     ['a column', (x) => x.select(1, 1)],
+    ['the start of a dimension', (x) => x.narrow(0, 0, 2)],
     ['the end of a dimension', (x) => x.narrow(0, 1, 2)],
   ])('a value of before a break, and then %s that it was computed from is overwritten', (_what, view) => {
     for (const isWhole of [true, false])
@@ -90,6 +93,42 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         return s
       })
       return times(3, () => [f(), a.clone(), b.clone(), kept.map((t) => t.clone())])
+    })
+  })
+
+  it('a value of before a break, and then a tensor is overwritten that is its input in some calls only', () => {
+    agree(backend, (c) => {
+      const kept: Tensor[] = []
+      const f = c((x: Tensor, y: Tensor) => {
+        const h = x.mul(3)
+        kept.push(h)
+        const s = h.add(1).sum().item()
+        y.mul_(2)
+        return s
+      })
+      const results = times(4, (i) => {
+        const [x, y] = [torch.full([40], i), torch.ones([40])]
+        return [f(x, i % 2 === 0 ? y : x), x, y]
+      })
+      return [results, kept]
+    })
+  })
+
+  it('a value is read while a write to its input is only recorded', () => {
+    agree(backend, (c) => {
+      const f = c((x: Tensor) => {
+        const y = x.mul(2)
+        const z = y.add(1)
+        const s = z.sum().item()
+        x.add_(1)
+        const old = y.toArray()
+        x.add_(1)
+        return [s, old, x.sum().item(), z]
+      })
+      return times(4, (i) => {
+        const x = torch.full([40], i)
+        return [f(x), x]
+      })
     })
   })
 
@@ -228,5 +267,98 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         return kept.slice()
       })
     })
+  })
+})
+
+it.each<[string, (value: Tensor) => Tensor]>([
+  ['transposed memory', (value) => value.t().clone().t()],
+  ['a part of larger memory', (value) => torch.cat([value, value]).narrow(0, 0, 3)],
+  ['the end of larger memory', (value) => torch.cat([value, value]).narrow(0, 3, 3)],
+])('a backend may give the new value of a tensor, whose old one is still needed, in %s', (_what, moved) => {
+  const backend: Backend =
+    (gm) =>
+    (...inputs) =>
+      [gm.forward(...inputs)].flat().map((value) => (value instanceof torch.Tensor && value.ndim === 2 ? moved(value) : value))
+  agree(backend, (c) => {
+    const x = torch.arange(12).float().reshape([3, 4])
+    const kept: Tensor[] = []
+    const f = c(() => {
+      const h = x.mul(3)
+      kept.push(h)
+      const s = h.add(1).sum().item()
+      x.add_(1)
+      return s
+    })
+    return times(3, () => [f(), x.clone(), x.view(-1).clone(), kept.map((t) => t.clone())])
+  })
+})
+
+it('a backend may give an input as the new value of a tensor whose old one is still needed', () => {
+  const backend: Backend =
+    (gm) =>
+    (...inputs) =>
+      inputs.length === 2 ? [inputs[1]] : gm.forward(...inputs)
+  agree(backend, (c) => {
+    const [x, y] = [torch.ones([40]), torch.full([40], 5)]
+    const kept: Tensor[] = []
+    const f = c(() => {
+      const h = x.mul(3)
+      kept.push(h)
+      const s = h.add(1).sum().item()
+      x.copy_(y)
+      return s
+    })
+    return times(3, (i) => {
+      const s = f()
+      x.add_(i)
+      return [s, x.clone(), y, kept.map((t) => t.clone())]
+    })
+  })
+})
+
+describe('a value that no graph returns', () => {
+  it('can be read after the call without a graph break, and is returned from then on', () => {
+    const kept: Tensor[] = []
+    const program = (x: Tensor): Tensor => {
+      const y = x.mul(2)
+      kept.push(y)
+      return y.add(1)
+    }
+    const report = explain(program)(torch.ones([40]))
+    expect(kept[0]?.toArray()).toEqual(torch.full([40], 2).toArray())
+    expect(report.breakReasons).toEqual([])
+    const f = compile(program, { backend: 'eager' })
+    for (let i = 1; i < 4; i++) {
+      f(torch.full([40], i))
+      expect(kept.at(-1)?.max().item()).toBe(2 * i)
+    }
+    // The second graph returns it.
+    expect(f.graphs()).toHaveLength(2)
+  })
+
+  it('is an error that says so if its input was large and has been overwritten, once', () => {
+    const x = torch.ones([2 ** 19])
+    let kept = x
+    const f = compile(
+      () => {
+        kept = x.mul(2)
+        return kept.add(1).sum()
+      },
+      { backend: 'eager' },
+    )
+    const run = (): void => {
+      f()
+      x.add_(1)
+    }
+    run()
+    run()
+    expect(attempt(() => kept.max())).toMatchObject({
+      name: 'EscapedTensorError',
+      message:
+        'a tensor of shape [524288] was made inside a compiled function and kept outside of it, and the tensors that it was computed from have been modified since. ' +
+        'Return it from the function. (From the next call on its value is kept.)',
+    })
+    run()
+    expect(kept.max().item()).toBe(6)
   })
 })

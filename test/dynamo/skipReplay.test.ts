@@ -69,6 +69,58 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(f(x, x.view(2)).toArray()).toEqual([4, 4])
   })
 
+  it('writes to tensors whose old data is not read happen at every call', () => {
+    const total = torch.zeros([2])
+    const { f } = counted((x: Tensor, v: Tensor) => {
+      x.fill_(3)
+      total.copy_(v)
+    }, backend)
+    for (let i = 1; i < 5; i++) {
+      const x = torch.zeros([2])
+      f(x, torch.full([2], i))
+      expect([x.toArray(), total.toArray()]).toEqual([
+        [3, 3],
+        [i, i],
+      ])
+    }
+  })
+
+  it('a function that writes to tensors of its own is run once, and each call gets new ones', () => {
+    const { f, runs } = counted((x: Tensor) => {
+      const sum = torch.zeros([2])
+      sum.add_(x).mul_(2)
+      return [sum, sum.add(1)] as const
+    }, backend)
+    const results = [1, 2, 3].map((i) => f(torch.full([2], i)))
+    expect(results.map(([sum, more]) => [sum.toArray(), more.toArray()])).toEqual(
+      [1, 2, 3].map((i) => [
+        [2 * i, 2 * i],
+        [2 * i + 1, 2 * i + 1],
+      ]),
+    )
+    expect(runs()).toBe(1)
+  })
+
+  it('an argument that holds another tensor than before is another argument', () => {
+    const { f } = counted((o: { a: Tensor; list: number[] }) => o.a.mul(o.list.length), backend)
+    const o = { a: torch.ones([1]), list: [1] }
+    expect(f(o).item()).toBe(1)
+    o.a = torch.full([1], 5)
+    expect(f(o).item()).toBe(5)
+    o.list.push(2)
+    expect(f(o).item()).toBe(10)
+  })
+
+  it('a tensor from outside that requires grad from now on runs the function', () => {
+    const w = torch.full([2], 3)
+    const { f } = counted((x: Tensor) => x.mul(w), backend)
+    expect(f(torch.ones([2])).requiresGrad).toBe(false)
+    w.requiresGrad_()
+    const result = f(torch.ones([2]))
+    expect(result.requiresGrad).toBe(true)
+    expect(result.toArray()).toEqual([3, 3])
+  })
+
   it('as many answers are remembered as paths may be recorded', () => {
     withConfig({ recompileLimit: 2 }, () => {
       const { f, runs } = counted((x: Tensor, how: string) => (how === 'sin' ? x.sin() : how === 'cos' ? x.cos() : x.neg()), backend)
@@ -113,7 +165,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect([1, 2, 3].map(() => f().toArray())).toEqual(expected)
   })
 
-  it('a tensor from outside of another shape or dtype runs the function', () => {
+  it('a tensor from outside is read anew at every call', () => {
     const box = { w: torch.ones([2]) }
     const { f, runs } = counted((x: Tensor) => x.mul(box.w), backend)
     expect(f(torch.full([2], 3)).toArray()).toEqual([3, 3])

@@ -1,7 +1,6 @@
 // What layers print, and what they refuse, as PyTorch does. Values are compared in test/pytorch.
 import { expect, test } from 'vitest'
 import { fx, nn, torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
 
 const { parametrizations } = nn.utils
 

@@ -62,7 +62,39 @@ describe('other distributions', () => {
   it('refuse parameters out of range', () => {
     const x = torch.zeros([2])
     expect(() => x.exponential_(0)).toThrow(ArgumentError)
-    expect(() => x.bernoulli_(1.5)).toThrow(/p must be between 0 and 1, got 1.5/)
+    expect(() => x.bernoulli_(1.5)).toThrow(/p must be a Tensor or a number between 0 and 1, got 1.5/)
     expect(() => torch.normal(x, -1)).toThrow(/std must be a Tensor or a number of at least 0, got -1/)
+    expect(() => torch.normal(0, 1, null as never)).toThrow(/give 'size' if mean and std are numbers, and only then; got size null/)
+    expect(() => torch.normal(x, 1, [2] as never)).toThrow(/and only then; got size \[2\]/)
+    expect(() => torch.normal('0' as never, x)).toThrow(/mean must be a Tensor or a number, got '0'/)
+    expect(() => x.geometric_(1)).toThrow(/geometric_: p must be between 0 and 1, got 1/)
+    expect(() => x.cauchy_(0, 0)).toThrow(/sigma must be positive/)
+    expect(() => x.logNormal_(0, -1)).toThrow(/std must be positive/)
+    expect(() => x.random_(3, 3)).toThrow(/low < high, got low=3 and high=3/)
+    for (const fill of [(t: Tensor) => t.cauchy_(), (t: Tensor) => t.logNormal_()])
+      expect(() => fill(torch.zeros([2]).int())).toThrow(/self must be floating, got int32/)
+  })
+
+  it('have the statistics of their distributions', () => {
+    torch.manualSeed(4)
+    const x = (fill: (t: Tensor) => Tensor): number[] => [...fill(torch.zeros([20_000])).toTypedArray()].map(Number)
+    const part = (values: number[], holds: (v: number) => boolean): number => values.filter(holds).length / values.length
+    expect(
+      part(
+        x((t) => t.cauchy_(2, 3)),
+        (v) => Math.abs(v - 2) < 3,
+      ),
+    ).toBeCloseTo(0.5, 1)
+    expect(
+      part(
+        x((t) => t.logNormal_(1, 0.5)),
+        (v) => v < Math.E,
+      ),
+    ).toBeCloseTo(0.5, 1)
+    const trials = x((t) => t.geometric_(0.25))
+    expect(trials.reduce((a, b) => a + b) / trials.length).toBeCloseTo(4, 0)
+    expect(part(trials, (v) => v === 1)).toBeCloseTo(0.25, 1)
+    const large = torch.zeros([1000]).long().random_()
+    expect(Number(large.max().item())).toBeGreaterThan(2 ** 52)
   })
 })

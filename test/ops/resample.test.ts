@@ -161,6 +161,15 @@ describe('linear modes that shrink', () => {
     }
     return part(0).add(part(1))
   }
+  /** {@link shrunk} for both dimensions of an image, in the order of interpolate: what shrinks first, and of that the height. */
+  const shrunkImage = (image: Tensor, sizes: readonly [number, number], align: boolean): Tensor => {
+    const [height, width] = image.shape.slice(2)
+    const order = sizes[0] > (height ?? 0) ? ([3, 2] as const) : ([2, 3] as const)
+    return order.reduce((x, dim) => {
+      const [own, wanted] = dim === 2 ? [height, sizes[0]] : [width, sizes[1]]
+      return own === wanted ? x : shrunk(x, dim, wanted, align)
+    }, image)
+  }
   const bits = (x: Tensor): number[] => Array.from(new Int32Array(Float32Array.from(x.contiguous().toTypedArray(), Number).buffer))
 
   test.each([false, true])('every length, by 1.1 to 3, is the sum of its parts bit for bit; aligned corners: %s', (align) => {
@@ -177,15 +186,28 @@ describe('linear modes that shrink', () => {
           [n, out],
           [6, 11],
           [7, 7],
+          [5, 1],
         ] as const) {
           const image = torch.randn([2, 3, h, n])
-          const [first, second] = height > h ? [3, 2] : [2, 3]
-          const size = (dim: number): number => (dim === 2 ? height : out)
-          const wanted = [first, second].reduce((x, dim) => (size(dim) === x.shape[dim] ? x : shrunk(x, dim, size(dim), align)), image)
+          const wanted = shrunkImage(image, [height, out], align)
           const result = F.interpolate(image, { size: [height, out], alignCorners: align, mode: 'bilinear' })
           expect(bits(result), `${h}x${n} to ${height}x${out}`).toEqual(bits(wanted))
         }
       }
+  })
+
+  test.each([false, true])('wide images too, with rows longer than are written out; aligned corners: %s', (align) => {
+    torch.manualSeed(9)
+    for (const [sizes, height, width] of [
+      [[3, 255], 7, 701],
+      [[4, 256], 6, 333],
+      [[3, 257], 7, 701],
+      [[4, 300], 6, 600],
+    ] as const) {
+      const image = torch.randn([2, 1, height, width])
+      const result = F.interpolate(image, { size: sizes, alignCorners: align, mode: 'bilinear' })
+      expect(bits(result), `${height}x${width} to ${sizes.join('x')}`).toEqual(bits(shrunkImage(image, sizes, align)))
+    }
   })
 
   test('an infinity reaches only the elements that it is a part of', () => {

@@ -1,7 +1,7 @@
 // Learning-rate schedules.
 import { expect, test } from 'vitest'
 import { torch } from 'tensorfx'
-import { CosineAnnealingLR, LambdaLR, SGD, StepLR } from 'tensorfx/optim'
+import { CosineAnnealingLR, CyclicLR, LambdaLR, OneCycleLR, ReduceLROnPlateau, SGD, StepLR } from 'tensorfx/optim'
 import type { LRScheduler } from 'tensorfx/optim'
 
 const { tensor } = torch
@@ -72,4 +72,44 @@ test('options out of range and unknown ones are errors', () => {
   expect(() => new StepLR(optimizer(), 0)).toThrow(/stepSize must be a positive integer/)
   expect(() => new StepLR(optimizer(), 2, { gama: 1 } as never)).toThrow(/unknown option 'gama'/)
   expect(() => new LambdaLR(optimizer(), [() => 1])).toThrow(/expected 2 functions/)
+})
+
+test('rates may be given for each group, and must be as many', () => {
+  const oneCycle = new OneCycleLR(optimizer(), [1, 2], {
+    totalSteps: 5,
+    pctStart: 0.4,
+    divFactor: 10,
+    annealStrategy: 'linear',
+    cycleMomentum: false,
+  })
+  expect(oneCycle.getLastLr()).toEqual([0.1, 0.2])
+  oneCycle.step()
+  expect(oneCycle.getLastLr()).toEqual([1, 2])
+  const cyclic = new CyclicLR(optimizer(), [0.1, 0.2], [0.3, 1], { stepSizeUp: 2, cycleMomentum: false })
+  cyclic.step()
+  expect(cyclic.getLastLr()[0]).toBeCloseTo(0.2)
+  expect(cyclic.getLastLr()[1]).toBeCloseTo(0.6)
+  const plateau = new ReduceLROnPlateau(optimizer(), { patience: 0, minLr: [0.3, 0.01] })
+  for (const metric of [1, 1]) plateau.step(metric)
+  expect(plateau.getLastLr()).toEqual([0.3, 0.05])
+  expect(() => new OneCycleLR(optimizer(), [1], { totalSteps: 5 })).toThrow(/OneCycleLR: argument 'maxLr' must be a number, or 2 of them/)
+})
+
+test('ReduceLROnPlateau continues from its state dict', () => {
+  const metrics = [3, 2, 2, 2, 2, 1, 1, 1]
+  const run = (plateau: ReduceLROnPlateau, from: number, to: number): (readonly number[])[] =>
+    metrics.slice(from, to).map((metric) => {
+      plateau.step(metric)
+      return plateau.getLastLr()
+    })
+  const options = { patience: 1, cooldown: 1 }
+  const whole = run(new ReduceLROnPlateau(optimizer(), options), 0, 8)
+  const shared = optimizer()
+  const first = new ReduceLROnPlateau(shared, options)
+  run(first, 0, 4)
+  expect(first.stateDict()).toEqual({ best: 2, cooldownCounter: 1, lastEpoch: 4, numBadEpochs: 0 })
+  const second = new ReduceLROnPlateau(shared, options)
+  second.loadStateDict(first.stateDict())
+  expect(run(second, 4, 8)).toEqual(whole.slice(4))
+  expect(() => second.loadStateDict({ best: 1 } as never)).toThrow(/cooldownCounter/)
 })

@@ -93,7 +93,7 @@ function weightsAsInputs(gm: GraphModule): readonly Tensor[] {
   const weights: Tensor[] = []
   let last: Node | null = graph.findNodes({ op: 'placeholder' }).at(-1) ?? null
   for (const node of graph.findNodes({ op: 'get_attr' })) {
-    const value = node.op === 'get_attr' ? gm.attribute(node.target) : null
+    const value = gm.attribute(node.target)
     if (!(value instanceof Tensor)) continue
     const make = (): Node => graph.placeholder(`weight_${weights.length}`)
     const input: Node = last === null ? graph.insertingBefore(null, make) : graph.insertingAfter(last, make)

@@ -2,7 +2,7 @@
 // inherit it.
 import { makeFx } from '../../aot/index.ts'
 import { noGrad } from '../../autograd/index.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, present } from '../../errors/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { checkArgument, checkArray, checkOptions } from '../../protocol/index.ts'
@@ -66,8 +66,8 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   const outputs = tensorsIn(run.walk(inputs))
   const rows: NodeRow[] = run.steps.map((step) => ({
     node: step.node,
-    dtype: step.eager[0]?.dtype ?? 'float32',
-    shape: step.eager[0]?.shape ?? [],
+    dtype: step.eager[0].dtype,
+    shape: step.eager[0].shape,
     alone: new Map(),
     inGraph: new Map(),
   }))
@@ -162,21 +162,19 @@ class Comparing {
     const copies = new Map([...graph.nodes].map((node) => [node.name, node]))
     // Nodes with several results stay as they are: a backend returns tensors.
     const single = steps.filter((step) => step.eager.length === 1 && !this.#overwritten.has(step.node.name))
-    graph.outputNode().args = [single.flatMap((step) => copies.get(step.node.name) ?? [])]
+    graph.outputNode().args = [single.map((step) => present(copies.get(step.node.name), 'the copy of a node'))]
     const exposed = new GraphModule(this.#gm, graph)
     const got = await this.#one.with(exposed, this.#inputs, async (run) => run(this.#inputs))
+    if (got.length !== single.length)
+      throw new ArgumentError(`compareBackends: with all values as outputs, the backend returned ${got.length} tensors instead of ${single.length}.`)
+    const values = new Map(single.map((step, i) => [step, present(got[i], 'the value of a node')] as const))
     const env = new Map<Node, unknown>(this.#run.env)
-    for (const [i, step] of single.entries()) {
-      const value = got[i]
-      if (value !== undefined && sameShape(value.shape, step.eager[0]?.shape ?? [])) env.set(step.node, value)
-    }
-    for (const [i, step] of single.entries()) {
-      const value = got[i]
-      const row = this.#rows.find(({ node }) => node === step.node)
-      if (value === undefined || row === undefined) continue
+    for (const [step, value] of values) if (sameShape(value.shape, step.eager[0].shape)) env.set(step.node, value)
+    for (const [step, value] of values) {
       const { part, inputs } = isolated(this.#gm, step.node, env)
-      const want = this.#kind === 'float64' ? noGrad(() => inFloat64(part, inputs)) : noGrad(() => tensorsIn(part.call(...inputs)))
-      row.inGraph.set(this.#one.name, measure(want, step.eager, [value], magnitude(inputs), this.#tol))
+      const want = noGrad(() => (this.#kind === 'float64' ? inFloat64(part, inputs) : tensorsIn(part.call(...inputs))))
+      const row = this.#rows.find(({ node }) => node === step.node)
+      row?.inGraph.set(this.#one.name, measure(want, step.eager, [value], magnitude(inputs), this.#tol))
     }
   }
 

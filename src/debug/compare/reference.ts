@@ -22,7 +22,7 @@ export interface Step {
   /** The results in float64 (integers and bools as they are). */
   readonly want: readonly Tensor[]
   /** The results of eager kernels, in the dtypes of the graph. */
-  readonly eager: readonly Tensor[]
+  readonly eager: readonly [Tensor, ...Tensor[]]
   /** The magnitude of the inputs. */
   readonly scale: number
   /** Why it cannot be compared, e.g. because it draws random numbers. */
@@ -105,8 +105,9 @@ export class ReferenceRun extends Interpreter {
     // A node that writes to its argument writes to a copy: not all backends can write to an input.
     const writes = given.some((value, i) => versionIn(value) !== versions[i])
     const part = writes ? isolated(this.module, node, this.env, { copies: true }).part : alone.part
-    const eager = tensorsIn(native)
-    if (eager.length === 0) return native
+    const [first, ...others] = tensorsIn(native)
+    if (first === undefined) return native
+    const eager = [first, ...others] as const
     const skipped = getRngState().offset === state ? null : 'it draws random numbers'
     const want = skipped === null && this.#kind === 'float64' ? inFloat64(part, inputs) : eager
     this.steps.push({ node, part, inputs, want, eager, scale: magnitude(inputs), skipped })

@@ -123,8 +123,7 @@ export class BackendComparison {
 
 function cell(row: NodeRow, backend: string): string {
   const [alone, inGraph] = [row.alone.get(backend), row.inGraph.get(backend)]
-  const shown =
-    inGraph !== undefined && alone?.status !== 'differs' && (inGraph.status === 'differs' || inGraph.error > (alone?.error ?? 0)) ? inGraph : alone
+  const shown = inGraph !== undefined && (inGraph.status === 'differs' || inGraph.error > (alone?.error ?? 0)) ? inGraph : alone
   if (shown === undefined) return ''
   if (shown.status === 'failed' || shown.status === 'skipped') return shown.status
   return `${shown.error === 0 ? '0' : shown.error.toExponential(1)}${shown.status === 'differs' ? ' *' : ''}`

@@ -71,9 +71,7 @@ export class QueryEncoder {
       return id
     })
     const attributes = new Map<string, PlainValue>()
-    for (const node of gm.graph.findNodes({ op: 'get_attr' })) {
-      if (node.op === 'get_attr') attributes.set(node.target, toPlain(gm.attribute(node.target), node.target))
-    }
+    for (const { target } of gm.graph.findNodes({ op: 'get_attr' })) attributes.set(target, toPlain(gm.attribute(target), target))
     return {
       id: this.#next++,
       graph: graphToJson(gm.graph),

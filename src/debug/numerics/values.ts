@@ -11,7 +11,7 @@ import { cloneInput } from '../twoModels.ts'
 /** What a node calls, for tables. */
 export const targetText = (node: Node): string => (node.op === 'call_function' ? (targetInfo(node.target)?.name ?? node.name) : String(node.target))
 
-/** Called with each node that gives tensors, in the order of the graph, and what it gives; `true` ends the run. */
+/** Called with each node, in the order of the graph, and the tensors that it gives; `true` ends the run. */
 export type Visit = (node: Node, tensors: readonly Tensor[], inputs: readonly Tensor[]) => boolean | void
 
 /** What ends a run early. */
@@ -30,7 +30,7 @@ export function visitValues(where: string, gm: GraphModule, inputs: readonly unk
     after: (node, value) => {
       const original = originals.get(node.name)
       const tensors = tensorsIn(value)
-      if (original === undefined || node.op === 'output' || tensors.length === 0) return
+      if (original === undefined || node.op === 'output') return
       const [args, kwargs] = run.fetchArgsKwargs(node)
       if (visit(original, tensors, tensorsIn([args, kwargs])) === true) throw stop
     },

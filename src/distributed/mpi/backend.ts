@@ -12,6 +12,7 @@ import { onProcessExit } from '../host.ts'
 import { loadMpi } from './library.ts'
 import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
 import { PIECE_BYTES, Requests } from './requests.ts'
+import { SharedWindow, WINDOW_BYTES } from './sharedWindow.ts'
 
 export { isLaunchedByMpi } from './library.ts'
 
@@ -46,6 +47,8 @@ class MpiChannel implements Channel {
   readonly #control: Handle
   readonly #size: number
   readonly #rank: number
+  /** For small all-reduces; null if the ranks are on several machines. */
+  readonly #shared: Shared | null
   #started = 0
 
   constructor(backend: MpiBackend, comm: Handle, control: Handle, size: number, rank: number) {
@@ -54,6 +57,11 @@ class MpiChannel implements Channel {
     this.#control = control
     this.#size = size
     this.#rank = rank
+    this.#shared = backend.share(comm, size, rank)
+  }
+
+  get window(): SharedWindow | null {
+    return this.#shared?.window ?? null
   }
 
   start(collective: Collective): Task {
@@ -63,6 +71,8 @@ class MpiChannel implements Channel {
   }
 
   #allReduce(data: Tensor, op: BackendReduceOp): Task {
+    const small = this.#shared?.window.start(data, op) ?? null
+    if (small !== null) return small
     const { size } = dtypeInfo[data.dtype]
     const piece = PIECE_BYTES / size
     const type = this.#type(data)
@@ -201,8 +211,16 @@ class MpiChannel implements Channel {
 
   close(): void {
     this.#backend.forget(this)
-    for (const comm of [this.#comm, this.#control]) this.#backend.mpi.call('MPI_Comm_free', this.#backend.cell(comm))
+    const { mpi } = this.#backend
+    if (this.#shared !== null) mpi.call('MPI_Win_free', this.#backend.cell(this.#shared.handle))
+    for (const comm of [this.#comm, this.#control]) mpi.call('MPI_Comm_free', this.#backend.cell(comm))
   }
+}
+
+/** A window, and MPI's handle of it. */
+interface Shared {
+  readonly window: SharedWindow
+  readonly handle: Handle
 }
 
 /** A rank of MPI's world. */
@@ -242,6 +260,39 @@ class MpiBackend implements Backend {
     const channel = new MpiChannel(this, comm, control, ranks.length, ranks.indexOf(this.rank))
     this.#channels.add(channel)
     return channel
+  }
+
+  /** Memory that all ranks of a communicator share; null unless they are on one machine, which has some left. */
+  share(comm: Handle, size: number, rank: number): Shared | null {
+    const { mpi } = this
+    const [local, count] = [this.cell(0), new Int32Array(1)]
+    mpi.call('MPI_Comm_split_type', comm, mpi.typeShared, rank, mpi.noInfo, local)
+    mpi.call('MPI_Comm_size', Number(local[0]), count)
+    const [base, window] = [new BigInt64Array(1), this.cell(0)]
+    const isOne = size > 1 && count[0] === size
+    const isShared = isOne && mpi.prepare('MPI_Win_allocate_shared')(WINDOW_BYTES, 1, mpi.noInfo, comm, base, window) === 0
+    mpi.call('MPI_Comm_free', local)
+    const handle = Number(window[0])
+    const parts = !isShared
+      ? []
+      : Array.from({ length: size }, (_, i) => {
+          mpi.call('MPI_Win_shared_query', handle, i, new BigInt64Array(1), count, base)
+          return mpi.memoryAt(Number(base[0]), WINDOW_BYTES)
+        })
+    const made = isShared ? new SharedWindow(parts, rank) : null
+    // Every rank must have it, and have emptied its part, before one uses it.
+    const agreed = Int32Array.of(made === null ? 0 : 1)
+    mpi.call('MPI_Allreduce', mpi.inPlace, agreed, 1, mpi.types.int32, mpi.ops.min, comm)
+    return made === null || agreed[0] === 0 ? null : { window: made, handle }
+  }
+
+  progress(): void {
+    for (const { window } of this.#channels) window?.progress()
+  }
+
+  /** How many collectives are under way. */
+  get pending(): number {
+    return [...this.#channels].reduce((sum, { window }) => sum + (window?.pending ?? 0), this.requests.pending)
   }
 
   forget(channel: MpiChannel): void {
@@ -310,8 +361,7 @@ class MpiBackend implements Backend {
   /** What the process owes to MPI when it exits. */
   onExit(code: number): void {
     if (code !== 0) this.abort(`this process exits with code ${code}, so the job ends`)
-    else if (this.requests.pending > 0)
-      this.abort(`this process exits while ${this.requests.pending} collectives are under way, so the job ends. Wait for every Work.`)
+    else if (this.pending > 0) this.abort(`this process exits while ${this.pending} collectives are under way, so the job ends. Wait for every Work.`)
     else this.finalize()
   }
 }

@@ -8,6 +8,7 @@ import { DistributedError } from '../errors.ts'
 interface Koffi {
   load(path: string, options: { readonly lazy: boolean; readonly global: boolean }): Library
   address(value: unknown): bigint
+  view(address: number, bytes: number): ArrayBuffer
   config(options: { readonly async_stack_size: number }): unknown
 }
 
@@ -30,6 +31,9 @@ interface Flavour {
   readonly types: Readonly<Record<MpiType, Handle>>
   readonly ops: Readonly<Record<BackendReduceOp, Handle>>
   readonly errorsReturn: Handle
+  readonly noInfo: Handle
+  /** MPI_COMM_TYPE_SHARED: ranks that can share memory. */
+  readonly typeShared: number
   readonly inPlace: number | bigint
   readonly ignoreStatus: number
   readonly anySource: number
@@ -64,6 +68,8 @@ function openMpi(koffi: Koffi, library: Library): Flavour {
       bxor: at('op_bxor'),
     },
     errorsReturn: at('errors_return'),
+    noInfo: at('info_null'),
+    typeShared: 0,
     inPlace: 1,
     ignoreStatus: 0,
     anySource: -1,
@@ -87,6 +93,8 @@ const MPICH: Flavour = {
   },
   ops: { max: 0x58000001, min: 0x58000002, sum: 0x58000003, product: 0x58000004, band: 0x58000006, bor: 0x58000008, bxor: 0x5800000a },
   errorsReturn: 0x54000001,
+  noInfo: 0x1c000000,
+  typeShared: 1,
   inPlace: 2n ** 64n - 1n,
   ignoreStatus: 1,
   anySource: -2,
@@ -104,7 +112,12 @@ const FUNCTIONS = {
   MPI_Comm_rank: 'H P',
   MPI_Comm_size: 'H P',
   MPI_Comm_split: 'H int int P',
+  MPI_Comm_split_type: 'H int int H P',
   MPI_Comm_free: 'P',
+  MPI_Win_allocate_shared: 'A int H H P P',
+  MPI_Win_shared_query: 'H int P P P',
+  MPI_Win_free: 'P',
+  MPI_Allreduce: 'A P int H H H',
   MPI_Error_string: 'int P P',
   MPI_Test: 'A A A',
   MPI_Iprobe: 'int int H P P',
@@ -135,6 +148,8 @@ export interface Mpi extends Flavour {
   check(name: MpiFunction, code: unknown): void
   /** The address of a buffer's first byte. */
   addressOf(buffer: ArrayBufferLike): number
+  /** The memory at an address. */
+  memoryAt(address: number, bytes: number): ArrayBuffer
   readonly file: string
 }
 
@@ -219,5 +234,6 @@ export async function loadMpi(): Promise<Mpi> {
     check,
     call: (name, ...args) => check(name, prepare(name)(...args)),
     addressOf: (buffer) => Number(koffi.address(buffer)),
+    memoryAt: (address, bytes) => koffi.view(address, bytes),
   }
 }

@@ -47,7 +47,7 @@ export function swizzleTable({ out, taps, positions, weights }: LineParts, size:
   return words
 }
 
-/** The table for lines of `size` elements whose elements are made of two that lie side by side; null if some are not. */
+/** The table for lines of `size` elements whose elements are made of two; null if they are not. */
 export function pairTable({ out, taps, positions, weights }: LineParts, size: number): Int32Array | null {
   if (size < LANES || out < LANES || taps !== 2 || weights === null) return null
   const words = new Int32Array(Math.ceil(out / LANES) * PAIR_ENTRY)
@@ -60,7 +60,6 @@ export function pairTable({ out, taps, positions, weights }: LineParts, size: nu
     for (let lane = 0; lane < LANES; lane++) {
       const [a, b] = [first + lane, out + first + lane]
       const place = positions[a] ?? 0
-      if (positions[b] !== place + 1) return null
       words[entry + PAIRS / 4 + lane] = 4 * place
       floats[entry + lane] = weights[a] ?? 0
       floats[entry + LANES + lane] = weights[b] ?? 0
@@ -93,13 +92,16 @@ export function commonLanes({ out, taps, positions, weights }: LineParts, size: 
   return [start, step, ...lanes]
 }
 
-/** The table for columns: for each element and part how far the row is from the first, in bytes, and its weight. `width` is the length of a row. */
-export function columnTable({ out, taps, positions, weights }: LineParts, width: number): Int32Array {
+/** Whether the two parts of each element lie side by side. At the end of a line they may be the same one. */
+export const arePairs = ({ out, positions }: LineParts): boolean => positions.subarray(0, out).every((place, k) => positions[out + k] === place + 1)
+
+/** The table for columns: for each element and part the number of the row, and its weight. */
+export function columnTable({ out, taps, positions, weights }: LineParts): Int32Array {
   const words = new Int32Array(2 * out * taps)
   const floats = new Float32Array(words.buffer)
   for (let k = 0; k < out; k++)
     for (let t = 0; t < taps; t++) {
-      words[2 * (k * taps + t)] = 4 * width * (positions[t * out + k] ?? 0)
+      words[2 * (k * taps + t)] = positions[t * out + k] ?? 0
       floats[2 * (k * taps + t) + 1] = weights?.[t * out + k] ?? 1
     }
   return words

@@ -79,8 +79,8 @@ abstract class MaxPoolLayer<I extends boolean> extends WindowLayer {
   protected pool(input: Tensor, fn: typeof maxPool1d): Pooled<I>
   protected pool(input: Tensor, fn: typeof maxPool1d): Tensor | readonly [Tensor, Tensor] {
     const { kernelSize, stride, padding, dilation, ceilMode, returnIndices } = this
-    const options = { stride, padding, dilation, ceilMode }
-    return returnIndices ? fn(input, kernelSize, { ...options, returnIndices }) : fn(input, kernelSize, { ...options, returnIndices: false })
+    if (returnIndices) return fn(input, kernelSize, { stride, padding, dilation, ceilMode, returnIndices })
+    return fn(input, kernelSize, { stride, padding, dilation, ceilMode, returnIndices: false })
   }
 
   override extraRepr(): string {

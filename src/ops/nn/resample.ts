@@ -3,12 +3,14 @@ import { ArgumentError } from '../../errors/index.ts'
 import {
   IN_PAIRS,
   accumulate,
+  arePairs,
   at,
   bufferParam,
   call,
   columnTable,
   commonLanes,
   compileKernel,
+  compileShrunkImages,
   compileSwizzledImages,
   compileSwizzledLines,
   constant,
@@ -36,7 +38,7 @@ import { dimAndSize, linesOf, sizeAt } from '../shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
 import { transpose } from '../view/permute.ts'
 import { clone, contiguous, reshape } from '../view/reshape.ts'
-import { checkSizes, resampleTable, transposedTable } from './resampleTable.ts'
+import { checkSizes, tableOf } from './resampleTable.ts'
 import type { ResampleTable } from './resampleTable.ts'
 import { constantOf } from './windowTables.ts'
 
@@ -87,23 +89,45 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
 const linesKernel = kernelCache(compileSwizzledLines)
 const imagesKernel = kernelCache(compileSwizzledImages)
 
+/** The longest rows whose elements all are written into a kernel of their own. */
+const WRITTEN_ROW = 256
+
+/** What kernels make of a table, made once. */
+function madeOnce<T>(make: (table: ResampleTable) => T): (table: ResampleTable) => T {
+  const made = new WeakMap<ResampleTable, { readonly value: T }>()
+  return (table) => {
+    const known = made.get(table) ?? { value: make(table) }
+    made.set(table, known)
+    return known.value
+  }
+}
+
 const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [words.length], 'int32')
 
-/** The table for rows of `n` elements that are put together four at a time, and the kind of kernel for it; null where they cannot be. */
-function rowsTable(table: ResampleTable, n: number): { readonly words: Int32Array; readonly lanes: string } | null {
-  const swizzles = swizzleTable(table, n)
-  if (swizzles !== null) return { words: swizzles, lanes: commonLanes(table, n).join(',') }
-  const pairs = pairTable(table, n)
-  return pairs === null ? null : { words: pairs, lanes: IN_PAIRS }
+/** A table for rows that are put together four at a time. */
+interface RowsTable {
+  readonly words: Int32Array
+  /** The kind of kernel; null if there is only the one of {@link shrunkKernel}. */
+  readonly lanes: string | null
 }
+
+/** The table for rows that can be put together four at a time; null where they cannot be. */
+const rowsTable = madeOnce((table): RowsTable | null => {
+  const swizzles = swizzleTable(table, table.size)
+  if (swizzles !== null) return { words: swizzles, lanes: commonLanes(table, table.size).join(',') }
+  const words = pairTable(table, table.size)
+  return words && { words, lanes: arePairs(table) ? IN_PAIRS : null }
+})
+const columnsTable = madeOnce(columnTable)
+const shrunkKernel = madeOnce(({ size, positions }) => compileShrunkImages(size, positions))
 
 /** The lines of dimension `axis` with the elements that the table says. */
 function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
   const result = Tensor.empty(self.shape.with(axis, m), self.dtype)
   const [outer, n, inner] = linesOf(self.shape, axis)
-  const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table, n) : null
-  if (rows !== null) {
+  const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table) : null
+  if (rows !== null && rows.lanes !== null) {
     launch(linesKernel(taps, weights !== null, rows.lanes), [result, contiguous(self), tableTensor(rows.words)], [outer, n, m])
     return result
   }
@@ -127,13 +151,21 @@ function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded || columns.guarded || rows.taps !== columns.taps) return null
   const [n, height] = [sizeAt(self.shape, last), sizeAt(self.shape, last - 1)]
   const between = columnsFirst ? n * columns.out : rows.out * height
-  const made = between <= MOST_SCRATCH ? rowsTable(rows, n) : null
+  const made = rowsTable(rows)
   if (made === null) return null
+  const { words, lanes } = made
+  const isWritten = columnsFirst && (lanes === null || lanes === IN_PAIRS) && rows.out <= WRITTEN_ROW && columns.out >= 2
+  if (!isWritten && (lanes === null || between > MOST_SCRATCH)) return null
   const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
-  const tensors = [result, contiguous(self), tableTensor(made.words), tableTensor(columnTable(columns, columnsFirst ? n : rows.out))]
-  const scratch = scratchMemory(4 * between)
-  const kernel = imagesKernel(columnsFirst, rows.taps, rows.weights !== null, made.lanes)
-  launch(kernel, tensors, [numelOf(self.shape.slice(0, -2)), height, n, rows.out, columns.out, scratch])
+  const tables = [tableTensor(words), tableTensor(columnsTable(columns))]
+  const tensors = [result, contiguous(self), ...tables]
+  const images = numelOf(self.shape.slice(0, -2))
+  if (isWritten) launch(shrunkKernel(rows), tensors, [images, height, columns.out])
+  else {
+    const scratch = scratchMemory(4 * between)
+    launch(imagesKernel(columnsFirst, rows.taps, rows.weights !== null, lanes ?? ''), tensors, [images, height, n, rows.out, columns.out, scratch])
+  }
+  for (const table of tables) table.dispose()
   return result
 }
 
@@ -185,8 +217,7 @@ function resizedSpec(self: Tensor, dims: readonly number[], size: readonly numbe
 function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], [mode, scale, align, antialias]: How, isBackward = false): Pass[] {
   const steps = sizesOf(self, dims, size).map(({ axis, own, wanted }, i) => {
     const [from, to] = isBackward ? [wanted, own] : [own, wanted]
-    const table = resampleTable(from, to, mode, scale[i] ?? NaN, align, antialias)
-    return { axis, table: isBackward ? transposedTable(table, from) : table, grows: wanted > own }
+    return { axis, table: tableOf(isBackward, from, to, mode, scale[i] ?? NaN, align, antialias), grows: wanted > own }
   })
   return steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
 }

@@ -1,6 +1,7 @@
 // Which elements of a line an element of the resized one is made of, and their weights, for each mode of interpolate.
 
 import { ArgumentError } from '../../errors/index.ts'
+import { BoundedCache } from '../../kernels/index.ts'
 
 /** Tables are made in JavaScript, where they take more memory than a tensor. */
 export const MOST_WEIGHTS: number = 2 ** 24
@@ -27,6 +28,8 @@ function newTable(taps: number, out: number): readonly [positions: Int32Array, w
  * than `taps`, and the weights of the rest are 0.
  */
 export interface ResampleTable {
+  /** The length of the line. */
+  readonly size: number
   readonly out: number
   readonly taps: number
   readonly positions: Int32Array
@@ -43,11 +46,27 @@ function cubic(x: number, a: number): number {
 
 const triangle = (x: number): number => Math.max(0, 1 - Math.abs(x))
 
+const tables = new BoundedCache<ResampleTable>('tables of interpolate', 2 ** 22)
+
+/** The table of {@link resampleTable}, or with `isBackward` its transpose, made once for calls with the same sizes. */
+export function tableOf(isBackward: boolean, ...how: Parameters<typeof resampleTable>): ResampleTable {
+  const key = `${isBackward} ${how.join(' ')}`
+  const known = tables.get(key)
+  if (known !== undefined) return known
+  const forward = resampleTable(...how)
+  const table = isBackward ? transposedTable(forward) : forward
+  // An estimate, with the tables that kernels make of it. Large ones take little time next to what they are for.
+  const bytes = 1000 + 40 * table.positions.length
+  if (bytes < 2 ** 20) tables.set(key, table, bytes)
+  return table
+}
+
 /** The elements of each element of the result: `size` is the length of the line, `out` of the result, `scale` the step in the line for one in the result. */
 export function resampleTable(size: number, out: number, mode: string, scale: number, align: boolean, antialias: boolean): ResampleTable {
   checkSizes(size, out)
   if (mode === 'area')
     return spanTable(
+      size,
       out,
       (i) => [Math.floor((i * size) / out), Math.ceil(((i + 1) * size) / out)],
       () => 1,
@@ -57,7 +76,7 @@ export function resampleTable(size: number, out: number, mode: string, scale: nu
   if (mode === 'nearest' || mode === 'nearest-exact') {
     const shift = mode === 'nearest' ? 0 : 0.5
     const positions = Int32Array.from({ length: out }, (_, i) => inside(Math.floor(Math.fround((i + shift) * Math.fround(scale)))))
-    return { out, taps: 1, positions, weights: null, guarded: false }
+    return { size, out, taps: 1, positions, weights: null, guarded: false }
   }
   const taps = mode === 'bicubic' ? 4 : 2
   const [positions, weights] = newTable(taps, out)
@@ -70,7 +89,7 @@ export function resampleTable(size: number, out: number, mode: string, scale: nu
       weights[t * out + i] = taps === 4 ? cubic(center - first - t, -0.75) : t === 0 ? 1 - (center - first) : center - first
     }
   }
-  return { out, taps, positions, weights, guarded: false }
+  return { size, out, taps, positions, weights, guarded: false }
 }
 
 function antialiasTable(size: number, out: number, mode: string, scale: number): ResampleTable {
@@ -80,6 +99,7 @@ function antialiasTable(size: number, out: number, mode: string, scale: number):
   // With aligned corners too, as in PyTorch: only the scale is another.
   const center = (i: number): number => scale * (i + 0.5)
   return spanTable(
+    size,
     out,
     (i) => [Math.max(0, Math.trunc(center(i) - reach + 0.5)), Math.min(size, Math.trunc(center(i) + reach + 0.5))],
     (i, j) => kernel((j - center(i) + 0.5) / stretch),
@@ -87,7 +107,12 @@ function antialiasTable(size: number, out: number, mode: string, scale: number):
 }
 
 /** Element i is the mean of the elements of a span, weighted. */
-function spanTable(out: number, spanOf: (i: number) => readonly [number, number], weightOf: (i: number, j: number) => number): ResampleTable {
+function spanTable(
+  size: number,
+  out: number,
+  spanOf: (i: number) => readonly [number, number],
+  weightOf: (i: number, j: number) => number,
+): ResampleTable {
   const spans = Array.from({ length: out }, (_, i) => spanOf(i))
   const taps = spans.reduce((most, [start, end]) => Math.max(most, end - start), 1)
   const [positions, weights] = newTable(taps, out)
@@ -99,11 +124,11 @@ function spanTable(out: number, spanOf: (i: number) => readonly [number, number]
       weights[(j - start) * out + i] = weightOf(i, j) / total
     }
   }
-  return { out, taps, positions, weights, guarded: true }
+  return { size, out, taps, positions, weights, guarded: true }
 }
 
-/** The other way: of which elements of the result an element of the line, which has `size` of them, is a part. */
-export function transposedTable({ out, taps, positions, weights }: ResampleTable, size: number): ResampleTable {
+/** The other way: of which elements of the result an element of the line is a part. */
+function transposedTable({ size, out, taps, positions, weights }: ResampleTable): ResampleTable {
   const counts = new Int32Array(size)
   const isUsed = (entry: number): boolean => weights === null || weights[entry] !== 0
   positions.forEach((position, entry) => {
@@ -122,5 +147,5 @@ export function transposedTable({ out, taps, positions, weights }: ResampleTable
       back[count * size + position] = k
       backWeights[count * size + position] = weights?.[entry] ?? 1
     }
-  return { out: size, taps: most, positions: back, weights: backWeights, guarded: true }
+  return { size: out, out: size, taps: most, positions: back, weights: backWeights, guarded: true }
 }

@@ -5,8 +5,10 @@ import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { fill_ } from '../pointwise/fill.ts'
 import { sizeAt } from '../shapes.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
+import { narrow } from './slicing.ts'
 import { viewSpec } from './strides.ts'
 
 function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number): TensorSpec {
@@ -65,8 +67,40 @@ export const diagonal: OpFunction<(self: Tensor, offset?: number, dim1?: number,
   scatter: (value, self, offset, dim1, dim2) => diagonalScatter(self, value, offset, dim1, dim2),
 })
 
+/**
+ * Sets the elements whose indices are equal in all dimensions to a value. With `wrap`, the diagonal of a matrix of more rows than columns starts again, a row after it
+ * ended. PyTorch's `Tensor.fill_diagonal_`.
+ *
+ * Shape: at least 2 dimensions; if more, all of one size. Returns `self`.
+ *
+ * @throws ShapeError for other shapes.
+ * @example torch.zeros([2, 2]).fillDiagonal_(5).toArray() // [[5, 0], [0, 5]]
+ */
+export const fillDiagonal_: OpFunction<(self: Tensor, fillValue: number, wrap?: boolean | { readonly wrap?: boolean }) => Tensor> = defineOp({
+  schema: 'fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)',
+  namespace: 'torch.Tensor',
+  method: true,
+  tags: ['mutates'],
+  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  decompose: (self, value, wrap) => {
+    if (self.ndim < 2 || (self.ndim > 2 && self.shape.some((size) => size !== self.shape[0])))
+      throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.shape)}.`)
+    if (self.ndim > 2) {
+      let line = self
+      while (line.ndim > 1) line = diagonal(line, 0, 0, -1)
+      fill_(line, value)
+      return self
+    }
+    const [rows, columns] = [sizeAt(self.shape, 0), sizeAt(self.shape, 1)]
+    for (let start = 0; start < Math.max(1, wrap ? rows : 0); start += columns + 1) fill_(diagonal(narrow(self, 0, start, rows - start)), value)
+    return self
+  },
+})
+
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
+    /** {@link fillDiagonal_} */
+    fillDiagonal_(fillValue: number, wrap?: boolean | { readonly wrap?: boolean }): Tensor
     /** {@link diagonal} */
     diagonal(offset?: number, dim1?: number, dim2?: number): Tensor
     /** {@link diagonalScatter} */

@@ -149,7 +149,6 @@ export async function asynchronous() {
   return { x: list(x), y: list(y), z: list(z), completed: first.isCompleted() }
 }
 
-/** Two groups whose collectives are waited for in different orders: each must make progress while the other is waited for. */
 /** All-reduces that MPI runs in pieces, with a small one behind them, of which odd ranks wait for the last one first. */
 export function large() {
   const n = 400_001
@@ -165,6 +164,25 @@ export function large() {
   return [wrong(x, count.mul(sum(ranks) + world())), wrong(y, sum(ranks)), small.item() - sum(ranks)]
 }
 
+/** Small all-reduces, up to the limit of what ranks exchange through shared memory and beyond, all started before one is waited for. Returns those that are wrong. */
+export async function small(groups = [dist.newGroup(), dist.newGroup()]) {
+  const total = (world() * (world() + 1)) / 2
+  const cases = ['float32', 'float64', 'int32'].flatMap((dtype) =>
+    [1, 127, 128, 129, 255, 256, 257].flatMap((n) =>
+      Object.entries({ sum: total, max: world(), min: 1 }).map(([op, factor]) => {
+        const count = torch.arange(n).add(1).to(dtype)
+        return { name: `${op} of ${n} ${dtype}`, op, x: count.mul(rank() + 1), expected: count.mul(factor) }
+      }),
+    ),
+  )
+  const works = cases.map(({ x, op }, i) => dist.allReduce(x, { op, group: groups[i % groups.length], asyncOp: true }))
+  for (const work of rank() % 2 === 0 ? works : works.toReversed())
+    if (rank() === 0) await work
+    else work.wait()
+  return cases.filter(({ x, expected }) => x.ne(expected).any().item()).map(({ name }) => name)
+}
+
+/** Two groups whose collectives are waited for in different orders: each must make progress while the other is waited for. */
 export function crossed() {
   const [a, b] = [dist.newGroup(), dist.newGroup()]
   const [x, y] = [own(), own()]

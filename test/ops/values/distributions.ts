@@ -41,9 +41,12 @@ export default {
   'torch.ops.tensorfx.bernoulli_': [
     { args: [t([3, 4]), 1], gives: t([1, 1]), noGradient: CHANCE },
     { args: [t([3, 4]), { p: 0 }], gives: t([0, 0]), noGradient: CHANCE },
+    { args: [t([3, 4]), t([1, 0])], gives: t([1, 0]), noGradient: CHANCE },
   ],
   'torch.ops.tensorfx.exponential_': [{ args: [t([3, 4]), Infinity], gives: t([0, 0]), noGradient: CHANCE }],
   'torch.normal': [
+    { args: [3, 0, [2, 1]], gives: t([[3], [3]], 'float32') },
+    { args: [2, t([0, 0])], gives: t([2, 2]), noGradient: CHANCE },
     {
       args: [t([[1], [2]]), t([0, 0])],
       gives: t([

@@ -1,7 +1,7 @@
 // Random operators. Their numbers are those of Philox4x32-10, whose reference has the known answers of random.test.ts.
 import { torch } from 'tensorfx'
 import { philox } from '../../../src/tensor/generator.ts'
-import { Plain, build, ints, t } from '../plain.ts'
+import { Plain, build, ints, longs, t } from '../plain.ts'
 import type { Kind } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 
@@ -72,8 +72,14 @@ export default {
   'torch.randint': [
     { args: [2, 7, [6], { generator }], gives: integers(2, 5, 6, 'int64') },
     { args: [7, 8, [3], { dtype: 'float32' }], gives: t([7, 7, 7]) },
+    { args: [5, [6], { generator }], gives: integers(0, 5, 6, 'int64') },
+    { args: [{ low: 2, high: 7, size: [6], generator }], gives: integers(2, 5, 6, 'int64') },
+    { args: [{ high: 7, size: [6], generator }], gives: integers(0, 7, 6, 'int64') },
   ],
-  'torch.randperm': [{ args: [5, { generator }], gives: permutation(5, 'int64') }],
+  'torch.randperm': [
+    { args: [5, { generator }], gives: permutation(5, 'int64') },
+    { args: [5, { generator, dtype: 'float32' }], gives: permutation(5, 'float32') },
+  ],
   'torch.rand_like': [
     { args: [t([1, 2, 3]), { generator }], gives: uniform(3), noGradient: 'random' },
     { args: [ints([1, 2, 3]), { generator }], gives: uniform(3).as('float32') },
@@ -90,6 +96,57 @@ export default {
       gives: uniform(4).map((u, i) => Number(u < ([0.2, 0.4, 0.6, 0.8][i] ?? NaN))),
       noGradient: 'random',
     },
+    {
+      args: [ints([5, 5, 5, 5]), 0.4, { generator }],
+      gives: uniform(4)
+        .map((u) => Number(u < 0.4))
+        .as('int'),
+    },
+    { args: [t([0, 0, 0, 0]), { p: 0.4, generator }], gives: uniform(4).map((u) => Number(u < 0.4)), noGradient: 'random' },
+  ],
+  'torch.ops.tensorfx.random_': [
+    { args: [longs([9, 9, 9, 9]), 2, 7, { generator }], gives: integers(2, 5, 4, 'int64') },
+    { args: [t([9, 9, 9, 9], 'float32'), 5, { generator }], gives: integers(0, 5, 4, 'float32'), noGradient: 'random' },
+    { args: [t([9, 9, 9, 9], 'int8'), { generator }], gives: integers(0, 2 ** 7, 4, 'int8') },
+    { args: [t([9, 9, 9, 9], 'float32'), { generator }], gives: integers(0, 2 ** 24 + 1, 4, 'float32'), noGradient: 'random' },
+    {
+      args: [longs([9, 9, 9, 9]), { generator }],
+      gives: build([4], (i) => Math.floor((wordOf(i, 4) * 2 ** 26) / 2 ** 32) * 2 ** 27 + Math.floor((wordOf(i, 4) * 2 ** 27) / 2 ** 32), 'int64'),
+    },
+  ],
+  'torch.ops.tensorfx.log_normal_': [
+    {
+      args: [t([9, 9, 9, 9, 9], 'float32'), 0.5, 0.25, { generator }],
+      gives: normal(5)
+        .map((z) => Math.exp(0.5 + 0.25 * z))
+        .as('float32'),
+      noGradient: 'random',
+    },
+    {
+      args: [t([9, 9], 'float32'), { generator }],
+      gives: normal(2)
+        .map((z) => Math.exp(1 + 2 * z))
+        .as('float32'),
+      noGradient: 'random',
+      tolerance: 2e-5,
+    },
+  ],
+  'torch.ops.tensorfx.cauchy_': [
+    {
+      args: [t([9, 9, 9, 9]), 3, 0.5, { generator }],
+      gives: uniform(4).map((u) => 3 + 0.5 * Math.tan(Math.PI * (u - 0.5))),
+      noGradient: 'random',
+      tolerance: 2e-5,
+    },
+  ],
+  'torch.ops.tensorfx.geometric_': [
+    {
+      args: [longs([9, 9, 9, 9, 9]), 0.3, { generator }],
+      gives: uniform(5)
+        .map((u) => Math.max(1, Math.ceil(Math.log1p(-u) / Math.log1p(-0.3))))
+        .as('int64'),
+    },
+    { args: [t([9, 9]), 1 - 1e-15], gives: t([1, 1]), noGradient: 'random' },
   ],
   'torch.nn.functional.dropout': [
     { args: [t([1, 2, 3]), { training: false }], gives: t([1, 2, 3]) },

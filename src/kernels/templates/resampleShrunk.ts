@@ -1,0 +1,132 @@
+// Images whose rows and columns become fewer, in one pass for lines of known places: the addresses of what a row is made of are written into the instructions, and only
+// those columns are fetched that the result has a part of. Float32.
+import type { CompiledKernel } from '../boundedCache.ts'
+import { compiledKernel } from '../compile.ts'
+import { bufferParam, sizeParam } from '../loopIr.ts'
+import { ModuleBuilder } from '../wasm/assembler.ts'
+import { paramType } from '../wasm/expressions.ts'
+import { LoopWriter } from './loopWriter.ts'
+import { LANES, PAIR_ENTRY } from './resampleTables.ts'
+
+const PARAMS = [
+  bufferParam('out', 'float32', 'write'),
+  bufferParam('a', 'float32'),
+  bufferParam('table', 'int32'),
+  bufferParam('columns', 'int32'),
+  sizeParam('images'),
+  sizeParam('rows'),
+  sizeParam('out_rows'),
+]
+const [OUT, A, TABLE, COLUMNS, IMAGES, ROWS, OUT_ROWS] = [0, 1, 2, 3, 4, 5, 6]
+
+/** So many rows of the result share what is read of the table. */
+const TOGETHER = 2
+
+/**
+ * The kernel for images with rows of `n` elements, at least four, whose columns become the two parts of each column of the result, weighted, and then their rows. `places`
+ * are those of the first parts of the elements of a row, and then those of the second parts: the same or the next. Its parameters are the result, the images, the
+ * tables of pairs for the rows and of columns, the number of images, their rows, and the rows of the result, of which there are at least two.
+ */
+export function compileShrunkImages(n: number, places: Int32Array): CompiledKernel {
+  const module = new ModuleBuilder()
+  module.importMemory()
+  const f = module.function(PARAMS.map(paramType), [], 'run')
+  const w = new LoopWriter(f)
+  const m = places.length / 2
+  const vector = (): number => f.local('v128')
+  const rows = Array.from({ length: TOGETHER }, (_, row) => ({
+    to: 4 * m * row,
+    parts: [0, 1].map((t) => ({ entry: 16 * row + 8 * t, from: f.local('i32'), weight: vector() })),
+  }))
+  const [halves, weights] = [
+    [vector(), vector()],
+    [vector(), vector()],
+  ]
+  /** Multiplies the vector on the stack by the weight of part `t`, and adds it to the one below unless it is the first. */
+  const weighted = (weight: number, t: number): void => {
+    f.get(weight)
+    f.op('f32x4.mul')
+    if (t > 0) f.op('f32x4.add')
+  }
+  /** How the parts of elements `k` and `k + 1` are fetched, at one place or two, and in which lanes the first parts are then, and the second. */
+  const fetchOf = (k: number): { readonly starts: readonly number[]; readonly lanes: readonly (readonly number[])[] } => {
+    const pairs = [k, k + 1].map((i) => [places[i] ?? 0, places[m + i] ?? 0] as const)
+    const [first = 0, second = 0] = pairs.map(([place]) => Math.min(place, n - 2))
+    const start = Math.min(first, n - LANES)
+    const isOne = second + 2 - start <= LANES
+    const lanes = [0, 1].map((t) => pairs.map((pair, i) => (pair[t] ?? 0) - (isOne ? start : i === 0 ? first : second - 2)))
+    return { starts: isOne ? [start] : [first, second], lanes }
+  }
+  /** Pushes the four elements of a row at the places of one fetch. */
+  const load = (row: number, [first = 0, second]: readonly number[]): void => {
+    if (second !== undefined) f.get(row)
+    f.get(row)
+    f.memory(second === undefined ? 'v128.load' : 'v128.load64_zero', 4 * first)
+    if (second !== undefined) f.laneMemory('v128.load64_lane', 1, 4 * second)
+  }
+  const group = (to: number, number: number): void => {
+    for (const [t, weight] of weights.entries()) {
+      f.get(TABLE)
+      f.memory('v128.load', 4 * (PAIR_ENTRY * number + LANES * t))
+      f.set(weight)
+    }
+    // The last four may overlap those before.
+    const k = Math.min(number * LANES, m - LANES)
+    const fetches = [fetchOf(k), fetchOf(k + 2)]
+    for (const row of rows) {
+      for (const [h, { starts }] of fetches.entries()) {
+        for (const [t, { from, weight }] of row.parts.entries()) {
+          load(from, starts)
+          weighted(weight, t)
+        }
+        f.set(halves[h] ?? 0)
+      }
+      f.get(to)
+      for (const [t, weight] of weights.entries()) {
+        for (const half of halves) f.get(half)
+        const [a = 0, b = 0, c = 0, d = 0] = fetches.flatMap(({ lanes }, h) => (lanes[t] ?? []).map((lane) => lane + LANES * h))
+        f.shuffle32(a, b, c, d)
+        weighted(weight, t)
+      }
+      f.memory('v128.store', row.to + 4 * k)
+    }
+  }
+
+  const [image, result, last, first] = [w.let(() => f.get(A)), w.let(() => f.get(OUT)), f.local('i32'), f.local('i32')]
+  const product = (count: number, bytes: number): number =>
+    w.let(() => {
+      f.get(count)
+      f.i32Const(bytes)
+      f.op('i32.mul')
+    })
+  const [imageBytes, resultBytes] = [product(ROWS, 4 * n), product(OUT_ROWS, 4 * m)]
+  f.get(OUT_ROWS)
+  f.i32Const(TOGETHER)
+  f.op('i32.sub')
+  f.set(last)
+  w.count({ local: IMAGES }, 1, () => {
+    w.count({ local: OUT_ROWS }, TOGETHER, (next) => {
+      // The last rows may overlap those before.
+      w.least({ local: next }, { local: last })
+      f.set(first)
+      const entry = w.address(COLUMNS, first, 8 * 2)
+      const to = w.address(result, first, 4 * m)
+      for (const { parts } of rows)
+        for (const part of parts) {
+          f.get(image)
+          f.get(entry)
+          f.memory('i32.load', part.entry)
+          f.i32Const(4 * n)
+          f.ops('i32.mul', 'i32.add')
+          f.set(part.from)
+          f.get(entry)
+          f.memory('v128.load32_splat', part.entry + 4)
+          f.set(part.weight)
+        }
+      for (let number = 0; number * LANES < m; number++) group(to, number)
+    })
+    w.advance(image, { local: imageBytes })
+    w.advance(result, { local: resultBytes })
+  })
+  return compiledKernel('resample_shrunk', PARAMS, null, module.finish())
+}

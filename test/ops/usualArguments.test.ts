@@ -1,0 +1,81 @@
+// The fast way through the checks of arguments gives what the full one gives, or leaves the call to it.
+import { expect, test } from 'vitest'
+import { torch } from 'tensorfx'
+import { defineOp } from 'tensorfx/ops'
+import { normalize } from '../../src/ops/normalize.ts'
+import { usualArguments } from '../../src/ops/usualArguments.ts'
+import { builtInOps } from './builtInOps.ts'
+
+const x = torch.ones([2])
+const VALUES: readonly unknown[] = [
+  x,
+  0,
+  2,
+  1.5,
+  -1,
+  NaN,
+  Infinity,
+  2 ** 60,
+  true,
+  null,
+  undefined,
+  [1, 2],
+  [],
+  [1.5],
+  [x],
+  [null],
+  'mean',
+  'float32',
+  'nothing',
+  {},
+  new Date(0),
+]
+
+/** The list of arguments that an operator gets, or the name of the error. */
+function attempt(fn: () => unknown): unknown {
+  try {
+    return fn()
+  } catch (error) {
+    return error instanceof Error ? error.name : error
+  }
+}
+
+/** The same numbers for every run: uniform in [0, 1). */
+function makeDice(): () => number {
+  let state = 1
+  return () => (state = (state * 16807) % 2147483647) / 2147483647
+}
+
+test('whatever an operator is given, by position and by name, the fast way gives its full arguments or none', () => {
+  const dice = makeDice()
+  const pick = (): unknown => VALUES[Math.floor(dice() * VALUES.length)]
+  let fast = 0
+  for (const op of builtInOps()) {
+    const names = op.schema.args.map(({ name }) => name)
+    const usual = usualArguments(op)
+    for (let round = 0; round < 200; round++) {
+      const given = Math.floor(dice() * (names.length + 2))
+      // A tensor in first place is what most calls have.
+      const args = Array.from({ length: given }, (_, i) => (i === 0 && dice() < 0.7 ? x : pick()))
+      if (dice() < 0.6) args.push(Object.fromEntries(names.filter(() => dice() < 0.3).map((name) => [name, pick()])))
+      const quick = usual.of([...args])
+      if (quick === null) continue
+      fast++
+      const full = attempt(() => normalize(op, args))
+      expect(quick, `${op.qualname}(${args.map(String).join(', ')}) of ${op.schema.text}`).toEqual(full)
+    }
+  }
+  expect(fast).toBeGreaterThan(5000)
+})
+
+test('several numbers are one list where only options follow, even if an option takes a number', () => {
+  const { op } = defineOp({
+    schema: 'spread(int[] sizes, *, int scale=1) -> Tensor',
+    namespace: 'test',
+    meta: (sizes) => ({ shape: sizes, dtype: 'float32' }),
+    kernel: (sizes, scale) => torch.full(sizes, scale),
+  })
+  expect(usualArguments(op).of([2, 3])).toBeNull()
+  expect(normalize(op, [2, 3])).toEqual([[2, 3], 1])
+  expect(usualArguments(op).of([{ sizes: 2, scale: 3 }])).toEqual([[2], 3])
+})
