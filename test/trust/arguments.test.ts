@@ -7,7 +7,7 @@ import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as debug from 'tensorfx/debug'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
-import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
+import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound, trackDynamismAcrossExamples } from 'tensorfx/fx/experimental'
 import { cse, deadCode, extractTensorMetadata, legalize, mergeAttributeReads, partitionByDevice, unusedSubmodules } from 'tensorfx/fx/passes'
 import { renderSvg } from 'tensorfx/fx/viewer'
 import { frozen } from 'tensorfx/interop'
@@ -38,6 +38,10 @@ const cyclic: unknown[] = []
 cyclic.push(cyclic)
 const x = (): Tensor => torch.ones([2, 3])
 const shards = (...offsets: readonly (readonly number[])[]): unknown => offsets.map((at) => ({ tensor: torch.ones([2]), offsets: at }))
+const load = (state: unknown) => (): unknown => {
+  const model = new fsdp.FSDP(new nn.Linear(3, 2))
+  return fsdp.optimStateDictToLoad(model, new optim.SGD(model.parameters()), hostile(state))
+}
 const store = new debug.MemoryFileStore()
 const scaler = new fsdp.ShardedGradScaler()
 
@@ -186,6 +190,16 @@ describe('an argument that does not fit is named', () => {
     [
       "InputReader.tensor: argument 'storage' must be what storage() returns, got 1.",
       () => new debug.InputReader(store, 'dir').load(hostile(1), [1]),
+    ],
+    ['an argument is nested more than 500 deep; does it contain itself?', call(trackDynamismAcrossExamples, [cyclic])],
+    [
+      "optimStateDictToLoad: argument 'state.state['a']' must be an object of tensors and numbers, got null.",
+      load({ state: { a: null }, paramGroups: [] }),
+    ],
+    ["optimStateDictToLoad: argument 'state.paramGroups[0]' must be an object of options, got null.", load({ state: {}, paramGroups: [null] })],
+    [
+      "optimStateDictToLoad: state 'momentumBuffer' of 'weight' has shape [2, 4] but the parameter has shape [2, 3].",
+      load({ state: { weight: { momentumBuffer: torch.ones([2, 4]) } }, paramGroups: [{}] }),
     ],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
