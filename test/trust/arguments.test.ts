@@ -7,8 +7,25 @@ import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
 import * as debug from 'tensorfx/debug'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
-import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound, trackDynamismAcrossExamples } from 'tensorfx/fx/experimental'
-import { cse, deadCode, extractTensorMetadata, legalize, mergeAttributeReads, partitionByDevice, unusedSubmodules } from 'tensorfx/fx/passes'
+import {
+  SizeExpression,
+  UnionFind,
+  checkShapes,
+  expandToTensorDim,
+  getGreatestUpperBound,
+  trackDynamismAcrossExamples,
+} from 'tensorfx/fx/experimental'
+import {
+  OperatorSupport,
+  cse,
+  deadCode,
+  extractTensorMetadata,
+  legalize,
+  mergeAttributeReads,
+  partitionByDevice,
+  replaceTargetNodesWith,
+  unusedSubmodules,
+} from 'tensorfx/fx/passes'
 import { renderSvg } from 'tensorfx/fx/viewer'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
@@ -201,6 +218,17 @@ describe('an argument that does not fit is named', () => {
       "optimStateDictToLoad: state 'momentumBuffer' of 'weight' has shape [2, 4] but the parameter has shape [2, 3].",
       load({ state: { weight: { momentumBuffer: torch.ones([2, 4]) } }, paramGroups: [{}] }),
     ],
+    ['optim.ReduceLROnPlateau: the first argument must be an optimizer, got 1.', make(optim.ReduceLROnPlateau, 1)],
+    ["optim.ChainedScheduler: argument 'schedulers[0]' must be a schedule, got null.", make(optim.ChainedScheduler, [null])],
+    ["optim.Rprop: option 'etas' must be an array of numbers, got [an object, 2].", make(optim.Rprop, [], { etas: [{ toString: null }, 2] })],
+    ["optim.LBFGS: option 'maxEval' must be a positive integer, got an object.", make(optim.LBFGS, [], { maxEval: { toString: null } })],
+    ["init.truncNormal_: argument 'mean' must be a number, got an object.", call(nn.init.truncNormal_, x(), Object.create(null), 1)],
+    ["replaceTargetNodesWith: argument 'newOp' must be one of placeholder,", call(replaceTargetNodesWith, traced(), 'output', 'a', null, 'b')],
+    ["replaceTargetNodesWith: argument 'gm' must be a GraphModule, got 1.", call(replaceTargetNodesWith, 1, 'output', 'a', 'output', 'b')],
+    ["OperatorSupport: argument 'table' must be an object of dtypes by target, got null.", make(OperatorSupport, null)],
+    ["checkShapes: argument 'inputs' must be an object of shapes by input, got undefined.", call(checkShapes, (a: Tensor) => a)],
+    ['torch.vander: x must be a vector, got shape [].', () => torch.vander(torch.ones([]))],
+    ['torch.linalg.vander: x must have at least one dimension, got shape [].', () => torch.linalg.vander(torch.ones([]))],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
