@@ -21,10 +21,19 @@ const MAX_FILES_PER_KIND = 1
 /** Everything that the formats use, from dist. */
 export async function builtApi() {
   const at = (name) => import(new URL(`dist/${name}.js`, root).href)
-  const [front, interop, json, viewer, dispatch, debug, torchFile] = await Promise.all(
-    ['index', 'entries/interop', 'entries/fx/json', 'entries/fx/viewer', 'entries/dispatch', 'entries/debug', 'interop/torchFile/stateDict'].map(at),
-  )
-  return { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
+  const names = [
+    'index',
+    'entries/interop',
+    'entries/fx/json',
+    'entries/fx/viewer',
+    'entries/dispatch',
+    'entries/debug',
+    'interop/torchFile/stateDict',
+  ]
+  const [front, ...rest] = await Promise.all(names.map(at))
+  const fsdp = await at('entries/distributed/fsdp')
+  await (await at('entries/distributed')).initProcessGroup({ backend: 'single' })
+  return Object.assign({}, ...rest.toReversed(), front, { fsdp })
 }
 
 async function child() {

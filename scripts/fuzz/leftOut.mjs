@@ -37,7 +37,6 @@ export const LEFT_OUT = {
   ...methods(['attention'], ['heads', 'extended', 'mask'], 'private'),
   'group.start': 'internal: collectives call it',
   'group.run': 'internal: collectives call it',
-  'fx_viewer.renderSvg': 'passes a text on to Graphviz, whose error says what is wrong with it',
   'tensorfx.fx.math': 'the functions of JavaScript',
   'graph.tracerClass': 'a class, which is a setting of the graph',
   'graph.rename': 'internal',
@@ -65,9 +64,5 @@ export const LEFT_OUT = {
   'debug.minifyBackendFailure': 'starts processes',
   'debug.workerHelper': 'starts a worker',
   'debug.serveWorker': 'listens to messages of the process',
-  'debug.setFileStore': 'replaces where files are written',
-  'debug.fileStore': 'writes files',
-  'debug.InputWriter': 'writes files',
-  'debug.setLogSink': 'replaces where logs go',
   kernels: 'takes addresses that the caller owns, and parts of the loop IR, which compileKernel verifies as a whole',
 }

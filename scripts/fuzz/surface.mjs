@@ -97,6 +97,9 @@ export async function loadSurface(load) {
     shardedTensor: () => distributed.ShardedTensor.chunk(torch.ones([4, 2])),
     sgd: () => new torch.optim.SGD(new nn.Linear(3, 2).parameters(), { lr: 0.1 }),
     generator: () => new entries.tensorfx.torch.Generator(),
+    memoryFileStore: () => new entries.debug.MemoryFileStore(),
+    inputWriter: () => new entries.debug.InputWriter(samples.memoryFileStore(), 'dir'),
+    inputReader: () => new entries.debug.InputReader(samples.memoryFileStore(), 'dir'),
     compiled: () => entries.tensorfx.compile((x) => x.add(1)),
   }
   const fake = () => withMode(new FakeTensorMode(), () => torch.ones([2, 3]))
@@ -107,6 +110,9 @@ export async function loadSurface(load) {
     entries.tensorfx.setGradEnabled(true)
     entries.autograd.setDetectAnomaly(false)
     entries.distributed_fsdp.setProfilerLog(() => {})
+    entries.debug.setLogSink(() => {})
+    // Nothing is written to disk.
+    entries.debug.setFileStore(new entries.debug.MemoryFileStore())
     if (distributed.isInitialized() && distributed.getBackend() === 'single') return
     if (distributed.isInitialized()) distributed.destroyProcessGroup()
     await distributed.initProcessGroup({ backend: 'single', timeout: 20 })

@@ -4,11 +4,11 @@ import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
-import { checkOptions, lineComment, quote, scalarLiteral, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, checkString, isObject, lineComment, quote, scalarLiteral, valueText } from '../protocol/index.ts'
 import { contiguousStrides, isContiguous, tensorFromBytes, windowNumel } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { FileStore } from './fileStore.ts'
-import { joinPath } from './fileStore.ts'
+import { checkStore, joinPath } from './fileStore.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
 import { checkLayout, checkSizes, toPlain } from './values.ts'
@@ -36,6 +36,8 @@ export class InputWriter {
 
   /** Storages go to `dir`/storages/. */
   constructor(store: FileStore, dir: string) {
+    checkStore('InputWriter', store)
+    checkString('InputWriter', 'dir', dir)
     this.#store = store
     this.#dir = dir
   }
@@ -47,6 +49,7 @@ export class InputWriter {
 
   /** The call that loads a value, e.g. `reader.tensor(buf0, [20, 20])`; the storage's line is added before it. */
   expression(name: string, value: unknown): string {
+    checkString('InputWriter', 'name', name)
     const plain = toPlain(value, name)
     if (plain.kind === 'number') return `reader.number(${scalarLiteral(plain.value)})`
     const hash = contentHash(plain.bytes)
@@ -110,12 +113,16 @@ export class InputReader {
   readonly #dir: string | null
 
   constructor(store: FileStore | null, dir: string | null) {
+    if (store !== null) checkStore('InputReader', store)
+    if (dir !== null) checkString('InputReader', 'dir', dir)
     this.#store = store
     this.#dir = dir
     if (store === null || dir === null) log.warning('no saveDir specified, will generate random data')
   }
 
   storage(hash: string, nbytes: number, _options: { readonly dtypeHint?: DType } = {}): LoadedStorage {
+    checkString('InputReader.storage', 'hash', hash)
+    checkArgument(Number.isSafeInteger(nbytes) && nbytes >= 0, 'InputReader.storage', 'nbytes', 'a number of bytes', nbytes)
     const bytes = this.#store !== null && this.#dir !== null ? this.#store.read(joinPath(this.#dir, 'storages', hash)) : null
     if (bytes === null && this.#dir !== null) log.warning(`could not load ${hash}, generating random data instead`)
     if (bytes !== null && bytes.length !== nbytes)
@@ -132,6 +139,7 @@ export class InputReader {
 
   /** A tensor that is not an argument (a constant of the module). */
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
+    checkArgument(isObject(storage) && 'bytes' in storage, 'InputReader.tensor', 'storage', 'what storage() returns', storage)
     checkOptions('InputReader.tensor', options, { dtype: true, strides: true, requiresGrad: true })
     const dtype = options.dtype ?? 'float32'
     if (!isDType(dtype)) throw new ArgumentError(`reader.tensor: unknown dtype ${valueText(dtype)}.`)

@@ -1,5 +1,5 @@
 // Where dumps go: the file system in Node, memory in a browser (the page offers the files for download).
-import { hostProcess } from '../protocol/index.ts'
+import { checkArgument, checkString, hostProcess, isFunction, isObject } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
 export interface FileStore {
@@ -11,11 +11,29 @@ export interface FileStore {
   remove?(path: string): void
 }
 
+/** Throws ArgumentError unless the argument is a FileStore. */
+export const checkStore = (where: string, value: unknown): void =>
+  checkArgument(
+    isObject(value) && 'read' in value && isFunction(value.read) && 'write' in value && isFunction(value.write),
+    where,
+    'store',
+    'a FileStore, which has the methods read and write',
+    value,
+  )
+
 /** Files in memory, by path. */
 export class MemoryFileStore implements FileStore {
   readonly files = new Map<string, Uint8Array>()
 
   write(path: string, content: string | Uint8Array): void {
+    checkString('MemoryFileStore.write', 'path', path)
+    checkArgument(
+      typeof content === 'string' || content instanceof Uint8Array,
+      'MemoryFileStore.write',
+      'content',
+      'a string or a Uint8Array',
+      content,
+    )
     this.files.set(path, typeof content === 'string' ? new TextEncoder().encode(content) : content.slice())
   }
 
@@ -75,8 +93,9 @@ export function fileStore(): FileStore {
   return current
 }
 
-/** Uses another store (tests, pages). Returns the previous one. */
+/** Uses another store (tests, pages). Returns the previous one. Throws ArgumentError for what has no methods `read` and `write`. */
 export function setFileStore(store: FileStore): FileStore {
+  checkStore('setFileStore', store)
   const previous = fileStore()
   current = store
   return previous

@@ -1,4 +1,5 @@
 // Where the debugger writes: warnings and errors about failing compiles, and the minifier's progress. One place, so that tests and pages can listen.
+import { checkCallable } from '../protocol/index.ts'
 
 export type LogLevel = 'info' | 'warning' | 'error'
 export type LogSink = (level: LogLevel, message: string) => void
@@ -11,8 +12,9 @@ const toConsole: LogSink = (level, message) => {
 
 let sink: LogSink = toConsole
 
-/** Sends the debugger's messages to `next` (null: back to the console's standard error). Returns the previous sink. */
+/** Sends the debugger's messages to `next` (null: back to the console's standard error). Returns the previous sink. Throws ArgumentError for what is no function. */
 export function setLogSink(next: LogSink | null): LogSink {
+  if (next !== null) checkCallable('setLogSink', 'next', next)
   const previous = sink
   sink = next ?? toConsole
   return previous

@@ -197,6 +197,8 @@ export interface TruncNormalOptions extends DrawOptions {
 /** Fills with normal numbers, drawn again where they are out of bounds. PyTorch's `init.trunc_normal_`. */
 export function truncNormal_(tensor: Tensor, ...options: Trailing<[mean: number, std: number, a: number, b: number], TruncNormalOptions>): Tensor {
   const { mean, std, a, b, generator } = readOptions('init.truncNormal_', { mean: 0, std: 1, a: -2, b: 2, generator: null }, options)
+  for (const [name, value] of Object.entries({ mean, std, a, b }))
+    checkArgument(typeof value === 'number', 'init.truncNormal_', name, 'a number', value)
   if (!(a < b)) throw new ArgumentError(`init.truncNormal_: a must be below b, got ${a} and ${b}.`)
   // The probability below a value, and the value of a probability.
   const below = (x: number): number => (1 + erf(full([], (x - mean) / std / Math.SQRT2, { dtype: 'float64' })).item()) / 2

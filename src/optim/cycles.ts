@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { decode, integer, number, object } from '../protocol/decode.ts'
 import { checkOptions, valueText } from '../protocol/index.ts'
-import { LRScheduler, perGroup } from './lrScheduler.ts'
+import { LRScheduler, checkScheduled, perGroup } from './lrScheduler.ts'
 import type { PerGroup, ScheduledOptimizer } from './lrScheduler.ts'
 
 /** Sets the momentum of a group: its `momentum`, or the first of its `betas`. */
@@ -251,6 +251,7 @@ export class ReduceLROnPlateau {
       minLr: true,
       eps: true,
     })
+    checkScheduled('ReduceLROnPlateau', optimizer)
     this.optimizer = optimizer
     this.given = { mode: 'min', factor: 0.1, patience: 10, threshold: 1e-4, thresholdMode: 'rel', cooldown: 0, minLr: 0, eps: 1e-8, ...options }
     if (!(this.given.factor < 1)) throw new ArgumentError(`optim.ReduceLROnPlateau: factor must be less than 1, got ${this.given.factor}.`)

@@ -27,6 +27,12 @@ export function perGroup(where: string, name: string, { paramGroups }: Scheduled
   return values
 }
 
+/** Throws ArgumentError unless a schedule is given an optimizer: callers in JavaScript may give anything. */
+export function checkScheduled(name: string, optimizer: ScheduledOptimizer): void {
+  if (!Array.isArray(optimizer?.paramGroups))
+    throw new ArgumentError(`optim.${name}: the first argument must be an optimizer, got ${valueText(optimizer)}.`)
+}
+
 /** Base class of schedules; PyTorch's `torch.optim.lr_scheduler.LRScheduler`. */
 export abstract class LRScheduler {
   readonly optimizer: ScheduledOptimizer
@@ -36,9 +42,7 @@ export abstract class LRScheduler {
   lastEpoch = 0
 
   constructor(optimizer: ScheduledOptimizer) {
-    // For callers in JavaScript.
-    if (!Array.isArray(optimizer?.paramGroups))
-      throw new ArgumentError(`optim.${new.target.name}: the first argument must be an optimizer, got ${valueText(optimizer)}.`)
+    checkScheduled(new.target.name, optimizer)
     this.optimizer = optimizer
     this.baseLrs = optimizer.paramGroups.map((group) => (group.initialLr ??= group.lr))
   }

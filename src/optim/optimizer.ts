@@ -94,6 +94,9 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
       // What may be given for a default of null is left to checkGroup.
       if (value !== undefined && usual !== 'null' && typeName(value) !== usual)
         throw new ArgumentError(`${this.className}: option '${key}' must be ${usual}, got ${valueText(value)}.`)
+      // Arrays are pairs of numbers, of which Adafactor's may have none.
+      if (Array.isArray(value) && !value.every((item) => item === null || typeof item === 'number'))
+        throw new ArgumentError(`${this.className}: option '${key}' must be an array of numbers, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
     for (const [key, value] of Object.entries(options)) if (value !== undefined && known.includes(key)) Reflect.set(all, key, value)
@@ -103,7 +106,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Throws ArgumentError unless the option is a number for which `holds`. */
   protected checkOption(name: string, value: number, what: string, holds: boolean): void {
-    if (!holds) throw new ArgumentError(`${this.className}: option '${name}' must be ${what}, got ${value}.`)
+    if (!holds) throw new ArgumentError(`${this.className}: option '${name}' must be ${what}, got ${valueText(value)}.`)
   }
 
   /** Throws ArgumentError unless all are numbers of at least 0. */

@@ -1,6 +1,6 @@
 // More learning-rate schedules in closed form: each says the rate of a group after a number of steps.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArray, checkOptions, isFunction } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkOptions, isFunction } from '../protocol/index.ts'
 import { LRScheduler } from './lrScheduler.ts'
 import type { ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -181,6 +181,8 @@ export class ChainedScheduler extends LRScheduler {
     checkArray('optim.ChainedScheduler', 'schedulers', schedulers)
     const [first] = schedulers
     if (first === undefined) throw new ArgumentError('optim.ChainedScheduler: give at least one schedule.')
+    for (const [i, item] of schedulers.entries())
+      checkArgument(item instanceof LRScheduler, 'optim.ChainedScheduler', `schedulers[${i}]`, 'a schedule', item)
     super(first.optimizer)
     this.schedulers = schedulers
     this.apply()

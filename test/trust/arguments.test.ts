@@ -1,13 +1,32 @@
 // What fuzz:arguments has found: public functions that threw raw errors, or computed something, for arguments that do not fit.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { TensorfxError, fx, nn, operator, optim, torch } from 'tensorfx'
+import { ArgumentError, TensorfxError, fx, nn, operator, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { getIsolatedGraphModule, makeFx } from 'tensorfx/aot'
 import { functional, gradcheck, gradgradcheck } from 'tensorfx/autograd'
+import * as debug from 'tensorfx/debug'
 import * as dist from 'tensorfx/distributed'
 import * as fsdp from 'tensorfx/distributed/fsdp'
-import { SizeExpression, UnionFind, expandToTensorDim, getGreatestUpperBound } from 'tensorfx/fx/experimental'
-import { cse, deadCode, extractTensorMetadata, legalize, mergeAttributeReads, partitionByDevice, unusedSubmodules } from 'tensorfx/fx/passes'
+import {
+  SizeExpression,
+  UnionFind,
+  checkShapes,
+  expandToTensorDim,
+  getGreatestUpperBound,
+  trackDynamismAcrossExamples,
+} from 'tensorfx/fx/experimental'
+import {
+  OperatorSupport,
+  cse,
+  deadCode,
+  extractTensorMetadata,
+  legalize,
+  mergeAttributeReads,
+  partitionByDevice,
+  replaceTargetNodesWith,
+  unusedSubmodules,
+} from 'tensorfx/fx/passes'
+import { renderSvg } from 'tensorfx/fx/viewer'
 import { frozen } from 'tensorfx/interop'
 import { rewriteFunction, rewriteSource } from 'tensorfx/rewriter'
 
@@ -36,6 +55,11 @@ const cyclic: unknown[] = []
 cyclic.push(cyclic)
 const x = (): Tensor => torch.ones([2, 3])
 const shards = (...offsets: readonly (readonly number[])[]): unknown => offsets.map((at) => ({ tensor: torch.ones([2]), offsets: at }))
+const load = (state: unknown) => (): unknown => {
+  const model = new fsdp.FSDP(new nn.Linear(3, 2))
+  return fsdp.optimStateDictToLoad(model, new optim.SGD(model.parameters()), hostile(state))
+}
+const store = new debug.MemoryFileStore()
 const scaler = new fsdp.ShardedGradScaler()
 
 describe('an argument that does not fit is named', () => {
@@ -168,6 +192,43 @@ describe('an argument that does not fit is named', () => {
     ["SizeExpression.of: argument 'size' must be an integer, a variable or an expression, got NaN.", () => SizeExpression.of(NaN)],
     ["SizeExpression.plus: argument 'value' must be an integer, got NaN.", () => SizeExpression.of(1).plus(NaN)],
     ["SizeExpression.floorDivide: argument 'by' must be a positive integer, got 0.", () => SizeExpression.of(1).floorDivide(0)],
+    ["setLogSink: argument 'next' must be a function, got 1.", call(debug.setLogSink, 1)],
+    [
+      "setFileStore: argument 'store' must be a FileStore, which has the methods read and write, got an object.",
+      call(debug.setFileStore, { read: 1 }),
+    ],
+    ["MemoryFileStore.write: argument 'content' must be a string or a Uint8Array, got 1.", () => store.write('a', hostile(1))],
+    ["InputWriter: argument 'store' must be a FileStore", make(debug.InputWriter, { write: () => {} }, 'dir')],
+    ["InputWriter: argument 'dir' must be a string, got 1.", make(debug.InputWriter, store, 1)],
+    ["InputWriter: argument 'name' must be a string, got Symbol(s).", () => new debug.InputWriter(store, 'dir').add(hostile(Symbol('s')), 1)],
+    ["InputReader: argument 'store' must be a FileStore", make(debug.InputReader, 1, 'dir')],
+    ["InputReader.storage: argument 'hash' must be a string, got 1.", () => new debug.InputReader(store, 'dir').storage(hostile(1), 4)],
+    ["InputReader.storage: argument 'nbytes' must be a number of bytes, got -1.", () => new debug.InputReader(store, 'dir').storage('a', -1)],
+    [
+      "InputReader.tensor: argument 'storage' must be what storage() returns, got 1.",
+      () => new debug.InputReader(store, 'dir').load(hostile(1), [1]),
+    ],
+    ['an argument is nested more than 500 deep; does it contain itself?', call(trackDynamismAcrossExamples, [cyclic])],
+    [
+      "optimStateDictToLoad: argument 'state.state['a']' must be an object of tensors and numbers, got null.",
+      load({ state: { a: null }, paramGroups: [] }),
+    ],
+    ["optimStateDictToLoad: argument 'state.paramGroups[0]' must be an object of options, got null.", load({ state: {}, paramGroups: [null] })],
+    [
+      "optimStateDictToLoad: state 'momentumBuffer' of 'weight' has shape [2, 4] but the parameter has shape [2, 3].",
+      load({ state: { weight: { momentumBuffer: torch.ones([2, 4]) } }, paramGroups: [{}] }),
+    ],
+    ['optim.ReduceLROnPlateau: the first argument must be an optimizer, got 1.', make(optim.ReduceLROnPlateau, 1)],
+    ["optim.ChainedScheduler: argument 'schedulers[0]' must be a schedule, got null.", make(optim.ChainedScheduler, [null])],
+    ["optim.Rprop: option 'etas' must be an array of numbers, got [an object, 2].", make(optim.Rprop, [], { etas: [{ toString: null }, 2] })],
+    ["optim.LBFGS: option 'maxEval' must be a positive integer, got an object.", make(optim.LBFGS, [], { maxEval: { toString: null } })],
+    ["init.truncNormal_: argument 'mean' must be a number, got an object.", call(nn.init.truncNormal_, x(), Object.create(null), 1)],
+    ["replaceTargetNodesWith: argument 'newOp' must be one of placeholder,", call(replaceTargetNodesWith, traced(), 'output', 'a', null, 'b')],
+    ["replaceTargetNodesWith: argument 'gm' must be a GraphModule, got 1.", call(replaceTargetNodesWith, 1, 'output', 'a', 'output', 'b')],
+    ["OperatorSupport: argument 'table' must be an object of dtypes by target, got null.", make(OperatorSupport, null)],
+    ["checkShapes: argument 'inputs' must be an object of shapes by input, got undefined.", call(checkShapes, (a: Tensor) => a)],
+    ['torch.vander: x must be a vector, got shape [].', () => torch.vander(torch.ones([]))],
+    ['torch.linalg.vander: x must have at least one dimension, got shape [].', () => torch.linalg.vander(torch.ones([]))],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
@@ -177,6 +238,14 @@ describe('an argument that does not fit is named', () => {
       expect(error).toBeInstanceOf(TensorfxError)
     }
   })
+})
+
+it('an engine that Graphviz lacks, and text that is not DOT, are refused', async () => {
+  await expect(renderSvg('digraph { a -> b }', hostile('draw'))).rejects.toThrow(
+    "renderSvg: argument 'engine' must be one of dot, neato, fdp, circo, twopi, got 'draw'.",
+  )
+  await expect(renderSvg('digraph { a -> ')).rejects.toThrow(/^renderSvg: Graphviz cannot draw the text of argument 'dot': .*syntax error/)
+  await expect(renderSvg('digraph { a -> ')).rejects.toBeInstanceOf(ArgumentError)
 })
 
 it('differences of more orders than there are elements are none, at once', () => {

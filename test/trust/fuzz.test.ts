@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import * as front from 'tensorfx'
 import * as debug from 'tensorfx/debug'
 import * as dispatch from 'tensorfx/dispatch'
+import { destroyProcessGroup, initProcessGroup } from 'tensorfx/distributed'
+import * as fsdp from 'tensorfx/distributed/fsdp'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
@@ -12,11 +14,17 @@ import * as torchFile from '../../src/interop/torchFile/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
-const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front }
+const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front, fsdp }
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))
 
-beforeAll(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}))
-afterAll(() => void vi.restoreAllMocks())
+beforeAll(async () => {
+  vi.spyOn(console, 'warn').mockImplementation(() => {})
+  await initProcessGroup({ backend: 'single' })
+})
+afterAll(() => {
+  destroyProcessGroup()
+  vi.restoreAllMocks()
+})
 
 describe.each(Object.keys(formats))('%s', (format) => {
   it('400 mutants are read, or refused by an error of tensorfx, and change nothing', async () => {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { ArgumentError, compile, fx, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { trackDynamismAcrossExamples } from 'tensorfx/fx/experimental'
 import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import { loadGraphModule, loadTorchFile, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { treeFlatten, treeUnflatten } from 'tensorfx/pytree'
@@ -35,6 +36,12 @@ describe.each(NAMES)('the name %s', (name) => {
     expect(compiled[name]?.item()).toBe(2)
     const read = compile((given: Readonly<Record<string, Tensor>>) => given[name]?.add(1))
     expect(read(own(name, ones()))?.item()).toBe(2)
+  })
+
+  it('is kept as the name of an input whose examples are compared', () => {
+    const found = trackDynamismAcrossExamples([own(name, torch.ones([2, 3])), own(name, torch.ones([4, 3]))])
+    expect(has(found, name)).toBe(true)
+    expect(found[name]).toEqual({ [`L['${name}']`]: [true, false] })
   })
 
   it('is kept as the name of a node, and as a keyword', () => {

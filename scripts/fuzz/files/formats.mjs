@@ -258,9 +258,7 @@ export const formats = {
     form: 'json',
     mutate: mutateJson,
     read(api, bytes) {
-      const value = parsed(bytes, (_, item) =>
-        Array.isArray(item?.$tensor) && item.$tensor.every((n) => [1, 2, 4].includes(n)) ? api.torch.ones(item.$tensor) : item,
-      )
+      const value = parsed(bytes, withTensors(api))
       if (typeof value !== 'object' || value === null) return
       const { name = 'Adam' } = value
       if (!OPTIMIZERS.includes(name)) return
@@ -277,6 +275,30 @@ export const formats = {
       String(optimizer)
       takeStep(api, optimizer, parameters)
       for (const p of parameters) check(p.numel === p.toTypedArray().length, 'a parameter changed its shape')
+    },
+  },
+  'fsdp-optim': {
+    seeds: (api) =>
+      ['SGD', 'Adam', 'Adamax'].flatMap((name) =>
+        [false, true].map((useOrigParams) => {
+          const { model, optimizer } = divided(api, { name, useOrigParams })
+          return json(asJson(api, { name, useOrigParams, state: api.fsdp.fullOptimStateDict(model, optimizer) }))
+        }),
+      ),
+    form: 'json',
+    mutate: mutateJson,
+    read(api, bytes) {
+      const value = parsed(bytes, withTensors(api))
+      if (typeof value !== 'object' || value === null) return
+      const { model, optimizer } = divided(api, value)
+      api.fsdp.rekeyOptimStateDict(value.state, 'PARAM_ID', model)
+      api.fsdp.scatterFullOptimStateDict(value.state, model, optimizer)
+      optimizer.loadStateDict(api.fsdp.optimStateDictToLoad(model, optimizer, value.state))
+      model(api.torch.ones([1, 2]))
+        .sum()
+        .backward()
+      optimizer.step()
+      api.fsdp.fullOptimStateDict(model, optimizer)
     },
   },
   'repro-inputs': {
@@ -326,13 +348,35 @@ function takeStep({ torch, ArgumentError }, optimizer, parameters) {
 function stateOf(api, name) {
   const [optimizer, parameters] = optimizerOf(api, name)
   for (let i = 0; i < 2; i++) takeStep(api, optimizer, parameters)
-  const plain = (value) =>
-    value instanceof api.Tensor
-      ? { $tensor: value.shape }
-      : Array.isArray(value)
-        ? value.map(plain)
-        : typeof value === 'object' && value !== null
-          ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
-          : value
-  return { name, optimizer: plain(optimizer.stateDict()) }
+  return { name, optimizer: asJson(api, optimizer.stateDict()) }
+}
+
+/** A value with tensors as `{ $tensor: shape }`. */
+const asJson = (api, value) =>
+  value instanceof api.Tensor
+    ? { $tensor: value.shape }
+    : Array.isArray(value)
+      ? value.map((item) => asJson(api, item))
+      : typeof value === 'object' && value !== null
+        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, asJson(api, item)]))
+        : value
+
+/** Makes tensors again, of sizes that a file could have. */
+const withTensors =
+  ({ torch }) =>
+  (_, item) =>
+    Array.isArray(item?.$tensor) && item.$tensor.every((n) => [1, 2, 4].includes(n)) ? torch.ones(item.$tensor) : item
+
+/** A model whose parameters are divided, and an optimizer of it that has taken a step. */
+function divided({ torch, nn, optim, fsdp }, { name, useOrigParams }) {
+  const model = new fsdp.FSDP(new nn.Linear(2, 2), { useOrigParams: useOrigParams === true })
+  const optimizer = new optim[['SGD', 'Adamax'].includes(name) ? name : 'Adam'](model.parameters(), {
+    lr: 0.1,
+    ...(name === 'SGD' && { momentum: 0.9 }),
+  })
+  model(torch.ones([1, 2]))
+    .sum()
+    .backward()
+  optimizer.step()
+  return { model, optimizer }
 }

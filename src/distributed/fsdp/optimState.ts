@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
 import { checkArgument, checkModule, entryOf, isObject, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { Tensor, formatShape } from '../../tensor/index.ts'
 import type { Optimizer, OptimizerState, ParamState } from '../../optim/index.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
 import { getRank } from '../processGroup.ts'
@@ -212,23 +212,33 @@ function localState(where: string, model: Module, optimizer: AnyOptimizer, named
     const given = entryOf(named.state, home.name)
     if (number === undefined || given === undefined) continue
     const { handle } = home
+    const shape = handle?.layout.entries[home.index]?.shape
     const own: Record<string, Tensor | number> = state[number] ?? {}
     let isHeld = handle === null
     for (const [key, value] of Object.entries(given)) {
       const whole = wholeValue(value)
       if (handle === null || !(whole instanceof Tensor) || whole.ndim === 0) {
-        own[key] = whole
+        setOwn(own, key, whole)
         continue
       }
+      if (whole.shape.join() !== shape?.join())
+        throw new ArgumentError(
+          `${where}: state '${key}' of '${home.name}' has shape ${formatShape(whole.shape)} but the parameter has shape ${formatShape(shape ?? [])}.`,
+        )
       const part = noGrad(() => handle.partOf(whole, home.index).clone())
       const { offsetInShard, inShard = false } = handle.infos[home.index] ?? {}
       isHeld ||= inShard
-      if (handle.settings.useOrigParams) own[key] = noGrad(() => part.view(home.trained.shape))
-      else {
-        const known = own[key]
+      if (handle.settings.useOrigParams) {
+        setOwn(
+          own,
+          key,
+          noGrad(() => part.view(home.trained.shape)),
+        )
+      } else {
+        const known = entryOf(own, key)
         const shard = known instanceof Tensor ? known : noGrad(() => Tensor.empty([handle.layout.shardNumel], whole.dtype).zero_())
         if (inShard && typeof offsetInShard === 'number') noGrad(() => shard.narrow(0, offsetInShard, part.numel).copy_(part))
-        own[key] = shard
+        setOwn(own, key, shard)
       }
     }
     if (isHeld || (handle !== null && !handle.settings.useOrigParams)) state[number] = own
@@ -250,11 +260,24 @@ function checkOptimizer(where: string, optimizer: unknown): void {
   checkArgument(fits, where, 'optimizer', 'an Optimizer', optimizer)
 }
 
+const isStateValue = (value: unknown): boolean => value instanceof Tensor || value instanceof ShardedTensor || typeof value === 'number'
+
+/** Throws ArgumentError for what is no state by names: it may come from a file. */
 function checkNamed(where: string, named: unknown): asserts named is NamedOptimizerState {
   if (!isPlainObject(named) || !isPlainObject(named['state']) || !Array.isArray(named['paramGroups']))
     throw new ArgumentError(
       `${where}: state must be { state, paramGroups } by parameters' names, as optimStateDict returns it, got ${valueText(named)}.`,
     )
+  for (const [name, values] of Object.entries(named['state']))
+    checkArgument(
+      isPlainObject(values) && Object.values(values).every(isStateValue),
+      where,
+      `state.state['${name}']`,
+      'an object of tensors and numbers',
+      values,
+    )
+  for (const [g, group] of named['paramGroups'].entries())
+    checkArgument(isPlainObject(group), where, `state.paramGroups[${g}]`, 'an object of options', group)
 }
 
 /**
@@ -304,13 +327,13 @@ export function scatterFullOptimStateDict(state: NamedOptimizerState | null, mod
     const target: Record<string, NamedStateValue> = {}
     setOwn(named, name, target)
     for (const [key, description] of values) {
-      const known = own.state[name]?.[key]
-      if (typeof description === 'number') target[key] = description
+      const known = entryOf(entryOf(own.state, name) ?? {}, key)
+      if (typeof description === 'number') setOwn(target, key, description)
       else if (isPlainObject(description)) {
         const { shape, dtype }: Partial<Pick<Tensor, 'shape' | 'dtype'>> = description
         const tensor = known instanceof Tensor ? known.detach().clone() : Tensor.empty(shape ?? [], dtype ?? 'float32')
         broadcast(tensor, 0)
-        target[key] = tensor
+        setOwn<NamedStateValue>(target, key, tensor)
       }
     }
   }

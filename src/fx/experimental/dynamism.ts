@@ -1,6 +1,6 @@
 // Which sizes and numbers differ between examples of a program's inputs. PyTorch's torch.fx.experimental._dynamism.
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkArray, checkString, isModule, isObject, isPlainObject, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkDepth, checkString, isModule, isObject, isPlainObject, isTensorLike } from '../../protocol/index.ts'
 import { extractTensorMetadata } from '../passes/shapeProp.ts'
 
 /** For each argument, by the path of each leaf in it (`L['x'][0]`): which dimensions differ between the examples. A number has one flag. */
@@ -37,14 +37,13 @@ export function moduleToNestedDict(module: Module): Record<string, unknown> {
 
 /**
  * Compares examples of the inputs of a program, each an object from argument to value, and tells which sizes and numbers differ: what a compiler should not take as
- * constants. Modules are looked into ({@link moduleToNestedDict}); strings and other values are ignored. PyTorch's track_dynamism_across_examples.
+ * constants. Modules are looked into ({@link moduleToNestedDict}); strings and other values are ignored. Throws ArgumentError for inputs nested too deep. PyTorch's track_dynamism_across_examples.
  *
  *     trackDynamismAcrossExamples([{ x: torch.zeros(2, 3) }, { x: torch.zeros(5, 3) }])  // { x: { "L['x']": [true, false] } }
  */
 export function trackDynamismAcrossExamples(examples: readonly Readonly<Record<string, unknown>>[]): Dynamism {
   checkArray('trackDynamismAcrossExamples', 'examples', examples)
   examples.forEach((item, i) => checkArgument(isObject(item), 'trackDynamismAcrossExamples', `examples[${i}]`, 'an object of inputs', item))
-  checkArray('trackDynamismAcrossExamples', 'examples', examples)
   const seen = new Map<string, { argument: string; sizes: Set<unknown>[] }>()
   for (const example of examples)
     for (const [argument, value] of Object.entries(example))
@@ -53,24 +52,25 @@ export function trackDynamismAcrossExamples(examples: readonly Readonly<Record<s
         seen.set(path, entry)
         for (const [i, size] of sizes.entries()) (entry.sizes[i] ??= new Set()).add(size)
       }
-  const result: Dynamism = {}
-  for (const [path, { argument, sizes }] of seen) (result[argument] ??= {})[path] = sizes.map((set) => set.size > 1)
-  return result
+  const result = new Map<string, [path: string, flags: boolean[]][]>()
+  for (const [path, { argument, sizes }] of seen) result.set(argument, [...(result.get(argument) ?? []), [path, sizes.map((set) => set.size > 1)]])
+  return Object.fromEntries([...result].map(([argument, flags]) => [argument, Object.fromEntries(flags)]))
 }
 
 /** The tensors (by their shapes) and numbers in a value, with their paths. */
 function* leavesOf(value: unknown, path: string): Generator<[path: string, sizes: readonly unknown[]]> {
-  const stack: [unknown, string][] = [[value, path]]
+  const stack: [unknown, string, depth: number][] = [[value, path, 0]]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const [item, at] = next
+    const [item, at, depth] = next
+    checkDepth(depth)
     if (isTensorLike(item)) yield [at, item.shape]
     else if (typeof item === 'number' || typeof item === 'boolean' || typeof item === 'bigint') yield [at, [item]]
-    else if (Array.isArray(item)) stack.push(...item.map((v, i): [unknown, string] => [v, `${at}[${i}]`]).toReversed())
+    else if (Array.isArray(item)) stack.push(...item.map((v, i): [unknown, string, number] => [v, `${at}[${i}]`, depth + 1]).toReversed())
     else {
       const record = item instanceof Module ? moduleToNestedDict(item) : isPlainObject(item) ? item : {}
       stack.push(
         ...Object.entries(record)
-          .map(([key, v]): [unknown, string] => [v, `${at}['${key}']`])
+          .map(([key, v]): [unknown, string, number] => [v, `${at}['${key}']`, depth + 1])
           .toReversed(),
       )
     }

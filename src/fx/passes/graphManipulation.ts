@@ -1,8 +1,9 @@
 // How many bytes the nodes of a graph take, and replacing one target by another. PyTorch's torch.fx.passes.graph_manipulation.
-import { checkArray } from '../../protocol/index.ts'
+import { checkArgument, checkArray } from '../../protocol/index.ts'
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
+import { OPCODES } from '../graph/node.ts'
 import type { Node, Opcode, Target } from '../graph/node.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { ShapeProp, isTensorMetadata } from './shapeProp.ts'
@@ -25,6 +26,8 @@ export interface SizeBytes {
  * @throws ArgumentError if `newTarget` is not a target for `newOp`.
  */
 export function replaceTargetNodesWith(gm: GraphModule, oldOp: Opcode, oldTarget: Target, newOp: Opcode, newTarget: Target): void {
+  checkGraphModule('replaceTargetNodesWith', gm)
+  checkArgument(OPCODES.has(newOp), 'replaceTargetNodesWith', 'newOp', `one of ${[...OPCODES].join(', ')}`, newOp)
   const expected = newOp === 'call_function' ? 'function' : 'string'
   if (typeof newTarget !== expected)
     throw new ArgumentError(`replaceTargetNodesWith: newTarget must be a ${expected} for the op '${newOp}', got a ${typeof newTarget}.`)

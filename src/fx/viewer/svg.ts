@@ -1,8 +1,9 @@
 // Renders DOT as SVG with Graphviz compiled to WebAssembly. The package is loaded at the first use.
-import { checkString } from '../../protocol/index.ts'
-import { UnsupportedError } from '../../errors/index.ts'
+import { checkArgument, checkString } from '../../protocol/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 
-type Engine = 'dot' | 'neato' | 'fdp' | 'circo' | 'twopi'
+const ENGINES = ['dot', 'neato', 'fdp', 'circo', 'twopi'] as const
+type Engine = (typeof ENGINES)[number]
 
 interface Layouter {
   layout(dot: string, format: 'svg', engine: Engine): string
@@ -24,10 +25,21 @@ async function load(): Promise<Layouter> {
 
 /**
  * Renders DOT as the text of an `<svg>` element: `renderSvg(new FxGraphDrawer(gm, 'net').getDotGraph())`. Throws UnsupportedError if the optional package
- * @hpcc-js/wasm-graphviz is not installed, and Graphviz' error for invalid DOT.
+ * @hpcc-js/wasm-graphviz is not installed, and ArgumentError for another engine, and with what Graphviz says for text that is not DOT.
  */
 export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<string> {
   checkString('renderSvg', 'dot', dot)
+  checkArgument(ENGINES.includes(engine), 'renderSvg', 'engine', `one of ${ENGINES.join(', ')}`, engine)
   graphviz ??= load()
-  return (await graphviz).layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
+  const layouter = await graphviz
+  try {
+    return layouter.layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
+  } catch (error) {
+    throw new ArgumentError(
+      `renderSvg: Graphviz cannot draw the text of argument 'dot': ${error instanceof Error ? error.message.trim() : String(error)}`,
+      {
+        cause: error,
+      },
+    )
+  }
 }

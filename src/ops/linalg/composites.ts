@@ -168,6 +168,7 @@ export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: numbe
   schema: 'vander(Tensor x, *, int? N=None) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (x, n) => {
+    if (x.ndim === 0) throw new ArgumentError('torch.linalg.vander: x must have at least one dimension, got shape [].')
     if (n !== null && n < 1) throw new ArgumentError(`torch.linalg.vander: N must be at least 1, got ${n}.`)
     return powersOf(x, n ?? sizeAt(x.shape, -1))
   },
@@ -186,6 +187,7 @@ export const vander: OpFunction<
 > = defineOp({
   schema: 'vander(Tensor x, int? N=None, bool increasing=False) -> Tensor',
   decompose: (x, n, increasing) => {
+    if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.shape)}.`)
     if (n !== null && n < 0) throw new ArgumentError(`torch.vander: N must not be negative, got ${n}.`)
     const powers = powersOf(x, n ?? sizeAt(x.shape, -1))
     return increasing ? powers : flip(powers, -1)
