@@ -26,11 +26,12 @@ import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, asTensor, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { explainUnknownNames, inspectAs } from './protocol/index.ts'
+import { explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
 import {
   Generator,
   Tensor,
   broadcastShapes,
+  checkTensor,
   dtypeAliases,
   finfo,
   fromTransfer,
@@ -175,7 +176,10 @@ export const torch: Torch = namespace(
     asTensor,
     asarray: asTensor,
     isTensor: (value: unknown): value is Tensor => value instanceof Tensor,
-    isFloatingPoint: (x: Tensor) => x.isFloatingPoint(),
+    isFloatingPoint: (x: Tensor) => {
+      if (findOverride([x]) === null) checkTensor('torch.isFloatingPoint', 'x', x)
+      return x.isFloatingPoint()
+    },
     broadcastShapes: (...shapes: readonly (readonly number[])[]) => shapes.reduce((a, b) => broadcastShapes('torch.broadcastShapes', a, b), []),
     allclose,
     equal,

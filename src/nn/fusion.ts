@@ -4,7 +4,8 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { foldNorm } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
-import { formatShape } from '../tensor/index.ts'
+import { checkArgument, checkModule } from '../protocol/index.ts'
+import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { BatchNorm1d, BatchNorm2d, BatchNorm3d } from './batchNorm.ts'
 import { Parameter } from './parameter.ts'
@@ -13,6 +14,8 @@ type BatchNorm = BatchNorm1d | BatchNorm2d | BatchNorm3d
 
 /** A layer with a weight and perhaps a bias. */
 type Layer = Module & { weight: Parameter; bias: Parameter | null }
+
+const WHERE = 'nn.utils.fusion'
 
 type Weights = readonly [weight: Parameter, bias: Parameter]
 
@@ -34,10 +37,13 @@ export function fuseConvBnWeights(
   bnB: Tensor | null,
   transpose = false,
 ): Weights {
+  for (const [name, value] of Object.entries({ convW, bnRm, bnRv })) checkTensor(WHERE, name, value)
+  for (const [name, value] of Object.entries({ convB, bnW, bnB })) if (value !== null) checkTensor(WHERE, name, value)
+  checkArgument(typeof bnEps === 'number', WHERE, 'bnEps', 'a number', bnEps)
   const channels = transpose ? 1 : 0
   if (convW.shape[channels] !== bnRm.numel && bnRm.numel !== 1)
     throw new ShapeError(
-      `nn.utils.fusion: the norm has ${bnRm.numel} channels, and a weight of shape ${formatShape(convW.shape)} has ${convW.shape[channels]} outputs in dimension ${channels}; they must be equal.`,
+      `${WHERE}: the norm has ${bnRm.numel} channels, and a weight of shape ${formatShape(convW.shape)} has ${convW.shape[channels]} outputs in dimension ${channels}; they must be equal.`,
     )
   const norm = { runningMean: bnRm, runningVar: bnRv, eps: bnEps, weight: bnW, bias: bnB }
   const [weight, bias] = noGrad(() => foldNorm<DType, Tensor>(convW, convB, norm, channels))
@@ -73,10 +79,12 @@ export function fuseLinearBnWeights(
  * const fused = nn.utils.fusion.fuseConvBnEval(conv.eval(), norm.eval())
  */
 export function fuseConvBnEval<L extends Layer>(conv: L, bn: BatchNorm, transpose = false): L {
+  checkModule(WHERE, 'the layer', conv)
+  checkModule(WHERE, 'the norm', bn)
   const { runningMean, runningVar, eps, weight, bias } = bn
   if (conv.training || bn.training || runningMean === null || runningVar === null)
     throw new ArgumentError(
-      'nn.utils.fusion: the layer and the norm must be in evaluation mode, and the norm must have running statistics; call eval() on both.',
+      `${WHERE}: the layer and the norm must be in evaluation mode, and the norm must have running statistics; call eval() on both.`,
     )
   const fused = conv.deepCopy()
   const [own, shift] = fuseConvBnWeights(conv.weight, conv.bias, runningMean, runningVar, eps, weight, bias, transpose)

@@ -11,6 +11,7 @@ import {
   PassError,
   PassManager,
   PassResult,
+  ShapeProp,
   asPass,
   createOpSupport,
   cse,
@@ -213,6 +214,8 @@ describe('the passes of the library', () => {
     const net = new nn.Sequential(new nn.Linear(2, 2), new nn.BatchNorm1d(2)).eval()
     const gm = symbolicTrace(net)
     const x = torch.ones([1, 2])
+    // A linear layer and a norm are one only for matrices.
+    new ShapeProp(gm).propagate(x)
     for (const pass of [foldBatchNorms, fuse]) {
       const { value: result, changed } = runPasses([pass], gm)
       expect(changed).toBe(true)
