@@ -51,7 +51,7 @@ export type Torch = typeof operators &
   typeof torchAliases & {
     readonly tensor: typeof tensor
     readonly asTensor: typeof asTensor
-    /** The same as {@link asTensor}. */
+    /** The same as `asTensor`. */
     readonly asarray: typeof asTensor
     /** Whether a value is a Tensor. */
     readonly isTensor: (value: unknown) => value is Tensor

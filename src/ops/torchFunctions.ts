@@ -73,7 +73,7 @@ export const torchSvd: OpFunction<
 })
 
 /**
- * {@link pinv}, where singular values of at most `rcond` times the greatest one count as 0. PyTorch's `torch.pinverse`.
+ * `torch.linalg.pinv`, where singular values of at most `rcond` times the greatest one count as 0. PyTorch's `torch.pinverse`.
  *
  * Shape: [.., m, n] gives [.., n, m].
  *
@@ -87,7 +87,7 @@ export const pinverse: OpFunction<(self: Tensor, rcond?: number | { readonly rco
 })
 
 /**
- * Solves A X = `self` (or A^T X = `self`) for a triangular A: [X, a copy of A]. PyTorch's `torch.triangular_solve`; see {@link solveTriangular}.
+ * Solves A X = `self` (or A^T X = `self`) for a triangular A: [X, a copy of A]. PyTorch's `torch.triangular_solve`; see `torch.linalg.solveTriangular`.
  *
  * Shapes: `self` is [.., n, k], A [.., n, n]; the results have these shapes.
  *
@@ -243,18 +243,18 @@ export const maxPool1dWithIndices: OpFunction<
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
-    /** {@link torchCholesky} */
+    /** `torch.cholesky(x)` */
     cholesky(upper?: boolean | { readonly upper?: boolean }): Tensor
-    /** {@link torchQr} */
+    /** `torch.qr(x)` */
     qr(some?: boolean | { readonly some?: boolean }): readonly [Tensor, Tensor]
-    /** {@link torchSvd} */
+    /** `torch.svd(x)` */
     svd(
       some?: boolean | { readonly some?: boolean; readonly computeUv?: boolean },
       computeUv?: boolean | { readonly computeUv?: boolean },
     ): readonly [Tensor, Tensor, Tensor]
     /** {@link pinverse} */
     pinverse(rcond?: number | { readonly rcond?: number }): Tensor
-    /** {@link torchTriangularSolve} */
+    /** `torch.triangularSolve(b, A)` */
     triangularSolve(
       A: Tensor,
       upper?: boolean | { readonly upper?: boolean; readonly transpose?: boolean; readonly unitriangular?: boolean },

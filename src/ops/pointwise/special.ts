@@ -285,7 +285,7 @@ export const polygammaMethod: OpFunction<(self: Tensor, n: number) => Tensor> = 
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
-    /** {@link polygammaMethod} */
+    /** `torch.special.polygamma(n, x)` */
     polygamma(n: number): Tensor
     /** {@link exp2} */
     exp2(): Tensor
