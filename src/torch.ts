@@ -26,7 +26,7 @@ import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
 import { allclose, asTensor, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
+import { checkArgument, explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
 import {
   Generator,
   Tensor,
@@ -180,7 +180,11 @@ export const torch: Torch = namespace(
       if (findOverride([x]) === null) checkTensor('torch.isFloatingPoint', 'x', x)
       return x.isFloatingPoint()
     },
-    broadcastShapes: (...shapes: readonly (readonly number[])[]) => shapes.reduce((a, b) => broadcastShapes('torch.broadcastShapes', a, b), []),
+    broadcastShapes: (...shapes: readonly (readonly number[])[]) =>
+      shapes.reduce((a, b) => {
+        checkArgument(Array.isArray(b) && b.every((n) => Number.isSafeInteger(n) && n >= 0), 'torch.broadcastShapes', 'shapes', 'lists of sizes', b)
+        return broadcastShapes('torch.broadcastShapes', a, b)
+      }, []),
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),

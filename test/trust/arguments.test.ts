@@ -270,6 +270,20 @@ it('a wrapper of FSDP has no tensor or module of its own where the wrapped modul
   expect([Reflect.get(wrapper, 'inFeatures'), wrapper.module.inFeatures]).toEqual([7, 3])
 })
 
+it('shapes that are none, positions without end and groups of nothing are errors of tensorfx', () => {
+  for (const shape of [-7, 2 ** 31, false, 'ab', {}, [-1], [0.5], [NaN]])
+    expect(call(torch.broadcastShapes, shape)).toThrow("argument 'shapes' must be lists of sizes")
+  expect(torch.broadcastShapes([2, 1], [3], [])).toEqual([2, 3])
+  expect(() => x().nonzeroStatic({ size: 2 ** 31 })).toThrow(TensorfxError)
+  expect(() => x().nonzeroStatic({ size: -1 })).toThrow('size must be at least 0, got -1')
+  for (const groups of [-7, 0, 2]) expect(() => torch.channelShuffle(x(), groups)).toThrow('torch.nn.functional.channel_shuffle')
+  expect(() => torch.channelShuffle(torch.ones([1, 4, 2]), -2)).toThrow('[N, C, ..] with C a multiple of -2 groups')
+  expect(call(torch.isFloatingPoint, { dtype: 'float32' })).toThrow("argument 'x' must be a Tensor")
+  const { fuseConvBnEval, fuseConvBnWeights } = nn.utils.fusion
+  expect(call(fuseConvBnEval)).toThrow('nn.utils.fusion')
+  expect(call(fuseConvBnWeights, 'constructor')).toThrow("argument 'convW' must be a Tensor")
+})
+
 describe('a message', () => {
   it('shows a short part of large values, and does not read all of an array', () => {
     let reads = 0

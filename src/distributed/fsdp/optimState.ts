@@ -358,7 +358,9 @@ export function rekeyOptimStateDict(
     throw new ArgumentError(`${where}: keyType must be 'PARAM_NAME' or 'PARAM_ID', got ${valueText(keyType)}.`)
   const names = homesOf(where, model).map(({ name }) => name)
   const rename = (key: unknown): string => {
-    const found = keyType === 'PARAM_ID' ? names.indexOf(String(key)) : names[Number(key)]
+    // What is no name and no number has no text to look for.
+    const found =
+      typeof key !== 'string' && typeof key !== 'number' ? undefined : keyType === 'PARAM_ID' ? names.indexOf(String(key)) : names[Number(key)]
     if (found === undefined || found === -1)
       throw new ArgumentError(`${where}: ${valueText(key)} is no parameter of the model, which has ${names.join(', ')}.`)
     return String(found)

@@ -59,15 +59,20 @@ export const pixelUnshuffle: OpFunction<(self: Tensor, downscaleFactor: number) 
  *
  * Shape: that of `self`, [N, C, ..].
  *
- * @throws ShapeError if the channels are not a multiple of `groups`.
+ * @throws ShapeError unless there are at least 3 dimensions, and the channels are a multiple of `groups`.
  * @example F.channelShuffle(torch.arange(4).view(1, 4, 1), 2).view(4).toArray() // [0, 2, 1, 3]
  */
 export const channelShuffle: OpFunction<(self: Tensor, groups: number) => Tensor> = defineOp({
   schema: 'channel_shuffle(Tensor self, int groups) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, groups) => {
-    const [n, c, rest] = [sizeAt(self.shape, 0), sizeAt(self.shape, 1), self.shape.slice(2)]
-    check('torch.nn.functional.channel_shuffle', self, c % groups === 0, `[N, C, ..] with C a multiple of ${groups}`)
+    const [n = 0, c = 0, ...rest] = self.shape
+    check(
+      'torch.nn.functional.channel_shuffle',
+      self,
+      rest.length > 0 && groups > 0 && c % groups === 0,
+      `[N, C, ..] with C a multiple of ${groups} groups`,
+    )
     const split = reshape(self, [n, groups, c / groups, ...rest])
     return reshape(permute(split, [0, 2, 1, ...rest.map((_, d) => d + 3)]), self.shape)
   },

@@ -4,8 +4,8 @@ import { valueText } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { fullLike } from '../creation.ts'
-import { unbind } from '../join.ts'
+import { full, fullLike } from '../creation.ts'
+import { cat, unbind } from '../join.ts'
 import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { lt } from '../pointwise/comparison.ts'
@@ -211,6 +211,11 @@ export const nonzero: OpFunction<{
   },
 })
 
+function rowCount(size: number): number {
+  if (size < 0) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size}.`)
+  return size
+}
+
 /**
  * The first `size` rows of {@link nonzero}, and rows of `fillValue` where there are fewer, so that the shape does not depend on the data. PyTorch's `torch.nonzero_static`.
  *
@@ -222,15 +227,11 @@ export const nonzero: OpFunction<{
 export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: number; readonly fillValue?: number }) => Tensor> = defineOp({
   schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
   method: true,
-  meta: (self, size) => ({ shape: [size, self.ndim], dtype: 'int64' }),
+  meta: (self, size) => ({ shape: [rowCount(size), self.ndim], dtype: 'int64' }),
   kernel: (self, size, fillValue) => {
-    if (size < 0) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size}.`)
-    const found = Array.from(nonzero(self).toTypedArray(), Number)
-    return tensorFromValues(
-      Array.from({ length: size * self.ndim }, (_, i) => found[i] ?? fillValue),
-      [size, self.ndim],
-      'int64',
-    )
+    const found = nonzero(self)
+    const rows = Math.min(rowCount(size), sizeAt(found.shape, 0))
+    return cat([narrow(found, 0, 0, rows), full([size - rows, self.ndim], fillValue, { dtype: 'int64' })])
   },
 })
 
