@@ -12,7 +12,7 @@ const toConsole: LogSink = (level, message) => {
 
 let sink: LogSink = toConsole
 
-/** Sends the debugger's messages to `next` (null: back to the console's standard error). Returns the previous sink. Throws ArgumentError for what is no function. */
+/** Sends the debugger's messages to `next` (null: back to the console's standard error). Returns the previous sink. Throws ArgumentError unless `next` is a function or null. */
 export function setLogSink(next: LogSink | null): LogSink {
   if (next !== null) checkCallable('setLogSink', 'next', next)
   const previous = sink

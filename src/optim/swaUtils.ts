@@ -154,9 +154,9 @@ function pairs(averaged: Iterable<TensorLike>, current: Iterable<TensorLike>): r
     throw new ArgumentError(
       `optim.swaUtils.AveragedModel.updateParameters: the model must have parameters and buffers of the same shapes as the averaged one, ${shapes[0] ?? ''}; it has ${shapes[1] ?? ''}.`,
     )
-  return (own ?? []).flatMap((to, i) => {
+  return (own ?? []).flatMap((to, i): (readonly [Tensor, Tensor])[] => {
     const from = given?.[i] ?? null
-    return to === null || from === null ? [] : [[to, from] as const]
+    return to === null || from === null ? [] : [[to, from]]
   })
 }
 

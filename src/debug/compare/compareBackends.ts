@@ -167,7 +167,7 @@ class Comparing {
     const got = await this.#one.with(exposed, this.#inputs, async (run) => run(this.#inputs))
     if (got.length !== single.length)
       throw new ArgumentError(`compareBackends: with all values as outputs, the backend returned ${got.length} tensors instead of ${single.length}.`)
-    const values = new Map(single.map((step, i) => [step, present(got[i], 'the value of a node')] as const))
+    const values = new Map(single.map((step, i): [Step, Tensor] => [step, present(got[i], 'the value of a node')]))
     const env = new Map<Node, unknown>(this.#run.env)
     for (const [step, value] of values) if (sameShape(value.shape, step.eager[0].shape)) env.set(step.node, value)
     for (const [step, value] of values) {

@@ -107,7 +107,7 @@ export class ReferenceRun extends Interpreter {
     const part = writes ? isolated(this.module, node, this.env, { copies: true }).part : alone.part
     const [first, ...others] = tensorsIn(native)
     if (first === undefined) return native
-    const eager = [first, ...others] as const
+    const eager: Step['eager'] = [first, ...others]
     const skipped = getRngState().offset === state ? null : 'it draws random numbers'
     const want = skipped === null && this.#kind === 'float64' ? inFloat64(part, inputs) : eager
     this.steps.push({ node, part, inputs, want, eager, scale: magnitude(inputs), skipped })

@@ -262,7 +262,7 @@ function checkOptimizer(where: string, optimizer: unknown): void {
 
 const isStateValue = (value: unknown): boolean => value instanceof Tensor || value instanceof ShardedTensor || typeof value === 'number'
 
-/** Throws ArgumentError for what is no state by names: it may come from a file. */
+/** Throws ArgumentError unless `named` is an optimizer's state by parameters' names: it may come from a file. */
 function checkNamed(where: string, named: unknown): asserts named is NamedOptimizerState {
   if (!isPlainObject(named) || !isPlainObject(named['state']) || !Array.isArray(named['paramGroups']))
     throw new ArgumentError(
@@ -358,7 +358,7 @@ export function rekeyOptimStateDict(
     throw new ArgumentError(`${where}: keyType must be 'PARAM_NAME' or 'PARAM_ID', got ${valueText(keyType)}.`)
   const names = homesOf(where, model).map(({ name }) => name)
   const rename = (key: unknown): string => {
-    // What is no name and no number has no text to look for.
+    // A file may hold anything here; only names and numbers are looked for.
     const found =
       typeof key !== 'string' && typeof key !== 'number' ? undefined : keyType === 'PARAM_ID' ? names.indexOf(String(key)) : names[Number(key)]
     if (found === undefined || found === -1)

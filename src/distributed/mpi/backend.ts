@@ -212,7 +212,10 @@ class MpiChannel implements Channel {
   close(): void {
     this.#backend.forget(this)
     const { mpi } = this.#backend
-    if (this.#shared !== null) mpi.call('MPI_Win_free', this.#backend.cell(this.#shared.handle))
+    if (this.#shared !== null) {
+      this.#shared.window.close()
+      mpi.call('MPI_Win_free', this.#backend.cell(this.#shared.handle))
+    }
     for (const comm of [this.#comm, this.#control]) mpi.call('MPI_Comm_free', this.#backend.cell(comm))
   }
 }
@@ -264,13 +267,13 @@ class MpiBackend implements Backend {
 
   /** Memory that all ranks of a communicator share; null unless they are on one machine, which has some left. */
   share(comm: Handle, size: number, rank: number): Shared | null {
+    if (size === 1) return null
     const { mpi } = this
     const [local, count] = [this.cell(0), new Int32Array(1)]
     mpi.call('MPI_Comm_split_type', comm, mpi.typeShared, rank, mpi.noInfo, local)
     mpi.call('MPI_Comm_size', Number(local[0]), count)
     const [base, window] = [new BigInt64Array(1), this.cell(0)]
-    const isOne = size > 1 && count[0] === size
-    const isShared = isOne && mpi.prepare('MPI_Win_allocate_shared')(WINDOW_BYTES, 1, mpi.noInfo, comm, base, window) === 0
+    const isShared = count[0] === size && mpi.prepare('MPI_Win_allocate_shared')(WINDOW_BYTES, 1, mpi.noInfo, comm, base, window) === 0
     mpi.call('MPI_Comm_free', local)
     const handle = Number(window[0])
     const parts = !isShared

@@ -6,6 +6,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import type { Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import type { BackendReduceOp } from '../collective.ts'
+import { DistributedError } from '../errors.ts'
 
 type Numbers = Float32Array<ArrayBufferLike> | Float64Array<ArrayBufferLike> | Int32Array<ArrayBufferLike>
 
@@ -79,6 +80,7 @@ export class SharedWindow {
   /** Reductions that are not over. The first is posted; one that follows is posted when all ranks have posted those before it, so two slots are enough. */
   readonly #queue: SmallReduction[] = []
   #number = 0
+  #isClosed = false
 
   /** `parts` are the ranks' shares of the memory, of which `rank` is this one's. */
   constructor(parts: readonly ArrayBuffer[], rank: number) {
@@ -102,8 +104,15 @@ export class SharedWindow {
     return reduction
   }
 
-  /** Ends what can be ended, and posts what comes next. */
+  /** What is under way never ends: the memory is about to go. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** Ends what can be ended, and posts what comes next. Throws DistributedError if something is under way in a window that is closed. */
   progress(): void {
+    if (this.#isClosed && this.#queue.length > 0)
+      throw new DistributedError('the process group was destroyed before this all-reduce was over. Wait for every Work first.')
     for (let first = this.#queue[0]; first !== undefined && this.#allHavePosted(); first = this.#queue[0]) {
       this.#reduce(first)
       first.isOver = true

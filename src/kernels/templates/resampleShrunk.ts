@@ -60,7 +60,7 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
   }
   /** How the parts of elements `k` and `k + 1` are fetched, at one place or two, and in which lanes the first parts are then, and the second. */
   const fetchOf = (k: number): { readonly starts: readonly number[]; readonly lanes: readonly (readonly number[])[] } => {
-    const pairs = [k, k + 1].map((i) => [places[i] ?? 0, places[m + i] ?? 0] as const)
+    const pairs = [k, k + 1].map((i): readonly [number, number] => [places[i] ?? 0, places[m + i] ?? 0])
     const [first = 0, second = 0] = pairs.map(([place]) => Math.min(place, n - 2))
     const whole = Math.min(first, n - LANES)
     const isOne = second + 2 - whole <= LANES

@@ -23,6 +23,7 @@ import {
   store,
   swizzleTable,
 } from '../../kernels/index.ts'
+import { remembered } from '../../protocol/index.ts'
 import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, numelOf, tensorFromValues } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -88,13 +89,9 @@ const linesKernel = kernelCache(compileSwizzledLines)
 const imagesKernel = kernelCache(compileSwizzledImages)
 
 /** What kernels make of a table, made once. */
-function madeOnce<T>(make: (table: ResampleTable) => T): (table: ResampleTable) => T {
-  const made = new WeakMap<ResampleTable, { readonly value: T }>()
-  return (table) => {
-    const known = made.get(table) ?? { value: make(table) }
-    made.set(table, known)
-    return known.value
-  }
+function madeOnce<T>(make: (table: ResampleTable) => Exclude<T, undefined>): (table: ResampleTable) => Exclude<T, undefined> {
+  const made = new WeakMap<ResampleTable, T>()
+  return (table) => remembered(made, table, make)
 }
 
 const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [words.length], 'int32')

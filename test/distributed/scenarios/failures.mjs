@@ -1,6 +1,6 @@
 // One way to fail, as one rank: `node failures.mjs WORLD SIZE WAY`.
 import { torch } from 'tensorfx'
-import { allReduce, barrier, getRank, initProcessGroup, monitoredBarrier, runRanks } from 'tensorfx/distributed'
+import { allReduce, barrier, destroyProcessGroup, getRank, initProcessGroup, monitoredBarrier, runRanks } from 'tensorfx/distributed'
 import { pathToFileURL } from 'node:url'
 
 const ways = {
@@ -28,6 +28,15 @@ const ways = {
   killed: () => {
     if (getRank() === 1) process.kill(process.pid, 'SIGKILL')
     barrier()
+  },
+  destroyed: () => {
+    const work = getRank() === 0 ? allReduce(torch.ones([4]), { asyncOp: true }) : null
+    destroyProcessGroup()
+    try {
+      work?.wait()
+    } catch (error) {
+      console.log(`${error.name}: ${error.message}`)
+    }
   },
   ends: () => {
     allReduce(torch.ones([4]))
