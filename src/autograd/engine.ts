@@ -127,6 +127,23 @@ function pendingLeaves(roots: readonly Root[], wanted: Wanted | null): Map<Tenso
   return pending.size === 0 ? null : pending
 }
 
+let passes = 0
+
+/** Whether a node that an earlier pass has freed can be reached from the roots, so that this pass may fail halfway. */
+function reachesReleased(roots: readonly Root[]): boolean {
+  const pass = ++passes
+  const stack: Edge[] = []
+  for (const { tensor } of roots) stack.push(producerOf(tensor))
+  while (stack.length > 0) {
+    const node = stack.pop()
+    if (!(node instanceof GradNode) || node.visitedBy === pass) continue
+    if (node.released) return true
+    node.visitedBy = pass
+    for (const target of node.targets) if (target instanceof GradNode) stack.push(target)
+  }
+  return false
+}
+
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
 function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
@@ -165,6 +182,13 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   }
 
   const later: (() => void)[] = []
+  const release = (node: GradNode): void => {
+    const afterwards = node.release()
+    if (afterwards !== null) later.push(afterwards)
+  }
+  // Each node is freed as soon as it has been walked, which keeps the peak of memory low; but a pass that may turn out to be impossible frees nothing before its
+  // end, so that what it could walk is still there for others.
+  const walked: GradNode[] | null = !keep && reachesReleased(roots) ? [] : null
   for (const { tensor, grad } of roots) {
     deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
     if (pending !== null && tensor.gradFn === null) arrived(tensor)
@@ -207,9 +231,10 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
     if (pending !== null)
       for (const target of node.lastGradientFirst ? targets.toReversed() : targets)
         if (target !== null && !(target instanceof GradNode)) arrived(target)
-    const afterwards = keep ? null : node.release()
-    if (afterwards !== null) later.push(afterwards)
+    if (walked !== null) walked.push(node)
+    else if (!keep) release(node)
   }
+  walked?.forEach(release)
   for (const afterwards of later) afterwards()
   for (const [leaf, grad] of leafGrads) finish(leaf, grad)
 }

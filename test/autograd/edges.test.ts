@@ -250,6 +250,31 @@ describe('what backward refuses', () => {
     )
   })
 
+  test('a walk that fails at a freed node, and frees nothing itself', () => {
+    const x = leaf(1, 2)
+    const first = x.mul(2)
+    const second = x.mul(3)
+    const both = first.mul(second)
+    first.sum().backward()
+    expect(() => both.sum().backward()).toThrow(AutogradError)
+    expect(list(x.grad)).toEqual([2, 2])
+    // The walk came past the node of `second` before it failed.
+    second.sum().backward()
+    expect(list(x.grad)).toEqual([5, 5])
+    expect(() => second.sum().backward()).toThrow(AutogradError)
+  })
+
+  test('a walk beside a freed node that gets no gradient: it succeeds and frees what it walked', () => {
+    const x = leaf(1, 2)
+    const first = x.mul(2)
+    const y = torch.noGrad(() => x.mul(2))
+    attachGradNode([y], [first, x], ([g]) => [null, g?.mul(2) ?? null], { name: 'Own' })
+    first.sum().backward()
+    y.sum().backward()
+    expect(list(x.grad)).toEqual([4, 4])
+    expect(() => y.sum().backward()).toThrow(AutogradError)
+  })
+
   test('a tensor of a list that was overwritten since', () => {
     const [x, w] = [leaf(1, 2), leaf(3, 4)]
     const part = w.mul(2)
