@@ -15,7 +15,7 @@ import type { JointGraph } from './partition.ts'
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
  * are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
- * call: the graphs take seeds and offsets as inputs. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
+ * call: the graphs take seeds and offsets as inputs. `fn` runs while it is traced only, and a second time if it writes to arguments that share memory. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
  */

@@ -12,13 +12,20 @@ const baseOf = (tensor: Tensor): Tensor => {
 
 /** The number of in-place writes to the tensor's memory, recorded ones included. */
 export function versionOf(tensor: Tensor): number {
-  return tensor.storage === null ? (writesToFakes.get(baseOf(tensor)) ?? 0) : tensor.storage.version
+  if (tensor.storage !== null) return tensor.storage.version
+  // A fake view may lead to a real tensor: one that is not an argument of what is traced.
+  const base = baseOf(tensor)
+  return base.storage === null ? (writesToFakes.get(base) ?? 0) : base.storage.version
 }
 
 /** Counts a write that a mode has recorded. A mode that performs it later must not raise the version again. */
 export function raiseVersion(tensor: Tensor): void {
-  if (tensor.storage === null) {
-    const base = baseOf(tensor)
-    writesToFakes.set(base, (writesToFakes.get(base) ?? 0) + 1)
-  } else tensor.storage.version++
+  const { storage } = tensor
+  if (storage !== null) {
+    storage.version++
+    return
+  }
+  const base = baseOf(tensor)
+  if (base.storage === null) writesToFakes.set(base, (writesToFakes.get(base) ?? 0) + 1)
+  else base.storage.version++
 }

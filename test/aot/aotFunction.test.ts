@@ -157,6 +157,21 @@ describe('a write to what the derivatives read is refused', () => {
       (x) => x.sum().sqrt(),
       (_, y) => y.add_(1),
     ))
+  it.each([
+    ['as a whole', (w: Tensor) => w.clamp_(-1, 1)],
+    ['through a view', (w: Tensor) => w.detach().clamp_(-1, 1)],
+    ['through a view of a view', (w: Tensor) => w.view([2, 1]).select(0, 1).clamp_(-1, 1)],
+  ])('if it is a tensor from outside that the function has written itself %s', (_, write) => {
+    const w = torch.tensor([2, 5])
+    refused(
+      (x) => {
+        const y = w.mul(x)
+        noGrad(() => write(w))
+        return y
+      },
+      () => {},
+    )
+  })
   it('if it is an argument that the function has written itself', () => {
     const state = torch.tensor([1, 2])
     refused(

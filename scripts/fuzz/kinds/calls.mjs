@@ -5,7 +5,9 @@ import { line } from '../program.mjs'
 export const containers = {
   setup(w) {
     const name = w.name('Box')
-    const code = `class ${name} { constructor(x, s) { this.x = x; this.s = s; this.count = 0 } scaled() { this.count++; return this.x.mul(this.s) } get twice() { return this.x.mul(2) } }`
+    // How often a function runs while it is traced is its own affair.
+    const counting = w.traced ? '' : 'this.count++; '
+    const code = `class ${name} { constructor(x, s) { this.x = x; this.s = s; this.count = 0 } scaled() { ${counting}return this.x.mul(this.s) } get twice() { return this.x.mul(2) } }`
     w.each(name, code)
     w.push(line(code))
     w.state.box = name
