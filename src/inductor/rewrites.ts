@@ -15,7 +15,6 @@ import {
   logicalOr,
   maxPool2dBackward,
   maxPool2dWithIndices,
-  maximum,
   mul,
   ne,
   reshape,
@@ -78,8 +77,10 @@ export class Rewrites {
         for (let x = 0; x < kw; x++) {
           if (x + y === 0) continue
           const value = window(y, x)
-          index = where(logicalOr(gt(value, best), ne(value, value)), add(base, y * w + x), index)
-          best = maximum(best, value)
+          // NaN wins, and the first of equals, as 0 and -0 are: maximum would make 0 of these.
+          const wins = logicalOr(gt(value, best), ne(value, value))
+          index = where(wins, add(base, y * w + x), index)
+          best = where(wins, value, best)
         }
       }
       const indices = to(index, 'int64')

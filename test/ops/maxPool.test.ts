@@ -1,7 +1,8 @@
 // The maximum over windows has two kernels: one for calls that nothing records, and one with the positions that a backward pass needs.
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { torch } from '../../src/index.ts'
+import { compile, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, isWatched, withMode } from '../../src/dispatch/index.ts'
 import { dtypes } from '../../src/tensor/index.ts'
 
@@ -25,6 +26,24 @@ test('without positions the values are those with positions, bit by bit: NaN, in
       },
     ),
     { numRuns: 200 },
+  )
+})
+
+/** With positions and without, of an image that is itself computed. */
+const pooled = (image: Tensor, stride: number): readonly Tensor[] => [
+  ...maxPool2d(image.neg(), 2, stride, 0, 1, false, true),
+  maxPool2d(image.neg(), 2, stride),
+]
+
+test('compiled, the values and positions are those of eager mode, bit by bit', () => {
+  const compiled = compile(pooled)
+  fc.assert(
+    fc.property(fc.array(special, { minLength: 24, maxLength: 24 }), fc.integer({ min: 1, max: 2 }), (data, stride) => {
+      const x = torch.tensor(data).reshape([1, 1, 4, 6])
+      const snapshot = (results: readonly Tensor[]): unknown => results.map((t) => t.toArray())
+      expect(snapshot(compiled(x, stride))).toEqual(snapshot(pooled(x, stride)))
+    }),
+    { numRuns: 100 },
   )
 })
 
