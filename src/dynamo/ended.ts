@@ -124,15 +124,15 @@ function watch(storage: Storage, ended: EndedSegment): void {
   const known = watching.get(storage) ?? new WeakRefs<EndedSegment>()
   if (!watching.has(storage)) {
     watching.set(storage, known)
-    storage.beforeWrite(() => keepAll(storage))
+    storage.beforeWrite((version) => keepAll(storage, version))
   }
   known.add(ended)
 }
 
-function keepAll(storage: Storage): void {
+function keepAll(storage: Storage, version: number): void {
   const known = watching.get(storage)
   watching.delete(storage)
-  for (const ended of known ?? []) ended.keepInputs(storage)
+  for (const ended of known ?? []) ended.keepInputs(storage, version)
 }
 
 const bytesOf = (values: readonly unknown[]): number =>

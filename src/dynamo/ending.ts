@@ -30,7 +30,7 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
     release(segment)
     if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
-    withoutModes(() => segment.writes.forEach((_, storage) => storage.announceWrite()))
+    withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
     if (compiled !== null) run(segment, compiled, plan, earlier)
   } catch (error) {
     // Writes of before the failure take effect, as in eager mode.

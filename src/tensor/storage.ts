@@ -23,7 +23,7 @@ export class Storage {
   readonly serial: number = Storage.made++
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
   writer: Writer | null = null
-  #watchers: (() => void)[] | null = null
+  #watchers: ((version: number) => void)[] | null = null
   /** Which part of a capture knows this storage, by which slot, and whether by several tensors. @internal */
   captureStamp = 0
   /** @internal */
@@ -83,18 +83,18 @@ export class Storage {
     return new Storage(home.#block, home.#nbytes)
   }
 
-  /** Calls `watcher` before the next write. @internal */
-  beforeWrite(watcher: () => void): void {
+  /** Calls `watcher` before the next write, with the version before it. @internal */
+  beforeWrite(watcher: (version: number) => void): void {
     this.#watchers ??= []
     this.#watchers.push(watcher)
   }
 
-  /** To be called before the data changes. @internal */
-  announceWrite(): void {
+  /** To be called before the data changes; with the version before the write if that was recorded earlier. @internal */
+  announceWrite(version: number = this.version): void {
     if (this.#watchers === null) return
     const watchers = this.#watchers
     this.#watchers = null
-    for (const watcher of watchers) watcher()
+    for (const watcher of watchers) watcher(version)
   }
 
   /** The bytes from `start` to `end`, copied. */

@@ -235,6 +235,21 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
+  it('a value that another one is made of is read when a later call has overwritten its input', () => {
+    agree(backend, (c) => {
+      const w = torch.tensor([1, 2, 3])
+      const alias = w.detach()
+      const kept: (() => Tensor)[] = []
+      const f = c(() => {
+        w.mul_(2)
+        const y = alias.mul(3)
+        y.add(w)
+        kept.push(() => y.add(1))
+      })
+      return [times(3, () => f()), kept.map((read) => read())]
+    })
+  })
+
   it('a hidden state of a training step is read at the end', () => {
     agree(backend, (c) => {
       const w = new nn.Parameter(torch.ones([30]))
