@@ -1,4 +1,4 @@
-// The fast path through argument checks. A call whose arguments obviously fit the schema (tensors, numbers, lists of integers, known options) takes one look
+// The fast path through argument checks. A call whose arguments obviously fit the schema (tensors, numbers, lists of them, known options) takes one look
 // at each of them. Every other call goes through `normalize`, which knows all spellings and all errors.
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { isDType } from '../kernels/index.ts'
@@ -15,14 +15,19 @@ const INTEGERS = 16
 const NULL = 32
 const TEXT = 64
 const DTYPE = 128
+const NUMBERS = 256
+const TENSORS = 512
+const LIST = INTEGERS | NUMBERS | TENSORS
+/** What the items of a list are, by the base of its type. */
+const LISTS: Readonly<Record<string, number>> = { int: INTEGERS, float: NUMBERS, Tensor: TENSORS }
 /** Fits as it is where the operator checks for itself. Anything else may hide a value that takes over the call. */
 const PLAIN = TENSOR | NUMBER | BOOLEAN | INTEGERS | TEXT
 
-function kindsOf(op: OpDef): Uint8Array {
-  return Uint8Array.from(op.schema.args, ({ type, default: value }, i) => {
+function kindsOf(op: OpDef): Uint16Array {
+  return Uint16Array.from(op.schema.args, ({ type, default: value }, i) => {
     const optional = type.optional || value === null ? NULL : 0
     // One number for a list, unless it may be the first of several: `reshape(2, 3)`.
-    if (type.list) return type.base !== 'int' ? 0 : op.schema.args[i + 1]?.kwargOnly === false ? optional | INTEGERS | INTEGER : optional | INTEGERS
+    if (type.list) return optional | (LISTS[type.base] ?? 0) | (type.base === 'int' && op.schema.args[i + 1]?.kwargOnly === false ? INTEGER : 0)
     if (type.base === 'Tensor') return optional | (takesNumber(op, i) ? TENSOR | NUMBER : TENSOR)
     if (type.base === 'Scalar' || type.base === 'float') return optional | NUMBER
     if (type.base === 'int') return optional | INTEGER
@@ -39,11 +44,16 @@ function fits(kind: number, arg: unknown): arg is Arg {
   if (arg === null) return (kind & NULL) !== 0
   if (typeof arg === 'boolean') return (kind & BOOLEAN) !== 0
   if (typeof arg === 'string') return (kind & TEXT) !== 0 || ((kind & DTYPE) !== 0 && isDType(arg))
-  return (kind & INTEGERS) !== 0 && Array.isArray(arg) && areIntegers(arg)
+  return (kind & LIST) !== 0 && Array.isArray(arg) && allAre(kind, arg)
 }
 
-function areIntegers(list: readonly unknown[]): boolean {
-  for (let i = 0; i < list.length; i++) if (!Number.isSafeInteger(list[i])) return false
+function allAre(kind: number, list: readonly unknown[]): boolean {
+  const numbers = (kind & NUMBERS) !== 0
+  const tensors = (kind & TENSORS) !== 0
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i]
+    if (!(tensors ? item instanceof Tensor : numbers ? typeof item === 'number' : Number.isSafeInteger(item))) return false
+  }
   return true
 }
 
@@ -52,12 +62,12 @@ const owned = (kind: number, arg: Arg): Arg =>
   Array.isArray(arg) ? arg.slice() : typeof arg === 'number' && (kind & (INTEGERS | NUMBER)) === INTEGERS ? [arg] : arg
 
 /** Whether all arguments fit; lists among them are replaced by copies, numbers for lists by lists. */
-function allFit(kinds: Uint8Array, args: unknown[]): args is Arg[] {
+function allFit(kinds: Uint16Array, args: unknown[]): args is Arg[] {
   for (let i = 0; i < args.length; i++) {
     const kind = kinds[i] ?? 0
     const arg = args[i]
     if (!fits(kind, arg)) return false
-    if ((kind & INTEGERS) !== 0) args[i] = owned(kind, arg)
+    if ((kind & LIST) !== 0) args[i] = owned(kind, arg)
   }
   return true
 }
