@@ -21,6 +21,8 @@ const [OUT, A, TABLE, COLUMNS, IMAGES, ROWS, OUT_ROWS] = [0, 1, 2, 3, 4, 5, 6]
 
 /** So many groups of four elements are written into one kernel; for longer lines there are more kernels. */
 const GROUPS = 64
+/** So many neighbouring groups are made of one row before the next row has its turn: their weights stay in registers, and memory is read in longer pieces. */
+const CHUNK = 3
 
 /**
  * The kernels, which together make the result, for lines of `n` elements, at least four, that shrink to elements with two parts, weighted. `places` are those of the first
@@ -48,10 +50,8 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
     to: 4 * m * row,
     parts: (isImage ? [0, 1] : [0]).map((t) => ({ entry: 16 * row + 8 * t, from: f.local('i32'), weight: vector() })),
   }))
-  const [halves, weights] = [
-    [vector(), vector()],
-    [vector(), vector()],
-  ]
+  const halves = [vector(), vector()]
+  const weights = Array.from({ length: CHUNK }, () => [vector(), vector()])
   /** Multiplies the vector on the stack by the weight of part `t`, and adds it to the one below unless it is the first. */
   const weighted = (weight: number, t: number): void => {
     f.get(weight)
@@ -74,32 +74,37 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
     f.memory(second === undefined ? 'v128.load' : 'v128.load64_zero', 4 * first)
     if (second !== undefined) f.laneMemory('v128.load64_lane', 1, 4 * second)
   }
-  const group = (to: number, number: number): void => {
-    for (const [t, weight] of weights.entries()) {
-      f.get(TABLE)
-      f.memory('v128.load', 4 * (PAIR_ENTRY * number + LANES * t))
-      f.set(weight)
-    }
+  /** Stores group `number` of a row. */
+  const group = (to: number, row: (typeof rows)[number], number: number, groupWeights: readonly number[]): void => {
     // The last four may overlap those before.
     const k = Math.min(number * LANES, m - LANES)
     const fetches = [fetchOf(k), fetchOf(k + 2)]
-    for (const row of rows) {
-      for (const [h, { starts }] of fetches.entries()) {
-        for (const [t, { from, weight }] of row.parts.entries()) {
-          load(from, starts)
-          if (isImage) weighted(weight, t)
-        }
-        f.set(halves[h] ?? 0)
+    for (const [h, { starts }] of fetches.entries()) {
+      for (const [t, { from, weight }] of row.parts.entries()) {
+        load(from, starts)
+        if (isImage) weighted(weight, t)
       }
-      f.get(to)
-      for (const [t, weight] of weights.entries()) {
-        for (const half of halves) f.get(half)
-        const [a = 0, b = 0, c = 0, d = 0] = fetches.flatMap(({ lanes }, h) => (lanes[t] ?? []).map((lane) => lane + LANES * h))
-        f.shuffle32(a, b, c, d)
-        weighted(weight, t)
-      }
-      f.memory('v128.store', row.to + 4 * k)
+      f.set(halves[h] ?? 0)
     }
+    f.get(to)
+    for (const [t, weight] of groupWeights.entries()) {
+      for (const half of halves) f.get(half)
+      const [a = 0, b = 0, c = 0, d = 0] = fetches.flatMap(({ lanes }, h) => (lanes[t] ?? []).map((lane) => lane + LANES * h))
+      f.shuffle32(a, b, c, d)
+      weighted(weight, t)
+    }
+    f.memory('v128.store', row.to + 4 * k)
+  }
+  /** Stores a few groups of all rows. */
+  const chunk = (to: number, from: number): void => {
+    const used = weights.slice(0, end - from)
+    for (const [g, ofGroup] of used.entries())
+      for (const [t, weight] of ofGroup.entries()) {
+        f.get(TABLE)
+        f.memory('v128.load', 4 * (PAIR_ENTRY * (from + g) + LANES * t))
+        f.set(weight)
+      }
+    for (const row of rows) for (const [g, ofGroup] of used.entries()) group(to, row, from + g, ofGroup)
   }
 
   const [image, result, last, first] = [w.let(() => f.get(A)), w.let(() => f.get(OUT)), f.local('i32'), f.local('i32')]
@@ -136,7 +141,7 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
           f.memory('v128.load32_splat', part.entry + 4)
           f.set(part.weight)
         }
-      for (let number = start; number < end; number++) group(to, number)
+      for (let from = start; from < end; from += CHUNK) chunk(to, from)
     })
     w.advance(image, { local: imageBytes })
     w.advance(result, { local: resultBytes })

@@ -25,7 +25,7 @@ import {
 } from '../../kernels/index.ts'
 import { remembered } from '../../protocol/index.ts'
 import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
-import { Tensor, numelOf, tensorFromValues } from '../../tensor/index.ts'
+import { Tensor, numelOf, sameShape } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -94,11 +94,12 @@ function madeOnce<T>(make: (table: ResampleTable) => Exclude<T, undefined>): (ta
   return (table) => remembered(made, table, make)
 }
 
-const tableTensor = (words: Int32Array): Tensor => tensorFromValues(words, [words.length], 'int32')
+/** A table as kernels read it. It stays in memory for the next call, as what it is made of does. */
+const tableTensor = (values: Int32Array | Float64Array, dtype: DType = 'int32'): Tensor => constantOf(values, [values.length], dtype)
 
 /** A table for rows that are put together four at a time. */
 interface RowsTable {
-  readonly words: Int32Array
+  readonly words: Tensor
   /** The kind of kernel; null for a table of pairs. */
   readonly lanes: string | null
 }
@@ -106,11 +107,11 @@ interface RowsTable {
 /** The table for rows that can be put together four at a time; null where they cannot be. */
 const rowsTable = madeOnce((table): RowsTable | null => {
   const swizzles = swizzleTable(table, table.size)
-  if (swizzles !== null) return { words: swizzles, lanes: commonLanes(table, table.size).join(',') }
+  if (swizzles !== null) return { words: tableTensor(swizzles), lanes: commonLanes(table, table.size).join(',') }
   const words = pairTable(table, table.size)
-  return words && { words, lanes: null }
+  return words && { words: tableTensor(words), lanes: null }
 })
-const columnsTable = madeOnce(columnTable)
+const columnsTable = madeOnce((table) => tableTensor(columnTable(table)))
 const shrunkLines = madeOnce(({ size, positions }) => compileShrunk(false, size, positions))
 const shrunkImages = madeOnce(({ size, positions }) => compileShrunk(true, size, positions))
 
@@ -121,13 +122,12 @@ function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const [outer, n, inner] = linesOf(self.shape, axis)
   const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table) : null
   if (rows !== null) {
-    const [source, words] = [contiguous(self), tableTensor(rows.words)]
-    if (rows.lanes !== null) launch(linesKernel(taps, weights !== null, rows.lanes), [result, source, words], [outer, n, m])
+    const [source, { words, lanes }] = [contiguous(self), rows]
+    if (lanes !== null) launch(linesKernel(taps, weights !== null, lanes), [result, source, words], [outer, n, m])
     else for (const kernel of shrunkLines(table)) launch(kernel, [result, source, words, words], [1, outer, outer])
-    words.dispose()
     return result
   }
-  const tables = [tableTensor(positions), ...(weights === null ? [] : [tensorFromValues(weights, [weights.length], self.dtype)])]
+  const tables = [tableTensor(positions), ...(weights === null ? [] : [tableTensor(weights, self.dtype)])]
   launch(
     lineKernel(self.dtype, taps <= WRITTEN_OUT ? taps : 0, weights !== null, guarded, inner === 1),
     [result, contiguous(self), ...tables],
@@ -152,15 +152,13 @@ function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const { words, lanes } = made
   if (lanes === null ? !columnsFirst || columns.out < 2 : between > MOST_SCRATCH) return null
   const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
-  const tables = [tableTensor(words), tableTensor(columnsTable(columns))]
-  const tensors = [result, contiguous(self), ...tables]
+  const tensors = [result, contiguous(self), words, columnsTable(columns)]
   const images = numelOf(self.shape.slice(0, -2))
   if (lanes === null) for (const kernel of shrunkImages(rows)) launch(kernel, tensors, [images, height, columns.out])
   else {
     const scratch = scratchMemory(4 * between)
     launch(imagesKernel(columnsFirst, rows.taps, rows.weights !== null, lanes), tensors, [images, height, n, rows.out, columns.out, scratch])
   }
-  for (const table of tables) table.dispose()
   return result
 }
 
@@ -205,16 +203,55 @@ function resizedSpec(self: Tensor, dims: readonly number[], size: readonly numbe
   return { shape, dtype: self.dtype }
 }
 
+/** A resizing, and how it is done. */
+interface Plan {
+  readonly shape: readonly number[]
+  readonly dims: readonly number[]
+  readonly size: readonly number[]
+  readonly how: How
+  readonly isBackward: boolean
+  readonly passes: readonly Pass[]
+}
+
+/** The latest plans. Programs resize many tensors in a few ways, and a plan takes longer than to resize a small image by it. */
+const plans: Plan[] = []
+const MOST_PLANS = 8
+/** The tables of so many entries are not kept here. */
+const LONG_TABLE = 2 ** 14
+
+const sameHow = (a: How, b: How): boolean => a[0] === b[0] && sameShape(a[1], b[1]) && a[2] === b[2] && a[3] === b[3]
+
 /**
  * The passes in the order in which they have least to do: dimensions that shrink come first. Of those that grow the last comes first, whose elements are fetched one by
  * one. `size` are the lengths of the results, or with `isBackward` those of the lines, to which the gradients go back in the opposite order.
  */
-function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], [mode, scale, align, antialias]: How, isBackward = false): Pass[] {
+function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
+  const { shape } = self
+  for (const plan of plans)
+    if (
+      plan.isBackward === isBackward &&
+      sameShape(plan.shape, shape) &&
+      sameShape(plan.size, size) &&
+      sameShape(plan.dims, dims) &&
+      sameHow(plan.how, how)
+    )
+      return plan.passes
+  const [mode, scale, align, antialias] = how
   const steps = sizesOf(self, dims, size).map(({ axis, own, wanted }, i) => {
     const [from, to] = isBackward ? [wanted, own] : [own, wanted]
     return { axis, table: tableOf(isBackward, from, to, mode, scale[i] ?? NaN, align, antialias), grows: wanted > own }
   })
-  return steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
+  const passes = steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
+  if (steps.every(({ table }) => table.positions.length < LONG_TABLE))
+    plans.splice(
+      0,
+      plans.length,
+      ...[{ shape, dims: [...dims], size: [...size], how: [mode, [...scale], align, antialias] as const, isBackward, passes }, ...plans].slice(
+        0,
+        MOST_PLANS,
+      ),
+    )
+  return passes
 }
 
 /** The entries of tap `t` as constants: positions, and weights that multiply the elements of dimension `dim`. */
