@@ -71,6 +71,23 @@ interface Wanted {
   readonly stopThere?: boolean
 }
 
+let walks = 0
+
+/** The nodes that can be reached from some tensors. */
+function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
+  const walk = ++walks
+  const nodes: GradNode[] = []
+  const visit = (edge: Edge): void => {
+    if (!(edge instanceof GradNode) || edge.visitedBy === walk) return
+    edge.visitedBy = walk
+    nodes.push(edge)
+  }
+  for (const root of roots) visit(producerOf(root))
+  // The list grows while it is walked.
+  for (const node of nodes) for (const target of node.targets) visit(target)
+  return nodes
+}
+
 function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Wanted {
   const leaves = new Set<Tensor>()
   const outputs = new Map<GradNode, Map<number, Tensor>>()
@@ -84,15 +101,8 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
     }
   }
   // Sorting all reachable nodes by age puts every target before its users, so that one sweep from the oldest suffices.
-  const seen = new Set<GradNode>()
-  const stack: Edge[] = roots.map(producerOf)
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (!(node instanceof GradNode) || seen.has(node)) continue
-    seen.add(node)
-    for (const target of node.targets) stack.push(target)
-  }
   const useful = new Set<GradNode>()
-  for (const node of [...seen].sort((a, b) => a.seq - b.seq)) {
+  for (const node of nodesBehind(roots).toSorted((a, b) => a.seq - b.seq)) {
     const reaches = outputs.has(node) || node.targets.some((t) => t !== null && (t instanceof GradNode ? useful.has(t) : leaves.has(t)))
     if (reaches) useful.add(node)
   }
@@ -109,39 +119,15 @@ interface Root {
  * How many edges lead to each leaf that has hooks, from the nodes that this pass may run: when the last has delivered, the hooks can run. Null if no leaf has
  * any.
  */
-function pendingLeaves(roots: readonly Root[], wanted: Wanted | null): Map<Tensor, number> | null {
+function pendingLeaves(roots: readonly Tensor[], nodes: readonly GradNode[], wanted: Wanted | null): Map<Tensor, number> | null {
   if (hookState.leaves === 0) return null
   const pending = new Map<Tensor, number>()
-  const seen = new Set<GradNode>()
-  const stack: Edge[] = []
-  const visit = (target: Edge): void => {
-    if (target instanceof GradNode) stack.push(target)
-    else if (target !== null && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
+  const count = (target: Edge): void => {
+    if (target !== null && !(target instanceof GradNode) && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
   }
-  for (const { tensor } of roots) visit(producerOf(tensor) ?? tensor)
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (!(node instanceof GradNode) || seen.has(node)) continue
-    seen.add(node)
-    if (wanted === null || wanted.useful.has(node)) for (const target of node.targets) visit(target)
-  }
+  for (const tensor of roots) if (tensor.gradFn === null) count(tensor)
+  for (const node of nodes) if (wanted === null || wanted.useful.has(node)) node.targets.forEach(count)
   return pending.size === 0 ? null : pending
-}
-
-let passes = 0
-
-/** Whether a node that an earlier pass has freed can be reached from the roots, so that this pass may fail halfway. */
-function reachesReleased(roots: readonly Root[]): boolean {
-  const pass = ++passes
-  const stack: Edge[] = []
-  for (const { tensor } of roots) stack.push(producerOf(tensor))
-  while (stack.length > 0) {
-    const node = stack.pop()
-    if (!(node instanceof GradNode) || node.visitedBy === pass) continue
-    if (node.released) return true
-    node.visitedBy = pass
-    for (const target of node.targets) if (target instanceof GradNode) stack.push(target)
-  }
-  return false
 }
 
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
@@ -149,7 +135,10 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
-  const pending = wanted?.stopThere === true ? null : pendingLeaves(roots, wanted)
+  const tensors = roots.map(({ tensor }) => tensor)
+  const needsNodes = !keep || hookState.leaves > 0
+  const nodes = needsNodes ? nodesBehind(tensors) : []
+  const pending = wanted?.stopThere === true ? null : pendingLeaves(tensors, nodes, wanted)
 
   const finish = (leaf: Tensor, grad: Tensor): void =>
     sink(leaf, hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
@@ -188,7 +177,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   }
   // Each node is freed as soon as it has been walked, which keeps the peak of memory low; but a pass that may turn out to be impossible frees nothing before its
   // end, so that what it could walk is still there for others.
-  const walked: GradNode[] | null = !keep && reachesReleased(roots) ? [] : null
+  const walked: GradNode[] | null = !keep && nodes.some((node) => node.released) ? [] : null
   for (const { tensor, grad } of roots) {
     deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
     if (pending !== null && tensor.gradFn === null) arrived(tensor)
