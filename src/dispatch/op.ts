@@ -31,6 +31,8 @@ export type OpTag =
   | 'fusedKernel'
   /** Backward hands out the gradient of its last argument first: PyTorch computes it as another operator, whose first argument that is. */
   | 'lastGradientFirst'
+  /** Its kernel throws for some data, such as a singular matrix: capture computes it where it is called, and so the program can catch the error there. */
+  | 'rejectsData'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
   | 'custom'
 

@@ -70,6 +70,7 @@ export class Capture implements DispatchMode {
     if (this.#eager) return this.#runNow(op, args)
     if (this.#segment.cursor.defaultDtype !== getDefaultDtype()) this.#changeDefault()
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
+    if (op.tags.has('rejectsData') && !this.#call.fullgraph) return this.#runAlone(op, args, 'an operator that rejects some data is computed where it is called')
     if (!isWindow(op, args)) return this.#runAlone(op, args, 'as_strided sees memory beyond its argument')
     const step = this.#step(op, args)
     return step === null ? this.#runNow(op, args) : this.#segment.results(step)

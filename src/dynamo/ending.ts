@@ -81,10 +81,10 @@ function mayWriteInPlace(segment: Segment, earlier: readonly EndedSegment[]): bo
   return ![...segment.writes].some(([storage, { before }]) => earlier.some((e) => e.needs(storage, before)))
 }
 
-/** Whether an operator may reject its data while the compiled code runs: it is a program's own, or has indices that were not known when it was called. */
+/** Whether an operator may reject its data while the compiled code runs: it is a program's own, rejects some data, or has indices that were not known when it was called. */
 function mayFail(segment: Segment, { operator, args }: Step): boolean {
   const { indices, schema, tags } = operator
-  if (tags.has('custom')) return true
+  if (tags.has('custom') || tags.has('rejectsData')) return true
   if (indices === null) return false
   const arg = args[schema.args.findIndex(({ name }) => name === indices.argument)]
   return arg?.kind === 'slot' && segment.lazies[arg.slot]?.storage?.writer === segment

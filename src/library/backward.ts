@@ -44,7 +44,7 @@ export function derivativeOf(qualname: string, schema: FunctionSchema, backward:
     for (const [name, value] of Object.entries(returned)) {
       if (value === null || value === undefined || isTensor.get(name) === true) continue
       throw new ArgumentError(
-        `backward of ${qualname}: it returned a gradient for '${name}', which is no tensor argument; those are ${names.filter((n) => isTensor.get(n)).join(', ')}.`,
+        `backward of ${qualname}: it returned a gradient for '${name}', which is not a tensor argument; those are ${names.filter((n) => isTensor.get(n)).join(', ')}.`,
       )
     }
     return schema.args.map((arg) => gradient(arg.name, returned[arg.name], arg.type.list))

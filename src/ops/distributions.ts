@@ -95,6 +95,7 @@ function poissonQuantile(rate: number, u: number): number {
 export const poissonQuantiles: OpFunction<(self: Tensor, u: Tensor) => Tensor> = defineOp({
   schema: 'poisson_quantiles(Tensor self, Tensor u) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  tags: ['rejectsData'],
   halvesInFloat32: true,
   meta: (self, u) => {
     checkOperand('torch.poisson', 'u', u, self.shape, u.dtype)

@@ -137,4 +137,37 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
       ].map((list) => [attempt(() => f(torch.tensor(list))), count.toArray()])
     })
   })
+
+  it.each<[string, (x: Tensor) => unknown, number, number]>([
+    ['inv', (x) => torch.linalg.inv(x.expand([2, 2]).triu()), 2, 0],
+    ['solve', (x) => torch.linalg.solve(x.expand([2, 2]).triu(), torch.ones([2])), 2, 0],
+    ['cholesky', (x) => torch.linalg.cholesky(torch.eye(2).mul(x)), 4, -1],
+    ['matrixPower', (x) => torch.linalg.matrixPower(x.expand([2, 2]).triu(), -2), 2, 0],
+    ['poisson', (x) => torch.poisson(x), 0, -1],
+    ['multinomial', (x) => torch.multinomial(torch.cat([x, torch.ones([1])]), 1), 0, -1],
+    ['bincount', (x) => torch.bincount(x.long()), 1, -1],
+    ['repeatInterleave', (x) => torch.repeatInterleave(torch.ones([1]), x.long()), 2, -1],
+    ['gather', (x) => torch.ones([2]).gather(0, x.long()), 1, 2],
+    ['an integer division', (x) => torch.ones([1]).int().floorDivide(x.int()), 1, 0],
+  ])('data that %s rejects: the program can catch the error where it calls it, with the writes before it', (_, reject, good, bad) => {
+    agree(backend, (c) => {
+      const count = torch.zeros([1])
+      const f = c((x: Tensor) => {
+        count.add_(1)
+        const result = attempt(() => reject(x.mul(1)))
+        count.add_(result instanceof Error ? 100 : 10)
+        return result
+      })
+      const throws = c((x: Tensor) => {
+        count.add_(1)
+        const result = reject(x)
+        count.add_(10)
+        return result
+      })
+      return [good, bad, good, bad].map((value) => {
+        const x = torch.tensor([value])
+        return [f(x), attempt(() => throws(x)), count.toArray()]
+      })
+    })
+  })
 })

@@ -140,7 +140,7 @@ describe('a file of torch.save', () => {
     ['a huge integer', `\x8a\xff`, /an integer of 255 bytes/],
     ['no tensors', '}.', /expected a state dict.* holds a dict/],
     ['a number', 'K\x05.', /expected a state dict.* holds 5/],
-    ['attributes of a list', ']}b.', /sets attributes of what is no dict/],
+    ['attributes of a list', ']}b.', /sets attributes of a value that is not a dict/],
     // Each list holds the one before twice: written out, the name of the function would have 2 ** 40 parts.
     ['a name that is a list', `]${'q\x00](h\x00h\x00e'.repeat(40)}${text('a')}\x93.`, /asks for a function without a name/],
     ['a module that is a list', `]${text('a')}\x93.`, /asks for a function without a name/],

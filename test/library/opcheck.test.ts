@@ -104,7 +104,7 @@ describe('an operator that is wrong', () => {
       name: 'test_autograd_registration',
       op: () => customOp('opcheck::gradient_name', { schema, forward, fake, backward: (_, g) => ({ x: null, y: g }) }),
       sample: leaf(1, 2),
-      why: "it returned a gradient for 'y', which is no tensor argument",
+      why: "it returned a gradient for 'y', which is not a tensor argument",
     },
     {
       what: 'its fake function gives another shape',

@@ -76,6 +76,12 @@ function failing(w) {
     `${x}.requiresGrad_().add_(1)`,
     `torch.nn.functional.oneHot(torch.tensor([5]).long(), 3)`,
     `${x}.flatten().item(9)`,
+    `torch.linalg.${w.random.pick(['inv', 'cholesky'])}(torch.zeros([2, 2]).mul(${x}.float().sum()))`,
+    `torch.linalg.solve(torch.zeros([2, 2]), ${x}.float().sum().expand([2]))`,
+    `torch.poisson(${x}.float().mul(0).sub(1))`,
+    `torch.multinomial(${x}.float().mul(0).flatten(), 1)`,
+    `torch.bincount(${x}.long().mul(0).sub(1).flatten())`,
+    `torch.repeatInterleave(data([1], 1), ${x}.flatten().long().mul(0).sub(1).slice(0, 0, 1))`,
   ])
 }
 

@@ -187,7 +187,7 @@ export class Unpickler<T> {
 
   #extendDict(pairs: readonly Pickled<T>[]): true {
     const dict = this.#top()
-    if (!(dict instanceof Map) || pairs.length % 2 !== 0) throw this.#damaged('it sets an item of what is no dict')
+    if (!(dict instanceof Map) || pairs.length % 2 !== 0) throw this.#damaged('it sets items of a value that is not a dict')
     this.#spend(COST.remembered * pairs.length)
     for (let i = 0; i < pairs.length; i += 2) dict.set(pairs[i] ?? null, pairs[i + 1] ?? null)
     return true
@@ -195,7 +195,7 @@ export class Unpickler<T> {
 
   #extendList(items: readonly Pickled<T>[]): true {
     const list = this.#top()
-    if (!Array.isArray(list)) throw this.#damaged('it appends to what is no list')
+    if (!Array.isArray(list)) throw this.#damaged('it appends to a value that is not a list')
     this.#spend(COST.value * items.length)
     for (const item of items) list.push(item)
     return true
@@ -204,7 +204,7 @@ export class Unpickler<T> {
   /** Attributes of an object: torch.save writes those of the dict itself (_metadata), which have no use here. */
   #build(): true {
     this.#pop()
-    if (!(this.#top() instanceof Map)) throw this.#damaged('it sets attributes of what is no dict')
+    if (!(this.#top() instanceof Map)) throw this.#damaged('it sets attributes of a value that is not a dict')
     return true
   }
 

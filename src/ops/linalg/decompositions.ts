@@ -42,6 +42,7 @@ const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 
 export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: boolean }) => Tensor> = defineOp({
   schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
   namespace: 'torch.linalg',
+  tags: ['rejectsData'],
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky', self, true)

@@ -59,6 +59,7 @@ function aligned(op: string, a: Tensor, b: Tensor): readonly [Tensor, Tensor] {
 export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineOp({
   schema: 'solve_matrix(Tensor A, Tensor B) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  tags: ['rejectsData'],
   halvesInFloat32: true,
   meta: (a, b) => systemSpec('torch.linalg.solve', a, b),
   kernel: (a, b) => {
@@ -159,6 +160,7 @@ export const solveTriangular: OpFunction<(A: Tensor, B: Tensor, options: Triangu
 export const inv: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'inv(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
+  tags: ['rejectsData'],
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
