@@ -242,15 +242,10 @@ function passesOf(self: Tensor, dims: readonly number[], size: readonly number[]
     return { axis, table: tableOf(isBackward, from, to, mode, scale[i] ?? NaN, align, antialias), grows: wanted > own }
   })
   const passes = steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
-  if (steps.every(({ table }) => table.positions.length < LONG_TABLE))
-    plans.splice(
-      0,
-      plans.length,
-      ...[{ shape, dims: [...dims], size: [...size], how: [mode, [...scale], align, antialias] as const, isBackward, passes }, ...plans].slice(
-        0,
-        MOST_PLANS,
-      ),
-    )
+  if (steps.every(({ table }) => table.positions.length < LONG_TABLE)) {
+    plans.unshift({ shape, dims, size, how, isBackward, passes })
+    plans.length = Math.min(plans.length, MOST_PLANS)
+  }
   return passes
 }
 
