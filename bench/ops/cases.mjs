@@ -45,15 +45,22 @@ export const cases = [
     [{ mode: 'bilinear', alignCorners: false }, [8, 16, 64, 64], 24],
     [{ mode: 'bilinear', alignCorners: false }, [8, 16, 32, 32], 24],
     [{ mode: 'bilinear', alignCorners: false }, [8, 16, 32, 32], 64],
-  ].map(([options, shape, size]) => ({
-    name: 'interpolate',
-    what: `[${shape.join(', ')}] to ${size}x${size}, ${options.mode}`,
-    inputs: { x: numbers(shape) },
-    ours: ({ x }) => F.interpolate(x, { ...options, size }),
-    prepareTfjs: (tf, { x }) => ({ x: tf.transpose(x, [0, 2, 3, 1]) }),
-    tfjs: (tf, { x }) => (options.mode === 'nearest' ? tf.image.resizeNearestNeighbor : tf.image.resizeBilinear)(x, [size, size], false, true),
-    fromTfjs: (tf, y) => tf.transpose(y, [0, 3, 1, 2]),
-  })),
+  ].flatMap(([options, shape, size]) => {
+    const last = (tf, x) => tf.transpose(x, [0, 2, 3, 1])
+    const first = (tf, y) => tf.transpose(y, [0, 3, 1, 2])
+    const resize = (tf, x) => (options.mode === 'nearest' ? tf.image.resizeNearestNeighbor : tf.image.resizeBilinear)(x, [size, size], false, true)
+    const one = {
+      name: 'interpolate',
+      what: `[${shape.join(', ')}] to ${size}x${size}, ${options.mode}`,
+      inputs: { x: numbers(shape) },
+      ours: ({ x }) => F.interpolate(x, { ...options, size }),
+    }
+    // tfjs resizes images with the channels last. The second of each pair of rows takes PyTorch's layout and returns it.
+    return [
+      { ...one, prepareTfjs: (tf, { x }) => ({ x: last(tf, x) }), tfjs: (tf, { x }) => resize(tf, x), fromTfjs: first },
+      { ...one, what: `${one.what}, tfjs with transposes`, tfjs: (tf, { x }) => first(tf, resize(tf, last(tf, x))) },
+    ]
+  }),
   {
     name: 'scatter_add',
     what: `${PIECES} rows of ${WIDTH} added to ${ROWS}`,

@@ -14,7 +14,7 @@ import { BackendCompilerFailed } from './errors.ts'
 import type { Plan } from './plan.ts'
 import type { Segment } from './segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
-import { gradInputsOf } from './tape.ts'
+import { exitsOf, gradInputsOf } from './tape.ts'
 import { neededSteps } from './traceTree.ts'
 import type { CompiledSegment } from './traceTree.ts'
 
@@ -96,11 +96,13 @@ function placeholderNames({ segment }: SegmentRequest): (slot: number) => string
  * meaning. Returns null if that is impossible; then the tape itself is kept.
  */
 function jointGraph(
-  { segment, outputs, heads, writeBacks, mayWriteInPlace }: SegmentRequest,
+  { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: SegmentRequest,
   names: (slot: number) => string | null,
 ): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | null {
   if (numbersOnTape(segment, heads)) return null
   const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names)
+  // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
+  if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return null
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
   const mode = new ProxyTensorMode({ graph, resolve })
   const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)

@@ -90,6 +90,13 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
   return isKnown ? list : null
 }
 
+/** The slots of the inputs to which a list of {@link tapeOf} leads. */
+export const exitsOf = (tape: readonly unknown[]): readonly number[] =>
+  tape.flatMap((item, i) => {
+    const slot = item === 'leaf' || item === 'input' ? tape[i + 1] : null
+    return typeof slot === 'number' ? [slot] : []
+  })
+
 /**
  * Throws AutogradError if something was overwritten that the node's derivative would read: a compiled backward may do without it, but eager could not. `reached` gives the results
  * of the node that gradients reach.

@@ -136,4 +136,38 @@ describe('a Function that allowInGraph names', () => {
     ])
     expect(f.graphs()).toHaveLength(2)
   })
+
+  it('and whose unread argument comes from another Function before a graph break: that one runs its backward once, when the program walks there', () => {
+    let walks = 0
+    class Counted extends Plus {
+      static override backward(_ctx: FunctionContext, g: Tensor): Tensor {
+        walks++
+        return g.mul(2)
+      }
+    }
+    class First extends torch.autograd.Function {
+      static override forward(_ctx: FunctionContext, x: Tensor, y: Tensor): readonly Tensor[] {
+        return [x.sin(), y]
+      }
+      static override backward(_ctx: FunctionContext, g: Tensor, h: Tensor): readonly Tensor[] {
+        return [g, h]
+      }
+    }
+    allowInGraph(First)
+    const f = compile(
+      (x: Tensor) => {
+        const y = Counted.apply(x) as Tensor
+        y.sum().item()
+        return (First.apply(x, y) as readonly Tensor[])[0]
+      },
+      { backend },
+    )
+    for (let call = 1; call < 4; call++) {
+      const x = ones(2).requiresGrad_()
+      const result = f(x)
+      expect(walks).toBe(call - 1)
+      result?.sum().backward()
+      expect([x.grad?.toArray(), walks]).toEqual([[1, 1], call])
+    }
+  })
 })
