@@ -88,7 +88,7 @@ export abstract class GradNode implements GradFn {
   readonly seq: number
   /** Hooks on the gradient of each output; null if there are none. */
   hooks: GradHook[][] | null = null
-  /** The number of the latest walk that has come past. */
+  /** The number of the latest walk that has come past. @internal */
   visitedBy = 0
 
   constructor(edges: EdgeList, numOutputs: number) {

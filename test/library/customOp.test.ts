@@ -336,7 +336,9 @@ describe('errors', () => {
     expect(run('grad1', [torch.ones([2])])).toThrow(
       `${where('grad1')}it must return an object of gradients by the names of the arguments, such as { x: … }, got an array.`,
     )
-    expect(run('grad2', { y: torch.ones([2]) })).toThrow(`${where('grad2')}it returned a gradient for 'y', which is not a tensor argument; those are x.`)
+    expect(run('grad2', { y: torch.ones([2]) })).toThrow(
+      `${where('grad2')}it returned a gradient for 'y', which is not a tensor argument; those are x.`,
+    )
     expect(run('grad3', { x: 1 })).toThrow(`${where('grad3')}the gradient of 'x' must be a Tensor or null, got number.`)
   })
 
