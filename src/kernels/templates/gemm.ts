@@ -3,7 +3,7 @@
 // A is packed into panels of 4 rows, B into panels of 8 columns, so that the inner loop reads both sequentially. A convolution's B is first laid out
 // by rows (im2col) in scratch memory. Rows of the result are written to a row buffer, from which the epilogue reads them.
 import type { CompiledKernel } from '../boundedCache.ts'
-import type { LoopVar } from '../loopIr.ts'
+import type { LoopVar, Size } from '../loopIr.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import type { Val } from '../wasm/vectorCode.ts'
 import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
@@ -54,7 +54,8 @@ class Gemm {
     const size = (s: Parameters<TemplateWriter['size']>[0]): number => w.let(() => w.push(this.#t.size(s)))
     this.#m = size(spec.rows.extent)
     this.#n = size(spec.cols.extent)
-    this.#k = size(spec.depth)
+    this.#packedA = this.#t.scratch()
+    this.#k = this.#unknown(spec.depth)
     const roundUp = (local: number, to: number): number =>
       w.let(() => {
         f.get(local)
@@ -67,10 +68,21 @@ class Gemm {
     this.#lineBytes = this.#floats(n8)
     const depthBytes = this.#floats(this.#k)
     // Scratch: packed A, packed B, gathered B, row buffer.
-    this.#packedA = this.#t.scratch()
     this.#packedB = w.address(this.#packedA, roundUp(this.#m, ROWS), { local: depthBytes })
     this.#gathered = w.address(this.#packedB, n8, { local: depthBytes })
     this.#rowBuffer = w.address(this.#gathered, n8, { local: depthBytes })
+  }
+
+  /** A new local with a size that V8 does not know when it compiles: where it knows how often the innermost loop runs, products take a tenth longer. */
+  #unknown(size: Size): number {
+    const f = this.#f
+    f.get(this.#packedA)
+    this.#w.push(this.#t.size(size))
+    f.memory('i32.store')
+    return this.#w.let(() => {
+      f.get(this.#packedA)
+      f.memory('i32.load')
+    })
   }
 
   emit(): Uint8Array<ArrayBuffer> {
