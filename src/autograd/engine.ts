@@ -136,8 +136,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
   const tensors = roots.map(({ tensor }) => tensor)
-  const needsNodes = !keep || hookState.leaves > 0
-  const nodes = needsNodes ? nodesBehind(tensors) : []
+  const nodes = keep && hookState.leaves === 0 ? [] : nodesBehind(tensors)
   const pending = wanted?.stopThere === true ? null : pendingLeaves(tensors, nodes, wanted)
 
   const finish = (leaf: Tensor, grad: Tensor): void =>

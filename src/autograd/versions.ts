@@ -10,22 +10,17 @@ const baseOf = (tensor: Tensor): Tensor => {
   return base
 }
 
+/** A fake view may lead to a real tensor: one that is not an argument of what is traced. */
+const memoryOf = (tensor: Tensor): Tensor['storage'] => tensor.storage ?? baseOf(tensor).storage
+
 /** The number of in-place writes to the tensor's memory, recorded ones included. */
 export function versionOf(tensor: Tensor): number {
-  if (tensor.storage !== null) return tensor.storage.version
-  // A fake view may lead to a real tensor: one that is not an argument of what is traced.
-  const base = baseOf(tensor)
-  return base.storage === null ? (writesToFakes.get(base) ?? 0) : base.storage.version
+  return memoryOf(tensor)?.version ?? writesToFakes.get(baseOf(tensor)) ?? 0
 }
 
 /** Counts a write that a mode has recorded. A mode that performs it later must not raise the version again. */
 export function raiseVersion(tensor: Tensor): void {
-  const { storage } = tensor
-  if (storage !== null) {
-    storage.version++
-    return
-  }
-  const base = baseOf(tensor)
-  if (base.storage === null) writesToFakes.set(base, (writesToFakes.get(base) ?? 0) + 1)
-  else base.storage.version++
+  const memory = memoryOf(tensor)
+  if (memory === null) writesToFakes.set(baseOf(tensor), versionOf(tensor) + 1)
+  else memory.version++
 }

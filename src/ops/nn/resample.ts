@@ -205,11 +205,10 @@ function resizedSpec(self: Tensor, dims: readonly number[], size: readonly numbe
 
 /** A resizing, and how it is done. */
 interface Plan {
-  readonly shape: readonly number[]
-  readonly dims: readonly number[]
-  readonly size: readonly number[]
-  readonly how: How
-  readonly isBackward: boolean
+  /** The lists of numbers of a call: the shape, the dimensions, their sizes, the scales. */
+  readonly lists: readonly (readonly number[])[]
+  /** Its other arguments. */
+  readonly kind: string
   readonly passes: readonly Pass[]
 }
 
@@ -219,32 +218,24 @@ const MOST_PLANS = 8
 /** The tables of so many entries are not kept here. */
 const LONG_TABLE = 2 ** 14
 
-const sameHow = (a: How, b: How): boolean => a[0] === b[0] && sameShape(a[1], b[1]) && a[2] === b[2] && a[3] === b[3]
-
 /**
  * The passes in the order in which they have least to do: dimensions that shrink come first. Of those that grow the last comes first, whose elements are fetched one by
  * one. `size` are the lengths of the results, or with `isBackward` those of the lines, to which the gradients go back in the opposite order.
  */
 function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
-  const { shape } = self
-  for (const plan of plans)
-    if (
-      plan.isBackward === isBackward &&
-      sameShape(plan.shape, shape) &&
-      sameShape(plan.size, size) &&
-      sameShape(plan.dims, dims) &&
-      sameHow(plan.how, how)
-    )
-      return plan.passes
   const [mode, scale, align, antialias] = how
+  const lists = [self.shape, dims, size, scale]
+  const kind = `${mode} ${align} ${antialias} ${isBackward}`
+  const known = plans.find((plan) => plan.kind === kind && plan.lists.every((list, i) => sameShape(list, lists[i] ?? [])))
+  if (known !== undefined) return known.passes
   const steps = sizesOf(self, dims, size).map(({ axis, own, wanted }, i) => {
     const [from, to] = isBackward ? [wanted, own] : [own, wanted]
     return { axis, table: tableOf(isBackward, from, to, mode, scale[i] ?? NaN, align, antialias), grows: wanted > own }
   })
   const passes = steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
   if (steps.every(({ table }) => table.positions.length < LONG_TABLE)) {
-    plans.unshift({ shape, dims, size, how, isBackward, passes })
-    plans.length = Math.min(plans.length, MOST_PLANS)
+    plans.unshift({ lists, kind, passes })
+    plans.splice(MOST_PLANS)
   }
   return passes
 }
