@@ -2,10 +2,11 @@
 import { attachGradNode, AutogradError, FunctionNode, isGradEnabled } from '../autograd/index.ts'
 import type { AttachOptions } from '../autograd/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
-import type { Graph } from '../fx/index.ts'
+import type { Graph, GraphModule } from '../fx/index.ts'
 import { clone, zeros } from '../ops/index.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage, TensorSpec } from '../tensor/index.ts'
+import { checkedGradients } from './anomaly.ts'
 import type { CompiledCode } from './compiled.ts'
 import type { JointGraph } from './partition.ts'
 
@@ -26,9 +27,14 @@ export interface CallTape {
   differentiate(heads: readonly number[], grads: readonly Tensor[]): readonly (Tensor | null)[]
 }
 
-/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
-export interface BackwardPart {
+/** The backward of all heads: its graph, and the code. */
+export interface WholeBackward {
+  readonly graph: GraphModule
   readonly code: CompiledCode
+}
+
+/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
+export interface BackwardPart extends WholeBackward {
   readonly needs: readonly boolean[]
 }
 
@@ -36,7 +42,7 @@ export interface BackwardPart {
 export interface BackwardCode {
   readonly joint: JointGraph
   /** The code for all heads, compiled when it is first asked for. */
-  readonly whole: (args: readonly unknown[]) => CompiledCode
+  readonly whole: (args: readonly unknown[]) => WholeBackward
   /** The code for some of the heads. */
   readonly part: (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => BackwardPart
   /** Whether a gradient depends on that of one of these heads. */
@@ -141,7 +147,8 @@ class Call implements AttachOptions {
       const args = [...kept, ...tangents]
       const part = code.part(started, tape, args)
       this.#checkVersions(part.needs)
-      return withOwnMemory(part.code(...args).map(asGradient), kept, tangents)
+      const gradients = checkedGradients(part.graph, args, () => part.code(...args).map(asGradient))
+      return withOwnMemory(gradients, kept, tangents)
     }
     this.#checkVersions(null)
     const tangents = this.#heads.map(({ shape, dtype }, i) => {
@@ -149,9 +156,10 @@ class Call implements AttachOptions {
       return grad === null ? zeros(shape, { dtype }) : whole(grad)
     })
     const args = [...kept, ...tangents]
-    const gradients = code
-      .whole(args)(...args)
-      .map((value, i) => (code.dependsOn(i, started) ? asGradient(value) : null))
+    const { graph, code: compiled } = code.whole(args)
+    const gradients = checkedGradients(graph, args, () =>
+      compiled(...args).map((value, i) => (code.dependsOn(i, started) ? asGradient(value) : null)),
+    )
     return withOwnMemory(gradients, kept, tangents)
   }
 

@@ -51,6 +51,7 @@ export function forwardModule(joint: JointGraph, saved: readonly Node[], name: s
   graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
   graph.eliminateDeadCode((n) => n.op === 'placeholder' || n.op === 'output')
   const gm = new GraphModule({}, graph, name)
+  gm.meta['half'] = 'forward'
   if (joint.writesInPlace !== false) gm.meta['writeBacks'] = joint.writeBacks
   return gm
 }
@@ -71,5 +72,7 @@ export function backwardModule(joint: JointGraph, saved: readonly Node[], name: 
     copies.add(node)
   }
   graph.output(joint.grads.map((g) => (g === null ? null : copies.of(g))))
-  return new GraphModule({}, graph, name)
+  const gm = new GraphModule({}, graph, name)
+  gm.meta['half'] = 'backward'
+  return gm
 }

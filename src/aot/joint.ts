@@ -1,16 +1,19 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
+import { AutogradError, OpNode, backwardState, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { checkArgument, checkArray, checkCallable, isObject, valueText } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
+import { currentScope, inScope, newId } from '../events/index.ts'
 import { GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
+import { CapturedStack } from '../provenance/index.ts'
 import { Tensor, asTensors, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import { attachBackward } from './callTape.ts'
 import type { BackwardCode, BackwardPart } from './callTape.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { drawNumbers, withoutDrawing } from './draws.ts'
+import { announceGraph, announceJoint, announcePartition } from './graphEvent.ts'
 import { backwardModule, forwardModule } from './halves.ts'
 import { minCutPartition } from './partition.ts'
 import type { JointGraph, Partition } from './partition.ts'
@@ -59,28 +62,39 @@ function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> | undefined 
 /** Splits and compiles a joint graph. `inputs` are examples. */
 export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name: string, options: JointOptions): Differentiable {
   checkArgument(isObject(options), 'compileJoint', 'options', 'an object', options)
-  const saved = (options.partition ?? minCutPartition)(joint)
+  const partition = options.partition ?? minCutPartition
+  const saved = partition(joint)
+  // A backward is compiled when it first runs, but belongs to this graph and function.
+  const { fn, graph: parent } = currentScope()
+  announceJoint(joint)
+  announcePartition(joint, saved, name, partition.name)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
   const { constants = [], draws = 0 } = joint
-  const forward = options.fwCompiler(forwardGraph, [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)])
+  const half = (role: 'forward' | 'backward', compiler: CompileGraph, graph: GraphModule, args: readonly unknown[]): CompiledCode =>
+    inScope({ fn, graph: newId('graph') }, () => {
+      announceGraph(graph, { role, parent, reason: role, isJoint: false })
+      return compiler(graph, args)
+    })
+  const examples = [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)]
+  const forward = half('forward', options.fwCompiler, forwardGraph, examples)
   let backward: CompiledCode | null = null
   // The backward is compiled and run when the program may have changed the default dtype.
   const dtype = getDefaultDtype()
   const compile = (graph: GraphModule, args: readonly unknown[]): CompiledCode => {
-    const compiled = withDefaultDtype(dtype, () => (options.bwCompiler ?? options.fwCompiler)(graph, args))
+    const compiled = withDefaultDtype(dtype, () => half('backward', options.bwCompiler ?? options.fwCompiler, graph, args))
     return (...values) => withDefaultDtype(dtype, () => compiled(...values))
   }
   const parts = new Map<string, BackwardPart>()
   const code: BackwardCode = {
     joint,
-    whole: (args) => (backward ??= compile(backwardGraph, args)),
+    whole: (args) => ({ graph: backwardGraph, code: (backward ??= compile(backwardGraph, args)) }),
     part: (heads, tape, args) => {
       const key = heads.join('_')
       let part = parts.get(key)
       if (part === undefined) {
         const gm = backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`)
-        part = { code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
+        part = { graph: gm, code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
         parts.set(key, part)
       }
       return part
@@ -248,11 +262,32 @@ export function traceBackward(
     const tensor = Tensor.fake({ shape, dtype })
     return { tensor, node: mode.placeholder(`tangents_${i + 1}`, tensor) }
   })
-  const gradients = withMode(mode, () =>
-    differentiate(
-      tangents.map((t) => t.tensor),
-      roots,
+  const gradients = notingGradients(mode, () =>
+    withMode(mode, () =>
+      differentiate(
+        tangents.map((t) => t.tensor),
+        roots,
+      ),
     ),
   )
   return { forwardNodes, tangents: tangents.map((t) => t.node), grads: gradients.map((g) => (g === null ? null : mode.nodeOf(g))) }
+}
+
+/** Notes at the nodes of gradients which derivative gives them, for anomaly mode. */
+function notingGradients<T>(mode: ProxyTensorMode, fn: () => T): T {
+  const outer = backwardState.onApplied
+  backwardState.onApplied = (from, gradients) => {
+    const [output] = from instanceof OpNode ? from.outputs : []
+    const stack: unknown = output === undefined ? undefined : mode.known(output)?.meta['stack_trace']
+    for (const [i, gradient] of gradients.entries()) {
+      const node = gradient === null ? undefined : mode.known(gradient)
+      // A derivative that passes a gradient on did not compute it.
+      if (node !== undefined) node.meta['gradient'] ??= { name: from.name, output: i, stack: stack instanceof CapturedStack ? stack : undefined }
+    }
+  }
+  try {
+    return fn()
+  } finally {
+    backwardState.onApplied = outer
+  }
 }

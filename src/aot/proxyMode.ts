@@ -123,6 +123,11 @@ export class ProxyTensorMode implements DispatchMode {
     return this.#nodes.get(value) ?? this.#resolve?.(value) ?? this.#constant(value)
   }
 
+  /** The node of a tensor that the graph computes or takes; undefined for any other tensor. */
+  known(tensor: Tensor): Node | undefined {
+    return this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
+  }
+
   /** To be called before the nodes of the results are asked for: results that shared memory share it in the graph, too. */
   joinResults(results: readonly unknown[]): void {
     this.#aliases.join(results.filter((result) => result instanceof Tensor))

@@ -130,8 +130,32 @@ function pendingLeaves(roots: readonly Tensor[], nodes: readonly GradNode[], wan
   return pending.size === 0 ? null : pending
 }
 
+/** The backward pass that is under way, for tools that watch operators: how many there are (one may start another), whose derivative is computed, and who hears of it. */
+export const backwardState: {
+  depth: number
+  /** How many backward passes have started so far. */
+  started: number
+  node: GradNode | null
+  /** Called with each node, the gradients that it gave, and those that it was given, before it is released. */
+  onApplied: ((node: GradNode, gradients: readonly (Tensor | null)[], given: readonly (Tensor | null)[]) => void) | null
+} = { depth: 0, started: 0, node: null, onApplied: null }
+
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
 function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
+  const outer = backwardState.node
+  backwardState.depth++
+  backwardState.started++
+  try {
+    // Looking for NaN reads every gradient, which a capture would compile one by one.
+    if (anomaly.enabled) dispatchState.mode?.abandon?.()
+    walk(roots, wanted, keep, sink)
+  } finally {
+    backwardState.depth--
+    backwardState.node = outer
+  }
+}
+
+function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
@@ -209,7 +233,10 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
           'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
       )
     }
+    backwardState.node = node
     const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
+    backwardState.node = null
+    backwardState.onApplied?.(node, results, grads)
     for (let i = 0; i < targets.length; i++) {
       const result = results[i] ?? null
       const target = targets[i] ?? null
@@ -267,6 +294,7 @@ function withGrad<T>(enabled: boolean, fn: () => T): T {
 
 /** Adds a gradient to `leaf.grad`. Of the tensors in `shared`, which others hold too, the leaf gets a copy. */
 function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): void {
+  hookState.beforeAccumulation?.(leaf)
   const known = leaf.grad
   if (createGraph) {
     leaf.grad = known === null ? grad : add(known, grad)

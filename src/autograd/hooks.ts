@@ -19,7 +19,9 @@ export const hookState: {
   inner: number
   /** How many are registered on leaves. */
   leaves: number
-} = { inner: 0, leaves: 0 }
+  /** Set by who has to restore gradients: called before `grad` of a leaf changes. */
+  beforeAccumulation: ((leaf: Tensor) => void) | null
+} = { inner: 0, leaves: 0, beforeAccumulation: null }
 
 /** Removes a hook. PyTorch's RemovableHandle. */
 export interface RemovableHandle extends Disposable {

@@ -40,7 +40,7 @@ export class OpNode extends GradNode {
     this.args = args
     this.result = result
     this.versions = versions
-    if (anomaly.enabled) notePlace(this)
+    if (anomaly.notesPlaces) notePlace(this)
   }
 
   get outputs(): readonly Tensor[] {

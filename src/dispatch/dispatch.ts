@@ -12,6 +12,8 @@ export interface DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result
   /** Set by a mode that stays active while it handles a call, and leaves itself where it has to (with `withoutModes`). It saves the dispatcher some bookkeeping. */
   readonly staysActive?: boolean
+  /** Of a mode that computes later: computes what has been called so far, and from then on runs every operator at once. */
+  abandon?(): void
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result

@@ -3,7 +3,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { ArgStep, NumberKind, Step } from './traceTree.ts'
+import type { ArgStep, InputSpec, NumberKind, Step } from './traceTree.ts'
 
 const isInt32 = (value: number): boolean => (value | 0) === value && !Object.is(value, -0)
 
@@ -37,25 +37,50 @@ export function sameButForNumbers(r: ArgStep, arg: Arg | undefined): boolean {
   return typeof arg === 'number' ? r.kind === 'scalar' || typeof r.value === 'number' : r.kind === 'const' && sameConstant(r.value, arg)
 }
 
-/** Why a new path is recorded, as text. */
-export function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): string {
-  if (other.op !== op) return `expected ${other.op?.qualname ?? 'nothing'}, got ${op.qualname}`
-  if (other.recording !== dispatchState.recording)
-    return `${op.qualname} was called with${other.recording ? '' : 'out'} gradients, is now called with${other.recording ? 'out' : ''}`
+/** What a call was expected to be, and what it is. */
+export interface Mismatch {
+  readonly expected: string
+  readonly actual: string
+  /** Both in a sentence. */
+  readonly text: string
+}
+
+const mismatch = (expected: string, actual: string, text: string): Mismatch => ({ expected, actual, text })
+
+/** Why a new path is recorded: how a call differs from the recorded step. */
+export function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): Mismatch {
+  const recorded = other.op?.qualname ?? 'nothing'
+  if (other.op !== op) return mismatch(recorded, op.qualname, `expected ${recorded}, got ${op.qualname}`)
+  if (other.recording !== dispatchState.recording) {
+    const how = (recording: boolean): string => (recording ? 'with' : 'without')
+    const [was, is] = [how(other.recording), how(!other.recording)]
+    return mismatch(`${was} gradients`, `${is} gradients`, `${op.qualname} was called ${was} gradients, is now called ${is}`)
+  }
   const name = (i: number): string => `argument '${op.schema.args[i]?.name ?? i}' of ${op.qualname}`
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
-    if (r.kind === 'const' && !sameConstant(r.value, arg))
-      return `${name(i)} was ${JSON.stringify(r.value)}, is now ${arg instanceof Tensor ? 'a tensor' : JSON.stringify(arg)}`
+    if (r.kind !== 'const' || sameConstant(r.value, arg)) continue
+    const [was, is] = [String(JSON.stringify(r.value)), arg instanceof Tensor ? 'a tensor' : String(JSON.stringify(arg))]
+    return mismatch(was, is, `${name(i)} was ${was}, is now ${is}`)
   }
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
     if (r.kind !== 'input' || !(arg instanceof Tensor)) continue
-    if (arg.dtype !== r.spec.dtype) return `${name(i)} had dtype ${r.spec.dtype}, now has ${arg.dtype}`
-    if (arg.shape.join() !== r.spec.shape.join()) return `${name(i)} had shape [${r.spec.shape.join(', ')}], now has [${arg.shape.join(', ')}]`
-    if (arg.strides.join() !== r.spec.strides.join())
-      return `${name(i)} had strides [${r.spec.strides.join(', ')}], now has [${arg.strides.join(', ')}]`
-    if (arg.requiresGrad !== r.spec.requiresGrad) return `${name(i)} ${arg.requiresGrad ? 'now requires grad' : 'no longer requires grad'}`
+    const found = specDifference(r.spec, arg)
+    if (found !== null) return { ...found, text: `${name(i)} ${found.text}` }
   }
-  return `other operands of ${op.qualname}`
+  return mismatch('the recorded operands', 'other ones', `other operands of ${op.qualname}`)
+}
+
+/** How a tensor differs from the recorded one. */
+function specDifference(spec: InputSpec, arg: Tensor): Mismatch | null {
+  if (arg.dtype !== spec.dtype) return mismatch(spec.dtype, arg.dtype, `had dtype ${spec.dtype}, now has ${arg.dtype}`)
+  const list = (values: readonly number[]): string => `[${values.join(', ')}]`
+  for (const what of ['shape', 'strides'] as const) {
+    const [was, is] = [list(spec[what]), list(arg[what])]
+    if (was !== is) return mismatch(`${what} ${was}`, `${what} ${is}`, `had ${what} ${was}, now has ${is}`)
+  }
+  if (arg.requiresGrad === spec.requiresGrad) return null
+  const how = (requiresGrad: boolean): string => (requiresGrad ? 'requires grad' : 'does not require grad')
+  return mismatch(how(spec.requiresGrad), how(arg.requiresGrad), arg.requiresGrad ? 'now requires grad' : 'no longer requires grad')
 }

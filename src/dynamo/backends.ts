@@ -2,9 +2,11 @@
 import { decomposeGraph } from '../aot/index.ts'
 import type { CompiledCode } from '../aot/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { remover } from '../events/index.ts'
+import type { Remover } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCallable, checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -97,23 +99,34 @@ export function labelOf(backend: Backend): string {
   return registry.has(own) ? `${own} (a function)` : own
 }
 
-type Wrapper = (backend: Backend, name: string) => Backend
+/** Puts something around a backend: takes it and the name by which messages call it, and returns what is called in its place. */
+export type BackendInterceptor = (backend: Backend, name: string) => Backend
 
-let backendWrapper: Wrapper = (backend) => backend
-let aotWrapper: Wrapper = (backend) => backend
+/** Around whole captured graphs, and around each forward and backward graph. */
+const interceptors: Record<'dynamo' | 'aot', readonly BackendInterceptor[]> = { dynamo: [], aot: [] }
 
-/** Puts `wrapper` around every backend that compile calls; the debugger does. */
-export function setBackendWrapper(wrapper: Wrapper): void {
-  backendWrapper = wrapper
+/**
+ * Puts `interceptor` around every backend that compile calls from now on: as a whole, with captured graphs (`'dynamo'`), or where it gets the forward and the backward graph of each
+ * (`'aot'`). There can be several; each wraps what those that were registered before it made of the backend. Returns a function that removes it, which `using` calls at the end of a block. What is compiled already stays as it is.
+ * Throws ArgumentError for another place, or if `interceptor` is not a function.
+ *
+ *     using counting = interceptBackends('dynamo', (backend) => (gm, inputs) => {
+ *       console.log(gm.graph.nodes.length)
+ *       return backend(gm, inputs)
+ *     })
+ */
+export function interceptBackends(where: 'dynamo' | 'aot', interceptor: BackendInterceptor): Remover {
+  checkArgument(where === 'dynamo' || where === 'aot', 'interceptBackends', 'where', "'dynamo' or 'aot'", where)
+  checkCallable('interceptBackends', 'interceptor', interceptor)
+  // A function of its own for each registration: the same interceptor may be registered twice.
+  const own: BackendInterceptor = (backend, name) => interceptor(backend, name)
+  interceptors[where] = [...interceptors[where], own]
+  return remover(() => (interceptors[where] = interceptors[where].filter((other) => other !== own)))
 }
 
-/** Puts `wrapper` around the compiler of forward and backward graphs; the debugger does. */
-export function setAotCompilerWrapper(wrapper: Wrapper): void {
-  aotWrapper = wrapper
-}
-
-export const wrapBackend: Wrapper = (backend, name) => backendWrapper(backend, name)
-export const wrapAotCompiler: Wrapper = (backend, name) => aotWrapper(backend, name)
+/** The backend with all interceptors around it. */
+export const intercepted = (where: 'dynamo' | 'aot', backend: Backend, name: string): Backend =>
+  interceptors[where].reduce((inner, interceptor) => interceptor(inner, name), backend)
 
 /**
  * A relu was found in the graph: what `relu_compile_error_TESTING_ONLY` throws. PyTorch's ReluCompileError.

@@ -7,19 +7,22 @@ import { captureStack } from '../provenance/index.ts'
 import { Tensor, asTensor, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { describeDifference } from './arguments.ts'
+import type { Mismatch } from './arguments.ts'
+import { breakCauses } from './breaks.ts'
+import type { BreakCause } from './breaks.ts'
 import type { BackendChoice } from './compileSegment.ts'
 import { config } from './config.ts'
 import { EndedSegment } from './ended.ts'
 import { computeAll, endSegment } from './ending.ts'
 import { FullGraphError } from './errors.ts'
 import { argValue } from './evaluate.ts'
-import type { Report } from './events.ts'
-import type { BreakReason } from './explain.ts'
 import { forEachHeld } from './held.ts'
 import type { Demand } from './plan.ts'
+import type { Reports } from './reports.ts'
 import { Segment, castOp } from './segment.ts'
 import { pathInto } from './sharedWrites.ts'
 import { Step } from './traceTree.ts'
+import type { CallWatch } from './watch.ts'
 
 /** The paths taken by calls with arguments of one kind. */
 export interface Tree {
@@ -33,7 +36,9 @@ export interface CapturedCall {
   readonly tree: Tree
   readonly fullgraph: boolean
   readonly choice: BackendChoice
-  readonly report: Report
+  readonly reports: Reports
+  /** Reports this call to event listeners; null if there were none when it began. */
+  readonly watch: CallWatch | null
   /** A name for an outside tensor. */
   nameOf(tensor: Tensor): string | null
   /** What may hold new tensors when the call is over: the arguments, the module. */
@@ -52,6 +57,8 @@ export class Capture implements DispatchMode {
   readonly ended: EndedSegment[] = []
   /** Capture is over: the rest of this call runs operator by operator. */
   #eager = false
+  /** That happened because no more paths may be recorded. */
+  #fellBack = false
   readonly #leaves = new Set<Tensor>()
 
   constructor(call: CapturedCall) {
@@ -70,9 +77,8 @@ export class Capture implements DispatchMode {
     if (this.#eager) return this.#runNow(op, args)
     if (this.#segment.cursor.defaultDtype !== getDefaultDtype()) this.#changeDefault()
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
-    if (op.tags.has('rejectsData') && !this.#call.fullgraph)
-      return this.#runAlone(op, args, 'an operator that rejects some data is computed where it is called')
-    if (!isWindow(op, args)) return this.#runAlone(op, args, 'as_strided sees memory beyond its argument')
+    if (op.tags.has('rejectsData') && !this.#call.fullgraph) return this.#runAlone(op, args, breakCauses.rejectsData)
+    if (!isWindow(op, args)) return this.#runAlone(op, args, breakCauses.window)
     const step = this.#step(op, args)
     return step === null ? this.#runNow(op, args) : this.#segment.results(step)
   }
@@ -81,7 +87,7 @@ export class Capture implements DispatchMode {
   #changeDefault(): void {
     const { cursor } = this.#segment
     if (cursor.op === null) this.#segment = this.#start(cursor)
-    else this.breakGraph([], 'the default dtype was changed')
+    else this.breakGraph([], breakCauses.defaultDtype)
   }
 
   /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
@@ -90,7 +96,7 @@ export class Capture implements DispatchMode {
     const segment = this.#segment
     const isShared = segment.reachesOthers(self, args)
     const path = isShared ? pathInto(segment, self, functional, args, this.#call.fullgraph) : null
-    if (isShared && path === null) return this.#runAlone(op, args, 'an in-place operator on memory that several tensors share')
+    if (isShared && path === null) return this.#runAlone(op, args, breakCauses.sharedMemory)
     let step = this.#step(functional, args, op)
     const result = step?.results[0]
     if (step !== null && result !== undefined && result.dtype !== self.dtype) {
@@ -139,7 +145,7 @@ export class Capture implements DispatchMode {
     if (tensorsOf(args).some(isStandIn)) {
       this.breakGraph(
         tensorsOf(args).filter((tensor) => !isStandIn(tensor)),
-        'an operator gets a tensor that was overwritten after it was saved',
+        breakCauses.standIn,
       )
       return null
     }
@@ -150,12 +156,15 @@ export class Capture implements DispatchMode {
     const last = others.at(-1)
     if (last !== undefined && !this.#mayBranch(describeDifference(last, op, args))) {
       this.#eager = true
+      this.#fellBack = true
       const ended = new EndedSegment(this.#segment, false)
       this.ended.push(ended)
       computeAll(ended)
       return null
     }
-    return this.#segment.record(op, args, (tensor) => this.#call.nameOf(tensor))
+    const step = this.#segment.record(op, args, (tensor) => this.#call.nameOf(tensor))
+    this.#call.watch?.recorded(step, args)
+    return step
   }
 
   /** Throws if an operator will reject its indices: here, at the program's call, not when the graph runs. */
@@ -188,15 +197,15 @@ export class Capture implements DispatchMode {
     const small = segment.smallValue(tensor)
     if (small !== null) return small
     if (this.#call.fullgraph) return null
-    this.breakGraph([tensor], 'indices that the graph computes are checked')
+    this.breakGraph([tensor], breakCauses.indices)
     return tensor
   }
 
-  #mayBranch(why: string): boolean {
-    const { tree, report } = this.#call
+  #mayBranch(mismatch: Mismatch): boolean {
+    const { tree, reports } = this.#call
     const isAllowed = tree.branches < config.recompileLimit
     if (isAllowed) tree.branches++
-    report({ kind: isAllowed ? 'new path' : 'limit', why })
+    reports.missed('step', mismatch, isAllowed)
     return isAllowed
   }
 
@@ -213,8 +222,8 @@ export class Capture implements DispatchMode {
   }
 
   /** Ends the segment and runs an operator on real memory. */
-  #runAlone(op: OpDef, args: readonly Arg[], reason: string): Result {
-    this.breakGraph(tensorsOf(args), reason)
+  #runAlone(op: OpDef, args: readonly Arg[], cause: BreakCause): Result {
+    this.breakGraph(tensorsOf(args), cause)
     if (op.functional !== null) {
       const { storage } = asTensor(args[0], 'the first argument of an in-place operator')
       if (storage !== null) for (const ended of this.ended) ended.keepInputs(storage)
@@ -229,28 +238,38 @@ export class Capture implements DispatchMode {
   // ---- the ends of segments ----
 
   /** Ends the current segment because a value is needed; the program continues in a new one. Throws FullGraphError with fullgraph. */
-  breakGraph(needed: readonly Tensor[], reason: string, storages: readonly Storage[] = []): void {
+  breakGraph(needed: readonly Tensor[], cause: BreakCause, storages: readonly Storage[] = []): void {
     if (this.#eager) return
     const segment = this.#segment
     const { cursor } = segment
     if (this.#call.fullgraph) {
-      const error = new FullGraphError({ reason, userStack: captureStack() })
+      const error = new FullGraphError({ ...cause, userStack: captureStack() })
       this.abandon()
       throw error
     }
     if (cursor.breakReason === null) {
-      const found: BreakReason = { reason, userStack: captureStack() }
-      cursor.breakReason = found
-      this.#call.report({ kind: 'break', reason: found })
+      cursor.breakReason = { ...cause, userStack: captureStack() }
+      this.#call.reports.broke(cursor.breakReason)
     }
     cursor.after ??= Step.root()
     this.#segment = this.#start(cursor.after)
-    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leaves })
+    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leaves, reason: cursor.breakReason })
+  }
+
+  /** Whether part of its path was recorded or compiled for the first time. */
+  get isFresh(): boolean {
+    for (const ended of this.ended) if (ended.fresh) return true
+    return false
+  }
+
+  /** Whether the call has left the recorded paths for good. */
+  get isEager(): boolean {
+    return this.#fellBack
   }
 
   /** Breaks the graph before code that compile cannot see and that may write to any tensor. */
-  breakForEagerCode(needed: readonly Tensor[], reason: string): void {
-    this.breakGraph(needed, reason)
+  breakForEagerCode(needed: readonly Tensor[], cause: BreakCause): void {
+    this.breakGraph(needed, cause)
     for (const ended of this.ended) if (ended.learns) ended.keepInputs(null)
   }
 
@@ -261,7 +280,7 @@ export class Capture implements DispatchMode {
     this.#learnHeld()
     const { needed, gradients, keepTape, everything } = demand
     // Not a spread: V8 allocates the copy among old objects, where it would keep alive what this call has computed.
-    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leaves })
+    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leaves, reason: null })
     // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
     for (const ended of this.ended) if (ended.learns) ended.watchInputs()
   }
@@ -303,7 +322,7 @@ export class Capture implements DispatchMode {
   /** Memory that waits for `segment` is being read. */
   #read(segment: Segment, storage: Storage): void {
     if (segment === this.#segment && !this.#eager) {
-      withoutModes(() => this.breakGraph([], 'the value of a tensor is read (item(), toArray(), printing)', [storage]))
+      withoutModes(() => this.breakGraph([], breakCauses.read, [storage]))
       if (storage.writer === null) return
     }
     // There was an error in between, or the segment ended without computing this.

@@ -2,6 +2,7 @@
 import { Function as AutogradFunction, allowTracing, tracingFunctions } from '../autograd/index.ts'
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { harmless } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
 import { checkCallable, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
@@ -9,6 +10,7 @@ import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { labelOf, lookupBackend } from './backends.ts'
 import type { Backend } from './backends.ts'
+import { breakCauses, disabledCall } from './breaks.ts'
 import { Capture } from './capture.ts'
 import { CompiledFunction } from './compiledFunction.ts'
 import type { Callable } from './compiledFunction.ts'
@@ -27,7 +29,7 @@ export interface CompileOptions {
    * numbers, views among the results or gradients set inside still run. Default false.
    */
   readonly skipReplay?: boolean
-  /** Called with each graph before the backend gets it. */
+  /** Called with each captured graph before the backend gets it. Like any listener of events, it cannot make the program fail: what it throws is logged. */
   readonly onGraph?: (gm: GraphModule, exampleInputs: readonly unknown[]) => void
 }
 
@@ -76,9 +78,9 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   const { name } = target instanceof Module ? target.constructor : target
   Object.defineProperty(call, 'name', { value: name })
   const reports = {
-    kernels: () => compiled.records.flatMap((r) => r.kernels),
-    graphs: () => compiled.records.map((r) => r.gm),
-    recompileReasons: () => compiled.reasons,
+    kernels: () => compiled.reports.records.flatMap((r) => r.kernels),
+    graphs: () => compiled.reports.records.map((r) => r.gm),
+    recompileReasons: () => compiled.reports.reasons,
   }
   if (!(target instanceof Module)) return Object.assign(call, reports)
   return Object.assign(call, reports, { call: (...args: readonly unknown[]): unknown => compiled.call(undefined, args), module: target })
@@ -94,7 +96,7 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
     label,
     fullgraph: options.fullgraph ?? false,
     skipReplay: options.skipReplay ?? false,
-    onGraph: options.onGraph ?? null,
+    onGraph: options.onGraph === undefined ? null : harmless(options.onGraph),
   })
 }
 
@@ -110,15 +112,14 @@ export function disable<F extends Callable>(fn: F): F {
   return function (this: unknown, ...args: never[]): unknown {
     // Capture does not see what the function does, and it may write to any tensor.
     const tensors = treeLeaves(args).filter((leaf) => leaf instanceof Tensor)
-    if (dispatchState.mode instanceof Capture)
-      dispatchState.mode.breakForEagerCode(tensors, `call of a disabled function (${name === '' ? 'anonymous' : name})`)
+    if (dispatchState.mode instanceof Capture) dispatchState.mode.breakForEagerCode(tensors, disabledCall(name))
     return withoutModes(() => Reflect.apply(fn, this, args))
   } as F
 }
 
 /** Ends the graph here; does nothing outside of a compiled function. PyTorch's torch._dynamo.graph_break. */
 export function graphBreak(): void {
-  if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], 'graphBreak()')
+  if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], breakCauses.graphBreak)
 }
 
 /** Whether a compiled function is capturing this code. PyTorch's torch.compiler.is_compiling. */
@@ -149,9 +150,9 @@ export function explain(fn: Callable | Module): (...args: readonly unknown[]) =>
     const compiled = newCompiled(fn, { backend: 'eager' })
     compiled.call(undefined, args)
     return new ExplainOutput(
-      compiled.records.map((r) => r.gm),
-      compiled.breaks,
-      compiled.records.map((r) => r.milliseconds),
+      compiled.reports.records.map((r) => r.gm),
+      compiled.reports.breaks,
+      compiled.reports.records.map((r) => r.milliseconds),
     )
   }
 }

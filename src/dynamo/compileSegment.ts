@@ -1,17 +1,23 @@
 // From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
-import { compileJoint, traceBackward, ProxyTensorMode } from '../aot/index.ts'
+import { ProxyTensorMode, compileJoint, traceBackward } from '../aot/index.ts'
+import { announceGraph } from '../aot/graphEvent.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../aot/index.ts'
 import { AutogradError, gradBetween } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
+import { announce, emit, inScope, newId } from '../events/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { runnable, wrapAotCompiler, wrapBackend } from './backends.ts'
+import { intercepted, runnable } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
 import { config } from './config.ts'
 import { BackendCompilerFailed } from './errors.ts'
+import type { BreakReason } from './explain.ts'
+import { announceFailure } from './failures.ts'
 import type { Plan } from './plan.ts'
+import type { Reports } from './reports.ts'
+import { watched } from './runWatch.ts'
 import type { Segment } from './segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import { exitsOf, gradInputsOf } from './tape.ts'
@@ -23,14 +29,8 @@ export interface SegmentRequest extends Plan {
   readonly segment: Segment
   /** Whether the compiled code may overwrite inputs, as `writeBacks` says. Otherwise it returns their new values. */
   readonly mayWriteInPlace: boolean
-}
-
-/** What was compiled, for reports. */
-export interface GraphRecord {
-  readonly gm: GraphModule
-  readonly kernels: readonly KernelSummary[]
-  /** Time in the backend, in milliseconds. */
-  readonly milliseconds: number
+  /** The graph break that ends it; null at the end of a call. */
+  readonly reason: BreakReason | null
 }
 
 /** The backend as the user gave it. */
@@ -41,38 +41,48 @@ export interface BackendChoice {
   readonly onGraph: ((gm: GraphModule, exampleInputs: readonly unknown[]) => void) | null
 }
 
+/** What compiles a segment: the backend, and who is told. */
+export interface SegmentContext {
+  readonly choice: BackendChoice
+  readonly reports: Reports
+}
+
 let graphCount = 0
 
 /** Compiles a segment. Returns null if it has heads but no joint graph can be made. */
-export function compileSegment(
-  request: SegmentRequest,
-  choice: BackendChoice,
-): { readonly compiled: CompiledSegment; readonly record: GraphRecord } | null {
-  const { segment, outputs, heads } = request
+export function compileSegment(request: SegmentRequest, context: SegmentContext): CompiledSegment | null {
+  return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => compileInScope(request, context))
+}
+
+function compileInScope(request: SegmentRequest, { choice, reports }: SegmentContext): CompiledSegment | null {
+  const { segment, outputs, heads, reason } = request
   const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
   const end = segment.cursor
   const names = placeholderNames(request)
   const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
-  if (heads.length > 0 && traced === null) return null
+  if (typeof traced === 'string') {
+    announce({ kind: 'joint', ok: false }, () => ({ kind: 'joint', ok: false, why: traced, nodes: [] }))
+    return null
+  }
   const { gm, inputSlots } = buildGraph(end, outputs, names, writeBacks, `__compiled_fn_${graphCount++}`)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
+  announceGraph(gm, { role: 'captured', parent: null, reason: reason?.reason ?? 'return', isJoint: traced !== null }, reason?.userStack)
   choice.onGraph?.(gm, inputs)
   const start = performance.now()
   const kernels: KernelSummary[] = []
   const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, kernels))
-  const record: GraphRecord = { gm, kernels, milliseconds: performance.now() - start }
+  const milliseconds = performance.now() - start
+  reports.records.push({ gm, kernels, milliseconds })
+  emit({ kind: 'compiled', name: gm.className, backend: choice.label, milliseconds })
   return {
-    compiled: {
-      gm,
-      run,
-      inputSlots,
-      outputSlots: outputs,
-      heads,
-      tape: request.tape,
-      nodeOf: (slot) => traced?.nodes.get(slot),
-      writtenInPlace: run.writtenInPlace ?? new Set(),
-    },
-    record,
+    gm,
+    run,
+    inputSlots,
+    outputSlots: outputs,
+    heads,
+    tape: request.tape,
+    nodeOf: (slot) => traced?.nodes.get(slot),
+    writtenInPlace: run.writtenInPlace ?? new Set(),
   }
 }
 
@@ -93,16 +103,16 @@ function placeholderNames({ segment }: SegmentRequest): (slot: number) => string
 
 /**
  * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
- * meaning. Returns null if that is impossible; then the tape itself is kept.
+ * meaning. Returns why, if that is impossible; then the tape itself is kept.
  */
 function jointGraph(
   { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: SegmentRequest,
   names: (slot: number) => string | null,
-): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | null {
-  if (numbersOnTape(segment, heads)) return null
+): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | string {
+  if (numbersOnTape(segment, heads)) return 'the gradient depends on a number that differs from call to call'
   const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names)
   // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
-  if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return null
+  if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
   const mode = new ProxyTensorMode({ graph, resolve })
   const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)
@@ -127,7 +137,7 @@ function jointGraph(
     return { joint, nodes }
   } catch (error) {
     // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.
-    if (error instanceof AutogradError || error instanceof UnsupportedError) return null
+    if (error instanceof AutogradError || error instanceof UnsupportedError) return error.message
     throw error
   }
 }
@@ -141,9 +151,9 @@ function callBackend(
   kernels: KernelSummary[],
 ): CompiledCode {
   const { backend, label } = choice
-  const inner = wrapAotCompiler(backend, label)
+  const inner = intercepted('aot', backend, label)
   const part: CompileGraph = (graph, examples) => {
-    const compiled = asFunction(inner(graph, examples))
+    const compiled = watched(graph, asFunction(inner(graph, examples)), backend, label)
     kernels.push(...(compiled.kernels ?? []))
     return compiled
   }
@@ -156,7 +166,7 @@ function callBackend(
   const eagerly = (): CompiledCode => {
     return joint === null ? uncompiled(gm) : compileJoint(joint, inputs, gm.className, { fwCompiler: uncompiled }).run
   }
-  return orEager(label, gm, () => asFunction(wrapBackend(whole, label)(gm, inputs)), eagerly)
+  return orEager(label, gm, () => asFunction(intercepted('dynamo', whole, label)(gm, inputs)), eagerly)
 }
 
 /** Runs `compile`. A failure throws BackendCompilerFailed or, with suppressErrors, is a warning, and the graph runs on eager kernels. */
@@ -164,7 +174,15 @@ function orEager(label: string, gm: GraphModule, compile: () => CompiledCode, ea
   try {
     return compile()
   } catch (error) {
+    // A failure of a backward that was reported where it happened comes through here again.
+    if (!(error instanceof BackendCompilerFailed)) announceFailure('compile', error, label)
     if (!config.suppressErrors) throw error instanceof BackendCompilerFailed ? error : new BackendCompilerFailed(label, error)
+    announce({ kind: 'limit', what: 'suppressErrors' }, () => ({
+      kind: 'limit',
+      what: 'suppressErrors',
+      name: gm.className,
+      reason: `the backend '${label}' failed`,
+    }))
     console.warn(`compile: backend '${label}' failed and config.suppressErrors is set: running eagerly. ${String(error)}`)
     return eagerly?.() ?? uncompiled(gm)
   }

@@ -1,7 +1,8 @@
 // A compiled function or module, and what one call of it does, from top to bottom: choose the trace tree for these arguments; answer from a shortcut, if there is one; otherwise
-// run the program under a Capture (capture.ts), which follows and records the tree; end the capture. What is worth a report happens as an event (events.ts).
+// run the program under a Capture (capture.ts), which follows and records the tree; end the capture. What is worth a report goes to reports.ts.
 import { hookState, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState, withMode } from '../dispatch/index.ts'
+import { count, eventState } from '../events/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves } from '../pytree/index.ts'
@@ -9,13 +10,13 @@ import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, getDefaultDtype } from '../tensor/index.ts'
 import { Capture } from './capture.ts'
 import type { CapturedCall, Tree } from './capture.ts'
-import type { BackendChoice, GraphRecord } from './compileSegment.ts'
+import type { BackendChoice } from './compileSegment.ts'
 import { config } from './config.ts'
-import type { CompileEvent, Report } from './events.ts'
-import type { BreakReason } from './explain.ts'
 import { placeholderNames } from './placeholderNames.ts'
+import { Reports } from './reports.ts'
 import { Shortcut } from './shortcut.ts'
 import { Step } from './traceTree.ts'
+import { CallWatch, describeLeaves } from './watch.ts'
 
 /** Anything that can be compiled. */
 export type Callable = (...args: never[]) => unknown
@@ -29,36 +30,53 @@ export interface CompiledFunctionOptions extends BackendChoice {
 interface FunctionTree extends Tree {
   /** Calls that can be answered without running the function, newest first; only with skipReplay. */
   shortcuts: readonly Shortcut[]
+  /** Its number among those of the function. */
+  readonly index: number
+  /** The arguments that it is for. */
+  readonly leavesText: string
 }
 
 export class CompiledFunction {
   readonly #target: Callable | Module
   readonly #options: CompiledFunctionOptions
   readonly #trees = new Map<string, FunctionTree>()
-  /** What was compiled, why paths after the first were recorded, and all graph breaks. */
-  readonly records: GraphRecord[] = []
-  readonly reasons: string[] = []
-  readonly breaks: BreakReason[] = []
-  readonly #warned = new Set<string>()
-  readonly #report: Report = (event) => this.#onEvent(event)
+  readonly reports: Reports
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
     this.#options = options
+    const { name } = target instanceof Module ? target.constructor : target
+    this.reports = new Reports(name)
   }
 
   reset(): void {
     this.#trees.clear()
-    this.records.length = 0
-    this.reasons.length = 0
-    this.breaks.length = 0
-    this.#warned.clear()
+    this.reports.reset()
   }
 
   /** Runs one call. `self` is its `this`. */
   call(self: unknown, args: readonly unknown[]): unknown {
     // Inside another capture the code becomes part of that graph; under any other mode, and with proxies, it is not captured.
     if (dispatchState.mode !== null) return this.#run(self, args)
+    return eventState.on ? this.#watched(self, args) : this.#answer(self, args, null)
+  }
+
+  /** A call while someone listens to events. */
+  #watched(self: unknown, args: readonly unknown[]): unknown {
+    const { fn, name } = this.reports
+    const watch = new CallWatch(fn, name, this.#target, treeLeaves(args))
+    let error: readonly [unknown] | null = null
+    try {
+      return this.#answer(self, args, watch)
+    } catch (thrown) {
+      error = [thrown]
+      throw thrown
+    } finally {
+      watch.end(error)
+    }
+  }
+
+  #answer(self: unknown, args: readonly unknown[], watch: CallWatch | null): unknown {
     const isFlat = args.every((arg) => arg instanceof Tensor)
     const { leaves, spec } = isFlat ? { leaves: args, spec: null } : treeFlatten(args)
     if (!isFlat && findOverride(leaves) !== null) return this.#run(self, args)
@@ -66,9 +84,11 @@ export class CompiledFunction {
     if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts) {
       const hit = shortcut.take(leaves)
-      if (hit !== null) return hit.result
+      if (hit === null) continue
+      watch?.answered('shortcut', tree.index)
+      return hit.result
     }
-    return this.#capture(tree, self, args, leaves)
+    return this.#capture(tree, self, args, leaves, watch)
   }
 
   /** The function itself. `compile` promises that callers give the arguments that it takes. */
@@ -76,8 +96,8 @@ export class CompiledFunction {
     return Reflect.apply(this.#target, self, args)
   }
 
-  #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[]): unknown {
-    const capture = new Capture(new Call(tree, this.#options, this.#report, this.#target, self, args))
+  #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[], watch: CallWatch | null): unknown {
+    const capture = new Capture(new Call(tree, this.#options, this.reports, watch, this.#target, self, args))
     const hooks = hookState.inner
     let result: unknown
     try {
@@ -85,22 +105,31 @@ export class CompiledFunction {
     } catch (error) {
       // Writes that happened before the failure must take effect, as in eager mode. If one of them fails, its error came first.
       capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled() })
+      if (capture.isFresh) count({ kind: 'path', ok: false })
       throw error
     }
     if (result instanceof Promise) {
-      this.#onEvent({ kind: 'async' })
+      this.reports.isAsync()
       capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled(), everything: true })
+      if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
       return result
     }
     const outputs = result instanceof Tensor ? [result] : treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
     // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
+    if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
     if (this.#options.skipReplay) {
       const shortcut = Shortcut.from(capture, leaves, result)
       if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
     }
     return result
+  }
+
+  #answered(capture: Capture, { index }: FunctionTree, watch: CallWatch | null): void {
+    const { isFresh, isEager, ended } = capture
+    if (isFresh) count({ kind: 'path', ok: true })
+    watch?.answered(isEager ? 'eager' : isFresh ? 'recorded' : 'replayed', index, ended)
   }
 
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
@@ -120,53 +149,18 @@ export class CompiledFunction {
     }
     let tree = this.#trees.get(key)
     if (tree !== undefined) return tree
-    if (this.#trees.size > 0) {
-      const isAllowed = this.#trees.size <= config.recompileLimit
-      const why = `arguments of other shapes, dtypes or structure${isAllowed ? `: ${describeLeaves(leaves)}` : ''}`
-      this.#onEvent({ kind: isAllowed ? 'new arguments' : 'limit', why })
+    const index = this.#trees.size
+    const leavesText = describeLeaves(leaves).join(', ')
+    if (index > 0) {
+      const isAllowed = index <= config.recompileLimit
+      const text = `arguments of other shapes, dtypes or structure${isAllowed ? `: ${leavesText}` : ''}`
+      const expected = [...this.#trees.values()].at(-1)?.leavesText ?? ''
+      this.reports.missed('arguments', { expected, actual: leavesText, text }, isAllowed)
       if (!isAllowed) return null
     }
-    tree = { root: Step.root(), branches: 0, shortcuts: [] }
+    tree = { root: Step.root(), branches: 0, shortcuts: [], index, leavesText }
     this.#trees.set(key, tree)
     return tree
-  }
-
-  #onEvent(event: CompileEvent): void {
-    switch (event.kind) {
-      case 'new arguments':
-      case 'new path':
-        this.reasons.push(event.why)
-        break
-      case 'break':
-        this.breaks.push(event.reason)
-        break
-      case 'compiled':
-        this.records.push(event.record)
-        break
-      case 'limit':
-        this.#warnOnce(
-          'limit',
-          `config.recompileLimit (${config.recompileLimit}) reached for '${this.#name}'. Calls that take a path that is not recorded run eagerly from now on. Last reason: ${event.why}. ` +
-            'compiled.recompileReasons() lists all reasons. Raise config.recompileLimit, or move what changes out of the compiled function.',
-        )
-        break
-      case 'async':
-        this.#warnOnce(
-          'async',
-          `'${this.#name}' is async: it is captured up to its first await, and what follows runs eagerly. Compile the synchronous part, and await around it.`,
-        )
-    }
-  }
-
-  get #name(): string {
-    const { name } = this.#target instanceof Module ? this.#target.constructor : this.#target
-    return name === '' ? 'anonymous' : name
-  }
-
-  #warnOnce(kind: string, message: string): void {
-    if (this.#warned.has(kind)) return
-    this.#warned.add(kind)
-    console.warn(`compile: ${message}`)
   }
 }
 
@@ -175,7 +169,8 @@ class Call implements CapturedCall {
   readonly tree: FunctionTree
   readonly fullgraph: boolean
   readonly choice: BackendChoice
-  readonly report: Report
+  readonly reports: Reports
+  readonly watch: CallWatch | null
   readonly learns: boolean
   readonly #target: Callable | Module
   readonly #self: unknown
@@ -185,7 +180,8 @@ class Call implements CapturedCall {
   constructor(
     tree: FunctionTree,
     options: CompiledFunctionOptions,
-    report: Report,
+    reports: Reports,
+    watch: CallWatch | null,
     target: Callable | Module,
     self: unknown,
     args: readonly unknown[],
@@ -193,7 +189,8 @@ class Call implements CapturedCall {
     this.tree = tree
     this.fullgraph = options.fullgraph
     this.choice = options
-    this.report = report
+    this.reports = reports
+    this.watch = watch
     this.learns = !options.skipReplay
     this.#target = target
     this.#self = self
@@ -209,6 +206,3 @@ class Call implements CapturedCall {
     return this.#names.get(tensor) ?? null
   }
 }
-
-const describeLeaves = (leaves: readonly unknown[]): string =>
-  leaves.map((leaf) => (leaf instanceof Tensor ? `${leaf.dtype}[${leaf.shape.join(', ')}]` : typeof leaf)).join(', ')

@@ -13,6 +13,8 @@ export interface Config {
   reproTolerance: number
   /** Differences in integers and booleans do not count. */
   reproIgnoreNonFp: boolean
+  /** How many of a graph's calls a script can replay, the failing one included. */
+  reproHistory: number
   /** Compare against a float64 run too. */
   sameTwoModelsUseFp64: boolean
   /** Folder of dumps; null: ./tensorfx_compile_debug. */
@@ -29,6 +31,7 @@ const defaults: Readonly<Config> = {
   reproForwardOnly: false,
   reproTolerance: 1e-3,
   reproIgnoreNonFp: false,
+  reproHistory: 8,
   sameTwoModelsUseFp64: true,
   debugDirRoot: null,
   suppressErrors: false,
@@ -76,6 +79,8 @@ function check(key: string, value: unknown, from = ''): void {
     throw new ArgumentError(`${from}config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
   if ((key === 'reproTolerance' || key === 'recompileLimit') && !(typeof value === 'number' && value >= 0))
     throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${String(value)}.`)
+  if (key === 'reproHistory' && !(Number.isSafeInteger(value) && Number(value) >= 1))
+    throw new ArgumentError(`${from}config.reproHistory must be a whole number that is at least 1, got ${valueText(value)}.`)
   const isSwitch = Object.entries(defaults).some(([name, usual]) => name === key && typeof usual === 'boolean')
   if (isSwitch && typeof value !== 'boolean') throw new ArgumentError(`${from}config.${key} must be true or false, got ${valueText(value)}.`)
 }

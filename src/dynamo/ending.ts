@@ -5,24 +5,18 @@ import { copyInto } from '../ops/eager/copy.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { compileSegment } from './compileSegment.ts'
-import type { BackendChoice } from './compileSegment.ts'
+import type { SegmentContext } from './compileSegment.ts'
 import type { EndedSegment } from './ended.ts'
 import { runSteps } from './evaluate.ts'
-import type { Report } from './events.ts'
+import { announceFailure } from './failures.ts'
 import { planOf } from './plan.ts'
 import type { Demand, Plan } from './plan.ts'
 import type { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt, attachHistory, attachViewHistory, takeResults } from './values.ts'
 
-/** The part of a compiled function that an end needs: its backend, and who is told. */
-export interface EndingContext {
-  readonly choice: BackendChoice
-  readonly report: Report
-}
-
 /** Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. */
-export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], context: EndingContext): void {
+export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], context: SegmentContext): void {
   const { segment } = ended
   try {
     const { plan, compiled } = compiledFor(ended, demand, earlier, context)
@@ -30,9 +24,10 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
     release(segment)
     if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
-    withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
+    announceWrites(segment)
     if (compiled !== null) run(segment, compiled, plan, earlier)
   } catch (error) {
+    if (ended.isOver) announceFailure('run', error, context.choice.label)
     // Writes of before the failure take effect, as in eager mode.
     release(segment)
     computeAll(ended)
@@ -45,11 +40,16 @@ function release(segment: Segment): void {
   for (const storage of segment.writes.keys()) if (storage.writer === segment) storage.writer = null
 }
 
+/** Tells those who keep the old data of what the segment writes to. */
+function announceWrites(segment: Segment): void {
+  withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
+}
+
 function compiledFor(
   ended: EndedSegment,
   demand: Demand,
   earlier: readonly EndedSegment[],
-  context: EndingContext,
+  context: SegmentContext,
 ): { readonly plan: Plan; readonly compiled: CompiledSegment | null } {
   const { end, segment } = ended
   for (;;) {
@@ -58,11 +58,13 @@ function compiledFor(
     const known = findCompiled(end, plan)
     if (known !== undefined) return { plan, compiled: known }
     ended.fresh = true
-    const done = compileSegment({ segment, ...plan, mayWriteInPlace: mayWriteInPlace(segment, earlier) }, context.choice)
+    const request = { segment, ...plan, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
+    // A backend, and the debugger around it, may look at the example inputs. They see the old data; reading must not perform the writes.
+    release(segment)
+    const done = compileSegment(request, context)
     if (done !== null) {
-      context.report({ kind: 'compiled', record: done.record })
-      end.ends.push(done.compiled)
-      return { plan, compiled: done.compiled }
+      end.ends.push(done)
+      return { plan, compiled: done }
     }
     // There is no joint graph: the tape itself is kept.
     end.keepsTape = true
@@ -87,7 +89,8 @@ function mayFail(segment: Segment, { operator, args }: Step): boolean {
   if (tags.has('custom') || tags.has('rejectsData')) return true
   if (indices === null) return false
   const arg = args[schema.args.findIndex(({ name }) => name === indices.argument)]
-  return arg?.kind === 'slot' && segment.lazies[arg.slot]?.storage?.writer === segment
+  const storage = arg?.kind === 'slot' ? (segment.lazies[arg.slot]?.storage ?? null) : null
+  return storage !== null && (storage.writer === segment || segment.writes.has(storage))
 }
 
 function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[]): void {
@@ -131,6 +134,7 @@ export function computeAll(ended: EndedSegment): void {
   release(segment)
   ended.isOver = true
   const written = new Map(segment.writeLog)
+  announceWrites(segment)
   withoutModes(() =>
     runSteps(
       end.path(),

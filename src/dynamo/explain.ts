@@ -4,6 +4,8 @@ import type { CapturedStack } from '../provenance/index.ts'
 
 /** Why a graph ended before the function did. */
 export interface BreakReason {
+  /** Which of the causes it was: `read`, `disabled`, `graphBreak`, … */
+  readonly code: string
   readonly reason: string
   readonly userStack: CapturedStack
 }

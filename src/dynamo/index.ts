@@ -8,19 +8,20 @@ export {
   labelOf,
   defaultBackends,
   installBackends,
+  interceptBackends,
   listBackends,
   lookupBackend,
   registerBackend,
   ReluCompileError,
   ReluRuntimeError,
   runnable,
-  setAotCompilerWrapper,
-  setBackendWrapper,
 } from './backends.ts'
-export type { Backend, BackendCode, BackendOptions } from './backends.ts'
+export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './errors.ts'
 export type { Dumped } from './errors.ts'
 export { ExplainOutput } from './explain.ts'
 export type { BreakReason } from './explain.ts'
+export { runWatch } from './runWatch.ts'
+export type { GraphRun } from './runWatch.ts'

@@ -3,6 +3,7 @@ import { GradNode, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
+import type { BreakReason } from './explain.ts'
 import type { Segment } from './segment.ts'
 import { savedSlots } from './saved.ts'
 import { tapeOf } from './tape.ts'
@@ -21,6 +22,8 @@ export interface Demand {
   readonly everything?: boolean | undefined
   /** Leaves whose gradients may have been computed. */
   readonly leaves: Iterable<Tensor>
+  /** The graph break that ends the segment; null at the end of the call. */
+  readonly reason: BreakReason | null
 }
 
 /** What is compiled and run. */

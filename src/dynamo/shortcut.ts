@@ -99,8 +99,9 @@ export class Shortcut {
       const storages = new Set<Storage>(tensors.map((t) => t.realize()))
       // A write would change other inputs on the same memory; only running the function is right then.
       if (written.length > 0 && storages.size < tensors.length) return null
-      const raw = noGrad(() => compiled.run(...tensors))
       const targets = written.map((i) => asTensor(tensors[i], 'a written argument'))
+      for (const target of targets) target.realize().announceWrite()
+      const raw = noGrad(() => compiled.run(...tensors))
       values = takeResults(compiled, raw, tensors, targets)
     }
     const results = outputs.map((output) =>

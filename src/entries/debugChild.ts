@@ -1,27 +1,30 @@
-// The debugger's child process, which src/debug/isolate/nodeHelper.ts starts with its own process id as the argument: answers queries from its parent until its
+// The debugger's child process, which src/debug/isolate/nodeHelper.ts starts with its own process id, and the file descriptor for reports, as arguments: answers queries from its parent until its
 // input ends.
 import { setLogSink } from '../debug/log.ts'
 import { nodeModule } from '../debug/node.ts'
-import { READY, answerLine, queryReader } from '../debug/isolate/pipes.ts'
+import { READY, answerLine, progressLine, queryReader } from '../debug/isolate/pipes.ts'
 import { QueryServer } from '../debug/isolate/protocol.ts'
-import { startWatchdog } from '../debug/isolate/watchdog.ts'
-import { installCompile } from '../install/compile.ts'
+import { processorTime, startWatchdog } from '../debug/isolate/watchdog.ts'
+import { installDefaultBackends } from '../install/backends.ts'
 
-startWatchdog(Number(process.argv[2]))
-installCompile()
+const [, , parent, reports] = process.argv
+startWatchdog(Number(parent), reports === undefined ? null : Number(reports))
+installDefaultBackends()
 // The answer carries what a candidate says; the parent prints what matters.
 setLogSink(() => {})
-const server = new QueryServer()
 const v8 = nodeModule('node:v8')
 if (v8 === null) throw new Error('the child process of the debugger needs node:v8')
 // What a candidate prints must not end in the middle of our line.
 const print = process.stdout.write.bind(process.stdout)
+const server = new QueryServer((progress) => void print(progressLine(progress)), processorTime)
 print(answerLine(READY))
 let queue = Promise.resolve()
 process.stdin.on(
   'data',
   queryReader(v8, (query) => {
     queue = queue.then(async () => {
+      // The code generator is loaded only where it is needed. A module that registers a backend loads what it imports.
+      if (query.spec.backend === 'inductor') (await import('../install/compiler.ts')).installCompiler()
       print(answerLine(await server.answer(query)))
     })
   }),

@@ -21,9 +21,9 @@ export type Value =
 
 /** One step of the program. */
 export type Call =
-  | { readonly kind: 'let'; readonly name: string; readonly value: Value }
-  /** `label` is the comment in the source. */
-  | { readonly kind: 'run'; readonly kernel: CompiledKernel; readonly args: readonly Value[]; readonly label: string }
+  | { readonly kind: 'let'; readonly name: string; readonly value: Value; readonly id?: string }
+  /** `label` is the comment in the source; `id`, here and where `let` calls an eager kernel, the name of the kernel in reports. */
+  | { readonly kind: 'run'; readonly kernel: CompiledKernel; readonly args: readonly Value[]; readonly label: string; readonly id: string }
   /** Copies of spilled tensors: this tensor was written; all that were written go back; and that is all. */
   | { readonly kind: 'written'; readonly tensor: Value }
   | { readonly kind: 'writeBack' }
@@ -39,14 +39,21 @@ export interface CallSequence {
 /** A program: takes the inputs in placeholder order and returns the outputs. `source` reads as what it does, whether or not it is what runs. */
 export interface Program {
   readonly run: (inputs: readonly unknown[]) => unknown[]
+  /** The same, telling after each kernel how long it took, in milliseconds. */
+  readonly timed: (inputs: readonly unknown[], onLaunch: OnLaunch) => unknown[]
   readonly source: string
 }
+
+/** Gets the name of a kernel that has run, and the milliseconds that it took. */
+export type OnLaunch = (kernel: string, milliseconds: number) => void
 
 /** Makes the program. */
 export function programOf(sequence: CallSequence): Program {
   const writer = new SourceWriter(sequence)
   const { source } = writer
-  return { source, run: canGenerateCode() ? writer.compile() : prepare(sequence) }
+  let prepared: Prepared | null = null
+  const timed: Program['timed'] = (inputs, onLaunch) => (prepared ??= prepare(sequence))(inputs, onLaunch)
+  return { source, timed, run: canGenerateCode() ? writer.compile() : prepare(sequence) }
 }
 
 /** Writes the source. Values that have no literal become parameters `c0`, `c1` … of the function around it. */
@@ -128,8 +135,10 @@ interface Frame {
 
 type Read = (frame: Frame) => unknown
 
+type Prepared = (inputs: readonly unknown[], onLaunch?: OnLaunch) => unknown[]
+
 /** The sequence as functions that were made from no text. */
-function prepare({ calls, results }: CallSequence): Program['run'] {
+function prepare({ calls, results }: CallSequence): Prepared {
   const slots = new Map<string, number>()
   const steps = calls.map((call): ((frame: Frame) => void) => {
     switch (call.kind) {
@@ -154,16 +163,25 @@ function prepare({ calls, results }: CallSequence): Program['run'] {
     }
   })
   const outputs = results.map((value) => reader(value, slots))
-  return (inputs) => {
+  const ids = calls.map((call) => ('id' in call ? call.id : undefined))
+  return (inputs, onLaunch) => {
     const copies = begin(inputs)
     try {
       const frame: Frame = { inputs, slots: [], copies }
-      for (const step of steps) step(frame)
+      if (onLaunch === undefined) for (const step of steps) step(frame)
+      else steps.forEach((step, i) => timedStep(() => step(frame), ids[i], onLaunch))
       return valuesOf(outputs, frame)
     } finally {
       end(copies)
     }
   }
+}
+
+/** Runs a step, and tells how long it took if it is a kernel. */
+function timedStep(step: () => void, id: string | undefined, onLaunch: OnLaunch): void {
+  const start = performance.now()
+  step()
+  if (id !== undefined) onLaunch(id, performance.now() - start)
 }
 
 /** A plain loop: these run at every call of a kernel. */

@@ -4,11 +4,13 @@ import type { GraphModule } from '../fx/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { EmittedGroup } from './emit/kernels.ts'
 import type { Group } from './groups.ts'
+import { outputsOf } from './ir.ts'
 import type { IrGraph } from './ir.ts'
 import type { MemoryPlan } from './memoryPlan.ts'
 import type { Placement } from './placement.ts'
 import { printGroups, printIr, printPlacement, printPlan } from './print.ts'
 import type { Program } from './callSequence.ts'
+import type { Refusal } from './scheduler.ts'
 
 /** The results of the stages, in order. */
 export interface StageResults {
@@ -38,6 +40,8 @@ export class Compilation {
   readonly inputs: readonly (TensorSpec | number)[]
   /** Maps the position of an output to the position of the input that the caller writes it to. */
   readonly writeBacks: ReadonlyMap<number, number>
+  /** Nodes that were not fused, if someone wants to know. @internal */
+  readonly refused: Refusal[] = []
   readonly #results: Partial<{ -readonly [K in keyof StageResults]: StageResults[K] }> = {}
   #text: () => string
 
@@ -61,6 +65,12 @@ export class Compilation {
     this.#results[what] = result
     this.#text = () => texts[what](result)
     return true
+  }
+
+  /** What a pass works on: the nodes of the graph, then those of the IR. @internal */
+  get nodes(): Iterable<{ readonly name: string }> {
+    const { ir } = this.#results
+    return ir === undefined ? this.graph.graph.nodes : ir.nodes.flatMap(outputsOf)
   }
 
   /** The latest result as text; before the first stage, the graph's code. */

@@ -51,6 +51,11 @@ export function nodesOf(group: Group): readonly IrNode[] {
 /** Kernels with more nodes than this gain nothing and compile slowly. PyTorch's max_fusion_size. */
 const MAX_NODES = 64
 
+// Why two groups are not merged.
+const TOO_MANY = `the kernel would have more than ${MAX_NODES} nodes`
+const NO_SPACE = 'their loops have different sizes'
+const NO_FIT = 'one needs values that the other has not computed at that point of the loops'
+
 /** The group of one node. */
 export function groupOf(node: IrNode): Group {
   if (node.kind === 'extern') return { kind: 'extern', node }
@@ -101,9 +106,10 @@ function allFit(space: readonly Dim[], members: readonly LoopMember[], produced:
   )
 }
 
-/** The merged group of a and b (a comes first in the program), or null when they cannot share loops. The caller must check that merging makes no cycle. */
-export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>): Group | null {
-  if (a.kind === 'extern' || b.kind !== 'loops') return null
+/** The merged group of a and b (a comes first in the program), or why they cannot share loops. The caller must check that merging makes no cycle. */
+export function tryMerge(a: Group, b: Group, order: ReadonlyMap<IrNode, number>): Group | string {
+  if (a.kind === 'extern' || b.kind === 'extern') return 'an eager kernel is called on its own'
+  if (b.kind === 'template') return 'a template cannot compute what comes before it'
   return a.kind === 'template' ? mergeIntoTemplate(a, b, order) : mergeLoops(a, b, order)
 }
 
@@ -112,22 +118,25 @@ function inOrder<T>(items: readonly T[], nodeOf: (item: T) => IrNode, order: Rea
 }
 
 /** A template's loops cannot be split, and cannot compute other reductions. */
-function mergeIntoTemplate(a: TemplateGroup, b: LoopGroup, order: ReadonlyMap<IrNode, number>): TemplateGroup | null {
+function mergeIntoTemplate(a: TemplateGroup, b: LoopGroup, order: ReadonlyMap<IrNode, number>): TemplateGroup | string {
   const { template } = a
-  if (!template.fuses || 1 + a.epilogue.length + b.members.length > MAX_NODES) return null
+  if (!template.fuses) return 'the template takes no further operators'
+  if (1 + a.epilogue.length + b.members.length > MAX_NODES) return TOO_MANY
   const space = epilogueSpace(template)
   const added = b.members.flatMap((member) => (member.level === 'outer' ? [member.node] : []))
-  if (added.length < b.members.length || refine(sizesOf(space), sizesOf(b.space)) === null) return null
+  if (added.length < b.members.length) return 'a template cannot compute reductions'
+  if (refine(sizesOf(space), sizesOf(b.space)) === null) return NO_SPACE
   const epilogue = inOrder([...a.epilogue, ...added], (node) => node, order)
   const produced = new Map<Buffer, LoopMember['level']>([template, ...epilogue].map((node) => [node.out, 'outer']))
   const members = epilogue.map((node): LoopMember => ({ level: 'outer', node }))
-  return allFit(space, members, produced) ? { kind: 'template', template, epilogue } : null
+  return allFit(space, members, produced) ? { kind: 'template', template, epilogue } : NO_FIT
 }
 
-function mergeLoops(a: LoopGroup, b: LoopGroup, order: ReadonlyMap<IrNode, number>): LoopGroup | null {
-  if (a.members.length + b.members.length > MAX_NODES) return null
+function mergeLoops(a: LoopGroup, b: LoopGroup, order: ReadonlyMap<IrNode, number>): LoopGroup | string {
+  if (a.members.length + b.members.length > MAX_NODES) return TOO_MANY
   const common = commonSpace(a, b)
-  if (common === null || losesVectors(a, b, common.space)) return null
+  if (common === null) return NO_SPACE
+  if (losesVectors(a, b, common.space)) return 'the innermost loop would become too short for vectors'
   const { space } = common
   const members = inOrder(
     [...a.members.map((m) => moved(m, common.aLevel)), ...b.members.map((m) => moved(m, common.bLevel))],
@@ -139,7 +148,7 @@ function mergeLoops(a: LoopGroup, b: LoopGroup, order: ReadonlyMap<IrNode, numbe
   const isKept = common.aLevel === 'same' && sameShape(sizesOf(space), sizesOf(a.space))
   const added = new Set(b.members.map((member) => member.node))
   const checked = isKept ? members.filter(({ node }) => added.has(node)) : members
-  return allFit(space, checked, produced) ? { kind: 'loops', space, members } : null
+  return allFit(space, checked, produced) ? { kind: 'loops', space, members } : NO_FIT
 }
 
 type Move = 'same' | 'outer' | 'inner'

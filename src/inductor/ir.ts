@@ -107,6 +107,8 @@ export interface ExternNode extends NodeBase {
   readonly args: readonly ExternArg[]
   readonly outs: readonly Buffer[]
   readonly reads: readonly Access[]
+  /** Why no loops compute it. */
+  readonly reason: string
 }
 
 export type ExternArg =
@@ -128,6 +130,8 @@ export interface IrGraph {
   readonly nodes: readonly IrNode[]
   /** One per graph output. */
   readonly outputs: readonly IrOutput[]
+  /** Operators that were computed as others, by name. */
+  readonly rewritten: readonly string[]
 }
 
 /** A view, a constant, or a scalar input passed through. */

@@ -32,6 +32,7 @@ class Lowering implements DispatchMode {
   readonly #views = new Map<Tensor, BufferView>()
   readonly #nodes: IrNode[] = []
   readonly #rewrites = new Rewrites()
+  readonly #rewritten: string[] = []
   readonly #inputs: (Buffer | null)[] = []
   #origin = ''
 
@@ -63,7 +64,7 @@ class Lowering implements DispatchMode {
     }
     const result = withMode(this, () => new Lowerer(this.#gm).run(...args))
     const outputs = isList(result) ? result : [result]
-    return { inputs: this.#inputs, nodes: this.#nodes, outputs: outputs.map((value) => this.#output(value)) }
+    return { inputs: this.#inputs, nodes: this.#nodes, outputs: outputs.map((value) => this.#output(value)), rewritten: this.#rewritten }
   }
 
   #input(spec: TensorSpec | number, position: number): unknown {
@@ -94,11 +95,14 @@ class Lowering implements DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result {
     const opCall = new OpCall(op, args)
     const rewritten = this.#rewrites.find(opCall)
-    if (rewritten !== null) return withMode(this, rewritten)
+    if (rewritten !== null) {
+      this.#rewritten.push(op.qualname)
+      return withMode(this, rewritten)
+    }
     if (op.functional !== null)
       throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first, as compile() does.`)
     // Loops have at least one step. Eager kernels know what becomes of no elements.
-    if (!op.tags.has('view') && touchesEmpty(opCall)) return this.#extern(opCall)
+    if (!op.tags.has('view') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
     const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
     if (template !== null) return this.#template(op, template)
     if (op.pointwise !== null) return this.#pointwise(opCall, op.pointwise)
@@ -111,7 +115,7 @@ class Lowering implements DispatchMode {
       const { decompose } = op
       if (decompose !== null && !op.tags.has('fusedKernel')) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
     }
-    return this.#extern(opCall)
+    return this.#extern(opCall, whyExtern(opCall))
   }
 
   /** A new contiguous buffer, and the fake tensor that represents it. */
@@ -137,7 +141,7 @@ class Lowering implements DispatchMode {
     const self = opCall.tensor('self')
     const { buffer } = this.#viewOf(self)
     const absolute = windowOnInput(opCall, buffer)
-    if (absolute !== null) return this.#extern(absolute)
+    if (absolute !== null) return this.#extern(absolute, 'where the window begins in the storage of an input is known only when the program runs')
     const one = (spec: TensorSpec): Tensor => {
       const tensor = Tensor.fake(spec)
       markView(tensor, self, opCall.op)
@@ -225,7 +229,7 @@ class Lowering implements DispatchMode {
     return finish === undefined ? tensor : withMode(this, () => finish(tensor))
   }
 
-  #extern(opCall: OpCall): Result {
+  #extern(opCall: OpCall, reason: string): Result {
     const { op, args } = opCall
     const reads: Access[] = []
     const convert = (arg: unknown): ExternArg => {
@@ -242,9 +246,15 @@ class Lowering implements DispatchMode {
     const spec = specsOf(opCall)
     const made = (isSpec(spec) ? [spec] : spec).map((s, i) => this.#newBuffer(s, `_${i}`))
     const outs = made.map((m) => m.buffer)
-    this.#add({ kind: 'extern', origin: this.#origin, op: op.name, def: op, args: converted, outs, reads }, ...outs)
+    this.#add({ kind: 'extern', origin: this.#origin, op: op.name, def: op, args: converted, outs, reads, reason }, ...outs)
     return isSpec(spec) ? nth(made, 0).tensor : made.map((m) => m.tensor)
   }
+}
+
+/** Why an operator is left to its eager kernel. */
+function whyExtern({ op, hasSymbols }: OpCall): string {
+  if (op.tags.has('fusedKernel')) return 'its own kernel is faster than what it decomposes into'
+  return hasSymbols && op.decompose !== null ? 'it takes a number that is known only when the program runs' : 'it has no lowering'
 }
 
 const isSpec = (spec: TensorSpec | readonly TensorSpec[]): spec is TensorSpec => 'shape' in spec

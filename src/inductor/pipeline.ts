@@ -1,18 +1,20 @@
 // Inductor from start to end. `compileFx` is the backend function that dynamo calls.
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { checkArray } from '../protocol/index.ts'
+import { currentScope, emit, eventState, inScope, wants } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { runPasses } from '../pipeline/index.ts'
 import type { Pass, PassRun } from '../pipeline/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { Compilation } from './compilation.ts'
-import { emitGroup, verifyEmitted } from './emit/kernels.ts'
+import { verifyEmitted } from './emit/kernels.ts'
 import type { KernelReport } from './emit/kernels.ts'
 import { withoutDeadNodes } from './ir.ts'
 import { lower } from './lowering.ts'
 import { lifetimesOf, planMemory, verifyPlan } from './memoryPlan.ts'
 import type { Lifetime } from './memoryPlan.ts'
 import { compileObservers } from './observers.ts'
+import { emitTimed, tellingStages } from './stageEvents.ts'
 import { placeBuffers } from './placement.ts'
 import { buildProgram } from './program.ts'
 import { schedule } from './scheduler.ts'
@@ -43,7 +45,7 @@ const stages: readonly Pass<Compilation>[] = [
   {
     name: 'fuse',
     requires: ['lower'],
-    run: (c) => c.set('groups', schedule(c.get('ir'))),
+    run: (c) => c.set('groups', schedule(c.get('ir'), wants('fuse') ? c.refused : null)),
     verifies: (c) => verifyGroups(c.get('ir'), c.get('groups')),
   },
   {
@@ -63,7 +65,7 @@ const stages: readonly Pass<Compilation>[] = [
     run: (c) =>
       c.set(
         'kernels',
-        c.get('groups').map((group, i) => emitGroup(`${c.name}_k${i}`, group, c.get('placement'))),
+        c.get('groups').map((group, i) => emitTimed(`${c.name}_k${i}`, group, c.get('placement'))),
       ),
     verifies: (c) => verifyEmitted(c.get('kernels')),
   },
@@ -112,9 +114,12 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
   )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
-  const { runs } = runPasses(stages, compilation, { observers: compileObservers() })
+  const { runs } = runPasses(stages, compilation, { observers: [tellingStages, ...compileObservers()] }, (c) => c.nodes)
   const program = compilation.get('program')
-  const call = (...inputs: unknown[]): unknown[] => program.run(inputs)
+  const { fn, graph } = currentScope()
+  const timed = (inputs: unknown[]): unknown[] =>
+    inScope({ fn, graph }, () => program.timed(inputs, (kernel, milliseconds) => emit({ kind: 'launch', kernel, milliseconds })))
+  const call = (...inputs: unknown[]): unknown[] => (eventState.on && wants('launch') ? timed(inputs) : program.run(inputs))
   return Object.assign(call, {
     kernels: compilation.get('kernels').map((kernel) => kernel.report),
     source: program.source,

@@ -55,7 +55,7 @@ class ProgramWriter {
     for (const [buffer, at] of this.#placement.inPlace) this.#address.set(buffer, variable(`i${at}`))
     for (const step of this.#steps) {
       if (step.kind === 'kernel') this.#kernel(step, scratchAt)
-      else this.#extern(step.node)
+      else this.#extern(step.node, step.id)
     }
     this.#calls.push({ kind: 'finish' })
     const results = this.#graph.outputs.map((o, i) => this.#output(o, i))
@@ -96,7 +96,7 @@ class ProgramWriter {
       return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
     })
     if (step.compiled.kernel.params.length > args.length) args.push(sum(BASE, scratchAt))
-    this.#calls.push({ kind: 'run', kernel: step.compiled, args, label: step.name })
+    this.#calls.push({ kind: 'run', kernel: step.compiled, args, label: step.name, id: step.id })
   }
 
   /** If the buffer is off the heap, it must be copied back. */
@@ -106,7 +106,7 @@ class ProgramWriter {
     if (tensor !== undefined) this.#calls.push({ kind: 'written', tensor })
   }
 
-  #extern(node: ExternNode): void {
+  #extern(node: ExternNode, id: string): void {
     const arg = (a: ExternArg): Value => {
       if (a.kind === 'view') return this.#view(a.view)
       if (a.kind === 'scalarInput') return input(a.input.placeholder)
@@ -116,7 +116,7 @@ class ProgramWriter {
     const name = `x${this.#address.size}`
     // Eager kernels make their own copies of spilled tensors.
     this.#calls.push({ kind: 'writeBack' })
-    this.#let(name, call('extern', extern, constant(node.def), { kind: 'list', items: node.args.map(arg) }))
+    this.#calls.push({ kind: 'let', name, value: call('extern', extern, constant(node.def), { kind: 'list', items: node.args.map(arg) }), id })
     node.outs.forEach((buffer, i) => {
       const out = variable(name, i)
       this.#tensors.set(buffer, out)

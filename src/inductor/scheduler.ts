@@ -9,9 +9,16 @@ import { known } from './known.ts'
 /** Readers of a buffer are not merged as siblings if there are more than this: it would take too long. */
 const MAX_SIBLINGS = 16
 
-/** Groups a program into kernels and returns them in an order that respects the data flow. */
-export function schedule(graph: IrGraph): Group[] {
-  return new Scheduler(graph).run()
+/** Two nodes that share data and were not merged. */
+export interface Refusal {
+  readonly first: IrNode
+  readonly second: IrNode
+  readonly reason: string
+}
+
+/** Groups a program into kernels and returns them in an order that respects the data flow. `refused` gets the pairs that were not merged. */
+export function schedule(graph: IrGraph, refused: Refusal[] | null = null): Group[] {
+  return new Scheduler(graph, refused).run()
 }
 
 /** A group that is being built. */
@@ -31,9 +38,11 @@ class Scheduler {
   readonly #graph: IrGraph
   readonly #order: ReadonlyMap<IrNode, number>
   readonly #clusters = new Map<IrNode, Cluster>()
+  readonly #refused: Refusal[] | null
 
-  constructor(graph: IrGraph) {
+  constructor(graph: IrGraph, refused: Refusal[] | null) {
     this.#graph = graph
+    this.#refused = refused
     this.#order = new Map(graph.nodes.map((node, i) => [node, i]))
     graph.nodes.forEach((node, position) => {
       this.#clusters.set(node, { group: groupOf(node), inputs: new Set(), outputs: new Set(), dead: false, first: position, position })
@@ -46,7 +55,7 @@ class Scheduler {
   run(): Group[] {
     // Producer into consumer, in program order.
     for (const node of this.#graph.nodes) {
-      for (const { buffer } of node.reads) if (buffer.producer !== null) this.#merge(this.#of(buffer.producer), this.#of(node))
+      for (const { buffer } of node.reads) if (buffer.producer !== null) this.#merge(buffer.producer, node)
     }
     // Siblings: nodes that read the same buffer.
     const readers = new Map<Buffer, IrNode[]>()
@@ -61,7 +70,7 @@ class Scheduler {
       if (nodes.length > MAX_SIBLINGS) continue
       let before: IrNode | null = null
       for (const node of nodes) {
-        if (before !== null) this.#merge(this.#of(before), this.#of(node))
+        if (before !== null) this.#merge(before, node)
         before = node
       }
     }
@@ -72,12 +81,20 @@ class Scheduler {
     return known(this.#clusters, node, `node ${node.origin}`)
   }
 
-  #merge(a: Cluster, b: Cluster): void {
-    if (a === b || a.dead || b.dead) return
+  /** Merges the clusters of two nodes, if they fit. */
+  #merge(one: IrNode, other: IrNode): void {
+    const reason = this.#tryMerge(this.#of(one), this.#of(other))
+    if (reason !== null) this.#refused?.push({ first: one, second: other, reason })
+  }
+
+  /** Returns why not, or null. */
+  #tryMerge(a: Cluster, b: Cluster): string | null {
+    if (a === b || a.dead || b.dead) return null
     const [first, second] = a.position <= b.position ? [a, b] : [b, a]
     const [early, late] = second.outputs.has(first) ? [second, first] : [first, second]
     const merged = tryMerge(early.group, late.group, this.#order)
-    if (merged === null || reaches(early, late) || reaches(late, early)) return
+    if (typeof merged === 'string') return merged
+    if (reaches(early, late) || reaches(late, early)) return 'another kernel has to run between them'
     for (const node of nodesOf(late.group)) this.#clusters.set(node, early)
     early.group = merged
     early.position = Math.max(early.position, late.position)
@@ -93,6 +110,7 @@ class Scheduler {
     early.inputs.delete(late)
     early.outputs.delete(late)
     late.dead = true
+    return null
   }
 }
 

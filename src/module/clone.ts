@@ -17,9 +17,13 @@ const makeModule = (like: object): object => makeCallable(Object.getPrototypeOf(
 
 /**
  * A copy of a module tree. Each module, array, Map, Set, plain object and tensor (by `copyTensor`) is copied once, so that sharing is preserved; other values are shared
- * with the original. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
+ * with the original, unless `copyOther` copies them. Hooks and buffer registrations are kept. PyTorch's copy.deepcopy.
  */
-export function cloneModule<M extends object>(module: M, copyTensor: (tensor: TensorLike) => TensorLike): M {
+export function cloneModule<M extends object>(
+  module: M,
+  copyTensor: (tensor: TensorLike) => TensorLike,
+  copyOther: (value: unknown, copy: (value: unknown) => unknown) => unknown = (value) => value,
+): M {
   const seen = new Map<unknown, unknown>()
   const copy = (value: unknown): unknown => {
     if (seen.has(value)) return seen.get(value)
@@ -55,7 +59,7 @@ export function cloneModule<M extends object>(module: M, copyTensor: (tensor: Te
       for (const [key, item] of Object.entries(value)) setOwn(made, key, copy(item))
       return made
     }
-    return value
+    return remember(copyOther(value, copy))
   }
   return copy(module) as M
 }

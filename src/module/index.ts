@@ -1,6 +1,6 @@
 // Module, the base class of layers and models, and what works on modules without knowing operators.
-export { Module, isLibraryLayer, setModuleTracingHook } from './module.ts'
-export type { ForwardHook, ForwardPreHook, ModuleTracingHook } from './module.ts'
+export { Module, isLibraryLayer, setModuleCallHook, setModuleTracingHook } from './module.ts'
+export type { ForwardHook, ForwardPreHook, ModuleCallHook, ModuleTracingHook } from './module.ts'
 export { foldNorm } from './foldNorm.ts'
 export type { Foldable, NormState } from './foldNorm.ts'
 export { cloneModule } from './clone.ts'

@@ -38,13 +38,36 @@ export interface ModuleTracingHook {
   callModule(module: Module, forward: (...args: readonly unknown[]) => unknown, args: readonly unknown[]): unknown
 }
 
+/** Sees module calls that no tracer intercepts; see {@link setModuleCallHook}. */
+export interface ModuleCallHook {
+  /** Returns what `forward` does. */
+  callModule(module: Module, forward: () => unknown): unknown
+}
+
 let tracing: ModuleTracingHook | null = null
+let watching: ModuleCallHook | null = null
+/** Who gets the calls: the tracer, or else the one who watches. */
+let interceptor: ModuleTracingHook | null = null
 
 /** Sets the hook that handles every module call, or null for none, and returns the previous one. For tracers. */
 export function setModuleTracingHook(hook: ModuleTracingHook | null): ModuleTracingHook | null {
   const before = tracing
   tracing = hook
+  setInterceptor()
   return before
+}
+
+/** Sets the hook that sees module calls while nothing is traced, or null for none, and returns the previous one. For reports: it must call `forward` once, and return its result. */
+export function setModuleCallHook(hook: ModuleCallHook | null): ModuleCallHook | null {
+  const before = watching
+  watching = hook
+  setInterceptor()
+  return before
+}
+
+function setInterceptor(): void {
+  const hook = watching
+  interceptor = tracing ?? (hook === null ? null : { callModule: (module, forward, args) => hook.callModule(module, () => forward(...args)) })
 }
 
 /** Runs a module's forward, with its hooks if it has any. */
@@ -82,7 +105,7 @@ export abstract class Module extends CallableObject {
 
   /** The same as calling the module: runs the hooks and forward. `model.call(x)` is `model(x)`. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
-    const output = tracing === null ? forwardOf(this, args) : tracing.callModule(this, (...given) => forwardOf(this, given), args)
+    const output = interceptor === null ? forwardOf(this, args) : interceptor.callModule(this, (...given) => forwardOf(this, given), args)
     return output as ReturnType<this['forward']>
   }
 

@@ -1,6 +1,8 @@
 // The function that runs all passes. Timing, snapshots, verification and reports are attached here, never inside a pass.
 import { TensorfxError } from '../errors/index.ts'
-import { environmentVariable } from '../protocol/index.ts'
+import { emit, wants } from '../events/index.ts'
+import type { PassEvent } from '../events/index.ts'
+import { environmentVariable, valueText } from '../protocol/index.ts'
 import type { Pass, PassObserver, PassRun } from './pass.ts'
 
 /** Options of {@link runPasses}. */
@@ -51,9 +53,14 @@ export function isVerifying(): boolean {
 
 /**
  * Runs passes on a value, one after the other. Throws PassError before a pass if one of its `requires` has not run, and after a pass if the value does not verify.
- * Errors of passes themselves are rethrown unchanged.
+ * Errors of passes themselves are rethrown unchanged. `nodesOf` gives the nodes of a value, for those who listen to events.
  */
-export function runPasses<T>(passes: readonly Pass<T>[], value: T, options: RunPassesOptions<T> = {}): PassesResult<T> {
+export function runPasses<T>(
+  passes: readonly Pass<T>[],
+  value: T,
+  options: RunPassesOptions<T> = {},
+  nodesOf: ((value: T) => Iterable<Named>) | null = null,
+): PassesResult<T> {
   const { observers = [], verify = isVerifying() } = options
   const done = new Set(options.done ?? [])
   const runs: PassRun[] = []
@@ -66,6 +73,7 @@ export function runPasses<T>(passes: readonly Pass<T>[], value: T, options: RunP
         `pass '${pass.name}' needs ${missing.map((name) => `'${name}'`).join(', ')} to run before it; add it to the list, before this one.`,
       )
     for (const observer of observers) observer.before?.(pass, current)
+    const nodes = wants('pass') && nodesOf !== null ? [...nodesOf(current)] : null
     const start = performance.now()
     let changed: boolean
     try {
@@ -74,15 +82,47 @@ export function runPasses<T>(passes: readonly Pass<T>[], value: T, options: RunP
       else ({ value: current, changed } = result)
     } catch (error) {
       for (const observer of observers) observer.failed?.(pass, current, error)
+      if (wants('pass')) emit(passEvent(pass.name, { changed: false, milliseconds: performance.now() - start }, nodes, null, [error]))
       throw error
     }
     const run: PassRun = { name: pass.name, changed, milliseconds: performance.now() - start }
     if (verify !== false) verifyAfter(pass, current, verify === true ? null : verify)
     runs.push(run)
     done.add(pass.name)
+    if (wants('pass')) emit(passEvent(pass.name, run, nodes, nodesOf === null ? null : [...nodesOf(current)], null))
     for (const observer of observers) observer.after?.(pass, current, run)
   }
   return { value: current, changed: runs.some((run) => run.changed), runs }
+}
+
+/** What passes work on has such nodes. */
+interface Named {
+  readonly name: string
+}
+
+function passEvent(
+  name: string,
+  { changed, milliseconds }: Pick<PassRun, 'changed' | 'milliseconds'>,
+  before: readonly Named[] | null,
+  after: readonly Named[] | null,
+  failure: readonly [unknown] | null,
+): PassEvent {
+  const [error] = failure ?? []
+  const without = (nodes: readonly Named[] | null, others: readonly Named[] | null): string[] => {
+    const known = new Set(others ?? nodes)
+    return (nodes ?? []).filter((node) => !known.has(node)).map((node) => node.name)
+  }
+  return {
+    kind: 'pass',
+    name,
+    changed,
+    milliseconds,
+    before: before?.length ?? null,
+    after: after?.length ?? null,
+    created: without(after, before),
+    erased: without(before, after),
+    error: failure === null ? null : error instanceof Error ? `${error.name}: ${error.message}` : valueText(error),
+  }
 }
 
 function verifyAfter<T>(pass: Pass<T>, value: T, check: ((value: T) => void) | null): void {

@@ -4,10 +4,12 @@
 interface HostProcess {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly argv?: readonly string[]
+  readonly execArgv?: readonly string[]
   readonly version?: string
   readonly pid?: number
   readonly ppid?: number
   cwd?(): string
+  cpuUsage?(): { readonly user: number; readonly system: number }
   kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
   on?(event: 'exit', callback: (code: number) => void): unknown

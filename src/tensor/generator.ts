@@ -27,6 +27,8 @@ function checkCounter(where: string, what: string, value: number): number {
 
 /** A source of random numbers; PyTorch's `torch.Generator`. */
 export class Generator {
+  /** Set by who has to restore states: called before any generator changes its state. @internal */
+  static beforeAnyDraw: ((generator: Generator) => void) | null = null
   #seed: number
   #offset = 0
 
@@ -36,7 +38,9 @@ export class Generator {
 
   /** Restarts from a seed; returns the generator. PyTorch's `manual_seed`. */
   manualSeed(seed: number): this {
-    this.#seed = checkCounter('manualSeed', 'seed', seed)
+    const checked = checkCounter('manualSeed', 'seed', seed)
+    Generator.beforeAnyDraw?.(this)
+    this.#seed = checked
     this.#offset = 0
     return this
   }
@@ -54,13 +58,16 @@ export class Generator {
   setState(state: GeneratorState): this {
     checkArgument(isObject(state), 'Generator.setState', 'state', 'an object { seed, offset }', state)
     const seed = checkCounter('Generator.setState', 'seed', state.seed)
-    this.#offset = checkCounter('Generator.setState', 'offset', state.offset)
+    const offset = checkCounter('Generator.setState', 'offset', state.offset)
+    Generator.beforeAnyDraw?.(this)
+    this.#offset = offset
     this.#seed = seed
     return this
   }
 
   /** Seed and offset for one random operator call; each call gets another offset. */
   draw(): RandomDraw {
+    Generator.beforeAnyDraw?.(this)
     const offset = this.#offset++
     const draw = {
       seedLo: this.#seed | 0,

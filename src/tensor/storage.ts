@@ -19,6 +19,8 @@ export class Storage {
   #home: Storage = this
   /** The number of storages made so far. @internal */
   static made = 0
+  /** Set by who has to undo writes: called before every write to any storage, with the version before it. @internal */
+  static beforeAnyWrite: ((storage: Storage, version: number) => void) | null = null
   /** Storages are numbered as they are made. @internal */
   readonly serial: number = Storage.made++
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
@@ -75,6 +77,17 @@ export class Storage {
     return this.#home.#block === null
   }
 
+  /** The same object for all storages on one memory. @internal */
+  get home(): Storage {
+    return this.#home
+  }
+
+  /** A copy of the memory as it is now: a writer that has a write to perform is not asked. Null if there is no memory yet. @internal */
+  peekBytes(): Uint8Array | null {
+    const block = this.#home.#block
+    return block === null ? null : readBlock(block, 0, this.nbytes)
+  }
+
   /** Moves to the memory of `other`, which must be new: both see its writes from now on. The version stays. Returns a storage that keeps the old memory. @internal */
   moveTo(other: Storage): Storage {
     const home = this.#home
@@ -91,6 +104,7 @@ export class Storage {
 
   /** To be called before the data changes; with the version before the write if that was recorded earlier. @internal */
   announceWrite(version: number = this.version): void {
+    Storage.beforeAnyWrite?.(this, version)
     if (this.#watchers === null) return
     const watchers = this.#watchers
     this.#watchers = null

@@ -47,7 +47,7 @@ const reduction = (out: Buffer, read: Access, iter: readonly number[], reduced: 
 /** A program that returns the last node's result; each node is its results' producer. */
 function programOf(inputs: readonly Buffer[], nodes: readonly IrNode[], returned: Access & { shape: readonly number[] }): IrGraph {
   for (const node of nodes) for (const out of node.kind === 'extern' ? node.outs : [node.out]) out.producer = node
-  return { inputs, nodes, outputs: [{ kind: 'view', view: { ...returned, dtype: 'float32' } }] }
+  return { inputs, nodes, outputs: [{ kind: 'view', view: { ...returned, dtype: 'float32' } }], rewritten: [] }
 }
 
 const x = buffer('in0', [2, 3], 0)
@@ -76,6 +76,7 @@ describe('a program', () => {
       verifyIr({
         inputs: [null],
         nodes: [],
+        rewritten: [],
         outputs: [
           { kind: 'value', value: 1 },
           { kind: 'scalarInput', input: { placeholder: 0 } },
@@ -139,6 +140,7 @@ describe('a program', () => {
     if (def === undefined) throw new Error('torch.cumsum is an operator')
     const extern: ExternNode = {
       kind: 'extern',
+      reason: '',
       origin: 'out',
       op: 'cumsum',
       def: def,
@@ -177,6 +179,7 @@ describe('a program', () => {
     const view = { ...whole(one), dtype: 'float32' as const, offset: 3 }
     const node: ExternNode = {
       kind: 'extern',
+      reason: '',
       origin: 'b',
       op: 'cumsum',
       def,
@@ -219,6 +222,7 @@ describe('dead nodes', () => {
     if (def === undefined) throw new Error('cumsum is an operator')
     const extern = (tags: ReadonlySet<'mutates'>): ExternNode => ({
       kind: 'extern',
+      reason: '',
       origin: 'd',
       op: 'x',
       def: { ...def, tags },

@@ -6,7 +6,7 @@ import { checkOptions } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { FxGraphDrawer } from './graphDrawer.ts'
-import { PassResult } from './pass.ts'
+import { PassResult, nodesIn } from './pass.ts'
 
 /** What a pass did. Created nodes are named as in the graph after the pass, erased nodes as in the graph before it. */
 export interface PassRecord {
@@ -89,7 +89,8 @@ export class GraphTransformObserver {
       const made = result instanceof PassResult ? result.graphModule : result
       return replaced(made instanceof GraphModule ? made : gm)
     }
-    runPasses([{ name: this.#passName, run }], this.#gm, { observers: [{ after: (_pass, gm) => this.end(gm), failed: () => this.end() }] })
+    const observers = [{ after: (_pass: unknown, gm: GraphModule) => this.end(gm), failed: () => this.end() }]
+    runPasses([{ name: this.#passName, run }], this.#gm, { observers }, nodesIn)
     for (const result of results) return result
     throw new InternalError('runPasses returned without running the pass')
   }

@@ -5,6 +5,7 @@ import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, checkCallable, checkOptions, isClass, isFunction, isObject, withName } from '../../protocol/index.ts'
+import type { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
 import { Transformer } from '../trace/transformer.ts'
@@ -122,6 +123,9 @@ const recompiling: PassObserver<GraphModule> = {
   },
 }
 
+/** The nodes of a module, for events. */
+export const nodesIn = (gm: GraphModule): Iterable<Node> => gm.graph.nodes
+
 /**
  * Runs passes over a module in order, and recompiles it after each pass that changed something. Where verification is on (`verify`, or setVerification), lints the
  * graph after each pass. Throws PassError before a pass whose `requires` have not run, and after one that left a graph that is not well formed. Observers see each
@@ -139,5 +143,6 @@ export function runPasses(passes: readonly AnyPass[], gm: GraphModule, options: 
     passes.map((pass) => asPass(pass)),
     gm,
     { ...options, observers: [recompiling, ...observers], verify: verify === true ? lint : verify },
+    nodesIn,
   )
 }

@@ -13,13 +13,16 @@ import { emitTemplate } from './template.ts'
 export type Step =
   | {
       readonly kind: 'kernel'
+      /** What the source says beside the call. */
       readonly name: string
+      /** The name of the kernel in reports. */
+      readonly id: string
       readonly compiled: CompiledKernel
       readonly operands: readonly Operand[]
       /** Bytes of scratch memory; 0 for none. Its address follows the operands. */
       readonly scratchBytes: number
     }
-  | { readonly kind: 'extern'; readonly node: ExternNode }
+  | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
 
 /** One kernel of a compiled graph, for reports: what was fused, and its loops. */
 export interface KernelReport {
@@ -51,13 +54,13 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
   const origins = [...new Set(nodes.map((node) => node.origin))]
   if (group.kind === 'extern') {
     const { node } = group
-    return { step: { kind: 'extern', node }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname }, loops: null }
+    return { step: { kind: 'extern', node, id: name }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname }, loops: null }
   }
   const { compiled, operands, scratchBytes, loops, text } =
     group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
   const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
   return {
-    step: { kind: 'kernel', name: label, compiled, operands, scratchBytes },
+    step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes },
     report: { name, kind: group.kind, ops, origins, text },
     loops,
   }

@@ -1,0 +1,24 @@
+// The causes of graph breaks.
+
+import type { BreakReason } from './explain.ts'
+
+/** Why a graph has to end: a short name, and what explain and the logs say. */
+export type BreakCause = Pick<BreakReason, 'code' | 'reason'>
+
+const cause = (code: string, reason: string): BreakCause => ({ code, reason })
+
+export const breakCauses: Readonly<
+  Record<'read' | 'indices' | 'rejectsData' | 'window' | 'defaultDtype' | 'sharedMemory' | 'standIn' | 'graphBreak', BreakCause>
+> = {
+  read: cause('read', 'the value of a tensor is read (item(), toArray(), printing)'),
+  indices: cause('indices', 'indices that the graph computes are checked'),
+  rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
+  window: cause('window', 'as_strided sees memory beyond its argument'),
+  defaultDtype: cause('defaultDtype', 'the default dtype was changed'),
+  sharedMemory: cause('sharedMemory', 'an in-place operator on memory that several tensors share'),
+  standIn: cause('standIn', 'an operator gets a tensor that was overwritten after it was saved'),
+  graphBreak: cause('graphBreak', 'graphBreak()'),
+}
+
+/** The cause where a program calls a function that `disable` returned. */
+export const disabledCall = (name: string): BreakCause => cause('disabled', `call of a disabled function (${name === '' ? 'anonymous' : name})`)

@@ -1,0 +1,14 @@
+// The composition root of all backends: those of backends.ts, and inductor.
+import { installBackends } from '../dynamo/index.ts'
+import { compileFx } from '../inductor/index.ts'
+import { installDefaultBackends } from './backends.ts'
+
+let isInstalled = false
+
+/** Makes all backends work. */
+export function installCompiler(): void {
+  if (isInstalled) return
+  isInstalled = true
+  installDefaultBackends()
+  installBackends({ inductor: { backend: compileFx, options: {} } })
+}
