@@ -1,27 +1,36 @@
 // Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
-import { checkArray } from '../protocol/index.ts'
-import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
+import { checkArray, checkOptions } from '../protocol/index.ts'
+import { config, lookupBackend, runnable } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Node } from '../fx/index.ts'
-import { config } from '../dynamo/index.ts'
 import { same } from './same.ts'
-import { castToFp64, cloneInput } from './twoModels.ts'
+import { castToFp64 } from './castToFp64.ts'
+import { contained, isolated, isolatedInputs } from './isolated.ts'
+
+export interface AnalyzeOptions {
+  /** Run the backend twice, and report what differs. Default true. */
+  readonly checkDeterministic?: boolean
+}
 
 /** A report with a line for each intermediate value that diverges (`DIVERGED at name: reason`) or differs between two runs; "No divergence found" if none does. */
-export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string): string {
+export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string, options: AnalyzeOptions = {}): string {
   checkGraphModule('analyze', gm)
   checkArray('analyze', 'inputs', inputs)
-  return withConfig({ reproAfter: null }, () => {
+  checkOptions('analyze', options, { checkDeterministic: true })
+  return contained(() => {
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)
-    const compiled = runnable(lookupBackend(backend)(exposed.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
-    const values = listOf(compiled(...inputs.map(cloneInput)))
-    const again = listOf(compiled(...inputs.map(cloneInput)))
-    const eager = listOf(new Interpreter(exposed).run(...inputs.map(cloneInput)))
+    // Both calls of the compiled graph and eager's start from the same random state.
+    const runs = (run: (inputs: readonly unknown[]) => unknown): readonly unknown[] => contained(() => listOf(run(isolatedInputs(inputs))))
+    const own = isolated(exposed, inputs)
+    const compiled = runnable(lookupBackend(backend)(own.model, own.inputs))
+    const values = runs((given) => compiled(...given))
+    const again = options.checkDeterministic === false ? values : runs((given) => compiled(...given))
+    const eager = runs((given) => new Interpreter(isolated(exposed, []).model).run(...given))
     const wide = castToFp64(exposed, inputs)
-    const fp64 = listOf(new Interpreter(wide.gm).run(...wide.inputs))
+    const fp64 = runs(() => new Interpreter(wide.gm).run(...wide.inputs))
     const lines: string[] = []
     names.forEach((name, i) => {
       if (!same(values[i], again[i], null, { tol: 0, equalNan: true, logError: () => {} })) lines.push(`NONDETERMINISTIC ${backend} at ${name}`)

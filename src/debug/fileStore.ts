@@ -1,4 +1,5 @@
 // Where dumps go: the file system in Node, memory in a browser (the page offers the files for download).
+import { ArgumentError } from '../errors/index.ts'
 import { checkArgument, checkString, hostProcess, isFunction, isObject } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
@@ -57,7 +58,7 @@ class NodeFileStore implements FileStore {
   }
 
   write(path: string, content: string | Uint8Array): void {
-    this.#fs.mkdirSync(this.#path.dirname(path), { recursive: true })
+    this.#makeFolder(this.#path.dirname(path))
     // A file of its own until it is complete: a full disk or a crash leaves the old file or the new one, never a part.
     const unfinished = `${path}.${hostProcess()?.pid ?? 0}.${this.#written++}.tmp`
     try {
@@ -66,6 +67,33 @@ class NodeFileStore implements FileStore {
     } catch (error) {
       this.remove(unfinished)
       throw error
+    }
+  }
+
+  /**
+   * Makes a folder and those above it that are missing. Node's own recursive mkdir loops for ever where a folder exists but cannot hold others, such as /proc.
+   */
+  #makeFolder(folder: string): void {
+    const missing: string[] = []
+    for (let path = this.#path.resolve(folder); !this.#isFolder(path); path = this.#path.dirname(path)) {
+      missing.push(path)
+      if (this.#path.dirname(path) === path) break
+    }
+    for (const path of missing.toReversed()) {
+      try {
+        this.#fs.mkdirSync(path)
+      } catch (error) {
+        // Another process may have made it in the meantime.
+        if (!this.#isFolder(path)) throw new ArgumentError(`the folder ${path} cannot be made.`, { cause: error })
+      }
+    }
+  }
+
+  #isFolder(path: string): boolean {
+    try {
+      return this.#fs.statSync(path).isDirectory()
+    } catch {
+      return false
     }
   }
 
@@ -101,8 +129,8 @@ export function setFileStore(store: FileStore): FileStore {
   return previous
 }
 
-/** Paths with forward slashes, which Node takes on every system. */
-export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/\/+/g, '/')
+/** Paths with forward slashes, which Node takes on every system; or the address of a page's folder. */
+export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/(?<!:)\/+/g, '/')
 
 /** The working directory; '' in a browser. */
 export const workingDirectory = (): string => hostProcess()?.cwd?.() ?? ''

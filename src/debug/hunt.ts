@@ -36,12 +36,22 @@ export interface HuntOptions {
   readonly isolate?: boolean
   /** How to start an isolated helper; default a child process in Node. */
   readonly startHelper?: StartHelper
-  /** Milliseconds before a candidate counts as hanging. Default 30,000. */
+  /**
+   * Milliseconds of processor time, after the imports, before a candidate counts as hanging; in browsers, of time. Where the original takes long on `eager`, candidates
+   * get more. Default 30,000.
+   */
   readonly timeoutMs?: number
+  /** Milliseconds for the imports of an isolated process: those of the backend's module. Default 120,000. */
+  readonly importTimeoutMs?: number
   /** The failure ends the process, or never ends: see {@link FailureSpec}. Default null. */
   readonly death?: string | null
   /** The same as `death: 'any'`. Default false. */
   readonly deathFails?: boolean
+  /**
+   * Find out first how the graph fails, in this order: it ends its process or never ends, it throws, it computes wrong numbers. Instead of `accuracy`, `signature` and
+   * `death`. Default false.
+   */
+  readonly findFailure?: boolean
   readonly maxGranularity?: number
   readonly skipSanity?: boolean
   /** Where the failure was seen, for the script. Default 'dynamo'. */
@@ -73,7 +83,11 @@ export interface HuntResult extends MinifierResult {
   readonly leads: readonly Lead[]
 }
 
-/** Shrinks a graph that a backend fails on. The graph and the inputs are not changed. */
+/**
+ * Shrinks a graph that a backend fails on. The graph and the inputs are not changed. Each candidate that is accepted fails with the backend and passes on `eager`.
+ *
+ * @throws MinifierError if the graph does not fail, or fails on `eager` too, or if no result fails when it is judged anew; then no script is left as a repro.
+ */
 export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions): Promise<HuntResult> {
   checkOptions('minifyBackendFailure', options, {
     backend: true,
@@ -84,8 +98,10 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     isolate: true,
     startHelper: true,
     timeoutMs: true,
+    importTimeoutMs: true,
     death: true,
     deathFails: true,
+    findFailure: true,
     maxGranularity: true,
     skipSanity: true,
     after: true,
@@ -99,7 +115,10 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
   if (whyNot !== null && death !== null)
     throw new ArgumentError(`minifyBackendFailure: the failure ends the process (${death}), so candidates need one of their own, but ${whyNot}.`)
   if (whyNot !== null && options.isolate === true) log.warning(`candidates are judged in this process: ${whyNot}`)
-  const isolator = whyNot === null && start !== null ? new Isolator(start, { imports }) : null
+  const isolator =
+    whyNot === null && start !== null
+      ? new Isolator(start, { imports, ...(options.importTimeoutMs === undefined ? {} : { importTimeoutMs: options.importTimeoutMs }) })
+      : null
   isolator?.warmUp()
   try {
     const hunt = new Hunt(options, death, imports, isolator)
@@ -113,22 +132,34 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
 /** How many different failures are kept beside the one that is minified. */
 const MOST_LEADS = 5
 
-/** While a hang is minified: a candidate gets this much of the longest time that an answer took, and not less than the second number. */
-const HANG_FACTOR = 20
+/** A candidate gets at least this much of the longest processor time that an answer took, and of the longest time. */
+const CPU_FACTOR = 20
+const WALL_FACTOR = 4
+
+/** What a candidate gets at least while a hang is minified. */
 const HANG_LEAST_MS = 2000
+
+/** The backend that is right by definition: the graph itself, on eager kernels. */
+const RIGHT = 'eager'
+
+/** How often a failure of an unknown kind is looked for. */
+const FINDING_RUNS = 3
 
 class Hunt {
   readonly #options: HuntOptions
   readonly #isolator: Isolator | null
   readonly #imports: readonly string[]
   readonly #print: (line: string) => void
-  readonly #timeoutMs: number
   readonly #leads = new Map<string, Lead>()
   #spec: FailureSpec
   #path: string | null = null
   #dumps: boolean
-  #longestMs = 0
+  #timeoutMs: number
+  #controls = 0
+  /** What the last control said, if it did not pass. */
+  #whyNotRight = ''
   #lastChecked = ''
+  #isFirstCheck = false
 
   constructor(options: HuntOptions, death: string | null, imports: readonly string[], isolator: Isolator | null) {
     this.#options = options
@@ -148,12 +179,15 @@ class Hunt {
   }
 
   async run(gm: GraphModule, inputs: readonly unknown[]): Promise<Omit<HuntResult, 'isolated' | 'whyNotIsolated' | 'processes'>> {
-    const { maxGranularity, skipSanity } = this.#options
+    const { maxGranularity, skipSanity, findFailure } = this.#options
+    await this.#measure(gm, inputs)
+    if (findFailure === true) await this.#find(gm, inputs)
     let result: MinifierResult
     try {
       result = await minifier(gm, inputs, (candidate, values) => this.#fails(candidate, values, this.#limit()), {
         print: this.#print,
         shrinkValues: true,
+        ...(this.#hasControl() ? { control: (state, values, isFinal): Promise<boolean> => this.#control(state, values, isFinal) } : {}),
         finalCheck: (state, values) => this.#check(state, values),
         finalRuns: this.#finalRuns(),
         ...(maxGranularity === undefined ? {} : { maxGranularity }),
@@ -161,21 +195,70 @@ class Hunt {
         dumpState: (state, values) => this.#dump(state, values, 1),
       })
     } catch (error) {
-      throw this.#withLeads(error)
+      // What was written on the way is no repro.
+      if (this.#path !== null) fileStore().remove?.(this.#path)
+      throw this.#withReasons(error)
     }
-    if (result.failureRate < 1) this.#dump(result.gm, result.inputs, result.failureRate)
-    return { ...result, path: this.#path, leads: [...this.#leads.values()] }
+    const controls = this.#controls
+    if (result.failureRate < 1) {
+      this.#dump(result.gm, result.inputs, result.failureRate)
+      this.#print(
+        `'${this.#spec.backend}' is flaky: for the same graph and inputs it failed in ${Math.round(100 * result.failureRate)}% of the runs, and ${RIGHT} in none.`,
+      )
+    }
+    return { ...result, controls, path: this.#path, leads: [...this.#leads.values()] }
+  }
+
+  /** Whether there is a backend to compare with. */
+  #hasControl(): boolean {
+    return this.#spec.backend !== RIGHT
+  }
+
+  /** Runs the graph as it is on eager: it must pass there, and the time that it takes is the scale for that of candidates. */
+  async #measure(gm: GraphModule, inputs: readonly unknown[]): Promise<void> {
+    if (!this.#hasControl() || this.#isolator === null) return
+    const timeoutMs = CPU_FACTOR * this.#timeoutMs
+    if (!(await this.#isRight(gm, inputs, { ...this.#spec, accuracy: 'none' }, timeoutMs)))
+      throw new MinifierError(`Input graph fails on ${RIGHT} too, so its failure is not that of '${this.#spec.backend}': ${this.#whyNotRight}`)
+    this.#timeoutMs = Math.max(this.#timeoutMs, this.#scale())
+  }
+
+  /** What a candidate may take, judged by those that answered. */
+  #scale(): number {
+    const { cpuMs, wallMs } = this.#isolator?.longest ?? { cpuMs: 0, wallMs: 0 }
+    return Math.max(CPU_FACTOR * cpuMs, WALL_FACTOR * wallMs)
+  }
+
+  /** Finds out how the graph fails. */
+  async #find(gm: GraphModule, inputs: readonly unknown[]): Promise<void> {
+    const { backend } = this.#spec
+    const unknown: FailureSpec = { ...this.#spec, accuracy: 'none', checkStr: null, signature: null, death: this.#isolator === null ? null : 'any' }
+    const found = (how: string, spec: Partial<FailureSpec>): void => {
+      this.#print(`With '${backend}', the graph ${how}. Looking for candidates that do the same.`)
+      this.#spec = { ...unknown, death: null, ...spec }
+    }
+    for (let run = 0; run < FINDING_RUNS; run++) {
+      const ended = await this.#judge(gm, inputs, unknown, this.#timeoutMs)
+      const { signature = null } = ended
+      if (signature !== null && isDeathSignature(signature))
+        return found(signature === HANG ? 'does not end' : `ends its process (${signature})`, { death: signature })
+      if (signature !== null) return found(`fails: ${firstLine(ended.message)}`, { signature })
+      if (ended.status === 'unrelated') throw new MinifierError(`The graph cannot be judged: ${ended.message}`)
+      const wrong = await this.#judge(gm, inputs, { ...unknown, accuracy: 'accuracy', death: null }, this.#timeoutMs)
+      if (wrong.status === 'fails') return found('computes wrong numbers', { accuracy: 'accuracy' })
+    }
+    throw new MinifierError(
+      `With '${backend}', the graph runs, ends, and its numbers are right (in ${FINDING_RUNS} runs), so there is nothing to minify.`,
+    )
   }
 
   async #fails(gm: GraphModule, inputs: readonly unknown[], timeoutMs: number): Promise<boolean> {
-    const began = performance.now()
-    const outcome = await this.#judge(gm, inputs, timeoutMs)
+    const outcome = await this.#judge(gm, inputs, this.#spec, timeoutMs)
     const { status, signature } = outcome
-    if (signature !== HANG) this.#longestMs = Math.max(this.#longestMs, performance.now() - began)
     // From the first failure on, only this one counts.
     if (status === 'fails' && signature !== undefined) {
       if (this.#spec.death === 'any') this.#spec = { ...this.#spec, death: signature }
-      else if (isError(this.#spec) && this.#spec.checkStr === null) this.#spec = { ...this.#spec, signature }
+      else if (!isDeath(this.#spec.death) && this.#spec.signature === null && this.#spec.checkStr === null) this.#spec = { ...this.#spec, signature }
     }
     if (status === 'unrelated') {
       this.#print(`  (candidate skipped: ${firstLine(outcome.message)})`)
@@ -184,27 +267,51 @@ class Hunt {
     return status === 'fails'
   }
 
-  async #judge(gm: GraphModule, inputs: readonly unknown[], timeoutMs: number): Promise<Outcome> {
-    return this.#isolator === null ? judge(gm, inputs, this.#spec, this.#options.backend) : this.#isolator.query(gm, inputs, this.#spec, timeoutMs)
+  async #judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number): Promise<Outcome> {
+    if (this.#isolator !== null) return this.#isolator.query(gm, inputs, spec, timeoutMs)
+    return judge(gm, inputs, spec, spec.backend === this.#spec.backend ? this.#options.backend : spec.backend)
   }
 
-  /** The first final run of a state is in a fresh process, where no other candidate has run. */
-  async #check(gm: GraphModule, inputs: readonly unknown[]): Promise<boolean> {
+  /** Whether the graph passes on eager, by the rules that the backend is judged by. */
+  async #isRight(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number): Promise<boolean> {
+    this.#controls++
+    const { status, message } = await this.#judge(gm, inputs, { ...spec, backend: RIGHT, checkStr: null, signature: null, death: null }, timeoutMs)
+    this.#whyNotRight = status === 'passes' ? '' : message
+    return status === 'passes'
+  }
+
+  /** The control of a candidate that fails. The first final one of a state is in a fresh process, where no other candidate has run. */
+  async #control(gm: GraphModule, inputs: readonly unknown[], isFinal: boolean): Promise<boolean> {
+    if (isFinal) this.#renewFor(gm)
+    // To judge an error, the graph has run without the backend already.
+    else if (this.#spec.accuracy === 'none' && !isDeath(this.#spec.death)) return true
+    const isRight = await this.#isRight(gm, inputs, this.#spec, this.#timeoutMs)
+    if (!isRight) this.#print(`  (candidate skipped: it fails on ${RIGHT} too: ${firstLine(this.#whyNotRight)})`)
+    return isRight
+  }
+
+  /** The first final runs of a state are in a fresh process. */
+  #renewFor(gm: GraphModule): void {
     const state = String(gm.graph)
-    if (state !== this.#lastChecked) this.#isolator?.renew()
+    this.#isFirstCheck = state !== this.#lastChecked
+    if (this.#isFirstCheck) this.#isolator?.renew()
     this.#lastChecked = state
-    return this.#fails(gm, inputs, this.#timeoutMs)
+  }
+
+  /** The first final run has all the time that was asked for. */
+  async #check(gm: GraphModule, inputs: readonly unknown[]): Promise<boolean> {
+    if (!this.#hasControl()) this.#renewFor(gm)
+    return this.#fails(gm, inputs, this.#isFirstCheck ? this.#timeoutMs : this.#limit())
   }
 
   /** The time limit of a candidate. Once it is known that the failure is a hang, there is no need to wait for so long. */
   #limit(): number {
     if (this.#spec.death !== HANG) return this.#timeoutMs
-    return Math.min(this.#timeoutMs, Math.max(HANG_LEAST_MS, HANG_FACTOR * this.#longestMs))
+    return Math.min(this.#timeoutMs, Math.max(HANG_LEAST_MS, this.#scale()))
   }
 
   #finalRuns(): number {
-    if (!isDeath(this.#spec.death)) return 5
-    return this.#spec.death === HANG ? 2 : 3
+    return isDeath(this.#spec.death) ? 3 : 5
   }
 
   #dump(gm: GraphModule, inputs: readonly unknown[], rate: number): void {
@@ -236,7 +343,7 @@ class Hunt {
     const { runDir, after } = this.#options
     const spec = {
       ...this.#spec,
-      accuracy: 'none',
+      accuracy: signature.startsWith('accuracy') ? 'accuracy' : 'none',
       checkStr: null,
       ...(isDeathSignature(signature) ? { death: signature, signature: null } : { death: null, signature }),
     } as const
@@ -257,11 +364,12 @@ class Hunt {
     if (path !== null) this.#print(`A failure of another kind was kept as a lead: ${String(path)} (${firstLine(message)})`)
   }
 
-  /** An original that fails in another way than the one that is looked for: the error says in which. */
-  #withLeads(error: unknown): unknown {
+  /** An original that fails in another way than the one that is looked for, or on eager too: the error says so. */
+  #withReasons(error: unknown): unknown {
+    if (!(error instanceof MinifierError)) return error
     const [lead] = this.#leads.values()
-    if (!(error instanceof MinifierError) || lead === undefined) return error
-    return new MinifierError(`${error.message}. It failed in another way: ${lead.message}`)
+    if (this.#whyNotRight !== '') return new MinifierError(`${error.message} ${RIGHT} said: ${this.#whyNotRight}`)
+    return lead === undefined ? error : new MinifierError(`${error.message}. It failed in another way: ${lead.message}`)
   }
 }
 
@@ -276,9 +384,6 @@ function flakiness(rate: number): Pick<ReproOptions, 'notes' | 'runs'> {
 }
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? ''
-
-/** Whether the failure is an error, as opposed to wrong numbers or the end of the process. */
-const isError = ({ accuracy, death, signature }: FailureSpec): boolean => accuracy === 'none' && !isDeath(death) && signature === null
 
 function whyNotIsolated(gm: GraphModule, inputs: readonly unknown[], options: HuntOptions, start: StartHelper | null): string | null {
   if (options.isolate === false) return 'isolate is false'

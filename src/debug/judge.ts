@@ -1,24 +1,32 @@
 // The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
 // isolated one.
 import { checkArgument, checkArray, isObject } from '../protocol/index.ts'
-import { lookupBackend, runnable, withConfig } from '../dynamo/index.ts'
+import { withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, present } from '../errors/index.ts'
+import { AccuracyError } from './accuracyError.ts'
 import { describe, signatureOf } from './describeError.ts'
 import { isDeath, isDeathKind } from './death.ts'
-import { cloneInput, compareTwoModels, runFwdMaybeBwd } from './twoModels.ts'
+import { runFwdMaybeBwd } from './collect.ts'
+import type { DifferenceKind } from './differenceKind.ts'
+import { formsOf } from './forms.ts'
+import { compareTwoModels } from './twoModels.ts'
+import type { Verdict } from './twoModels.ts'
 
 /** What counts as a failure. */
 export interface FailureSpec {
   /** A registered backend's name. */
   readonly backend: string
-  /** `none`: the compiled graph throws; `accuracy`: floats differ beyond the float64 tolerance; `strict_accuracy`: any difference. */
+  /**
+   * `none`: the compiled graph throws; `accuracy`: floats differ beyond the float64 tolerance, or integers (unless `config.reproIgnoreNonFp`); `strict_accuracy`: the same, also
+   * where there is no float64 reference, and in any way.
+   */
   readonly accuracy: 'none' | 'accuracy' | 'strict_accuracy'
   /** Only errors whose text contains this count. */
   readonly checkStr: string | null
-  /** Which error counts, from {@link signatureOf}; null: any. */
+  /** Which failure counts: an error by its {@link signatureOf}, wrong numbers by their kind ('accuracy|nan'); null: any. */
   readonly signature: string | null
   /** Skip the backward. */
   readonly onlyFwd: boolean
@@ -40,12 +48,6 @@ export interface Outcome {
   readonly signature?: string
 }
 
-/** A backend's compiled call as a function of the inputs. */
-function compileWith(backend: string | Backend, gm: GraphModule, inputs: readonly unknown[]): (...inputs: readonly unknown[]) => unknown {
-  const fn = typeof backend === 'string' ? lookupBackend(backend) : backend
-  return runnable(fn(gm, inputs))
-}
-
 /** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
 export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, given?: string | Backend): Outcome {
   checkGraphModule('judge', gm)
@@ -57,20 +59,21 @@ export function judge(gm: GraphModule, inputs: readonly unknown[], spec: Failure
   )
 }
 
+const PASSES: Outcome = { status: 'passes', message: 'compiled and ran' }
+
 function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
   try {
     runFwdMaybeBwd(gm, inputs, { onlyFwd: spec.onlyFwd })
   } catch (error) {
     return { status: 'unrelated', message: `the graph fails without the backend too: ${describe(error)}` }
   }
+  if (backend === 'eager') return PASSES
   try {
-    const examples = inputs.map(cloneInput)
-    const compiled = compileWith(backend, copyOf(gm), examples)
-    runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
+    for (const compiled of formsOf(backend, gm, inputs, spec.onlyFwd)) runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
   } catch (error) {
     return ofError(error, spec)
   }
-  return { status: 'passes', message: 'compiled and ran' }
+  return PASSES
 }
 
 /** Whether an error of the backend is the failure that is looked for. */
@@ -86,26 +89,56 @@ function ofError(error: unknown, spec: FailureSpec): Outcome {
 }
 
 function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
-  const strict = spec.accuracy === 'strict_accuracy'
-  const options = { onlyFwd: spec.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict }
-  let compiled: ReturnType<typeof compileWith>
+  let verdict: Verdict
   try {
-    compiled = compileWith(backend, copyOf(gm), inputs.map(cloneInput))
+    verdict = compareForms(gm, inputs, spec, backend)
   } catch (error) {
     return ofError(error, spec)
   }
-  try {
-    const { same, reasons, error } = compareTwoModels(gm, compiled, inputs, options)
-    if (error !== null) return ofError(error, spec)
-    return same
-      ? { status: 'passes', message: 'accurate' }
-      : { status: 'fails', message: ['Bad accuracy detected', ...reasons].join('\n'), signature: 'accuracy' }
-  } catch (error) {
-    return { status: 'unrelated', message: describe(error) }
-  }
+  const { status, reasons, kinds, error, origin } = verdict
+  if (origin === 'compiled') return ofError(error, spec)
+  if (status === 'different') return ofDifference(reasons, spec.accuracy === 'strict_accuracy' ? [] : kinds, spec)
+  return status === 'same' ? { status: 'passes', message: 'accurate' } : { status: 'unrelated', message: reasons.join('\n') }
 }
 
-const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy({ shareTensors: true })
+type Numbers = Pick<FailureSpec, 'accuracy' | 'onlyFwd'>
+
+/** Compares what a program would run of a backend with the graph. */
+function compareForms(gm: GraphModule, inputs: readonly unknown[], { accuracy, onlyFwd }: Numbers, backend: string | Backend): Verdict {
+  const isStrict = accuracy === 'strict_accuracy'
+  const options = { onlyFwd, requireFp64: !isStrict, ...(isStrict ? { ignoreNonFp: false } : {}) }
+  let last: Verdict | null = null
+  for (const compiled of formsOf(backend, gm, inputs, onlyFwd)) {
+    last = compareTwoModels(gm, compiled, inputs, options)
+    // The code of the whole graph needs no backward where the pair of forward and backward graph is right.
+    if (last.status !== 'not judged' || last.origin !== null) break
+  }
+  return present(last, 'a form of the compiled graph')
+}
+
+/** Runs a graph as {@link judge} does. Throws what the backend throws; AccuracyError for wrong numbers, and for those that could not be judged. */
+export function runBackend(gm: GraphModule, inputs: readonly unknown[], spec: Numbers, backend: string): void {
+  if (spec.accuracy === 'none') {
+    for (const compiled of formsOf(backend, gm, inputs, spec.onlyFwd)) runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
+    return
+  }
+  const { status, reasons, error } = compareForms(gm, inputs, spec, backend)
+  if (error !== null) throw error
+  const cause = reasons.join('\n')
+  if (status === 'not judged') throw new AccuracyError('The numbers could not be judged', { cause })
+  if (status === 'different') throw new AccuracyError('Bad accuracy detected', { cause })
+}
+
+/** Whether wrong numbers are the failure that is looked for: where it is known in which way they are wrong, they must be wrong in this way. */
+function ofDifference(reasons: readonly string[], kinds: readonly DifferenceKind[], spec: FailureSpec): Outcome {
+  const message = ['Bad accuracy detected', ...reasons].join('\n')
+  const signatures = kinds.length === 0 ? ['accuracy'] : kinds.map((kind) => `accuracy|${kind}`)
+  const wanted = spec.signature
+  const [first = 'accuracy'] = signatures
+  if (wanted === null || !wanted.startsWith('accuracy|') || kinds.length === 0) return { status: 'fails', message, signature: first }
+  if (signatures.includes(wanted)) return { status: 'fails', message, signature: wanted }
+  return { status: 'unrelated', message: `wrong in another way (${kinds.join(', ')}): ${message}`, signature: first }
+}
 
 /** Checks a spec that came from a command line or another process. */
 export function checkFailureSpec(spec: FailureSpec): FailureSpec {

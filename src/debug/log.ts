@@ -1,30 +1,8 @@
-// Where the debugger writes: warnings and errors about failing compiles, and the minifier's progress. One place, so that tests and pages can listen.
-import { checkCallable } from '../protocol/index.ts'
+// Warnings of the debugger that are shown once; see events/sink.ts for where messages go.
+import { log } from '../events/index.ts'
 
-export type LogLevel = 'info' | 'warning' | 'error'
-export type LogSink = (level: LogLevel, message: string) => void
-
-const toConsole: LogSink = (level, message) => {
-  // stderr for all levels, as PyTorch's loggers: standard output stays the program's own.
-  if (level === 'info') console.error(message)
-  else console.error(`[tensorfx ${level}] ${message}`)
-}
-
-let sink: LogSink = toConsole
-
-/** Sends the debugger's messages to `next` (null: back to the console's standard error). Returns the previous sink. Throws ArgumentError unless `next` is a function or null. */
-export function setLogSink(next: LogSink | null): LogSink {
-  if (next !== null) checkCallable('setLogSink', 'next', next)
-  const previous = sink
-  sink = next ?? toConsole
-  return previous
-}
-
-export const log: Readonly<Record<'info' | 'warning' | 'error', (message: string) => void>> = {
-  info: (message) => sink('info', message),
-  warning: (message) => sink('warning', message),
-  error: (message) => sink('error', message),
-}
+export { log, setLogSink } from '../events/index.ts'
+export type { LogLevel, LogSink } from '../events/index.ts'
 
 const said = new Set<string>()
 

@@ -1,5 +1,7 @@
 // The minifier: shrinks a failing graph, and its inputs, to a small one that still fails, with strategies from coarse to fine. The caller's predicate says what
 // "fails" means. The result is judged anew at the end, several times. PyTorch's functorch.compile.minifier.
+import { emit } from '../events/index.ts'
+import type { MinifyStepEvent } from '../events/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
@@ -10,7 +12,7 @@ import type { ReproState } from './cut.ts'
 import { shrinkValues } from './shrink.ts'
 import { strategies } from './strategies.ts'
 import type { Strategy, Tester } from './strategies.ts'
-import { cloneInput } from './twoModels.ts'
+import { isolated } from './isolated.ts'
 import { Tensor } from '../tensor/index.ts'
 
 /** Whether the candidate still fails in the same way. */
@@ -27,6 +29,11 @@ export interface MinifierOptions {
   readonly maxGranularity?: number
   /** Also shrink shapes, values, dtypes and constants, where the graph still runs eagerly. Default false. */
   readonly shrinkValues?: boolean
+  /**
+   * The control experiment: whether the candidate passes where it must, on a backend that is right. A candidate that fails `moduleFails` is accepted only if this holds
+   * too. It runs again before each final run, with `isFinal`. Default: none.
+   */
+  readonly control?: (gm: GraphModule, inputs: readonly unknown[], isFinal: boolean) => boolean | Promise<boolean>
   /** Judges the result once more, as often as `finalRuns` says; default `moduleFails`. Remembered verdicts do not count here. */
   readonly finalCheck?: ModuleFails
   /** How often the result is judged at the end, so that a failure that comes and goes is noticed. Default 5. */
@@ -49,6 +56,8 @@ export interface MinifierResult {
   readonly queries: number
   /** How often it ran besides: to shrink values, and for the final check. */
   readonly checks: number
+  /** How often `control` ran. */
+  readonly controls: number
   /** How many of the final runs failed: 1, or less for a failure that comes and goes. */
   readonly failureRate: number
   /** The path from the original (first entry) to the result. */
@@ -56,9 +65,10 @@ export interface MinifierResult {
 }
 
 /**
- * The original graph did not fail.
+ * The original graph did not fail, or it fails with a backend that is right too.
  *
- * Fix: check that the module fails with these inputs before it is minified: same inputs, same tolerances, same backend.
+ * Fix: check that the module fails with these inputs before it is minified: same inputs, same tolerances, same backend. A graph that fails on `eager` has no failure of
+ * the backend to look for.
  */
 export class MinifierError extends TensorfxError {
   constructor(message: string) {
@@ -85,6 +95,7 @@ export async function minifier(
     skipSanity: true,
     maxGranularity: true,
     shrinkValues: true,
+    control: true,
     finalCheck: true,
     finalRuns: true,
   })
@@ -116,6 +127,11 @@ class Minifier {
   readonly #reached: ReproState[] = []
   #queries = 0
   #checks = 0
+  #controls = 0
+  /** The strategy that makes the candidates. */
+  #strategy = 'original'
+  /** Whether the last control failed. */
+  #failsControl = false
   /** How often a candidate runs before it passes. */
   #runs = 1
 
@@ -147,12 +163,15 @@ class Minifier {
       break
     }
     if (failureRate === 0)
-      throw new MinifierError('Uh oh, something went wrong :( Final graph is not failing, nor is any before it, when each is judged anew.')
+      throw new MinifierError(
+        `Uh oh, something went wrong :( Final graph is not failing, nor is any before it, when each is judged anew.${this.#failsControl ? ' On a backend that is right it fails too.' : ''}`,
+      )
     if (failureRate < 1) this.#print(`The failure comes and goes: ${Math.round(failureRate * 100)}% of the final runs failed`)
     this.#print(`Made ${this.#queries} queries`)
     const gm = this.#module(state.graph)
     this.#options.dumpState?.(gm, state.inputs)
-    return { gm, inputs: state.inputs, queries: this.#queries, checks: this.#checks, failureRate, steps: this.#steps }
+    emit({ kind: 'minify.end', nodes: state.graph.nodes.length, queries: this.#queries, failureRate })
+    return { gm, inputs: state.inputs, queries: this.#queries, checks: this.#checks, controls: this.#controls, failureRate, steps: this.#steps }
   }
 
   async #checkOriginal(start: ReproState): Promise<void> {
@@ -161,6 +180,7 @@ class Minifier {
         if (runs > 1) this.#notice(1 / runs)
         return
       }
+      if (this.#failsControl) throw new MinifierError('Input graph fails on a backend that is right too, so its failure is not that of the backend.')
       this.#judged.clear()
     }
     throw new MinifierError(`Input graph did not fail the tester (in ${PATIENCE} runs)`)
@@ -184,6 +204,7 @@ class Minifier {
     let failures = 0
     const planned = this.#runs > 1 ? PATIENCE : Math.max(1, this.#options.finalRuns ?? 5)
     while (runs < planned || (failures < runs && runs < 2 * PATIENCE)) {
+      if (!(await this.#passesControl(state, true))) return 0
       runs++
       if (await once()) failures++
     }
@@ -223,6 +244,7 @@ class Minifier {
   async #try(strategy: Strategy, old: ReproState, granularity: number): Promise<ReproState | null> {
     this.#print('')
     this.#print(`Strategy: ${strategy.name} (G: ${granularity}) (${old.graph.nodes.length} nodes, ${old.inputs.length} inputs)`)
+    this.#strategy = strategy.name
     const tester: Tester = async (state) => state !== null && (await this.#graphFails(state))
     const next = await strategy.run({ graph: old.graph.deepCopy(), inputs: [...old.inputs] }, granularity, tester)
     if (next === null) {
@@ -243,6 +265,7 @@ class Minifier {
     const before = this.#queries
     this.#print('')
     this.#print(`Strategy: Shrink values (${elementCount(start)} elements)`)
+    this.#strategy = 'Shrink values'
     const state = await shrinkValues(start, SHRINKING, {
       runs: ({ graph, inputs }) => this.#runsEagerly(graph, inputs),
       fails: (candidate) => this.#graphFails(candidate),
@@ -258,7 +281,8 @@ class Minifier {
 
   #runsEagerly(graph: Graph, inputs: readonly unknown[]): boolean {
     try {
-      this.#module(graph).forward(...inputs.map(cloneInput))
+      const own = isolated(this.#module(graph), inputs)
+      own.model.forward(...own.inputs)
       return true
     } catch {
       return false
@@ -289,8 +313,23 @@ class Minifier {
       gm.graph.lint()
       fails = await this.#fails(gm, inputs)
     }
+    let verdict: Pick<MinifyStepEvent, 'verdict' | 'why'> = fails ? { verdict: 'fails', why: null } : { verdict: 'passes', why: 'it does not fail' }
+    if (fails && !(await this.#passesControl({ graph, inputs }, false))) {
+      fails = false
+      verdict = { verdict: 'other', why: 'it fails on a backend that is right too' }
+    }
     this.#judged.set(key, fails)
+    emit({ kind: 'minify.step', strategy: this.#strategy, nodes: graph.nodes.length, ...verdict })
     return fails
+  }
+
+  async #passesControl({ graph, inputs }: ReproState, isFinal: boolean): Promise<boolean> {
+    const { control } = this.#options
+    if (control === undefined) return true
+    this.#controls++
+    const passes = await control(this.#module(graph), inputs, isFinal)
+    this.#failsControl = !passes
+    return passes
   }
 
   #inputId(input: unknown): number {

@@ -1,5 +1,5 @@
 // Node's built-in modules. The debugger writes files and starts processes in Node, and does neither in a browser.
-import { hostProcess } from '../protocol/index.ts'
+import { hostProcess } from '../protocol/host.ts'
 
 interface BuiltinModules {
   'node:fs': typeof import('node:fs')
@@ -9,6 +9,7 @@ interface BuiltinModules {
   'node:child_process': typeof import('node:child_process')
   'node:crypto': typeof import('node:crypto')
   'node:v8': typeof import('node:v8')
+  'node:process': typeof import('node:process')
   'node:worker_threads': typeof import('node:worker_threads')
 }
 

@@ -2,6 +2,8 @@
 // level 3 the record is written before a graph is compiled or run, and again afterwards.
 import { hostProcess, isObject } from '../protocol/index.ts'
 import type { FileStore } from './fileStore.ts'
+import type { HuntOptions } from './hunt.ts'
+import { log } from './log.ts'
 
 const STATES = ['started', 'ended', 'failed'] as const
 const PHASES = ['compile', 'run'] as const
@@ -36,4 +38,26 @@ export function readRecord(store: FileStore, path: string): RunRecord | null {
   const state = STATES.find((known) => known === Reflect.get(data, 'state'))
   const pid: unknown = Reflect.get(data, 'pid')
   return phase === undefined || state === undefined || typeof pid !== 'number' ? null : { phase, state, pid }
+}
+
+/**
+ * What the launcher of level 3, which knows of no error, looks for: if the run that wrote it never ended, the end of the process. Without a record it finds out by
+ * itself how the graph fails.
+ */
+export function failureOfLastRun(store: FileStore, path: string): Pick<HuntOptions, 'death' | 'findFailure'> {
+  const last = readRecord(store, path)
+  if (last === null) {
+    log.info(`There is no record of the run that wrote this script (${path}). Finding out how the graph fails.`)
+    return { findFailure: true }
+  }
+  if (last.state === 'failed') return {}
+  const doing = last.phase === 'compile' ? 'compiled' : 'ran'
+  if (last.state === 'ended') {
+    log.info(`The run that wrote this script ended without a failure (process ${last.pid} ${doing} the graph). Looking for errors all the same.`)
+    return {}
+  }
+  log.info(
+    `The run that wrote this script did not end: process ${last.pid} died or hung while it ${doing} the graph. Looking for candidates that do the same.`,
+  )
+  return { death: 'any' }
 }

@@ -3,17 +3,20 @@ import { VERSION } from '../version.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { hostProcess, lineComment, literal, quote, scalarLiteral, targetInfo } from '../protocol/index.ts'
 import { configDifferences } from '../dynamo/index.ts'
-import { InputWriter } from './contentStore.ts'
+import { InputWriter } from './inputWriter.ts'
+import { flatGraph, reproClass } from './reproClass.ts'
+import { writtenHere } from './environment.ts'
 import { joinPath } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
 import { isDeath } from './death.ts'
 import { nodeModule } from './node.ts'
+import type { Command } from './commandLine.ts'
 import type { FailureSpec } from './judge.ts'
 
 export interface ReproOptions {
   /** Where the failure was seen. */
   readonly after: 'dynamo' | 'aot'
-  readonly command: 'run' | 'minify'
+  readonly command: Command
   readonly spec: FailureSpec
   /** Modules that register the backend and custom functions. */
   readonly imports: readonly string[]
@@ -25,6 +28,10 @@ export interface ReproOptions {
   readonly record?: string
   /** Why a script cannot find the backend; it then asks for `--backend`. */
   readonly backendProblem?: string | null
+  /** Leave out versions, settings and whatever else differs between two runs of one program. Default false. */
+  readonly stableOutput?: boolean
+  /** On which tensors `run` and the rest run the graph first; see runRepro. Default 'real'. */
+  readonly tracingMode?: 'real' | 'fake'
   /** The scripts of an owner replace each other: storages that only its last one needed are removed. Default: all are kept. */
   readonly owner?: object
 }
@@ -40,104 +47,176 @@ function replaceStorages(store: FileStore, owner: object, paths: readonly string
 }
 
 /**
- * Writes the script and its inputs: `path` is the script, the storages go to `saveDir`. Returns the script's text. If that throws, the files are those from before.
+ * Writes the script and its inputs: `path` is the script, storages that are too large for it go to `saveDir`; null: all data is in the script. Returns the script's text. If that throws, the files are
+ * those from before.
  */
 export function writeRepro(
   store: FileStore,
   path: string,
-  saveDir: string,
+  saveDir: string | null,
   gm: GraphModule,
   inputs: readonly unknown[],
   options: ReproOptions,
 ): string {
-  const args = new InputWriter(store, saveDir)
-  const attributes = new InputWriter(store, saveDir)
-  try {
-    const names = gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target)
-    inputs.forEach((value, i) => args.add(names[i] ?? `arg${i}`, value))
-    const text = reproText(gm, args, attributes, path, saveDir, options)
+  const source = new ReproSource(store, path, saveDir, gm, inputs, options)
+  return orTakenBack(source, () => {
+    const text = source.text()
     store.write(path, text)
-    if (options.owner !== undefined) replaceStorages(store, options.owner, [...args.paths(), ...attributes.paths()])
+    if (options.owner !== undefined) replaceStorages(store, options.owner, source.paths())
     return text
+  })
+}
+
+/** A script that is not written to any file. Without a store, it holds all data itself. */
+export function reproText(
+  store: FileStore | null,
+  path: string | null,
+  saveDir: string | null,
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  options: ReproOptions,
+): string {
+  const source = new ReproSource(store, path, saveDir, gm, inputs, options)
+  return orTakenBack(source, () => source.text())
+}
+
+/** Removes the files that a source has written if what needs them fails. */
+function orTakenBack(source: ReproSource, make: () => string): string {
+  try {
+    return make()
   } catch (error) {
-    args.takeBack()
-    attributes.takeBack()
+    source.takeBack()
     throw error
   }
 }
 
-function reproText(gm: GraphModule, inputs: InputWriter, attributes: InputWriter, path: string, saveDir: string, options: ReproOptions): string {
-  const members = attributePaths(gm).map(
-    (name) => `this.registerBuffer(${quote(name)}, ${attributes.expression(name, gm.attribute(name)).replace('reader.tensor', 'reader.load')})`,
-  )
-  const constructor =
-    members.length === 0
-      ? []
-      : ['  constructor(reader) {', '    super()', ...attributes.lines().map((l) => `    ${l}`), ...members.map((l) => `    ${l}`), '  }', '']
-  const forward = gm.code
-    .trim()
-    .replace(/^function\s+/, '')
-    .split('\n')
-    .map((l) => `  ${l}`)
-  const packageUrl = (entry: string): string => packageSpecifier(entry, path)
-  const { after, command, spec, record, runs = 1, backendProblem = null } = options
-  const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(options.notes ?? [])]
-  const relative = relativeAddress(path, saveDir)
-  return [
-    `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx ${VERSION}${runtimeVersion()}.`,
-    ...notes.map((line) => `// ${lineComment(line)}`),
-    `//   node ${lineComment(path.slice(path.lastIndexOf('/') + 1))} [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]`,
-    `import { config, nn, torch${usesOperator(gm) ? ', operator' : ''} } from ${quote(packageUrl(''))}`,
-    `import { runRepro } from ${quote(packageUrl('debug'))}`,
-    ...options.imports.map((url) => `import ${quote(url)}`),
-    '',
-    ...configLines(),
-    'class Repro extends nn.Module {',
-    ...constructor,
-    ...forward,
-    '}',
-    '',
-    'function loadArgs(reader) {',
-    ...inputs.lines().map((l) => `  ${l}`),
-    '}',
-    'loadArgs.version = 0',
-    '',
-    'await runRepro(Repro, loadArgs, {',
-    `  after: ${quote(after)},`,
-    `  command: ${quote(command)},`,
-    `  backend: ${scalarLiteral(backendProblem === null ? spec.backend : null)},`,
-    `  accuracy: ${quote(spec.accuracy)},`,
-    `  checkStr: ${scalarLiteral(spec.checkStr)},`,
-    `  signature: ${scalarLiteral(spec.signature)},`,
-    `  onlyFwd: ${spec.onlyFwd},`,
-    ...(isDeath(spec.death) ? [`  death: ${quote(spec.death)},`] : []),
-    ...(runs > 1 ? [`  runs: ${runs},`] : []),
-    ...(record === undefined ? [] : [`  record: new URL(${quote(`./${record}`)}, import.meta.url),`]),
-    `  imports: ${literal(options.imports)},`,
-    `  saveDir: new URL(${quote(relative)}, import.meta.url),`,
-    '})',
-    '',
-  ].join('\n')
+/** A script and the storages beside it. */
+class ReproSource {
+  readonly #path: string | null
+  readonly #saveDir: string | null
+  readonly #gm: GraphModule
+  readonly #inputs: readonly unknown[]
+  readonly #options: ReproOptions
+  readonly #args: InputWriter
+  readonly #members: InputWriter
+
+  constructor(
+    store: FileStore | null,
+    path: string | null,
+    saveDir: string | null,
+    gm: GraphModule,
+    inputs: readonly unknown[],
+    options: ReproOptions,
+  ) {
+    this.#path = path
+    this.#saveDir = saveDir
+    const flat = flatGraph(gm, inputs)
+    this.#gm = flat.gm
+    this.#inputs = flat.inputs
+    this.#options = options
+    const wholeStorages = addressesStorage(flat.gm)
+    this.#args = new InputWriter(store, saveDir, { wholeStorages })
+    this.#members = new InputWriter(store, saveDir, { wholeStorages })
+  }
+
+  /** The files of the storages. */
+  paths(): readonly string[] {
+    return [...this.#args.paths(), ...this.#members.paths()]
+  }
+
+  /** Removes the storages that were not there before. */
+  takeBack(): void {
+    this.#args.takeBack()
+    this.#members.takeBack()
+  }
+
+  text(): string {
+    const { imports, spec, backendProblem = null, stableOutput = false } = this.#options
+    const names = this.#gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target)
+    this.#inputs.forEach((value, i) => this.#args.add(names[i] ?? `arg${i}`, value))
+    const { lines, functions, usesOperator } = reproClass(this.#gm, this.#members)
+    const packageUrl = (entry: string): string => (this.#path === null ? packageName(entry) : packageSpecifier(entry, this.#path))
+    const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(this.#options.notes ?? [])]
+    const name = this.#path === null ? 'repro.mjs' : this.#path.slice(this.#path.lastIndexOf('/') + 1)
+    return [
+      `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx${stableOutput ? '' : ` ${VERSION}${runtimeVersion()}`}.`,
+      ...notes.map((line) => `// ${lineComment(line)}`),
+      `//   node ${lineComment(name)} [run | minify | analyze | minifier-query] [--help]`,
+      `import { config, nn, torch${usesOperator ? ', operator' : ''} } from ${quote(packageUrl(''))}`,
+      `import { runRepro } from ${quote(packageUrl('debug'))}`,
+      ...(functions.size === 0 ? [] : [`import { registered } from ${quote(packageUrl('interop'))}`]),
+      ...imports.map((url) => `import ${quote(url)}`),
+      '',
+      ...[...functions].map(([variable, registered]) => `const ${variable} = registered(${quote(registered)})`),
+      ...(functions.size === 0 ? [] : ['']),
+      ...(stableOutput ? [] : configLines()),
+      'class Repro extends nn.Module {',
+      ...indented(lines),
+      '}',
+      '',
+      'function loadArgs(reader) {',
+      ...indented(this.#args.lines()),
+      '}',
+      'loadArgs.version = 0',
+      '',
+      'await runRepro(Repro, loadArgs, {',
+      ...indented(this.#settings()),
+      '})',
+      '',
+    ].join('\n')
+  }
+
+  /** The options of runRepro. */
+  #settings(): readonly string[] {
+    const { after, command, spec, record, imports, runs = 1, backendProblem = null, stableOutput = false, tracingMode = 'real' } = this.#options
+    const saveDir =
+      this.#saveDir === null || this.#path === null
+        ? literal(this.#saveDir)
+        : `new URL(${quote(relativeAddress(this.#path, this.#saveDir))}, import.meta.url)`
+    return [
+      `after: ${quote(after)},`,
+      `command: ${quote(command)},`,
+      `backend: ${scalarLiteral(backendProblem === null ? spec.backend : null)},`,
+      `accuracy: ${quote(spec.accuracy)},`,
+      `checkStr: ${scalarLiteral(spec.checkStr)},`,
+      `signature: ${scalarLiteral(spec.signature)},`,
+      `onlyFwd: ${spec.onlyFwd},`,
+      ...(isDeath(spec.death) ? [`death: ${quote(spec.death)},`] : []),
+      ...(runs > 1 ? [`runs: ${runs},`] : []),
+      ...(tracingMode === 'real' ? [] : [`tracingMode: ${quote(tracingMode)},`]),
+      ...(record === undefined ? [] : [`record: new URL(${quote(`./${record}`)}, import.meta.url),`]),
+      `imports: ${literal(imports)},`,
+      `saveDir: ${saveDir},`,
+      ...(stableOutput ? [] : [`written: ${literal(writtenHere())},`]),
+    ]
+  }
 }
 
+const indented = (lines: readonly string[]): readonly string[] =>
+  lines.flatMap((line) => line.split('\n')).map((line) => (line === '' ? '' : `  ${line}`))
+
+/** Settings that decide what the graph does; where and whether scripts are written is none of them. */
 function configLines(): string[] {
-  const entries = Object.entries(configDifferences()).filter(([key]) => key !== 'reproAfter' && key !== 'reproLevel')
+  const entries = Object.entries(configDifferences()).filter(([key]) => !['reproAfter', 'reproLevel', 'debugDirRoot'].includes(key))
   return entries.length === 0 ? [] : [`Object.assign(config, ${literal(Object.fromEntries(entries))})`, '']
 }
 
-const usesOperator = (gm: GraphModule): boolean =>
-  [...gm.graph.nodes].some((n) => n.op === 'call_function' && targetInfo(n.target)?.name.startsWith('operator.') === true)
-
-const attributePaths = (gm: GraphModule): string[] => [...new Set(gm.graph.findNodes({ op: 'get_attr' }).map((n) => n.target))]
+/** Whether a graph names positions in the storage of a tensor. */
+const addressesStorage = (gm: GraphModule): boolean =>
+  [...gm.graph.nodes].some((n) =>
+    /as_?strided/i.test(n.op === 'call_function' ? (targetInfo(n.target)?.name ?? '') : n.op === 'call_method' ? n.target : ''),
+  )
 
 const runtimeVersion = (): string => {
   const version = hostProcess()?.version
   return version === undefined ? '' : ` on Node ${version}`
 }
 
+const packageName = (entry: string): string => (entry === '' ? 'tensorfx' : `tensorfx/${entry}`)
+
 /** `tensorfx` if that resolves from the script's folder, otherwise the address of this package. */
 export function packageSpecifier(entry: string, scriptPath: string): string {
-  const specifier = entry === '' ? 'tensorfx' : `tensorfx/${entry}`
+  const specifier = packageName(entry)
   const modules = nodeModule('node:module')
   const urls = nodeModule('node:url')
   if (modules === null || urls === null) return specifier

@@ -1,28 +1,36 @@
 // The function that a repro script calls: it rebuilds the graph and its inputs, and runs, minifies or analyzes it. PyTorch's torch._dynamo.repro.*.run_repro.
-import { lookupBackend, runnable } from '../dynamo/index.ts'
+import { FakeTensorProp } from '../aot/index.ts'
+import { withConfig } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { symbolicTrace } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
-import { checkOptions, hostProcess } from '../protocol/index.ts'
+import { checkCallable, checkOptions, hostProcess, valueText } from '../protocol/index.ts'
 import { AccuracyError } from './accuracyError.ts'
 import { analyze } from './analyze.ts'
 import { importBackend, isModuleBackend } from './backendModule.ts'
-import { USAGE, parseCommandLine } from './commandLine.ts'
-import type { CommandLine } from './commandLine.ts'
-import { InputReader } from './contentStore.ts'
+import { parseCommandLine } from './commandLine.ts'
+import type { Command, CommandLine } from './commandLine.ts'
 import { HANG, isDeath } from './death.ts'
+import { describe, signatureOf } from './describeError.ts'
+import { differenceFrom } from './environment.ts'
+import type { Written } from './environment.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
 import { minifyBackendFailure } from './hunt.ts'
-import type { FailureSpec } from './judge.ts'
+import { InputReader } from './inputReader.ts'
+import { Isolator } from './isolate/isolator.ts'
+import { nodeHelper } from './isolate/nodeHelper.ts'
+import { whyNotShippable } from './isolate/protocol.ts'
+import { judge, runBackend } from './judge.ts'
+import type { FailureSpec, Outcome } from './judge.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
-import { readRecord } from './record.ts'
-import { cloneInput, compareTwoModels, runFwdMaybeBwd } from './twoModels.ts'
+import { whyNotImportable } from './operatorImports.ts'
+import { failureOfLastRun } from './record.ts'
 
 export interface RunReproOptions {
   readonly after: 'dynamo' | 'aot'
-  readonly command: 'run' | 'minify' | 'analyze'
+  readonly command: Command
   /** A registered name, or `./file.mjs#export`; null asks for `--backend`. */
   readonly backend: string | null
   readonly accuracy: FailureSpec['accuracy']
@@ -30,14 +38,18 @@ export interface RunReproOptions {
   readonly signature: string | null
   readonly onlyFwd: boolean
   readonly imports: readonly string[]
-  /** Folder of the inputs' storages; null loads random data. */
+  /** Folder of the storages that are not in the script; null if all are. */
   readonly saveDir: URL | string | null
   /** The failure ends the process; see {@link FailureSpec}. Default null. */
   readonly death?: string | null
   /** `run` runs the graph until it fails, at most so often. Default 1. */
   readonly runs?: number
-  /** The file that says what the run that wrote the script came to. If that did not end, `minify` looks for candidates that do not end either. */
+  /** 'fake': the graph runs on fake tensors first, which gives its nodes shapes. Default 'real': it is used as it is. */
+  readonly tracingMode?: 'real' | 'fake'
+  /** The file that says what the run that wrote the script came to. If that did not end, `run` and `minify` look for what does not end either. */
   readonly record?: URL | string
+  /** Where the script was written: said if it passes elsewhere. */
+  readonly written?: Written
 }
 
 export interface LoadArgs {
@@ -45,8 +57,20 @@ export interface LoadArgs {
   version?: number
 }
 
-/** Runs a repro script's module as its command line says. Throws what the failure throws. */
-export async function runRepro(Root: new (reader: InputReader) => Module, loadArgs: LoadArgs, options: RunReproOptions): Promise<void> {
+/** What the command `get_args` returns. */
+export interface ReproArgs {
+  readonly gm: GraphModule
+  readonly args: readonly unknown[]
+}
+
+/**
+ * Runs a repro script's module as its command line says. `run` says what the graph does with its backend and what with eager, and throws what the failure throws. In Node,
+ * the exit code is 1 while the failure is there, 0 if the graph passes, and 2 if it fails with eager too, or if the command line is wrong. Returns the graph and its inputs
+ * for the command `get_args`, otherwise null. Throws ArgumentError if a storage is missing or damaged.
+ */
+export async function runRepro(Root: new (reader: InputReader) => Module, loadArgs: LoadArgs, options: RunReproOptions): Promise<ReproArgs | null> {
+  checkCallable('runRepro', 'Root', Root)
+  checkCallable('runRepro', 'loadArgs', loadArgs)
   checkOptions('runRepro', options, {
     after: true,
     command: true,
@@ -59,27 +83,64 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
     saveDir: true,
     death: true,
     runs: true,
+    tracingMode: true,
     record: true,
+    written: true,
   })
-  const line: CommandLine = {
-    ...{ command: options.command, backend: options.backend, accuracy: options.accuracy, checkStr: options.checkStr, signature: options.signature },
-    ...{ onlyFwd: options.onlyFwd, death: options.death ?? null, runs: options.runs ?? 1 },
-    ...{ saveDir: pathOf(options.saveDir), isolate: true, maxGranularity: null, timeoutMs: 30_000 },
+  const line = lineOf(options)
+  let help: string | null
+  try {
+    help = parseCommandLine(hostProcess()?.argv?.slice(2) ?? [], line)
+  } catch (error) {
+    if (!(error instanceof ArgumentError) || !setExitCode(2)) throw error
+    console.error(error.message)
+    return null
   }
-  if (!parseCommandLine(hostProcess()?.argv?.slice(2) ?? [], line)) {
-    console.log(USAGE)
-    return
+  if (help !== null) {
+    console.log(help)
+    return null
   }
   if ((loadArgs.version ?? 0) > 0)
     throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
-  const backend = await backendOf(line.backend)
-  const reader = new InputReader(line.saveDir === null ? null : fileStore(), line.saveDir)
+  const reader = new InputReader(line.saveDir === null ? null : fileStore(), line.saveDir, { random: line.random })
   const gm = symbolicTrace(new Root(reader))
   loadArgs(reader)
-  const inputs: readonly unknown[] = reader.args
-  if (line.command === 'analyze') console.log(analyze(gm, inputs, backend))
-  else if (line.command === 'minify') await minify(gm, inputs, backend, line, options)
-  else runOnce(gm, inputs, backend, line)
+  if (reader.isRandom) log.warning('THE INPUTS ARE RANDOM NUMBERS, not those that failed: you asked for that with --no-save-dir.')
+  const repro: Repro = { gm, inputs: reader.args, isRandom: reader.isRandom }
+  if (line.command === 'get_args') {
+    for (const [i, arg] of reader.args.entries()) console.log(`${gm.graph.findNodes({ op: 'placeholder' })[i]?.name ?? i}: ${valueText(arg)}`)
+    return { gm, args: reader.args }
+  }
+  const backend = await backendOf(line.backend)
+  if (line.tracingMode === 'fake') new FakeTensorProp(gm).propagate(...repro.inputs)
+  if (line.command === 'analyze') console.log(analyze(gm, repro.inputs, backend, { checkDeterministic: !line.skipCheckDeterministic }))
+  else if (line.command === 'minify') await minify(repro, backend, line, options)
+  else if (line.command === 'minifier-query') query(repro, backend, line)
+  else await run(repro, backend, line, options)
+  return null
+}
+
+/** A graph and its inputs. */
+interface Repro {
+  readonly gm: GraphModule
+  readonly inputs: readonly unknown[]
+  /** Inputs are random numbers. */
+  readonly isRandom: boolean
+}
+
+function lineOf(options: RunReproOptions): CommandLine {
+  const { command, backend, accuracy, checkStr, signature, onlyFwd, death = null, runs = 1, tracingMode = 'real' } = options
+  return {
+    ...{ command, backend, accuracy, checkStr, signature, onlyFwd, death, runs, tracingMode },
+    ...{ saveDir: pathOf(options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
+    ...{ skipSanity: false, skipCheckDeterministic: false },
+  }
+}
+
+/** Returns false where there are no exit codes. */
+function setExitCode(code: number): boolean {
+  const host = hostProcess()
+  return host?.argv !== undefined && Reflect.set(host, 'exitCode', code)
 }
 
 /** The registered name of a backend, whose module is imported if it is named by that. */
@@ -91,11 +152,12 @@ async function backendOf(backend: string | null): Promise<string> {
   return isModuleBackend(backend) ? (await importBackend(backend)).name : backend
 }
 
-async function minify(gm: GraphModule, inputs: readonly unknown[], backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
-  const { accuracy, checkStr, signature, onlyFwd, isolate, maxGranularity, timeoutMs } = line
+async function minify({ gm, inputs }: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
+  const { accuracy, checkStr, signature, onlyFwd, isolate, maxGranularity, timeoutMs, skipSanity } = line
   const result = await minifyBackendFailure(gm, inputs, {
-    ...{ backend, accuracy, checkStr, signature, onlyFwd, isolate, timeoutMs },
-    death: line.death ?? deathFromRecord(line, options),
+    ...{ backend, accuracy, checkStr, signature, onlyFwd, isolate, timeoutMs, skipSanity },
+    death: line.death,
+    ...fromRecord(line, options),
     after: options.after,
     runDir: debugDirectory(null),
     ...(maxGranularity === null ? {} : { maxGranularity }),
@@ -103,20 +165,22 @@ async function minify(gm: GraphModule, inputs: readonly unknown[], backend: stri
   console.error(`Wrote minimal repro out to ${result.path ?? '(nowhere)'}`)
 }
 
-/** What a launcher of level 3, which knows of no error, looks for: if the run that wrote it never ended, the end of the process. */
-function deathFromRecord(line: CommandLine, { record }: RunReproOptions): string | null {
-  if (record === undefined || line.accuracy !== 'none' || line.checkStr !== null || line.signature !== null) return null
-  const last = readRecord(fileStore(), pathOf(record) ?? '')
-  if (last === null || last.state === 'failed') return null
-  const doing = last.phase === 'compile' ? 'compiled' : 'ran'
-  if (last.state === 'ended') {
-    log.info(`The run that wrote this script ended without a failure (process ${last.pid} ${doing} the graph). Looking for errors all the same.`)
-    return null
-  }
-  log.info(
-    `The run that wrote this script did not end: process ${last.pid} died or hung while it ${doing} the graph. Looking for candidates that do the same.`,
-  )
-  return 'any'
+/** What counts as the failure. */
+function specOf(backend: string, { accuracy, checkStr, signature, onlyFwd, death }: CommandLine): FailureSpec {
+  return { backend, accuracy, checkStr, signature, onlyFwd, death }
+}
+
+/** Judges the graph as the minifier does, and says so by the exit code. */
+function query({ gm, inputs }: Repro, backend: string, line: CommandLine): void {
+  const { status, message } = judge(gm, inputs, specOf(backend, line))
+  console.log(`${status}: ${message}`)
+  setExitCode(status === 'fails' ? 1 : 0)
+}
+
+/** What a script that knows of no failure looks for, by the record of the run that wrote it. */
+function fromRecord(line: CommandLine, { record }: RunReproOptions): ReturnType<typeof failureOfLastRun> {
+  if (record === undefined || isDeath(line.death) || line.accuracy !== 'none' || line.checkStr !== null || line.signature !== null) return {}
+  return failureOfLastRun(fileStore(), pathOf(record) ?? '')
 }
 
 function pathOf(dir: URL | string | null): string | null {
@@ -124,25 +188,101 @@ function pathOf(dir: URL | string | null): string | null {
   return nodeModule('node:url')?.fileURLToPath(dir) ?? dir.href
 }
 
-/** Fails as the original did. */
-function runOnce(gm: GraphModule, inputs: readonly unknown[], backend: string, line: CommandLine): void {
-  if (isDeath(line.death))
-    log.info(
-      line.death === HANG
-        ? 'The failure is a hang: if it is still there, this script does not end by itself.'
-        : `If the failure is still there, it ends this process (${line.death}).`,
-    )
-  const strict = line.accuracy === 'strict_accuracy'
-  for (let run = 0; run < line.runs; run++) {
-    const compiled = runnable(lookupBackend(backend)(gm.deepCopy({ shareTensors: true }), inputs.map(cloneInput)))
-    if (line.accuracy === 'none') {
-      runFwdMaybeBwd(compiled, inputs, { onlyFwd: line.onlyFwd })
-      continue
-    }
-    const { same, reasons, error } = compareTwoModels(gm, compiled, inputs, { onlyFwd: line.onlyFwd, requireFp64: !strict, ignoreNonFp: !strict })
-    if (error !== null) throw error
-    if (!same) throw new AccuracyError('Bad accuracy detected', { cause: reasons.join('\n') })
+/** Runs the graph with its backend and with eager, and says what both do. Fails as the original did. */
+async function run(repro: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
+  const { accuracy, onlyFwd } = line
+  const control = backend === 'eager' ? null : controlOf(repro, { ...line, accuracy, onlyFwd })
+  const death = line.death ?? fromRecord(line, options).death ?? null
+  // If the process ends in what follows, this has been said.
+  if (isDeath(death) && control !== null) log.info(`with eager: ${wordsOf(control)}`)
+  const suspect = isDeath(death) ? await runAside(repro, backend, line, death, options) : runHere(repro, backend, line)
+  const both = [`with ${backend}: ${suspect.words}`, ...(control === null ? [] : [`with eager: ${wordsOf(control)}`])].join('; ')
+  console.log(both)
+  if (control !== null && control.status !== 'passes') {
+    log.error(`The graph fails with eager too, so that this is no failure of ${backend}.`)
+    if (!setExitCode(2) && suspect.error !== null) throw suspect.error.thrown
+    return
   }
-  const times = line.runs === 1 ? '' : ` (${line.runs} times)`
-  console.log(line.accuracy === 'none' ? `The repro ran without an error${times}.` : `The repro ran, and its numbers are right${times}.`)
+  if (!suspect.fails) {
+    console.log(passedText(repro, line))
+    const difference = options.written === undefined ? null : differenceFrom(options.written)
+    if (difference !== null && backend !== 'eager') log.info(`Note that ${difference}.`)
+    return
+  }
+  setExitCode(1)
+  if (suspect.error !== null) throw suspect.error.thrown
 }
+
+function passedText({ isRandom }: Repro, { runs, accuracy }: CommandLine): string {
+  const times = runs === 1 ? '' : ` (${runs} times)`
+  if (isRandom) return `The repro ran${times}, but on random inputs instead of those that failed: that says little about the failure.`
+  return accuracy === 'none' ? `The repro ran without an error${times}.` : `The repro ran, and its numbers are right${times}.`
+}
+
+/** What the graph does without a backend: nothing but passing makes the backend the culprit. */
+function controlOf({ gm, inputs }: Repro, { accuracy, onlyFwd }: CommandLine): Outcome {
+  return judge(gm, inputs, { backend: 'eager', accuracy, onlyFwd, checkStr: null, signature: null, death: null })
+}
+
+const wordsOf = ({ status, message }: Outcome): string => (status === 'passes' ? 'passes' : `fails too: ${firstLine(message)}`)
+
+const firstLine = (text: string): string => text.split('\n')[0] ?? ''
+
+/** What the backend did. */
+interface Suspect {
+  readonly fails: boolean
+  readonly words: string
+  /** What it threw; null if the failure is none of this process. */
+  readonly error: { readonly thrown: unknown } | null
+}
+
+const PASSES: Suspect = { fails: false, words: 'passes', error: null }
+
+/** Runs the backend in a child process, which the failure ends. Without one it runs here, and ends this process. */
+async function runAside(repro: Repro, backend: string, line: CommandLine, death: string, options: RunReproOptions): Promise<Suspect> {
+  const { gm, inputs } = repro
+  const start = nodeHelper()
+  const whyNot = line.isolate ? (whyNotShippable(gm, inputs) ?? whyNotImportable(gm)) : 'of --no-isolate'
+  if (start === null || whyNot !== null) {
+    const why = whyNot ?? 'there are no child processes here'
+    const what = death === HANG ? 'this script does not end by itself' : `it ends this process (${death})`
+    log.info(`The graph runs in this process, since ${why}: if the failure is still there, ${what}.`)
+    return runHere(repro, backend, line)
+  }
+  const isolator = new Isolator(start, { imports: options.imports })
+  try {
+    for (let runs = 0; runs < line.runs; runs++) {
+      const { status, message } = await isolator.query(gm, inputs, { ...specOf(backend, line), death }, line.timeoutMs)
+      if (status !== 'passes') return { fails: true, words: status === 'fails' ? message : `fails in another way: ${message}`, error: null }
+    }
+    return PASSES
+  } finally {
+    isolator.close()
+  }
+}
+
+/** Runs the backend in this process. */
+function runHere({ gm, inputs }: Repro, backend: string, line: CommandLine): Suspect {
+  try {
+    withConfig({ reproAfter: null }, () => {
+      for (let runs = 0; runs < line.runs; runs++) runBackend(gm, inputs, line, backend)
+    })
+    return PASSES
+  } catch (thrown) {
+    return {
+      fails: true,
+      words: `${firstLine(describe(thrown))}${isRecorded(thrown, line) ? '' : ' (not the failure that was recorded)'}`,
+      error: { thrown },
+    }
+  }
+}
+
+/** Whether an error is the one that the script was written for. */
+function isRecorded(error: unknown, { accuracy, checkStr, signature }: CommandLine): boolean {
+  if (accuracy !== 'none') return error instanceof AccuracyError && error.message === BAD
+  if (checkStr !== null) return describe(error).includes(checkStr)
+  return signature === null || signatureOf(error) === signature
+}
+
+/** The message of the error for wrong numbers. */
+const BAD = 'Bad accuracy detected'

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ArgumentError } from 'tensorfx'
 import { registerBackend } from 'tensorfx/compile'
 import { importBackend, isModuleBackend, whyNotNameable } from '../../src/debug/backendModule.ts'
-import { parseCommandLine, USAGE } from '../../src/debug/commandLine.ts'
+import { parseCommandLine } from '../../src/debug/commandLine.ts'
 import type { CommandLine } from '../../src/debug/commandLine.ts'
 import { deathOf, isDeath, isDeathKind, isDeathSignature, isSameDeath } from '../../src/debug/death.ts'
 import { checkFailureSpec } from '../../src/debug/judge.ts'
@@ -22,10 +22,14 @@ const usual = (): CommandLine => ({
   death: 'crash',
   onlyFwd: false,
   saveDir: '/inputs',
+  random: false,
+  tracingMode: 'real',
   isolate: true,
   maxGranularity: null,
   timeoutMs: 30_000,
   runs: 1,
+  skipSanity: false,
+  skipCheckDeterministic: false,
 })
 
 describe('the command line', () => {
@@ -33,51 +37,171 @@ describe('the command line', () => {
     ['', {}],
     ['minify', { command: 'minify' }],
     ['analyze', { command: 'analyze' }],
-    ['minify run', { command: 'run' }],
+    ['minifier-query', { command: 'minifier-query' }],
+    ['get_args', { command: 'get_args' }],
     ['--accuracy', { accuracy: 'accuracy' }],
     ['--strict-accuracy', { accuracy: 'strict_accuracy' }],
-    ['--accuracy --no-accuracy', { accuracy: 'none' }],
+    ['--no-accuracy', { accuracy: 'none' }],
     ['--check-str minify', { checkStr: 'minify' }],
+    ['--check-str=--accuracy', { checkStr: '--accuracy' }],
     ['--death hang', { death: 'hang' }],
     ['--no-death', { death: null }],
     ['--no-isolate', { isolate: false }],
-    ['--no-isolate --isolate', { isolate: true }],
-    ['--max-granularity 4', { maxGranularity: 4 }],
-    ['--timeout-ms 1', { timeoutMs: 1 }],
+    ['minify --max-granularity 4', { command: 'minify', maxGranularity: 4 }],
+    ['minify --timeout-ms 1', { command: 'minify', timeoutMs: 1 }],
     ['--runs 7', { runs: 7 }],
     ['--save-dir /other', { saveDir: '/other' }],
-    ['--no-save-dir', { saveDir: null }],
+    ['--no-save-dir', { saveDir: null, random: true }],
+    ['--no-save-dir --save-dir /other', { saveDir: '/other' }],
     ['--backend inductor', { backend: 'inductor' }],
     ['--only-fwd', { onlyFwd: true }],
-    ['minify --runs 2 --accuracy --backend ./b.mjs#x', { command: 'minify', runs: 2, accuracy: 'accuracy', backend: './b.mjs#x' }],
+    ['--tracing-mode fake', { tracingMode: 'fake' }],
+    ['--tracing-mode=real', {}],
+    ['--skip-sanity minify', { command: 'minify', skipSanity: true }],
+    ['minify --skip-saving-eager-intermediates', { command: 'minify' }],
+    [
+      'analyze --skip-saving-inductor-intermediates --skip-saving-float64-intermediates --skip-check-deterministic --stable-hash',
+      { command: 'analyze', skipCheckDeterministic: true },
+    ],
+    ['run --runs 2 --accuracy --backend ./b.mjs#x', { runs: 2, accuracy: 'accuracy', backend: './b.mjs#x' }],
   ])('%s', (words, changes) => {
     const line = usual()
-    expect(parseCommandLine(words.split(' ').filter(Boolean), line)).toBe(true)
+    expect(parseCommandLine(words.split(' ').filter(Boolean), line)).toBeNull()
     expect(line).toEqual({ ...usual(), ...changes })
-  })
-
-  it('asks for help', () => {
-    expect([parseCommandLine(['--help'], usual()), parseCommandLine(['minify', '-h'], usual())]).toEqual([false, false])
-  })
-
-  it('has each option in its usage', () => {
-    for (const [option] of USAGE.matchAll(/--[a-z-]+/g)) {
-      const value = option === '--death' ? ['any'] : /^--(check-str|max|timeout|runs|save-dir|backend)/.test(option) ? ['1'] : []
-      expect(parseCommandLine([option, ...value], usual()), option).toBe(true)
-    }
   })
 
   it.each([
     ['--runs 1.5', "--runs needs a whole number that is at least 1, got '1.5'."],
     ['--runs 0', "--runs needs a whole number that is at least 1, got '0'."],
+    ['--runs 0x10', "--runs needs a whole number that is at least 1, got '0x10'."],
     ['--runs', '--runs needs a value.\nusage:'],
+    ['minify --max-granularity 6', "--max-granularity needs a power of two, got '6'."],
     ['--isolated', "unknown argument '--isolated'. Did you mean '--isolate'?\nusage:"],
     ['minfy', "unknown argument 'minfy'. Did you mean 'minify'?"],
     ['xyzzyxyzzy', "unknown argument 'xyzzyxyzzy'.\nusage:"],
+    ['other.mjs', "unknown argument 'other.mjs': a script takes no other script."],
+    ['minify run', "the command 'run' follows 'minify': give one.\nusage:"],
+    ['run --accuracy --no-accuracy', '--no-accuracy is not allowed with --accuracy.\nusage: repro.mjs run [-h]'],
+    ['minify --isolate --no-isolate', '--no-isolate is not allowed with --isolate.\nusage: repro.mjs minify [-h]'],
+    ['run --skip-sanity', '--skip-sanity is no option of run, but of minify.\nusage: repro.mjs run'],
+    ['--only-fwd=1', '--only-fwd takes no value.'],
+    ['--tracing-mode symbolic', '--tracing-mode symbolic traces with symbolic sizes, which tensorfx does not have yet; use real or fake.'],
+    ['minify --offload-to-disk', '--offload-to-disk is not there yet: the minifier keeps intermediate values in memory.'],
+    ['--tracing-mode x', "--tracing-mode is real, fake or symbolic, got 'x'."],
+    ['--death slowly', "--death is crash, hang, any or 'exit N', got 'slowly'."],
   ])('%s is an error', (words, message) => {
     const parse = (): unknown => parseCommandLine(words.split(' '), usual())
     expect(parse).toThrow(ArgumentError)
     expect(parse).toThrow(message)
+  })
+
+  it('sets nothing if any of it is wrong', () => {
+    const line = usual()
+    expect(() => parseCommandLine(['--accuracy', '--skip-sanity'], line)).toThrow()
+    expect(line).toEqual(usual())
+  })
+})
+
+describe('its help', () => {
+  const helpOf = (...words: string[]): string => parseCommandLine([...words, '--help'], usual()) ?? ''
+  const text = helpOf()
+
+  it('of the script names the commands, and its settings', () => {
+    expect(text).toMatchInlineSnapshot(`
+      "usage: repro.mjs [-h] {run,minify,analyze,minifier-query,get_args} [options]
+
+      A repro script. Without arguments it defaults to 'run'; 'run --help' lists the
+      options of that command, and so for the others.
+
+      default settings on this script:
+        accuracy="none"
+        tracingMode="real"
+        saveDir="/inputs"
+        checkStr=null
+        backend="eager"
+
+      commands:
+        run                   run the repro with its backend and with eager: exit code 1 if it fails, 0 if
+                              it passes, 2 if eager fails too
+        minify                run the minifier on the repro
+        analyze               compare every intermediate value with eager and float64
+        minifier-query        judge the graph as the minifier judges a candidate: exit code 1 if it still
+                              fails, 0 if it passes
+        get_args              load the graph and its inputs, and say what they are
+
+      options:
+        -h, --help            show this help message and exit"
+    `)
+  })
+
+  it('of a command names its options', () => {
+    expect(helpOf('analyze')).toMatchInlineSnapshot(`
+      "usage: repro.mjs analyze [-h] [--no-accuracy | --accuracy | --strict-accuracy] [--save-dir DIR]
+                               [--no-save-dir] [--tracing-mode {real,fake,symbolic}] [--backend BACKEND]
+                               [--skip-saving-inductor-intermediates]
+                               [--skip-saving-float64-intermediates] [--skip-check-deterministic]
+                               [--stable-hash]
+
+      compare every intermediate value with eager and float64
+
+      options:
+        -h, --help            show this help message and exit
+        --no-accuracy         errors count; numbers are not looked at
+        --accuracy            wrong numbers count: floating-point results that are further from the
+                              float64 reference than those of eager, beyond the tolerance. The compiled
+                              graph may differ from eager where it is closer to the reference. Differences
+                              in integers and booleans alone do not count, since they are often the effect
+                              of a rounding before them.
+        --strict-accuracy     any difference counts, also one in integers and booleans. The minifier makes
+                              progress in more cases, and may end at a comparison whose inputs are only
+                              rounded differently.
+        --save-dir DIR        folder that holds the storages which are not in the script
+        --no-save-dir         use random numbers for the storages which are not in the script; says so
+        --tracing-mode {real,fake,symbolic}
+                              real (default): the graph is used as it is. fake: it runs on fake tensors
+                              first, which gives its nodes shapes. symbolic needs symbolic sizes, which
+                              tensorfx does not have yet
+        --backend BACKEND     another backend: a registered name, or ./file.mjs#export
+        --skip-saving-inductor-intermediates
+                              has no effect: tensorfx saves no intermediate values
+        --skip-saving-float64-intermediates
+                              has no effect: tensorfx saves no intermediate values
+        --skip-check-deterministic
+                              do not check that the backend computes the same twice
+        --stable-hash         name data by SHA-1, which tensorfx always does"
+    `)
+    expect(parseCommandLine(['-h', 'run'], usual())).toBe(helpOf('run'))
+  })
+
+  /** PyTorch's, whose help of `accuracy` and the like says the same in other words. */
+  const PYTORCH: Readonly<Record<string, string>> = {
+    run: '--no-accuracy | --accuracy | --strict-accuracy, --save-dir DIR, --no-save-dir, --tracing-mode {real,fake,symbolic}',
+    minify:
+      '--no-accuracy | --accuracy | --strict-accuracy, --save-dir DIR, --no-save-dir, --tracing-mode {real,fake,symbolic}, --isolate | --no-isolate, --skip-saving-eager-intermediates, --offload-to-disk, --skip-sanity, --max-granularity MAX_GRANULARITY, --check-str CHECK_STR',
+    'minifier-query':
+      '--no-accuracy | --accuracy | --strict-accuracy, --save-dir DIR, --no-save-dir, --tracing-mode {real,fake,symbolic}, --check-str CHECK_STR',
+    analyze:
+      '--no-accuracy | --accuracy | --strict-accuracy, --save-dir DIR, --no-save-dir, --tracing-mode {real,fake,symbolic}, --skip-saving-inductor-intermediates, --skip-saving-float64-intermediates, --skip-check-deterministic, --stable-hash',
+    get_args: '--no-accuracy | --accuracy | --strict-accuracy, --save-dir DIR, --no-save-dir, --tracing-mode {real,fake,symbolic}',
+  }
+
+  it.each(Object.entries(PYTORCH))("of %s has PyTorch's options (difference: repro-commands)", (command, options) => {
+    const help = helpOf(command)
+    const usage = help.split('\n\n')[0]?.replace(/\s+/g, ' ') ?? ''
+    for (const option of options.split(', ')) {
+      expect(usage).toContain(`[${option}]`)
+      for (const term of option.split(' | ')) expect(help).toMatch(new RegExp(`^  ${term.replace(/[{}]/g, '\\$&')}( {2,}|$)`, 'm'))
+    }
+    expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100)
+  })
+
+  it('has each option, which the command takes', () => {
+    for (const command of Object.keys(PYTORCH))
+      for (const [, option = '', value] of helpOf(command).matchAll(/^ {2}(--[a-z\d-]+)( \S+)?/gm)) {
+        if (option === '--offload-to-disk') continue
+        const words = value === undefined ? [] : option === '--death' ? ['any'] : option === '--tracing-mode' ? ['fake'] : ['2']
+        expect(parseCommandLine([command, option, ...words], usual()), `${command} ${option}`).toBeNull()
+      }
   })
 })
 

@@ -4,47 +4,20 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, compareBackends, fileStore, setFileStore } from 'tensorfx/debug'
 import { Interpreter, operator, symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule, Node } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
 import { F } from 'tensorfx/nn'
 import type { Module } from 'tensorfx/nn'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { samples } from '../fx/samples/all.ts'
 import { traced } from '../fx/samples/harness.ts'
+import { Faulty, replacing, rightValue } from './faultyBackends.ts'
+import type { Replacement } from './faultyBackends.ts'
 
 const TOLERANCE = 1e-5
 
 const asTensor = (value: unknown): Tensor => value as Tensor
 const callModule = (layer: unknown, x: unknown): unknown => (layer as (value: unknown) => unknown)(x)
 const half = (value: unknown): Tensor => asTensor(value).half().float()
-
-/** What goes wrong at one node: gets the interpreter, the node, and the values of its arguments. */
-type Fault = (run: Interpreter, node: Node, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>) => unknown
-
-class Faulty extends Interpreter {
-  readonly #name: string
-  readonly #fault: Fault
-
-  constructor(gm: GraphModule, name: string, fault: Fault) {
-    super(gm)
-    this.#name = name
-    this.#fault = fault
-  }
-
-  override runNode(node: Node): unknown {
-    if (node.name !== this.#name) return super.runNode(node)
-    const [args, kwargs] = this.fetchArgsKwargs(node)
-    return this.#fault(this, node, args, kwargs)
-  }
-}
-
-/** A backend that is right but for one node. */
-function planted(node: string, kind: string, fault: Fault): Backend {
-  const backend: Backend =
-    (gm) =>
-    (...inputs: readonly unknown[]) =>
-      new Faulty(gm, node, fault).run(...inputs)
-  return Object.defineProperty(backend, 'name', { value: `${kind} at ${node}` })
-}
 
 const moved = (x: Tensor): Tensor => torch.cat([torch.zerosLike(x.narrow(-1, 0, 1)), x.narrow(-1, 0, (x.shape.at(-1) ?? 1) - 1)], -1)
 
@@ -61,7 +34,7 @@ const FAULTS = {
     }
   },
   'wrong axis': (_, __, args) => F.softmax(asTensor(args[0]), { dim: -2 }),
-  'float16 rounding': (run, node) => half(Interpreter.prototype.runNode.call(run, node)),
+  'float16 rounding': (run, node) => half(rightValue(run, node)),
   'swapped operands': (_, __, args) => {
     const [a, b] = args.map(asTensor) as [Tensor, Tensor]
     return b.transpose(-2, -1).matmul(a.transpose(-2, -1))
@@ -70,7 +43,7 @@ const FAULTS = {
     if (node.op !== 'call_module') throw new Error(`${node.name} is not a layer`)
     return callModule(run.fetchAttr(node.target), moved(asTensor(args[0])))
   },
-} satisfies Record<string, Fault>
+} satisfies Record<string, Replacement>
 type Kind = keyof typeof FAULTS
 
 const sample = (name: string): { readonly gm: GraphModule; readonly inputs: readonly unknown[] } => {
@@ -81,7 +54,7 @@ const sample = (name: string): { readonly gm: GraphModule; readonly inputs: read
 
 /** Plants each fault in a backend of its own and expects that node to be named. */
 async function expectNamed(gm: GraphModule, inputs: readonly unknown[], places: readonly (readonly [node: string, kind: Kind])[]): Promise<void> {
-  const backends = places.map(([node, kind]) => planted(node, kind, FAULTS[kind]))
+  const backends = places.map(([node, kind]) => replacing(node, FAULTS[kind], `${kind} at ${node}`))
   const result = await compareBackends(gm, inputs, { backends, tol: TOLERANCE })
   const named = [...result.culprits].map(([name, culprit]) => [name, culprit?.nodes.map((node) => node.name)])
   expect(named).toEqual(places.map(([node, kind]) => [`${kind} at ${node}`, [node]]))
@@ -216,7 +189,7 @@ describe('compareBackends', { timeout: 120_000 }, () => {
       ['relu_', 'ok', 'ok'],
     ])
     // A wrong one among them is still found.
-    const wrong = planted('relu_', 'float16 rounding', FAULTS['float16 rounding'])
+    const wrong = replacing('relu_', FAULTS['float16 rounding'], 'float16 rounding at relu_')
     expect(
       (await compareBackends(gm, [torch.tensor([[0.1234567]])], { backends: [wrong], tol: 1e-6 })).first?.nodes.map((node) => node.name),
     ).toEqual(['relu_'])
@@ -284,9 +257,10 @@ describe('compareBackends', { timeout: 120_000 }, () => {
       }
     const result = await compareBackends(program, [x], { backends: [first] })
     expect(result.notes).toEqual([
-      'first: the whole graph could not be run: ArgumentError: compareBackends: with all values as outputs, the backend returned 1 tensors instead of 4.',
+      'first: the graph with all values as outputs could not be run: ArgumentError: compareBackends: with all values as outputs, the backend returned 1 tensors instead of 4.',
     ])
-    expect(result.first).toBeNull()
+    expect(result.first).toMatchObject({ kind: 'failed', found: 'in the graph', reason: expect.stringContaining('returned 1 tensors instead of 4') })
+    expect(result.first?.nodes.map((node) => node.name)).toEqual(['output'])
   })
 
   it('runs onnxruntime:webgpu on WebGPU and on nothing else', async () => {
@@ -316,31 +290,56 @@ describe('compareBackends', { timeout: 120_000 }, () => {
     }
   })
 
-  it('leaves out what draws random numbers, and names what cannot run', async () => {
-    const gm = symbolicTrace((a: Tensor) => F.dropout(a, { p: 0.5 }).add(1))
-    const result = await compareBackends(gm, [x], { backends: ['eager', 'inductor'] })
-    expect(result.rows.map((row) => [row.node.name, row.alone.get('eager')?.status])).toEqual([
-      ['dropout', 'skipped'],
-      ['add', 'ok'],
+  it('lets reference and backends draw the same numbers, and leaves the generator as it was', async () => {
+    const gm = symbolicTrace((a: Tensor) => F.dropout(F.dropout(a.mul(2), { p: 0.5 }).add(1), { p: 0.25 }))
+    const halved: Backend =
+      (graph) =>
+      (...inputs: readonly unknown[]) =>
+        new Faulty(graph, 'dropout', (run, node) => asTensor(rightValue(run, node)).div(2)).run(...inputs)
+    const still: Backend =
+      (graph) =>
+      (...inputs: readonly unknown[]) =>
+        new Faulty(graph, 'dropout', (_, __, args) => args[0]).run(...inputs)
+    torch.manualSeed(7)
+    const next = torch.rand([3]).toArray()
+    torch.manualSeed(7)
+    const result = await compareBackends(gm, [x], { backends: ['eager', 'inductor', 'aot_eager', halved, still] })
+    expect(torch.rand([3]).toArray()).toEqual(next)
+    expect([...result.culprits].map(([name, culprit]) => [name, culprit?.nodes.map((node) => node.name)])).toEqual([
+      ['eager', undefined],
+      ['inductor', undefined],
+      ['aot_eager', undefined],
+      ['halved', ['dropout']],
+      ['still', ['dropout']],
     ])
-    expect(result.notes[0]).toMatch(/'dropout' draws random numbers/)
+    expect(result.rows.map((row) => [row.node.name, row.inGraph.get('inductor')?.status])).toEqual([
+      ['mul', 'ok'],
+      ['dropout', 'ok'],
+      ['add', 'ok'],
+      ['dropout_1', 'ok'],
+    ])
+    // onnxruntime has a generator of its own.
+    const elsewhere = await compareBackends(gm, [x], { backends: ['onnxruntime'] })
+    expect(elsewhere.statuses).toEqual(new Map([['onnxruntime', 'not judged']]))
+    expect(elsewhere.notes[0]).toMatch(/^onnxruntime: the whole graph is not compared: 'dropout' cannot be, since it draws random numbers/)
+    expect(String(elsewhere)).toContain("onnxruntime: not judged: 'dropout' cannot be compared")
+  })
+
+  it('names what cannot run', async () => {
     const inverse = await compareBackends(
-      symbolicTrace((a: Tensor) => torch.linalg.inv(a)),
-      [x],
-      { backends: ['onnxruntime'] },
-    )
-    expect(inverse.rows[0]?.alone.get('onnxruntime')).toMatchObject({
-      status: 'failed',
-      reason: expect.stringMatching(/torch\.linalg\.inv cannot be exported/),
-    })
-    expect(String(inverse)).toMatch(/inv .*failed/)
-    expect(String(inverse)).toContain('onnxruntime: no node could be run')
-    const partly = await compareBackends(
       symbolicTrace((a: Tensor) => torch.linalg.inv(a).add(1)),
       [x],
       { backends: ['onnxruntime'] },
     )
-    expect(String(partly)).toContain('onnxruntime: no node differs, and 1 of 2 could not be run')
+    expect(inverse.first).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringMatching(/torch\.linalg\.inv cannot be exported/),
+      thrown: expect.any(Error),
+    })
+    expect(inverse.first?.nodes.map((node) => node.name)).toEqual(['inv'])
+    expect([...inverse.statuses]).toEqual([['onnxruntime', 'failed']])
+    expect(String(inverse)).toMatch(/inv .*failed/)
+    expect(String(inverse)).toMatch(/onnxruntime: 'inv' could not be run \(.*found alone\)/)
   })
 
   it('minifies a difference, and writes a repro', async () => {

@@ -64,9 +64,14 @@ describe('a run that does not end', { timeout: 600_000 }, () => {
     expect(launched.output).not.toContain('comes and goes')
     const repro = join(folder, 'repro.mjs')
     expect(readRepro(repro)).toEqual({ operators: ['relu'], elements: 1, nodes: 3 })
-    const again = await runScript(folder, repro, [], { node, ms: way === 'hang' ? 10_000 : 180_000 })
-    expect(again.how).toBe(how)
-    expect(again.output).toContain(way === 'hang' ? 'does not end by itself' : 'it ends this process')
+    // In a process of its own, so that the script can say what happened, and what eager does.
+    const again = await runScript(folder, repro, ['--timeout-ms', '3000'], { env: nodeOptions })
+    expect(again.how).toBe('exit 1')
+    expect(again.output).toMatch(/^with deadly: .*(the isolated process died: |no answer within ).*; with eager: passes$/m)
+    if (way !== 'exit') return rmSync(folder, { recursive: true })
+    const here = await runScript(folder, repro, ['--no-isolate'])
+    expect(here.how).toBe(how)
+    expect(here.output).toMatch(/with eager: passes[^]*it ends this process \(exit 7\)/)
     rmSync(folder, { recursive: true })
   })
 

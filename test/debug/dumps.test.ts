@@ -1,5 +1,5 @@
 // A dump that cannot be written never hides the failure that it was for, and leaves no part of a file.
-import fs, { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -36,7 +36,8 @@ class FullDisk extends MemoryFileStore {
   }
 }
 
-const x = torch.ones([4])
+/** More than a script holds itself. */
+const x = torch.linspace(-1, 1, 2000)
 const failing = (): unknown => compile((t: Tensor) => torch.relu(torch.sin(t)).add(1), { backend: 'relu_compile_error_TESTING_ONLY' })(x)
 
 function thrownBy(run: () => unknown): Error & Record<string, unknown> {
@@ -141,6 +142,40 @@ describe('the files of a program in Node', () => {
     Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2, debugDirRoot: join(file, 'below') })
     const error = thrownBy(failing)
     expect(error.message).toContain('relu found in graph')
-    expect(error.message).toMatch(/could not be written: Error: (ENOTDIR|EEXIST|EACCES|ENOENT)/)
+    expect(error.message).toMatch(/could not be written: ArgumentError: the folder \S*no-folder cannot be made\.\ncaused by Error: (ENOTDIR|EEXIST)/)
+  })
+
+  it('are never looked for without end: a folder that cannot be made is an error that names it', () => {
+    const at = (name: string): string => join(work, name)
+    writeFileSync(at('file'), '')
+    symlinkSync(at('nothing-here'), at('dangling'))
+    symlinkSync(at('loop'), at('loop'))
+    // Node's recursive mkdir does not return for those below /proc.
+    const impossible = [
+      at('file/a/b'),
+      at('dangling/a'),
+      at('loop/a'),
+      at('n'.repeat(300)),
+      '/dev/null/x',
+      ...(existsSync('/proc/self') ? ['/proc/x/y', '/proc/self/x/y'] : []),
+    ]
+    for (const folder of impossible) {
+      expect(() => nodeStore.write(join(folder, 'file'), 'text'), folder).toThrow(/^the folder \S+ cannot be made\.$/)
+      Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2, debugDirRoot: folder })
+      const error = thrownBy(failing)
+      expect(error.message).toContain('relu found in graph')
+      expect(error.message).toContain(`could not be written: ArgumentError: the folder ${folder.slice(0, 7)}`)
+    }
+  })
+
+  it('may be in a folder that another process makes at the same time', () => {
+    const { mkdirSync: real } = fs
+    const spy = vi.spyOn(fs, 'mkdirSync').mockImplementation((path, options) => {
+      real(path, options)
+      throw new Error('EEXIST')
+    })
+    nodeStore.write(join(work, 'raced/deep/file'), 'text')
+    spy.mockRestore()
+    expect(readFileSync(join(work, 'raced/deep/file'), 'utf8')).toBe('text')
   })
 })

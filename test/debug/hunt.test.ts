@@ -1,6 +1,5 @@
-// What a hunt does beside shrinking a graph: failures that come and go, failures of other kinds, values, settings, scripts; and what `run`, `minify` and `analyze` of a
-// script do, in this process.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// What a hunt does beside shrinking a graph: failures that come and go, failures of other kinds, values, settings, scripts, in this process.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,8 +8,6 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
 import {
-  AccuracyError,
-  InputWriter,
   Isolator,
   MemoryFileStore,
   analyze,
@@ -19,11 +16,9 @@ import {
   judge,
   minifier,
   minifyBackendFailure,
-  runRepro,
   setFileStore,
   setLogSink,
 } from 'tensorfx/debug'
-import type { LoadArgs, RunReproOptions } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
@@ -207,7 +202,7 @@ describe('values', () => {
   })
 })
 
-describe('isolated processes', () => {
+describe('isolated processes', { timeout: 120_000 }, () => {
   it('judge with the settings of this one', async () => {
     const start = nodeHelper()
     if (start === null) throw new Error('this test needs child processes')
@@ -242,7 +237,7 @@ describe('isolated processes', () => {
     expect((await isolator.query(chain(), [torch.ones([2])], spec)).status).toBe(status)
   })
 
-  it('a looping candidate costs its time limit, and not much more', async () => {
+  it('a looping candidate costs its limit of processor time', async () => {
     const file = join(work, 'loops.mjs')
     writeFileSync(file, `import { registerBackend } from '${compileUrl}'\nregisterBackend('loops', () => { for (;;); }, { module: import.meta.url })`)
     const start = nodeHelper()
@@ -253,8 +248,13 @@ describe('isolated processes', () => {
       // One query first, so that the process is there.
       await isolator.query(chain(), [torch.ones([2])], { ...spec, backend: 'eager' })
       const began = performance.now()
-      expect(await isolator.query(chain(), [torch.ones([2])], spec)).toMatchObject({ status: 'fails', signature: 'hang' })
-      expect(performance.now() - began).toBeLessThan(1000)
+      expect(await isolator.query(chain(), [torch.ones([2])], spec)).toMatchObject({
+        status: 'fails',
+        signature: 'hang',
+        message: 'no answer within 500 ms of processor time (an endless loop?)',
+      })
+      // What passes meanwhile is limited, however busy the machine is.
+      expect(performance.now() - began).toBeLessThan(20 * 500 + 1000)
     } finally {
       isolator.close()
     }
@@ -307,130 +307,5 @@ describe('analyze', () => {
       { tags: ['debug'] },
     )
     expect(analyze(chain(), [torch.randn([4])], 'restless')).toContain('NONDETERMINISTIC restless at relu')
-  })
-})
-
-describe('runRepro', () => {
-  class Repro extends nn.Module {
-    forward(x: Tensor): Tensor[] {
-      return [torch.cos(torch.relu(torch.sin(x)))]
-    }
-  }
-  const loadArgs = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]))
-  const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}, args: LoadArgs = loadArgs): Promise<string> => {
-    vi.stubGlobal('process', Object.assign(Object.create(process) as object, { argv: ['node', 'repro.mjs', ...words] }))
-    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
-    const usual = {
-      after: 'dynamo',
-      command: 'run',
-      backend: 'eager',
-      accuracy: 'none',
-      checkStr: null,
-      signature: null,
-      onlyFwd: false,
-      imports: [],
-      saveDir: null,
-    } as const
-    try {
-      await runRepro(Repro, args, { ...usual, ...options })
-      return print.mock.calls.flat().join('\n')
-    } finally {
-      print.mockRestore()
-    }
-  }
-
-  it('runs what passes, and says so', async () => {
-    expect(await run([])).toBe('The repro ran without an error.')
-    expect(await run(['--runs', '3'])).toBe('The repro ran without an error (3 times).')
-    expect(await run(['--accuracy'])).toBe('The repro ran, and its numbers are right.')
-  })
-
-  it('throws what the failure throws', async () => {
-    await expect(run([], { backend: 'relu_compile_error_TESTING_ONLY' })).rejects.toThrow('relu found in graph')
-    await expect(run(['--backend', 'relu_runtime_error_TESTING_ONLY'])).rejects.toThrow('ReluRuntimeError')
-    const wrong = run([], { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy' })
-    await expect(wrong).rejects.toThrow(AccuracyError)
-    await expect(wrong).rejects.toMatchObject({ cause: expect.stringContaining('RMSE') as string })
-  })
-
-  it('runs the backward unless it is told not to, and refuses scripts of newer versions', async () => {
-    registerBackend('no_backward', (gm) => (...inputs: never[]) => {
-      const [out] = gm.forward(...inputs) as [Tensor]
-      if (out.requiresGrad)
-        out.registerHook(() => {
-          throw new RangeError('no backward')
-        })
-      return [out]
-    })
-    const given = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]).requiresGrad_())
-    await expect(run([], { backend: 'no_backward' }, given)).rejects.toThrow('no backward')
-    expect(await run(['--only-fwd'], { backend: 'no_backward' }, given)).toBe('The repro ran without an error.')
-    await expect(run([], {}, Object.assign(given, { version: 1 }))).rejects.toThrow(
-      'this repro was made by a newer tensorfx (loadArgs.version 1); update tensorfx.',
-    )
-    expect(await run([], {}, Object.assign(given, { version: 0 }))).toBe('The repro ran without an error.')
-    await expect(run([], { save: null } as never)).rejects.toThrow(/runRepro: .*save/)
-  })
-
-  it('analyzes, and prints its usage', async () => {
-    expect(await run(['analyze', '--backend', 'relu_accuracy_error_TESTING_ONLY'])).toContain('DIVERGED at relu')
-    expect(await run(['--help'])).toContain('usage: node repro.mjs')
-  })
-
-  it('finds its inputs by URL, also where there is no Node', async () => {
-    const store = new MemoryFileStore()
-    setFileStore(store)
-    const x = torch.tensor([1, -2])
-    const writer = new InputWriter(store, '/saved')
-    writer.add('x', x)
-    const loads = new Function('reader', writer.lines().join('\n')) as LoadArgs
-    expect(await run([], { saveDir: new URL('file:///saved') }, loads)).toBe('The repro ran without an error.')
-    const lines: string[] = []
-    setLogSink((_level, line) => void lines.push(line))
-    expect(await run([], { saveDir: new URL('file:///elsewhere') }, loads)).toBe('The repro ran without an error.')
-    expect(lines.splice(0)).toEqual([expect.stringMatching(/^could not load \w{40}, generating random data instead$/) as string])
-    vi.stubGlobal('process', undefined)
-    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
-    const options = { after: 'aot', command: 'run', backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
-    await runRepro(Repro, loads, { ...options, imports: [], saveDir: new URL('https://a.page/saved') })
-    vi.unstubAllGlobals()
-    expect(print.mock.calls).toEqual([['The repro ran without an error.']])
-    expect(lines).toHaveLength(1)
-  })
-
-  it('minifies, and writes a checkpoint of each state', async () => {
-    const store = new MemoryFileStore()
-    setFileStore(store)
-    vi.spyOn(console, 'error').mockImplementation(() => {})
-    await run(['minify', '--no-isolate'], { backend: 'relu_compile_error_TESTING_ONLY' })
-    const written = [...store.files.keys()].filter((path) => path.endsWith('.mjs')).map((path) => path.slice(path.lastIndexOf('/') + 1))
-    expect(written.toSorted()).toEqual(['3.mjs', '4.mjs', '5.mjs', 'repro.mjs'])
-  })
-
-  it.each([
-    [['--check-str'], '--check-str needs a value'],
-    [['--runs', 'many'], "--runs needs a whole number that is at least 1, got 'many'"],
-    [['--timeout-ms', '0'], '--timeout-ms needs a whole number'],
-    [['--death', 'murder'], "--death is crash, hang, any or 'exit N', got 'murder'"],
-    [['analyse'], "unknown argument 'analyse'. Did you mean 'analyze'?"],
-    [['run_2/launcher.mjs'], "unknown argument 'run_2/launcher.mjs': a script takes no other script. If a pattern such as run_*"],
-  ])('%j is an error', async (words, message) => {
-    await expect(run(words)).rejects.toThrow(message)
-  })
-
-  it.each([
-    ['started', 'run', 'died or hung while it ran the graph'],
-    ['started', 'compile', 'died or hung while it compiled the graph'],
-    ['ended', 'run', 'ended without a failure (process 1 ran the graph)'],
-  ])('reads from the record that the last run has %s its %s', async (state, phase, message) => {
-    const record = join(work, `${state}.json`)
-    writeFileSync(record, JSON.stringify({ phase, state, pid: 1 }))
-    const lines: string[] = []
-    setLogSink((_level, line) => void lines.push(line))
-    const minify = run(['minify'], { record })
-    // eager neither fails nor dies.
-    await expect(minify).rejects.toThrow('Input graph did not fail the tester')
-    expect(lines.join('\n')).toContain(message)
-    expect(readFileSync(record, 'utf8')).toContain(state)
   })
 })

@@ -43,6 +43,15 @@ export interface Ran {
   readonly error: Error | null
   /** What it printed and logged. */
   readonly output: string
+  /** What the script made of the process's exit code. */
+  readonly exitCode: number | undefined
+}
+
+/** From here on, a process of its own with that command line: setting the real exit code would end the tests with it. */
+export function processWith(argv: readonly string[]): { exitCode: number | undefined } {
+  const host = Object.create(process, Object.getOwnPropertyDescriptors({ argv, exitCode: undefined })) as { exitCode: number | undefined }
+  vi.stubGlobal('process', host)
+  return host
 }
 
 const AsyncFunction: unknown = Object.getPrototypeOf(async () => {}).constructor
@@ -58,7 +67,7 @@ export async function runHere(store: MemoryFileStore, path: string, words: reado
     .replaceAll('import.meta.url', `'${pathToFileURL(path).href}'`)
   const output: unknown[] = []
   debug.setLogSink((_level, message) => void output.push(message))
-  vi.stubGlobal('process', Object.assign(Object.create(process) as object, { argv: ['node', path, ...words] }))
+  const host = processWith(['node', path, ...words])
   const spies = [vi.spyOn(console, 'log'), vi.spyOn(console, 'error')].map((spy) => spy.mockImplementation((...texts) => void output.push(...texts)))
   let error: Error | null = null
   try {
@@ -72,5 +81,5 @@ export async function runHere(store: MemoryFileStore, path: string, words: reado
     vi.unstubAllGlobals()
     debug.setLogSink(null)
   }
-  return { error, output: output.join('\n') }
+  return { error, output: output.join('\n'), exitCode: host.exitCode }
 }

@@ -1,16 +1,19 @@
 // The inputs of a repro on disk, and what is written around them: storages by content, the record of a run, the names of folders.
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import { Tensor, nn, torch } from 'tensorfx'
+import { fakeLike } from 'tensorfx/dispatch'
 import { InputReader, InputWriter, MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import type { FileStore } from 'tensorfx/debug'
 import { Graph, GraphModule } from 'tensorfx/fx'
+import { treeMap } from 'tensorfx/pytree'
 import { dumpCheckpoint } from '../../src/debug/checkpoint.ts'
 import { joinPath, workingDirectory } from '../../src/debug/fileStore.ts'
 import { log, warnOnce } from '../../src/debug/log.ts'
 import { readRecord, writeRecord } from '../../src/debug/record.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
+import type { DType } from '../../src/kernels/index.ts'
+import { tensorFromBytes } from '../../src/tensor/index.ts'
 import { fromPlain, toPlain } from '../../src/debug/values.ts'
 import { listen, textOf } from './inProcess.ts'
 
@@ -33,37 +36,162 @@ const bytesOf = (x: Tensor): Uint8Array => {
   return plain.bytes
 }
 
+/** What a reader makes of the lines. */
+function readBack(writer: InputWriter, from: MemoryFileStore | null = store): InputReader {
+  const reader = new InputReader(from, from === null ? null : 'dir')
+  // The lines are code of a repro script.
+  // eslint-disable-next-line no-new-func
+  new Function('reader', writer.lines().join('\n'))(reader)
+  return reader
+}
+const bitsOf = (x: unknown): unknown => (x instanceof Tensor ? [x.dtype, x.shape, x.strides, x.requiresGrad, x.isParameter, [...bytesOf(x)]] : x)
+/** The value with the bits of tensors in their place. */
+const comparable = (value: unknown): unknown => treeMap(value, bitsOf)
+/** A tensor with these bits. */
+const ofBits = (dtype: DType, words: readonly number[]): Tensor => {
+  const bytes = new Uint8Array(dtype === 'float64' || dtype === 'int64' ? new Float64Array(words).buffer : new Uint32Array(words).buffer)
+  return tensorFromBytes(bytes, [bytes.length / torch.zeros([1], { dtype }).elementSize()], dtype)
+}
+
 describe('an InputWriter', () => {
-  it('writes each storage once, under the SHA-1 of its bytes, and a line for each input', () => {
+  it('writes few elements as numbers, repeated ones once, and others as base64', () => {
     const writer = new InputWriter(store, 'dir')
-    const x = torch.tensor([1, 2, 3, 4, 5, 6]).reshape([2, 3])
-    const hash = sha1(bytesOf(x))
+    const x = torch.tensor([1, -2.5, 3, 4, 5, 0.1]).reshape([2, 3])
     writer.add('x', x)
-    writer.add('again', x.clone())
+    writer.add('copy', x.clone())
     writer.add('k', 2.5)
     writer.add('nan', NaN)
-    writer.add('a\nb', x.reshape([6]))
-    expect([...store.files.keys()]).toEqual([`dir/storages/${hash}`])
-    expect(store.files.get(`dir/storages/${hash}`)).toEqual(bytesOf(x))
+    writer.add('a\nb', torch.full([4, 5], -0))
+    writer.add('long', torch.arange(17, { dtype: 'int8' }))
+    writer.add('flags', torch.tensor([true, false]))
+    writer.add('none', torch.zeros([0, 3]))
     expect(writer.lines()).toEqual([
-      `const buf0 = reader.storage('${hash}', 24)`,
+      'const buf0 = reader.values([1, -2.5, 3, 4, 5, 0.1])',
       'reader.tensor(buf0, [2, 3]) // x',
-      'reader.tensor(buf0, [2, 3]) // again',
+      // Equal data is not the same memory.
+      'const buf1 = reader.values([1, -2.5, 3, 4, 5, 0.1])',
+      'reader.tensor(buf1, [2, 3]) // copy',
       'reader.number(2.5) // k',
       'reader.number(NaN) // nan',
-      'reader.tensor(buf0, [6]) // a b',
+      'const buf2 = reader.fill(20, -0)',
+      'reader.tensor(buf2, [4, 5]) // a b',
+      "const buf3 = reader.bytes('AAECAwQFBgcICQoLDA0ODxA=')",
+      "reader.tensor(buf3, [17], { dtype: 'int8' }) // long",
+      "const buf4 = reader.values([true, false], 'bool')",
+      "reader.tensor(buf4, [2], { dtype: 'bool' }) // flags",
+      'const buf5 = reader.values([])',
+      'reader.tensor(buf5, [0, 3]) // none',
     ])
+    expect([...store.files.keys()]).toEqual([])
+    expect(readBack(writer).args.map(bitsOf)).toEqual(
+      [x, x, 2.5, NaN, torch.full([4, 5], -0), torch.arange(17, { dtype: 'int8' }), torch.tensor([true, false]), torch.zeros([0, 3])].map(bitsOf),
+    )
   })
 
-  it('says strides, dtype and requiresGrad where they are not the usual ones', () => {
-    const writer = new InputWriter(store, 'dir')
-    const expression = (x: Tensor): string => writer.expression('x', x).replace(/buf\d/, 'buf')
-    expect(expression(torch.ones([2, 3]).t())).toBe('reader.tensor(buf, [3, 2], { strides: [1, 3] })')
-    expect(expression(torch.ones([2], { dtype: 'int32' }))).toBe("reader.tensor(buf, [2], { dtype: 'int32' })")
-    expect(expression(torch.ones([3, 2], { dtype: 'float64', requiresGrad: true }).t())).toBe(
-      "reader.tensor(buf, [2, 3], { strides: [1, 2], dtype: 'float64', requiresGrad: true })",
+  it('writes what has no room in the script into a file, once, under the SHA-1 of its bytes', () => {
+    const x = torch.linspace(0, 1, 100)
+    const path = `dir/storages/${sha1(bytesOf(x))}`
+    const writer = new InputWriter(store, 'dir', { inlineBytes: 4 + 400 })
+    for (const value of [torch.tensor([7]), x, x.clone(), torch.tensor([8])]) writer.add('x', value)
+    expect(writer.lines().filter((line) => line.startsWith('const'))).toEqual([
+      'const buf0 = reader.values([7])',
+      expect.stringMatching(/^const buf1 = reader\.bytes\('[^]*'\)$/),
+      `const buf2 = reader.storage('${sha1(bytesOf(x))}', 400)`,
+      `const buf3 = reader.storage('${sha1(bytesOf(torch.tensor([8])))}', 4)`,
+    ])
+    expect(writer.paths()[0]).toBe(path)
+    expect([...store.files]).toHaveLength(2)
+    expect(store.files.get(path)).toEqual(bytesOf(x))
+    expect(new InputWriter(null, null).lines()).toEqual([])
+    const alone = new InputWriter(null, null)
+    alone.add('x', torch.linspace(0, 1, 5000))
+    expect(alone.lines()[0]).toMatch(/^const buf0 = reader\.bytes\('/)
+    expect(readBack(alone, null).args.map(bitsOf)).toEqual([bitsOf(torch.linspace(0, 1, 5000))])
+  })
+
+  it('says dtype, layout, gradients and parameters where they are not the usual ones', () => {
+    const lineOf = (x: Tensor): string | undefined => {
+      const writer = new InputWriter(store, 'dir')
+      writer.add('x', x)
+      return writer.lines().at(-1)
+    }
+    const parameter = new nn.Parameter(torch.ones([1]))
+    expect(lineOf(torch.ones([2, 3]).t())).toBe('reader.tensor(buf0, [3, 2], { strides: [1, 3] }) // x')
+    expect(lineOf(torch.ones([3, 2], { dtype: 'float64', requiresGrad: true }).t())).toBe(
+      "reader.tensor(buf0, [2, 3], { strides: [1, 2], dtype: 'float64', requiresGrad: true }) // x",
     )
-    expect(writer.lines()[1]).toMatch(/^const buf1 = reader\.storage\('\w{40}', 8, \{ dtypeHint: 'int32' \}\)$/)
+    expect(lineOf(parameter)).toBe('reader.tensor(buf0, [1], { requiresGrad: true, parameter: true }) // x')
+    // Only the elements that a view reaches are written.
+    expect(lineOf(torch.arange(1000).narrow(0, 500, 2))).toBe('reader.tensor(buf0, [2]) // x')
+    expect(lineOf(torch.ones([1]).expand([3, 2]))).toBe('reader.tensor(buf0, [3, 2], { strides: [0, 0] }) // x')
+  })
+
+  it('keeps aliases: views share memory, and a tensor that comes twice is one', () => {
+    const base = torch.arange(20)
+    const row = base.narrow(0, 4, 3)
+    const writer = new InputWriter(store, 'dir')
+    const nested = { list: [row, base.narrow(0, 5, 4)] }
+    for (const value of [row, row, nested]) writer.add('x', value)
+    expect(writer.lines()).toEqual([
+      'const buf0 = reader.values([4, 5, 6, 7, 8])',
+      'const t0 = reader.tensor(buf0, [3]) // x',
+      'reader.value(t0) // x',
+      'reader.value({ list: [t0, reader.load(buf0, [4], { offset: 1 })] }) // x',
+    ])
+    const [first, again, { list }] = readBack(writer).args as [Tensor, Tensor, { list: Tensor[] }]
+    expect([again === first, list[0] === first, list[1]?.storage === first.storage]).toEqual([true, true, true])
+    first.fill_(9)
+    expect(list[1]?.toArray()).toEqual([9, 9, 7, 8])
+    // A graph that names positions in the storage gets it whole.
+    const whole = new InputWriter(store, 'dir', { wholeStorages: true })
+    whole.add('row', row)
+    expect(whole.lines().at(-1)).toBe('reader.tensor(buf0, [3], { offset: 4 }) // row')
+    expect(readBack(whole).args.map(bitsOf)).toEqual([bitsOf(row)])
+  })
+
+  it('holds values of every kind that a graph takes', () => {
+    const x = torch.ones([1])
+    const values = [-0, NaN, Infinity, -Infinity, 12n ** 30n, true, "it's", null, undefined, [1, ['a', { b: x, __proto__: null, 'c-d': -0 }]], {}]
+    const more = [new Map([['k', [x, null]]]), new Set([1, 'two'])]
+    const writer = new InputWriter(store, 'dir')
+    for (const value of [...values, ...more]) writer.add('v', value)
+    expect(comparable(readBack(writer).args)).toEqual(comparable([...values, ...more]))
+    expect(Object.is(readBack(writer).args[0], -0)).toBe(true)
+    for (const value of [() => 1, Symbol('s'), new Date(0), [new Date(0)], { a: { b: /x/ } }])
+      expect(() => new InputWriter(store, 'dir').add('x', value)).toThrow(/^input 'x' cannot be written into a repro \(got /)
+    const circle: unknown[] = []
+    circle.push(circle)
+    expect(() => new InputWriter(store, 'dir').add('x', circle)).toThrow('nested more than 500 deep')
+    expect(() => new InputWriter(null, null).add('x', fakeLike(x))).not.toThrow()
+  })
+
+  it('keeps every bit of every dtype', () => {
+    const payload = ofBits('float32', [0x7fc00001, 0xffc00000, 0x7f800001, 0x80000000])
+    const tensors = [
+      payload,
+      ofBits('float32', [0x7fc00000, 0x00000001, 0x3dcccccd, 0x7f7fffff]),
+      ofBits('float64', [0.1, -0, 5e-324, 1.7976931348623157e308, NaN]),
+      ofBits('float16', [0x7e007c00, 0x80003c00, 0x00017bff, 0x7e01fc00]),
+      ofBits('bfloat16', [0x7fc07f80, 0x80003f80, 0x00017f7f, 0x7fc1ff80]),
+      torch.tensor([2n ** 63n - 1n, -(2n ** 63n), 0n, 2n ** 53n], { dtype: 'int64' }),
+      ofBits('bool', [0x00010001, 0x02000001]),
+      torch.tensor([255, 0], { dtype: 'uint8' }),
+    ]
+    for (const tensor of tensors)
+      for (const repeat of [1, 30]) {
+        const value = torch.cat(Array.from({ length: repeat }, () => tensor))
+        const bits = repeat === 1 ? tensor : value
+        const writer = new InputWriter(null, null)
+        writer.add('x', bits)
+        expect(readBack(writer, null).args.map(bitsOf), tensor.dtype).toEqual([bitsOf(bits)])
+      }
+    const readable = new InputWriter(null, null)
+    readable.add('x', tensors[1])
+    readable.add('i', tensors[5])
+    expect(readable.lines().filter((line) => line.startsWith('const'))).toEqual([
+      'const buf0 = reader.values([NaN, 1e-45, 0.1, 3.4028235e+38])',
+      "const buf1 = reader.values([9223372036854775807n, -9223372036854775808n, 0, 9007199254740992n], 'int64')",
+    ])
   })
 
   it('leaves a storage that is there, replaces one of another length, and takes back only what it has made', () => {
@@ -71,74 +199,61 @@ describe('an InputWriter', () => {
     const y = torch.tensor([3, 4])
     const path = (t: Tensor): string => `dir/storages/${sha1(bytesOf(t))}`
     store.write(path(x), new Uint8Array(3))
-    const writer = new InputWriter(store, 'dir')
+    const none = { inlineBytes: 0 }
+    const writer = new InputWriter(store, 'dir', none)
     writer.add('x', x)
     writer.add('y', y)
+    writer.lines()
+    expect([...store.files.keys()]).toEqual([path(x), path(y)])
     expect(store.files.get(path(x))).toEqual(bytesOf(x))
     writer.takeBack()
     expect([...store.files.keys()]).toEqual([path(x)])
     let writes = 0
     const counting: FileStore = { read: (file) => store.read(file), write: () => void writes++ }
-    new InputWriter(counting, 'dir').add('x', x)
+    const second = new InputWriter(counting, 'dir', none)
+    second.add('x', x)
+    second.lines()
     expect(writes).toBe(0)
     // A store that cannot remove keeps them.
-    const other = new InputWriter(counting, 'dir')
+    const other = new InputWriter(counting, 'dir', none)
     other.add('y', y)
+    other.lines()
     other.takeBack()
     expect(writes).toBe(1)
-  })
-
-  it('refuses what is neither a tensor nor a number', () => {
-    const writer = new InputWriter(store, 'dir')
-    expect(() => writer.add('x', 'text')).toThrow("input 'x' is neither a Tensor nor a number (got string); a repro can only hold those.")
-    expect(() => writer.add('x', null)).toThrow('(got null)')
   })
 })
 
 describe('an InputReader', () => {
-  it('reads what an InputWriter has written', () => {
-    const inputs = [
-      torch
-        .tensor([
-          [1, 2, 3],
-          [4, 5, 6],
-        ])
-        .t(),
-      torch.tensor([1, 2], { dtype: 'int64' }),
-      torch.tensor([0.5], { requiresGrad: true }),
-      torch.tensor([true, false]),
-      -0,
-    ]
-    const writer = new InputWriter(store, 'dir')
-    inputs.forEach((input, i) => writer.add(`i${i}`, input))
+  const hash = sha1(new Uint8Array(8))
+
+  it('never makes numbers up: a missing file is an error that says where it was looked for', () => {
     const reader = new InputReader(store, 'dir')
-    new Function('reader', writer.lines().join('\n'))(reader)
-    const read = reader.args.map((arg) => (typeof arg === 'number' ? arg : [arg.toArray(), arg.dtype, arg.strides, arg.requiresGrad]))
-    expect(read).toEqual(inputs.map((arg) => (typeof arg === 'number' ? arg : [arg.toArray(), arg.dtype, arg.strides, arg.requiresGrad])))
-    expect(said).toEqual([])
+    expect(() => reader.storage(hash, 8)).toThrow(`the script needs the storage ${hash} (8 bytes), but there is no file dir/storages/${hash}.`)
+    for (const nowhere of [new InputReader(null, 'dir'), new InputReader(store, null)])
+      expect(() => nowhere.storage(hash, 8)).toThrow(`the script needs the storage ${hash} (8 bytes), but it was told of no folder.`)
+    expect(() => reader.storage('../../etc/passwd', 8)).toThrow("named by the SHA-1 of its bytes, 40 hexadecimal digits; got '../../etc/passwd'")
   })
 
-  it('gives random data, with a warning, where a file is missing', () => {
+  it('refuses damaged files', () => {
     const reader = new InputReader(store, 'dir')
-    const value = reader.tensor(reader.storage('abc', 400), [100])
-    expect(said).toEqual([['warning', 'could not load abc, generating random data instead']])
-    expect(value.shape).toEqual([100])
+    store.write(`dir/storages/${hash}`, new Uint8Array(7))
+    expect(() => reader.storage(hash, 8)).toThrow(`the storage dir/storages/${hash} has 7 bytes, but the script expects 8; the file is damaged.`)
+    store.write(`dir/storages/${hash}`, new Uint8Array(8).fill(1))
+    expect(() => reader.storage(hash, 8)).toThrow(`the storage dir/storages/${hash} does not hold the bytes that its name stands for`)
+    store.write(`dir/storages/${hash}`, new Uint8Array(8))
+    expect(reader.storage(hash, 8).bytes).toEqual(new Uint8Array(8))
+    expect(() => reader.bytes('a b!')).toThrow('reader.bytes: the text is not base64; the script is damaged.')
+  })
+
+  it('gives random numbers where they were asked for, and knows of it', () => {
+    const reader = new InputReader(store, 'dir', { random: true })
+    const inline = reader.tensor(reader.values([1, 2]), [2])
+    expect([inline.toArray(), reader.isRandom]).toEqual([[1, 2], false])
+    const value = reader.tensor(reader.storage(hash, 400), [100])
+    expect([value.shape, reader.isRandom]).toEqual([[100], true])
     expect(Number(value.std().item())).toBeGreaterThan(0.5)
-    expect(reader.tensor(reader.storage('def', 16), [2], { dtype: 'int64' }).toArray()).toEqual([0, 0])
-    expect(reader.tensor(reader.storage('ghi', 4), [2, 3], { strides: [0, 0] }).shape).toEqual([2, 3])
-  })
-
-  it('gives random data without a folder, and says so once', () => {
-    for (const make of [() => new InputReader(null, 'dir'), () => new InputReader(store, null)]) {
-      said.length = 0
-      const reader = make()
-      reader.number(3)
-      expect([reader.args[0], said]).toEqual([3, [['warning', 'no saveDir specified, will generate random data']]])
-    }
-    const reader = new InputReader(store, null)
-    said.length = 0
-    expect(reader.tensor(reader.storage('abc', 0), [0]).shape).toEqual([0])
-    expect(said).toEqual([])
+    expect(reader.tensor(reader.storage(hash, 16), [2], { dtype: 'int64' }).toArray()).toEqual([0, 0])
+    expect(reader.tensor(reader.storage(hash, 4), [2, 3], { strides: [0, 0] }).shape).toEqual([2, 3])
   })
 
   it('loads a constant of a module without making it an argument', () => {
@@ -147,16 +262,20 @@ describe('an InputReader', () => {
     expect([value.toArray(), value.requiresGrad, reader.args]).toEqual([[1, 2], false, []])
   })
 
-  it('refuses damaged files and layouts that cannot be', () => {
-    store.write('dir/storages/abc', new Uint8Array(7))
+  it('refuses layouts that cannot be', () => {
     const reader = new InputReader(store, 'dir')
-    expect(() => reader.storage('abc', 8)).toThrow('reader.storage: abc has 7 bytes but the script expects 8; the file is damaged.')
     const storage = { bytes: new Uint8Array(8), nbytes: 8 }
     expect(() => reader.tensor(storage, [2], { dtype: 'float128' as never })).toThrow("reader.tensor: unknown dtype 'float128'.")
     expect(() => reader.tensor(storage, [2], { strides: [1, 1] })).toThrow('reader.tensor: a shape of 1 sizes needs as many strides, got 2.')
     expect(() => reader.tensor(storage, [-1])).toThrow(/^reader\.tensor: shape.*-1/)
     expect(() => reader.tensor(storage, [2 ** 30, 2 ** 30])).toThrow('is too large.')
     expect(() => reader.tensor(storage, [2], { stride: [1] } as never)).toThrow(/InputReader\.tensor.*stride/)
+    expect(() => reader.tensor(storage, [2], { offset: 1 })).toThrow('a float32 tensor of shape [2] at 1 needs 12 bytes, but its storage has 8.')
+    expect(() => reader.tensor(storage, [1], { offset: -1 })).toThrow(/offset/)
+    expect(() => reader.tensor(storage, [1], { dtype: 'int32', requiresGrad: true })).toThrow('a tensor of int32 cannot require gradients.')
+    expect(() => reader.values(['1' as never])).toThrow(/elements/)
+    expect(() => reader.fill(-1, 0)).toThrow(/count/)
+    expect(reader.tensor(storage, [0, 5], { offset: 100 }).numel).toBe(0)
   })
 })
 
@@ -177,7 +296,10 @@ describe('values as plain data', () => {
       const back = fromPlain(toPlain(value, 'x')) as Tensor
       expect([back.toArray(), back.dtype, back.strides, back.requiresGrad]).toEqual([value.toArray(), value.dtype, value.strides, value.requiresGrad])
     }
-    expect(fromPlain(toPlain(3, 'k'))).toBe(3)
+    const nested = [3, 'a', null, undefined, true, 5n, { b: [torch.ones([1])], ['__proto__']: 1 }, new Map([['m', new Set([1])]])]
+    expect(comparable(fromPlain(toPlain(nested, 'k')))).toEqual(comparable(nested))
+    expect((fromPlain(toPlain(new nn.Parameter(torch.ones([1])), 'p')) as Tensor).isParameter).toBe(true)
+    expect(() => toPlain([Symbol('s')], 'x')).toThrow("input 'x' cannot be written into a repro")
   })
 
   it('are checked', () => {
@@ -228,6 +350,7 @@ describe('paths', () => {
 
   it('have single slashes', () => {
     expect(joinPath('/a/', '//b', 'c')).toBe('/a/b/c')
+    expect(joinPath('https://a.page/saved/', 'storages')).toBe('https://a.page/saved/storages')
   })
 
   it('of a run are its own, below the root', async () => {
@@ -318,7 +441,7 @@ describe('a checkpoint', () => {
   })
 
   it('that cannot be written whole leaves nothing', () => {
-    expect(() => writeRepro(store, '/a.mjs', '/dir', gm, [torch.ones([1]), 'text'], { ...options, command: 'run' })).toThrow("input 'arg1'")
+    expect(() => writeRepro(store, '/a.mjs', '/dir', gm, [torch.ones([1]), Symbol('s')], { ...options, command: 'run' })).toThrow("input 'arg1'")
     expect([...store.files.keys()]).toEqual([])
   })
 })

@@ -12,7 +12,7 @@ import type { FailureSpec, Helper, StartHelper } from 'tensorfx/debug'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { READY, answerLine } from '../../src/debug/isolate/pipes.ts'
 import { QueryEncoder, isAnswerTo } from '../../src/debug/isolate/protocol.ts'
-import { startWatchdog, watchParent } from '../../src/debug/isolate/watchdog.ts'
+import { startWatchdog, watch } from '../../src/debug/isolate/watchdog.ts'
 
 childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-isolate-'))
@@ -62,7 +62,7 @@ describe('messages of a helper', () => {
   })
 })
 
-describe('a real child process', () => {
+describe('a real child process', { timeout: 120_000 }, () => {
   /** Asks a child whose backend runs `code` first, and then compiles. */
   async function ask(name: string, code: string, options: ConstructorParameters<typeof Isolator>[1] = {}): Promise<readonly string[]> {
     const file = join(work, `${name}.mjs`)
@@ -103,7 +103,7 @@ describe('a real child process', () => {
 
   it('that dies or hangs is replaced', async () => {
     expect(await ask('exits', 'process.exit(7)')).toEqual(['unrelated', 'unrelated', '2'])
-    expect(await ask('hangs', 'for (;;);', { timeoutMs: 2000, deathFails: true })).toEqual(['fails', 'fails', '2'])
+    expect(await ask('hangs', 'for (;;);', { timeoutMs: 500, deathFails: true })).toEqual(['fails', 'fails', '2'])
   })
 
   it('that dies while a large input is sent to it is reported as a death', async () => {
@@ -121,7 +121,7 @@ describe('a real child process', () => {
   })
 })
 
-describe('a child of this process', () => {
+describe('a child of this process', { timeout: 120_000 }, () => {
   /** A fresh copy of the module, whose children run this program after they have said that they are there. */
   async function helperRunning(program: string): Promise<StartHelper> {
     vi.resetModules()
@@ -229,12 +229,12 @@ describe('a child of this process', () => {
       }
     }
     vi.stubGlobal('process', { getBuiltinModule: (name: string) => (name === 'node:worker_threads' ? { Worker } : undefined) })
-    startWatchdog(7)
+    startWatchdog(7, 3)
     vi.stubGlobal('process', {})
-    startWatchdog(8)
+    startWatchdog(8, 3)
     vi.unstubAllGlobals()
     expect(started.map(({ program, isUnref, fail }) => [program.replace(/"[^"]*"/, 'MODULE'), isUnref, typeof fail])).toEqual([
-      ['data:text/javascript,import { watchParent } from MODULE\nwatchParent(7)', true, 'function'],
+      ['data:text/javascript,import { watch } from MODULE\nwatch(7, 3)', true, 'function'],
     ])
     expect(started[0]?.program).toContain('/debug/isolate/watchdog.')
   })
@@ -250,7 +250,7 @@ it('a child whose parent is gone ends itself', () => {
   }
   vi.stubGlobal('process', Object.create(process, { pid: { value: 42 }, ppid: { get: () => ppid }, kill: { value: kill } }))
   try {
-    watchParent(7)
+    watch(7, null)
     vi.advanceTimersByTime(1000)
     expect(killed).toEqual([])
     ppid = 1

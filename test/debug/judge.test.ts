@@ -3,7 +3,8 @@ import { describe as suite, expect, it } from 'vitest'
 import { ArgumentError, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
-import { describe, judge, setLogSink, signatureOf } from 'tensorfx/debug'
+import { config, registerBackend } from 'tensorfx/compile'
+import { describe, judge, minifyBackendFailure, setLogSink, signatureOf } from 'tensorfx/debug'
 import type { FailureSpec } from 'tensorfx/debug'
 import type { Backend } from '../../src/dynamo/index.ts'
 
@@ -63,11 +64,14 @@ suite('wrong numbers', () => {
   const statusOf = (gm: GraphModule, inputs: readonly unknown[], compiled: Backend, changes: Partial<FailureSpec> = {}): string =>
     judge(gm, inputs, { ...spec, ...changes }, compiled).status
 
-  it('of integers count only where any difference does', () => {
+  it('of integers count unless the setting says otherwise', () => {
     const largest = symbolicTrace((x: Tensor) => [torch.argmax(x)])
     const smallest: Backend = () => (x) => [torch.argmin(asTensor(x))]
+    expect(judge(largest, [t([1, 2])], spec, smallest)).toMatchObject({ status: 'fails', signature: 'accuracy|integer' })
+    config.reproIgnoreNonFp = true
     expect(statusOf(largest, [t([1, 2])], smallest)).toBe('passes')
     expect(statusOf(largest, [t([1, 2])], smallest, { accuracy: 'strict_accuracy' })).toBe('fails')
+    config.reproIgnoreNonFp = false
   })
 
   it('of gradients count unless only the forward is judged', () => {
@@ -101,7 +105,7 @@ suite('wrong numbers', () => {
     expect(judge(gm, [t([1, 2])], spec, cosine)).toEqual({
       status: 'fails',
       message: expect.stringMatching(/^Bad accuracy detected\nRMSE/) as string,
-      signature: 'accuracy',
+      signature: 'accuracy|value',
     })
     const failing: Backend = () => {
       throw new RangeError('no kernel 7')
@@ -157,5 +161,63 @@ suite('an error of the backend', () => {
     graph.output([graph.callFunction(torch.reshape, [graph.placeholder('x'), [7]])])
     const { status, message } = judge(new GraphModule({}, graph), [torch.ones([2])], spec, failing)
     expect([status, message]).toEqual(['unrelated', expect.stringMatching(/^the graph fails without the backend too: .*reshape/) as string])
+  })
+})
+
+suite('wrong numbers of one kind', () => {
+  const t = torch.tensor
+  const spec: FailureSpec = { backend: '', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: false }
+  const x = t([1, 2])
+  const kindOf = (gm: GraphModule, inputs: readonly unknown[], backend: Backend, signature: string | null = null): unknown => {
+    const outcome = judge(gm, inputs, { ...spec, signature }, backend)
+    return [outcome.status, outcome.signature]
+  }
+  const doubled = symbolicTrace((a: Tensor) => [torch.mul(a, 2)])
+
+  it('are told from those of other kinds: form, NaN, integers, written inputs, gradients', () => {
+    expect(kindOf(doubled, [x], () => (a) => [torch.mul(asTensor(a), 3)])).toEqual(['fails', 'accuracy|value'])
+    expect(kindOf(doubled, [x], () => (a) => [torch.mul(asTensor(a), 2).sum()])).toEqual(['fails', 'accuracy|form'])
+    expect(kindOf(doubled, [x], () => (a) => [torch.mul(asTensor(a), t([NaN, 2]))])).toEqual(['fails', 'accuracy|nan'])
+    expect(kindOf(doubled, [x], () => (a) => [torch.mul(asTensor(a), t([Infinity, 2]))])).toEqual(['fails', 'accuracy|nan'])
+    const writing = symbolicTrace((a: Tensor) => [torch.mul(a.add_(1), 2)])
+    expect(kindOf(writing, [x], () => (a) => [torch.mul(torch.add(asTensor(a), 1), 2)])).toEqual(['fails', 'accuracy|written'])
+  })
+
+  it('do not count where those of another kind are looked for, and are the same failure where they are among several', () => {
+    const wrong: Backend = () => (a) => [torch.mul(asTensor(a), 3)]
+    expect(kindOf(doubled, [x], wrong, 'accuracy|nan')).toEqual(['unrelated', 'accuracy|value'])
+    expect(kindOf(doubled, [x], wrong, 'accuracy|value')).toEqual(['fails', 'accuracy|value'])
+    const leaf = t([1, 2], { requiresGrad: true })
+    expect(
+      kindOf(
+        doubled,
+        [leaf],
+        (gm) => (gm.graph.findNodes({ op: 'placeholder' }).length === 1 ? (a) => [torch.mul(asTensor(a), 3)] : gm.forward.bind(gm)),
+        'accuracy|value',
+      ),
+    ).toEqual(['fails', 'accuracy|value'])
+  })
+
+  it('of the backward graph are found where the backend gets forward graphs and backward graphs', async () => {
+    // Right but for the graphs of backwards, which are the only ones with tangents.
+    registerBackend('wrong_backward', (gm) => {
+      const isBackward = gm.graph.findNodes({ op: 'placeholder' }).some((node) => node.name.startsWith('tangent'))
+      return (...inputs: never[]) => {
+        const outputs = gm.forward(...inputs) as (Tensor | null)[]
+        // Like compiled code, what is returned has no history.
+        return outputs.map((value) => (value === null ? null : isBackward ? value.detach().mul(2) : value.detach()))
+      }
+    })
+    const gm = symbolicTrace((a: Tensor) => [torch.cos(torch.mul(torch.sin(a), a))])
+    const leaf = t([0.5, 2], { requiresGrad: true })
+    const asked = { ...spec, backend: 'wrong_backward' }
+    expect(judge(gm, [leaf], asked)).toMatchObject({ status: 'fails', signature: 'accuracy|gradient' })
+    expect(judge(gm, [leaf], { ...asked, onlyFwd: true }).status).toBe('passes')
+    expect(judge(gm, [t([0.5, 2])], asked).status).toBe('passes')
+    const small = await minifyBackendFailure(gm, [leaf], { backend: 'wrong_backward', accuracy: 'accuracy', isolate: false, print: () => {} })
+    expect([...small.gm.graph.nodes].filter((node) => node.op === 'call_function')).toHaveLength(1)
+    expect(asTensor(small.inputs[0]).requiresGrad).toBe(true)
+    expect(judge(small.gm, small.inputs, asked).status).toBe('fails')
+    expect(judge(small.gm, small.inputs, { ...asked, backend: 'eager' }).status).toBe('passes')
   })
 })

@@ -19,7 +19,7 @@ afterEach(() => {
 })
 
 describe('level 3', () => {
-  const weight = torch.randn([16, 16])
+  const weight = torch.randn([64, 64])
   const models: Readonly<Record<string, (x: Tensor) => Tensor>> = {
     'one graph': (x) => torch.relu(x.matmul(weight)),
     'two graphs with a tensor in common': (x) => {
@@ -37,7 +37,7 @@ describe('level 3', () => {
       Object.assign(config, { reproAfter, reproLevel: 3 })
       const run = compile(models[name] ?? torch.sin)
       const filesAfter = (runs: number): number => {
-        for (let i = 0; i < runs; i++) run(torch.randn([16, 16])).toArray()
+        for (let i = 0; i < runs; i++) run(torch.randn([64, 64])).toArray()
         return store.files.size
       }
       const files = filesAfter(2)

@@ -7,10 +7,12 @@ import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { registerBackend } from 'tensorfx/compile'
 import { loadGraphModule, readSafetensors } from 'tensorfx/interop'
 import { F } from 'tensorfx/nn'
-import { errorOf, magnitude, toleranceOf } from '../../src/debug/compare/error.ts'
+import { errorOf, magnitudeOf, toleranceOf } from '../../src/debug/compare/error.ts'
 import { measure } from '../../src/debug/compare/measure.ts'
 import { onnxSession } from '../../src/debug/compare/onnxRuntime.ts'
-import { inFloat64, ReferenceRun, writesIn } from '../../src/debug/compare/reference.ts'
+import { inFloat64 } from '../../src/debug/compare/float64.ts'
+import { noiseOfNode } from '../../src/debug/compare/noise.ts'
+import { ReferenceRun, taskOf, writesIn } from '../../src/debug/compare/reference.ts'
 import { textOf } from './inProcess.ts'
 
 const t = torch.tensor
@@ -21,16 +23,27 @@ describe('the error of a result', () => {
     expect(errorOf(wide(0, 1, 99), t([0, 1, 100]), 0, 1e-4)).toBeCloseTo(1 / (1 + 99), 6)
     expect(errorOf(wide(0.01, 0.01), t([0.01, 0.02]), 0, 1e-4)).toBeCloseTo(0.5, 4)
     expect(errorOf(wide(1), t([1]), 0, 1e-4)).toBe(0)
-    // Where the inputs were large, a small result is not compared with its own size alone.
-    expect(errorOf(wide(0.01, 0.01), t([0.01, 0.02]), 50, 1e-4)).toBeCloseTo(0.01 / 0.51, 4)
-    expect(errorOf(wide(1e-9), t([0]), 1000, 1e-4)).toBeLessThan(1e-8)
+    // However small the values are.
+    expect(errorOf(wide(1e-30, -1e-30), t([0, 0]), 0, 1e-4)).toBeCloseTo(0.5, 4)
+    expect(errorOf(wide(1e-40), t([0]), 0, 1e-4)).toBeLessThanOrEqual(0.5e-4)
   })
 
   it('that rounding explains is at most half of the tolerance', () => {
-    // Inputs of 1000 are rounded to about 1e-4; eight roundings.
-    expect(errorOf(wide(0, 0), t([0, 9e-5]), 1000, 1e-3)).toBeLessThanOrEqual(5e-4)
-    expect(errorOf(wide(1e-6, 1e-6), t([1e-6, 9e-6]), 1000, 1e-9)).toBeGreaterThan(1e-9 / 2)
-    expect(errorOf(wide(1e-8), t([2e-8]), 1e-2, 1e-3)).toBeLessThanOrEqual(5e-4)
+    expect(errorOf(wide(0, 0), t([0, 9e-5]), 1e-4, 1e-3)).toBe(5e-4)
+    expect(errorOf(wide(0, 0), t([0, 2e-4]), 1e-4, 1e-3)).toBe(Infinity)
+    expect(errorOf(wide(1e-6, 1e-6), t([1e-6, 9e-6]), 1e-6, 1e-3)).toBeCloseTo(4, 4)
+    expect(errorOf(wide(1, 1), t([1, 1.0001]), 1, 1e-3)).toBeCloseTo(0.5e-4, 6)
+  })
+
+  it('may be as in eager mode or as in float64 where only one of them overflows', () => {
+    const huge = t([Infinity, Infinity, NaN])
+    expect(errorOf(wide(1e39, 1, 2), huge, 0, 1e-4, huge)).toBe(0)
+    expect(errorOf(wide(1e39, 1, 2), t([3e38, 1, 2]), 0, 1e-4, huge)).toBeGreaterThan(0.1)
+    expect(errorOf(wide(1, 1, 2), t([1, 1, 2]), 0, 1e-4, huge)).toBe(0)
+    expect(errorOf(wide(1, 1, 2), t([1, -Infinity, 2]), 0, 1e-4, huge)).toBe(Infinity)
+    expect(errorOf(wide(1, 1, 2), t([1, 1, 3]), 0, 1e-4, huge)).toBeCloseTo(1 / 3, 4)
+    // A finite value of eager kernels is no second right answer.
+    expect(errorOf(wide(1), t([2]), 0, 1e-4, t([2]))).toBeCloseTo(0.5, 4)
   })
 
   it('is infinite beside NaN and infinity, unless both have them', () => {
@@ -47,52 +60,67 @@ describe('the error of a result', () => {
 
   it('of integers and bools is the difference', () => {
     const ints = (...values: number[]): Tensor => t(values, { dtype: 'int64' })
-    expect(errorOf(ints(100, 5), ints(103, 5), 1e9, 1)).toBe(3)
+    expect(errorOf(ints(100, 5), ints(103, 5), 2, 1)).toBe(3)
     expect(errorOf(t([true, false]), t([true, true]), 0, 1e-4)).toBe(1)
+    expect(errorOf(ints(100, 5), ints(103, 5), 3, 1)).toBe(0)
+    const big = t([9007199254740993n], { dtype: 'int64' })
+    expect([errorOf(big, big.sub(1), 0, 1), errorOf(big, big.clone(), 0, 1)]).toEqual([1, 0])
   })
 
   it('has the tolerance of the dtype', () => {
     expect(toleranceOf('float32', 1e-4)).toBe(1e-4)
     expect(toleranceOf('float32', 1e-12)).toBeCloseTo(8 * 2 ** -23, 10)
     expect(toleranceOf('float16', 1e-4)).toBe(8 * 2 ** -10)
-    expect(toleranceOf('int64', 1e-4)).toBe(1e-4)
+    expect([toleranceOf('int64', 1e-4), toleranceOf('bool', 5)]).toEqual([0, 0])
   })
 
-  it('knows the magnitude of the inputs: the largest finite float', () => {
-    expect(magnitude([t([1, -7, NaN, Infinity]), t([3]), t([99], { dtype: 'int64' })])).toBe(7)
-    expect(magnitude([])).toBe(0)
+  it('knows the magnitude of a tensor: the largest finite float', () => {
+    expect(magnitudeOf(t([1, -7, NaN, Infinity]))).toBe(7)
+    expect(magnitudeOf(t([99], { dtype: 'int64' }))).toBe(0)
   })
 })
+
+const NOTHING = { reason: null, rule: null, thrown: null }
 
 describe('a measured node', () => {
   const one = [t([1, 2])]
   const want = [wide(1, 2)]
+  const slack = (): readonly number[] => [0, 0, 0]
+  const measured = (wanted: readonly Tensor[], like: readonly Tensor[], got: readonly Tensor[], tol = 1e-4): ReturnType<typeof measure> =>
+    measure({ want: wanted, like, slack }, got, tol)
 
   it('is right, or differs by an error', () => {
-    expect(measure(want, one, one, 0, 1e-4)).toEqual({ status: 'ok', error: 0, reason: null })
-    const near = measure(want, one, [t([1, 2.0001])], 0, 1e-4)
+    expect(measured(want, one, one)).toEqual({ status: 'ok', error: 0, rate: 0, ...NOTHING })
+    const near = measured(want, one, [t([1, 2.0001])])
     expect([near.status, near.error > 1e-5 && near.error < 1e-4, near.reason]).toEqual(['ok', true, null])
-    expect(measure(want, one, [t([1, 2.1])], 0, 1e-4)).toMatchObject({ status: 'differs', error: expect.closeTo(0.1 / 3, 4) as number })
+    expect(measured(want, one, [t([1, 2.1])])).toMatchObject({ status: 'differs', rate: 1, error: expect.closeTo(0.1 / 3, 4) as number })
+  })
+
+  it('asks what rounding explains only beyond the tolerance', () => {
+    let asked = 0
+    const some = (): readonly number[] => [(asked++, 0.2)]
+    expect([measure({ want, like: one, slack: some }, one, 1e-4).status, asked]).toEqual(['ok', 0])
+    expect([measure({ want, like: one, slack: some }, [t([1, 2.1])], 1e-4).status, asked]).toEqual(['ok', 1])
+    expect(measure({ want, like: one, slack: some }, [t([1, 2.3])], 1e-4).status).toBe('differs')
   })
 
   it('differs by number, shape and dtype of its results', () => {
-    const differs = (reason: string): object => ({ status: 'differs', error: Infinity, reason })
-    expect(measure(want, one, [], 0, 1e-4)).toEqual(differs('0 tensors instead of 1'))
-    expect(measure(want, one, [t([[1, 2]])], 0, 1e-4)).toEqual(differs('shape [1, 2] instead of [2]'))
-    expect(measure(want, one, want, 0, 1e-4)).toEqual(differs('dtype float64 instead of float32'))
-    expect(measure(want, want, one, 0, 1e-4).status).toBe('ok')
+    const differs = (reason: string): object => ({ ...NOTHING, status: 'differs', error: Infinity, reason, rate: 1 })
+    expect(measured(want, one, [])).toEqual(differs('0 tensors instead of 1'))
+    expect(measured(want, one, [t([[1, 2]])])).toEqual(differs('shape [1, 2] instead of [2]'))
+    expect(measured(want, one, want)).toEqual(differs('dtype float64 instead of float32'))
   })
 
   it('with several results has the error of the worst', () => {
     const like = [t([1]), t([1]), t([1])]
     const got = [t([1.5]), t([3]), t([1])]
     const right = [wide(1), wide(1), wide(1)]
-    expect(measure(right, like, got, 0, 1e-4)).toMatchObject({ status: 'differs', error: 1 })
-    expect(measure(right, like, got.toReversed(), 0, 1e-4)).toMatchObject({ status: 'differs', error: 1 })
+    expect(measured(right, like, got)).toMatchObject({ status: 'differs', error: 1 })
+    expect(measured(right, like, got.toReversed())).toMatchObject({ status: 'differs', error: 1 })
     // A dtype with fewer digits may be farther away, and does not hide another one.
     const half = [t([1]).half(), t([1])]
-    expect(measure([wide(1), wide(1)], half, [t([1.006]).half(), t([1.004])], 0, 1e-4).status).toBe('differs')
-    expect(measure([wide(1), wide(1)], half, [t([1.006]).half(), t([1])], 0, 1e-4).status).toBe('ok')
+    expect(measured([wide(1), wide(1)], half, [t([1.006]).half(), t([1.004])]).status).toBe('differs')
+    expect(measured([wide(1), wide(1)], half, [t([1.006]).half(), t([1])]).status).toBe('ok')
   })
 })
 
@@ -103,28 +131,27 @@ describe('the reference', () => {
   it('computes each node in float64, on inputs that were rounded to their dtypes', () => {
     const run = new ReferenceRun(chain, 'float64')
     run.walk([x])
-    expect(run.steps.map((step) => [step.node.name, step.want[0]?.dtype, step.eager[0]?.dtype, step.skipped])).toEqual([
-      ['sin', 'float64', 'float32', null],
-      ['mul', 'float64', 'float32', null],
-      ['sum_1', 'float64', 'float32', null],
+    expect(run.steps.map((step) => [step.node.name, step.want[0]?.dtype, step.like[0].dtype, step.isRandom])).toEqual([
+      ['sin', 'float64', 'float32', false],
+      ['mul', 'float64', 'float32', false],
+      ['sum_1', 'float64', 'float32', false],
     ])
     expect(run.steps[0]?.want[0]?.toArray()).toEqual([...x.toTypedArray()].map(Math.sin))
     const rounded = [...x.toTypedArray()].map((value) => Math.fround(Math.sin(value)))
     expect(run.steps[1]?.inputs[0]?.toArray()).toEqual(rounded)
     expect(run.steps[1]?.want[0]?.toArray()).toEqual(rounded.map((value) => 3 * value))
-    expect(run.steps.map(({ scale }) => scale)).toEqual([0.3, Math.sin(0.3), 3 * Math.sin(0.3)].map((value) => expect.closeTo(value, 5) as number))
     const eager = new ReferenceRun(chain, 'eager')
     eager.walk([x])
-    expect(eager.steps.map((step) => step.want[0] === step.eager[0])).toEqual([true, true, true])
+    expect(eager.steps.map((step) => step.want[0] === step.like[0])).toEqual([true, true, true])
   })
 
-  it('leaves out what gives no tensor, takes a part, or draws random numbers', () => {
+  it('leaves out what gives no tensor or takes a part; random numbers are drawn in the dtypes of the graph', () => {
     const gm = symbolicTrace((a: Tensor) => operator.getitem(torch.split(F.dropout(a, { p: 0.5 }), 1), 0))
     const run = new ReferenceRun(gm, 'float64')
     run.walk([x])
-    expect(run.steps.map((step) => [step.node.name, step.skipped])).toEqual([
-      ['dropout', 'it draws random numbers'],
-      ['split', null],
+    expect(run.steps.map((step) => [step.node.name, step.isRandom, step.want === step.like])).toEqual([
+      ['dropout', true, true],
+      ['split', false, false],
     ])
   })
 
@@ -135,7 +162,7 @@ describe('the reference', () => {
     )
     run.walk([x])
     const [step] = run.steps
-    expect([step?.inputs.length, [...(step?.part.graph.nodes ?? [])].map((node) => node.name), step?.want[0]?.toArray()]).toEqual([
+    expect([step?.inputs.length, [...(step?.gm.graph.nodes ?? [])].map((node) => node.name), step?.want[0]?.toArray()]).toEqual([
       1,
       ['in_1', 'add', 'output'],
       [...x.toTypedArray()].map((value) => 3 * value),
@@ -145,6 +172,55 @@ describe('the reference', () => {
   it('computes integers as they are', () => {
     const gm = symbolicTrace((a: Tensor) => torch.mul(a, 2))
     expect(inFloat64(gm, [t([3], { dtype: 'int64' })]).map((value) => [value.dtype, value.toArray()])).toEqual([['int64', [6]]])
+  })
+
+  it('knows what rounding explains: little for a product, more where terms cancel, nothing for the step of a function', () => {
+    const slackOf = (fn: (a: Tensor) => unknown, a: Tensor): number => {
+      const gm = symbolicTrace(fn)
+      const run = new ReferenceRun(gm, 'float64')
+      run.walk([a])
+      return run.steps.at(-1)?.slack()[0] ?? NaN
+    }
+    const eps = 2 ** -23
+    expect(slackOf((a) => a.mul(1e-6), t([1, 2]))).toBeGreaterThan(2e-6 * eps)
+    expect(slackOf((a) => a.mul(1e-6), t([1, 2]))).toBeLessThan(50e-6 * eps)
+    expect(slackOf((a) => a.sum(), t([1e4, -1e4, 1, -1]))).toBeGreaterThan(1e4 * eps)
+    expect(slackOf((a) => a.sum(), t([1e4, -1e4, 1, -1]))).toBeLessThan(1e6 * eps)
+    expect(slackOf((a) => a.floor(), t([2, 3]))).toBe(0)
+    expect(slackOf((a) => a.gt(1), t([1, 1]))).toBe(0)
+    const exact = symbolicTrace((a: Tensor) => a.sum())
+    expect(noiseOfNode(exact, [t([1, 2])], [t([3])], [t([3])])[0]?.[0]).toBeGreaterThan(0)
+    // A zero of relu is no sum that happens to cancel: no element of it moves.
+    const relu = symbolicTrace((a: Tensor) => torch.relu(a))
+    const [noise] = noiseOfNode(relu, [t([-1, 2])], [t([0, 2])], [t([0, 2])])
+    expect([noise?.[0], (noise?.[1] ?? 0) > 0]).toEqual([0, true])
+  })
+
+  it('of a whole graph knows what the roundings of its nodes come to, and which integers they decide', () => {
+    const slacks = (fn: (a: Tensor) => unknown, a: Tensor): readonly number[] => taskOf(symbolicTrace(fn), [a], 'float64').slack()
+    // A sum whose terms cancel, and then grows.
+    const [grown = NaN] = slacks((a) => a.mul(1.1).sum().mul(1e6), t([1e4, -1e4, 0.3]))
+    expect(grown).toBeGreaterThan(1)
+    expect(grown).toBeLessThan(1e6)
+    // Whether the largest of two equal products is the first depends on their last bits; that of different ones does not.
+    expect(slacks((a) => a.mul(1.1).argmax(), t([1, 5, 3]))).toEqual([0])
+    expect(slacks((a) => a.mul(1.1).sin().argmax(), t([1, 1, 1, 1, 1]))[0]).toBeGreaterThan(0)
+    // Exact values stay as they are.
+    expect(slacks((a) => a.gt(0).float().eq(1), t([1, -1]))).toEqual([0])
+  })
+
+  it('knows what a graph changes of its inputs and its buffers, and changes nothing itself', () => {
+    const a = t([1, 2])
+    const { inputsAfter, want } = taskOf(
+      symbolicTrace((b: Tensor) => torch.mul(b.add_(1), 3)),
+      [a],
+      'float64',
+    )
+    expect([...inputsAfter].map(([i, value]) => [i, value.toArray()])).toEqual([[0, [2, 3]]])
+    expect([want[0]?.toArray(), a.toArray()]).toEqual([
+      [6, 9],
+      [1, 2],
+    ])
   })
 
   it('knows a write that is read later by another name', () => {
@@ -206,7 +282,7 @@ describe('what a comparison prints', () => {
       }
     }
     const result = await compareBackends(gm, [x], { backends: [shape] })
-    expect(String(result)).toContain("flattened: 'relu' differs (another shape, dtype, NaN or infinity; found alone)")
+    expect(String(result)).toContain("flattened: 'relu' differs (shape [1, 2] instead of [2]; found alone)")
     expect(result.rows.map((row) => row.alone.get('flattened')?.reason)).toEqual([
       'RangeError: no mul',
       'shape [1, 2] instead of [2]',
@@ -222,7 +298,7 @@ describe('what a comparison prints', () => {
       return part
     }
     const result = await compareBackends(gm, [x], { backends: [alone] })
-    expect(result.notes).toEqual(['whole: the whole graph could not be run: RangeError: too large'])
+    expect(result.notes).toEqual(['whole: the graph with all values as outputs could not be run: RangeError: too large'])
     expect(String(result).split('\n').at(-1)).toBe(result.notes[0])
     const parts = await compareBackends(gm, [x], { backends: [alone], whole: false })
     expect([parts.notes, parts.first]).toEqual([[], null])
@@ -242,7 +318,7 @@ describe('what a comparison prints', () => {
     const model = symbolicTrace((a: Tensor, b: Tensor) => torch.add(torch.mul(a, weight), torch.mul(b, weight)))
     const result = await compareBackends(model, [x, t([1, 2])], { backends: ['sees_weights'] })
     expect(result.first).toBeNull()
-    expect(seen.at(-1)?.slice(-1)).toEqual(['weight_0'])
+    expect(seen.at(-1)?.slice(-1)).toEqual(['_tensor_constant0'])
     expect(seen.at(-1)).toHaveLength(3)
     const constant = await compareBackends(
       symbolicTrace(() => torch.neg(weight)),

@@ -1,6 +1,6 @@
 // Numbers that go wrong: the first NaN, logs, drift, gradients.
 import { describe, expect, it } from 'vitest'
-import { torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compareGradients, detectAnomaly, drift, findFirst, logNumerics } from 'tensorfx/debug'
 import { operator, symbolicTrace } from 'tensorfx/fx'
@@ -14,6 +14,38 @@ const x = torch.tensor([
 ])
 
 describe('findFirst', () => {
+  it('tells origins from inputs, weights and buffers that were bad before', () => {
+    class Net extends nn.Module {
+      fc = new nn.Linear(2, 2)
+      norm = new nn.BatchNorm1d(2)
+      scale = new nn.Parameter(torch.ones([2]))
+      override forward(batch: Tensor): Tensor {
+        return this.norm(this.fc(batch)).mul(this.scale).log()
+      }
+    }
+    const net = new Net().eval()
+    const gm = symbolicTrace(net)
+    const healthy = torch.ones([1, 2])
+    const isBad = (v: number): boolean => !Number.isFinite(v)
+    const found = (given: Tensor): unknown => {
+      const { kind, name, node } = findFirst(gm, [given], isBad) ?? {}
+      return [kind, name, node?.name]
+    }
+    const spoiled = (tensor: Tensor): unknown => {
+      const was = tensor.detach().clone()
+      torch.noGrad(() => tensor.fill_(NaN))
+      const result = found(healthy)
+      torch.noGrad(() => tensor.copy_(was))
+      return result
+    }
+    expect(spoiled(net.fc.bias as Tensor)).toEqual(['parameter', 'fc.bias', 'fc'])
+    expect(spoiled(net.norm.getBuffer('runningMean') as Tensor)).toEqual(['buffer', expect.stringMatching(/^norm\.running/), 'norm'])
+    expect(spoiled(net.scale as unknown as Tensor)).toEqual(['parameter', 'scale', 'scale'])
+    expect(found(torch.full([1, 2], NaN))).toEqual(['input', 'batch', 'batch'])
+    torch.noGrad(() => (net.scale as unknown as Tensor).fill_(0))
+    expect(found(healthy)).toEqual(['origin', null, 'log'])
+  })
+
   it('names the first node with a NaN, not those that inherit it', () => {
     const found = findFirst(logs, [x], isNaN)
     expect(found).toMatchObject({ index: [1, 0], element: NaN })

@@ -1,4 +1,5 @@
 // From a failure to its repro, in this process: each level writes what it promises, the launcher shrinks it, and the repro fails as the program did.
+import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
@@ -83,7 +84,11 @@ describe('a failure that is an error', () => {
     const again = await runHere(store, copyPath())
     expect(again.error?.message).toContain(ERRORS[kind])
     // A backend without the fault runs it.
-    expect(await runHere(store, copyPath(), ['--backend', 'eager'])).toMatchObject({ error: null, output: 'The repro ran without an error.' })
+    expect(await runHere(store, copyPath(), ['--backend', 'eager'])).toMatchObject({
+      error: null,
+      output: 'with eager: passes\nThe repro ran without an error.',
+      exitCode: undefined,
+    })
   })
 
   it.each(cases)('after %s, in the %s phase: level 3 writes launcher and record before it is known', (after, kind) => {
@@ -101,30 +106,44 @@ describe('a failure that is an error', () => {
 })
 
 describe('a backward that fails after dynamo', () => {
-  it.each(['compile', 'run'] as const)('in the %s says which setting watches it, once', (phase) => {
-    const said = listen()
-    Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2 })
-    const fail = (): never => {
-      throw new RangeError('no backward here')
-    }
-    const backend: Backend = (gm) => {
-      const isBad = gm.className.includes('backward')
+  const failing =
+    (phase: 'compile' | 'run'): Backend =>
+    (gm) => {
+      const fail = (): never => {
+        throw new RangeError('no backward here')
+      }
+      const isBad = gm.code.includes('tangents')
       if (isBad && phase === 'compile') fail()
       return (...inputs) => (isBad ? fail() : gm.forward(...inputs))
     }
+  const module = import.meta.url
+  registerBackend('backward_compile_fails', failing('compile'), { module })
+  registerBackend('backward_run_fails', failing('run'), { module })
+
+  it.each([
+    ['compile', 1],
+    ['compile', 2],
+    ['run', 1],
+    ['run', 2],
+    ['run', 3],
+  ] as const)('in the %s, at level %d, leaves a script that holds the backward graph and fails in the same way', async (phase, level) => {
+    listen()
+    Object.assign(config, { reproAfter: 'dynamo', reproLevel: level })
     const x = input()
     x.requiresGrad = true
-    const run = (): void =>
-      compile((t: Tensor) => torch.tanh(torch.sin(t)), { backend })(x)
+    const error = thrownBy(() =>
+      compile((t: Tensor) => torch.tanh(torch.sin(t)), { backend: `backward_${phase}_fails` })(x)
         .sum()
-        .backward()
-    const error = thrownBy(run)
-    const advice = 'this is a backward graph, which TENSORFX_REPRO_AFTER=dynamo does not watch. Set TENSORFX_REPRO_AFTER=aot.'
-    expect(said).toEqual([['warning', `No script was written: ${advice}`]])
-    expect(phase === 'run' ? error.dumpProblem : error.message).toContain(advice)
-    expect(names()).toEqual([])
-    config.reproAfter = 'aot'
-    expect(thrownBy(run).minifierPath).toBe(pathOf(store, 'minifier_launcher.mjs'))
+        .backward(),
+    )
+    expect(error.message).toContain('no backward here')
+    expect(error.minifierPath).toBe(level === 1 ? copyPath() : pathOf(store, 'minifier_launcher.mjs'))
+    expect(textOf(store, String(error.minifierPath))).toContain('tangents_1')
+    resetConfig()
+    Object.assign(config, { debugDirRoot: '/dumps' })
+    const again = await runHere(store, String(error.minifierPath), ['run'])
+    expect(again.error?.message).toContain('no backward here')
+    expect(await runHere(store, String(error.minifierPath), ['run', '--backend', 'eager'])).toMatchObject({ error: null })
   })
 })
 
@@ -202,7 +221,7 @@ describe('wrong numbers', () => {
     expect(operatorsIn(textOf(store, copyPath()))).toEqual(['relu'])
     expect((await runHere(store, copyPath())).error).toBeInstanceOf(AccuracyError)
     const right = await runHere(store, copyPath(), ['--backend', 'eager'])
-    expect(right).toEqual({ error: null, output: 'The repro ran, and its numbers are right.' })
+    expect(right).toEqual({ error: null, output: 'with eager: passes\nThe repro ran, and its numbers are right.', exitCode: undefined })
   })
 
   it('of the forward alone count where reproForwardOnly is set, and the script says so', () => {
@@ -232,7 +251,7 @@ describe('a script', () => {
     const spec = { backend: 'relu_compile_error_TESTING_ONLY', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
     const options = { after: 'dynamo', command: 'run', spec, imports: ['data:text/javascript,'], notes: ['a note'], runs: 2 } as const
     const text = writeRepro(store, '/out/a.mjs', '/out/inputs', gm, [torch.ones([2])], options)
-    expect(text).toContain("    this.registerBuffer('_tensor_constant0', reader.load(buf0, [2]))")
+    expect(text).toContain("    const buf0 = reader.values([1, -2])\n    this.registerBuffer('_tensor_constant0', reader.load(buf0, [2]))")
     expect(text).toContain("import { config, nn, torch, operator } from 'file:")
     expect(text).toContain("\nimport 'data:text/javascript,'\n")
     expect(text).toContain('\n// a note\n')
@@ -240,10 +259,11 @@ describe('a script', () => {
     expect((await runHere(store, '/out/a.mjs')).error?.message).toContain('relu found in graph')
     const analyzed = await runHere(store, '/out/a.mjs', ['analyze', '--backend', 'relu_accuracy_error_TESTING_ONLY'])
     expect(analyzed.output.split('\n').map((line) => line.replace(/:.*/, ''))).toEqual(['DIVERGED at relu', 'DIVERGED at add'])
-    store.files.delete([...store.files.keys()].find((path) => path.includes('storages')) ?? '')
-    expect((await runHere(store, '/out/a.mjs', ['--backend', 'eager'])).output).toContain('generating random data instead')
-    const nowhere = await runHere(store, '/out/a.mjs', ['--backend', 'eager', '--no-save-dir'])
-    expect(nowhere.output).toBe('no saveDir specified, will generate random data\nThe repro ran without an error (2 times).')
+    // It is one file, which runs anywhere.
+    expect([...store.files.keys()]).toEqual(['/out/a.mjs'])
+    store.write('/elsewhere/b.mjs', text)
+    const alone = await runHere(store, '/elsewhere/b.mjs', ['--backend', 'eager', '--no-save-dir'])
+    expect(alone.output).toBe('with eager: passes\nThe repro ran without an error (2 times).')
   })
 
   it('whose backend cannot be imported asks for one, which may be a module', async () => {
@@ -271,24 +291,17 @@ describe('a script', () => {
     graph.output([graph.callFunction(torch.cat, [['x', 'y', 'z'].map((name) => graph.placeholder(name))])])
     const spec = { backend: 'eager', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true } as const
     const options = { after: 'aot', command: 'run', spec, imports: [] } as const
-    const text = writeRepro(
-      store,
-      'a/b.mjs',
-      'inputs',
-      new GraphModule({}, graph),
-      [torch.ones([2]), torch.tensor([1, 2]), torch.tensor([2, 1])],
-      options,
-    )
+    const large = torch.arange(2000)
+    const text = writeRepro(store, 'a/b.mjs', 'inputs', new GraphModule({}, graph), [torch.ones([2]), torch.tensor([1, 2]), large], options)
     vi.unstubAllGlobals()
     expect(text).toContain("from 'tensorfx'\nimport { runRepro } from 'tensorfx/debug'")
     expect(text).toContain("saveDir: new URL('./inputs/', import.meta.url)")
     expect(text.split('\n')[0]).toMatch(/Written by tensorfx [\d.]+\.$/)
-    // Without a module for SHA-1 the names are shorter, and still differ.
-    const hashes = [...text.matchAll(/reader\.storage\('(\w{16})', 8\)/g)].map(([, hash]) => hash)
-    expect([hashes.length, new Set(hashes).size]).toEqual([3, 3])
-    expect([...store.files.keys()].filter((path) => path !== 'a/b.mjs').toSorted()).toEqual(
-      hashes.map((hash) => `inputs/storages/${hash}`).toSorted(),
-    )
+    expect(text).toMatch(/\n {2}written: \{ tensorfx: '[\d.]+' \},\n/)
+    // The name is that which Node gives.
+    const hash = createHash('sha1').update(large.realize().readBytes()).digest('hex')
+    expect(text).toContain(`reader.storage('${hash}', 8000)`)
+    expect([...store.files.keys()]).toEqual([`inputs/storages/${hash}`, 'a/b.mjs'])
   })
 
   it('reads as a program: graph, inputs, weights, settings', () => {
@@ -305,14 +318,15 @@ describe('a script', () => {
     thrownBy(() => run(x, 3).toArray())
     const text = textOf(store, pathOf(store, 'minifier_launcher.mjs'))
       .replace(/Written by .*/, 'Written by …')
+      .replace(/written: .*/, 'written: …')
       .replace(/'file:\S*\/(\w+)\.js'/g, "'$1'")
     expect(text).toMatchInlineSnapshot(`
       "// A failure of the backend 'relu_compile_error_TESTING_ONLY', as a program of its own. Written by …
-      //   node minifier_launcher.mjs [run | minify | analyze] [--accuracy | --no-accuracy] [--isolate | --no-isolate] [--help]
+      //   node minifier_launcher.mjs [run | minify | analyze | minifier-query] [--help]
       import { config, nn, torch } from 'index'
       import { runRepro } from 'debug'
 
-      Object.assign(config, { reproTolerance: 0.25, debugDirRoot: '/dumps' })
+      Object.assign(config, { reproTolerance: 0.25 })
 
       class Repro extends nn.Module {
         forward(l_x2_, t1, t2, t3) {
@@ -327,13 +341,13 @@ describe('a script', () => {
       }
 
       function loadArgs(reader) {
-        const buf0 = reader.storage('b7882cc45cec35f292a70c43fcfc042b582de5bb', 80)
+        const buf0 = reader.fill(20, 1)
         reader.tensor(buf0, [4, 5], { requiresGrad: true }) // l_x2_
-        const buf1 = reader.storage('628a5588d96376716f6a45590706f7d56596a3be', 32)
-        reader.tensor(buf1, [2, 4], { requiresGrad: true }) // t1
-        const buf2 = reader.storage('ee135d4f12d7c9b0e7406299fb785f2e0272b288', 8)
-        reader.tensor(buf2, [2], { requiresGrad: true }) // t2
-        const buf3 = reader.storage('b601ef52b007bb692055eecbac27aa3770bdbb13', 24, { dtypeHint: 'int64' })
+        const buf1 = reader.values([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+        reader.tensor(buf1, [2, 4], { requiresGrad: true, parameter: true }) // t1
+        const buf2 = reader.values([0.5, 0.5])
+        reader.tensor(buf2, [2], { requiresGrad: true, parameter: true }) // t2
+        const buf3 = reader.values([0, 1, 1], 'int64')
         reader.tensor(buf3, [3], { dtype: 'int64' }) // t3
       }
       loadArgs.version = 0
@@ -348,6 +362,7 @@ describe('a script', () => {
         onlyFwd: false,
         imports: [],
         saveDir: new URL('./checkpoints/', import.meta.url),
+        written: …
       })
       "
     `)

@@ -6,7 +6,7 @@ import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
-import { InputReader, InputWriter } from '../../src/debug/contentStore.ts'
+import { InputReader, InputWriter } from 'tensorfx/debug'
 import { MemoryFileStore } from '../../src/debug/fileStore.ts'
 import { storedElements } from '../../src/tensor/index.ts'
 
@@ -78,12 +78,12 @@ describe.each(extremes)('%s', (dtype, tensor) => {
   test("survives the store of a repro's inputs", () => {
     const store = new MemoryFileStore()
     const writer = new InputWriter(store, 'inputs')
-    const line = writer.expression('x', tensor)
+    writer.add('x', tensor)
     const reader = new InputReader(store, 'inputs')
-    const [declaration = ''] = writer.lines()
     // The lines are code of a repro script.
     // eslint-disable-next-line no-new-func
-    const back = new Function('reader', `${declaration}; return ${line}`)(reader) as Tensor
+    new Function('reader', writer.lines().join('\n'))(reader)
+    const back = reader.args[0] as Tensor
     expect([back.dtype, bitsOf(back)]).toEqual([dtype, bitsOf(tensor)])
   })
 })

@@ -1,24 +1,40 @@
 // What can be compared: registered backends, functions, and onnxruntime, all as one thing that prepares a graph and runs it.
 import { noGrad } from '../../autograd/index.ts'
-import { makeFx } from '../../aot/index.ts'
+import { aotFunction } from '../../aot/index.ts'
+import type { CompileGraph } from '../../aot/index.ts'
 import { lookupBackend, runnable, withConfig } from '../../dynamo/index.ts'
 import type { Backend } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import type { GraphModule, Node } from '../../fx/index.ts'
+import type { GraphModule } from '../../fx/index.ts'
 import { isCallable, isFunction, valueText } from '../../protocol/index.ts'
-import { treeMap } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
-import { cloneInput } from '../twoModels.ts'
+import { isolatedInputs } from '../isolated.ts'
 import { requireOnnxRuntime, onnxSession } from './onnxRuntime.ts'
 import type { OnnxRuntimeOptions } from './onnxRuntime.ts'
-import { tensorsIn } from './reference.ts'
+import { tensorsIn } from './float64.ts'
+import { heldBy } from './held.ts'
+import type { Held } from './held.ts'
+import { keepingDraws } from './reference.ts'
 
 /** A backend to compare: `'eager'`, the name of a registered backend, `'./file.mjs#name'`, `'onnxruntime'`, `'onnxruntime:webgpu'`, or a function that compiles a graph. */
 export type ComparedBackend = string | Backend
 
-/** A prepared graph: returns the tensors of its result, in the order of `treeLeaves`. */
-export type Prepared = (inputs: readonly unknown[]) => readonly Tensor[] | Promise<readonly Tensor[]>
+/** One run of a backend, as it left everything behind. */
+export interface Ran {
+  /** The tensors that it returned, in the order of `treeLeaves`. */
+  readonly outputs: readonly Tensor[]
+  /** The copies of the tensors among the inputs that it was given; none if it runs elsewhere. */
+  readonly given: readonly Tensor[]
+}
+
+/** A graph that a backend has compiled. */
+export interface Prepared {
+  /** Runs it on copies of the inputs. */
+  readonly run: (inputs: readonly unknown[]) => Ran | Promise<Ran>
+  /** The backend's own copies of the tensors that the module holds; empty if it runs elsewhere. */
+  readonly held: Held
+}
 
 /** A backend that can run graphs. */
 export interface Candidate {
@@ -27,16 +43,17 @@ export interface Candidate {
   readonly registered: string | null
   /** Whether it compiles whole graphs, so that a node may behave otherwise among its neighbours. */
   readonly compiles: boolean
-  /** Compiles in this process and returns at once; null if it cannot. */
-  readonly compile: ((gm: GraphModule, inputs: readonly unknown[]) => (inputs: readonly unknown[]) => readonly Tensor[]) | null
+  /** Whether it runs in this process, and so draws from the program's random generator. */
+  readonly isHere: boolean
   /** Prepares a graph, hands it to `use`, and frees what it took. */
-  with<T>(gm: GraphModule, inputs: readonly unknown[], use: (run: Prepared) => Promise<T>): Promise<T>
+  with<T>(gm: GraphModule, inputs: readonly unknown[], use: (prepared: Prepared) => Promise<T>): Promise<T>
 }
 
-const copies = (inputs: readonly unknown[]): unknown[] => inputs.map((input) => treeMap(input, cloneInput))
+/** Compiles a graph in this process. */
+type Compile = (gm: GraphModule, inputs: readonly unknown[]) => Prepared
 
-function immediate(name: string, registered: string | null, compiles: boolean, compile: NonNullable<Candidate['compile']>): Candidate {
-  return { name, registered, compiles, compile, with: (gm, inputs, use) => use(compile(gm, inputs)) }
+function immediate(name: string, registered: string | null, compiles: boolean, compile: Compile): Candidate {
+  return { name, registered, compiles, isHere: true, with: async (gm, inputs, use) => use(keepingDraws(() => compile(gm, inputs))) }
 }
 
 /** What onnxruntime runs graphs on, by the name of the backend. */
@@ -53,11 +70,11 @@ function onnxRuntime(name: string, options: OnnxRuntimeOptions): Candidate {
     name,
     registered: name,
     compiles: true,
-    compile: null,
+    isHere: false,
     async with(gm, inputs, use) {
       const session = await onnxSession(gm, inputs, options)
       try {
-        return await use((values) => session.run(...values))
+        return await use({ run: async (values) => ({ outputs: await session.run(...values), given: [] }), held: new Map() })
       } finally {
         await session.release()
       }
@@ -68,54 +85,56 @@ function onnxRuntime(name: string, options: OnnxRuntimeOptions): Candidate {
 /** Runs a compiled graph as it is run when nothing is watched: without gradients, and without dumps of failures. */
 const quietly = <T>(fn: () => T): T => withConfig({ reproAfter: null }, () => noGrad(fn))
 
+/** Runs a compiled graph on copies of the inputs, and keeps these. */
+const onCopies =
+  (compiled: (...inputs: readonly unknown[]) => unknown): Prepared['run'] =>
+  (values) => {
+    const given = isolatedInputs(values)
+    return { outputs: quietly(() => tensorsIn(compiled(...given))), given: tensorsIn(given) }
+  }
+
 /** A function that is a backend gets the graph as it is. */
-function asGiven(backend: Backend): NonNullable<Candidate['compile']> {
+function asGiven(backend: Backend): Compile {
   return (gm, inputs) => {
-    const compiled = quietly(() => runnable(backend(gm.deepCopy({ shareTensors: true }), copies(inputs))))
-    return (values) => quietly(() => tensorsIn(compiled(...copies(values))))
+    // A copy of its own, weights included: whatever a backend does to them, the program's stay as they are.
+    const own = gm.deepCopy()
+    const held = heldBy(own)
+    return { run: onCopies(quietly(() => runnable(backend(own, isolatedInputs(inputs))))), held }
   }
 }
 
-/** A registered backend gets what compile would give it: a graph of operators, whose weights are inputs. */
-function lowered(backend: Backend): NonNullable<Candidate['compile']> {
-  return (gm, inputs) => {
-    const own = gm.deepCopy({ shareTensors: true })
-    const graph = quietly(() => makeFx((...args) => tensorsIn(own.call(...args)))(...inputs))
-    const weights = weightsAsInputs(graph)
-    const compiled = quietly(() => runnable(backend(graph, [...copies(tensorsIn(inputs)), ...weights])))
-    return (values) => quietly(() => tensorsIn(compiled(...copies(tensorsIn(values)), ...weights)))
+/** A registered backend gets what compile would give it: a graph of operators, whose weights, seeds and offsets are inputs. It is compiled by the first run. */
+function lowered(backend: Backend): Compile {
+  return (gm) => {
+    const own = gm.deepCopy()
+    const compiled = aotFunction((...args: readonly unknown[]) => tensorsIn(own.call(...args)), { fwCompiler: asCompiler(backend) })
+    return { run: onCopies(compiled), held: heldBy(own) }
   }
 }
 
-/** Makes the tensors that a graph reads from its module inputs, after its own; returns them. */
-function weightsAsInputs(gm: GraphModule): readonly Tensor[] {
-  const { graph } = gm
-  const weights: Tensor[] = []
-  let last: Node | null = graph.findNodes({ op: 'placeholder' }).at(-1) ?? null
-  for (const node of graph.findNodes({ op: 'get_attr' })) {
-    const value = gm.attribute(node.target)
-    if (!(value instanceof Tensor)) continue
-    const make = (): Node => graph.placeholder(`weight_${weights.length}`)
-    const input: Node = last === null ? graph.insertingBefore(null, make) : graph.insertingAfter(last, make)
-    last = input
-    input.meta['val'] = { shape: value.shape, dtype: value.dtype, strides: value.strides }
-    weights.push(value)
-    node.replaceAllUsesWith(input)
-    graph.eraseNode(node)
+/** A backend as a compiler of graphs whose results come as an array, and which leave it to the caller to write them back to inputs. */
+function asCompiler(backend: Backend): CompileGraph {
+  return (graph, inputs) => {
+    delete graph.meta['writeBacks']
+    const run = runnable(backend(graph, inputs))
+    return (...values) => {
+      const out = run(...values)
+      return Array.isArray(out) ? out : [out]
+    }
   }
-  gm.recompile()
-  return weights
 }
 
 /**
  * The backend that a name or function stands for. Imports the module of `./file.mjs#name`. Throws InvalidBackend for an unknown name, ArgumentError for anything else
- * and for a module that has no such backend, UnsupportedError if onnxruntime-web is not installed.
+ * and for a module that has no such backend, UnsupportedError if onnxruntime-web is not installed. With `captured`, registered backends get graphs as they are: compile has
+ * captured them.
  */
-export async function candidate(backend: ComparedBackend): Promise<Candidate> {
+export async function candidate(backend: ComparedBackend, captured = false): Promise<Candidate> {
   if (backend === 'eager')
     return immediate('eager', 'eager', false, (gm) => {
-      const own = gm.deepCopy({ shareTensors: true })
-      return (inputs) => noGrad(() => tensorsIn(own.call(...copies(inputs))))
+      const own = gm.deepCopy()
+      const held = heldBy(own)
+      return { run: onCopies((...values) => own.call(...values)), held }
     })
   if (typeof backend === 'string') {
     const onnx = ONNX_RUNTIMES.get(backend)
@@ -125,8 +144,19 @@ export async function candidate(backend: ComparedBackend): Promise<Candidate> {
     }
     const registered = isModuleBackend(backend) ? (await importBackend(backend)).name : backend
     // Registered backends take graphs of operators, as compile captures them.
-    return immediate(backend, registered, true, lowered(lookupBackend(registered)))
+    return immediate(backend, registered, true, (captured ? asGiven : lowered)(lookupBackend(registered)))
   }
   if (isCallable(backend) && isFunction(backend)) return immediate(backend.name === '' ? 'backend' : backend.name, null, true, asGiven(backend))
   throw new ArgumentError(`compareBackends: a backend must be a name or a function (gm, inputs) => compiled, got ${valueText(backend)}.`)
+}
+
+/** All backends of a comparison. Those of one name are numbered, so that none hides another. */
+export async function candidatesOf(backends: readonly ComparedBackend[], captured = false): Promise<readonly Candidate[]> {
+  const all = await Promise.all(backends.map(async (backend) => candidate(backend, captured)))
+  const seen = new Map<string, number>()
+  return all.map((one) => {
+    const count = (seen.get(one.name) ?? 0) + 1
+    seen.set(one.name, count)
+    return count === 1 ? one : { ...one, name: `${one.name} (${count})` }
+  })
 }

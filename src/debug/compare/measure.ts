@@ -3,28 +3,56 @@ import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from './error.ts'
 
+/** A rule that a backend has to keep, apart from computing the right numbers. */
+export type Rule = 'overwrites an input' | 'overwrites a weight' | 'overwrites an earlier output'
+
 /** The result of one node on one backend. */
 export interface Measured {
-  /** `failed`: it could not be run; `skipped`: it cannot be compared. */
-  readonly status: 'ok' | 'differs' | 'failed' | 'skipped'
+  /**
+   * `failed`: it could not be run; `flaky`: it is right in some runs and not in others; `skipped`: it cannot be compared. A result that `differs` is wrong, or `rule`
+   * says which one the backend breaks.
+   */
+  readonly status: 'ok' | 'differs' | 'failed' | 'flaky' | 'skipped'
   /** See `tol`; NaN if nothing was compared. */
   readonly error: number
   readonly reason: string | null
+  /** The rule that the backend breaks, while its results are right; null if it breaks none. */
+  readonly rule: Rule | null
+  /** How many of the runs were not right, from 0 to 1. */
+  readonly rate: number
+  /** What the backend threw; null if it did not throw. */
+  readonly thrown: unknown
 }
 
-/** Compares the results of a node. `like` have the shapes and dtypes that they should have. */
-export function measure(want: readonly Tensor[], like: readonly Tensor[], got: readonly Tensor[], scale: number, tol: number): Measured {
-  const differs = (reason: string): Measured => ({ status: 'differs', error: Infinity, reason })
+/** What results should be. */
+export interface Expected {
+  /** The values. */
+  readonly want: readonly Tensor[]
+  /** Tensors with the shapes and dtypes that the results should have: those of eager kernels. */
+  readonly like: readonly Tensor[]
+  /** For each result, the absolute difference that rounding explains. It is asked for only where results differ by more than the tolerance. */
+  readonly slack: () => readonly number[]
+}
+
+export const RIGHT: Measured = { status: 'ok', error: 0, reason: null, rule: null, rate: 0, thrown: null }
+
+const differs = (reason: string): Measured => ({ ...RIGHT, status: 'differs', error: Infinity, reason, rate: 1 })
+
+/** Compares the results of a node. */
+export function measure({ want, like, slack }: Expected, got: readonly Tensor[], tol: number): Measured {
   if (got.length !== like.length) return differs(`${got.length} tensors instead of ${like.length}`)
-  let worst: Measured = { status: 'ok', error: 0, reason: null }
+  let worst = RIGHT
   for (const [i, expected] of like.entries()) {
     const [value, exact] = [got[i], want[i]]
     if (value === undefined || exact === undefined) continue
     if (!sameShape(value.shape, expected.shape)) return differs(`shape ${formatShape(value.shape)} instead of ${formatShape(expected.shape)}`)
-    if (value.dtype !== expected.dtype && like !== want) return differs(`dtype ${value.dtype} instead of ${expected.dtype}`)
-    const error = errorOf(exact, value, scale, tol)
-    const fails = error > toleranceOf(value.dtype, tol)
-    if (error > worst.error || (fails && worst.status === 'ok')) worst = { status: fails ? 'differs' : worst.status, error, reason: null }
+    if (value.dtype !== expected.dtype) return differs(`dtype ${value.dtype} instead of ${expected.dtype}`)
+    const limit = toleranceOf(value.dtype, tol)
+    const plain = errorOf(exact, value, 0, tol, expected)
+    const error = plain > limit ? errorOf(exact, value, slack()[i] ?? 0, tol, expected) : plain
+    const fails = error > limit
+    if (error > worst.error || (fails && worst.status === 'ok'))
+      worst = { ...RIGHT, status: fails ? 'differs' : worst.status, error, rate: fails ? 1 : worst.rate }
   }
   return worst
 }

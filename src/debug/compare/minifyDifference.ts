@@ -2,20 +2,21 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { backendImports } from '../../dynamo/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
-import { noGrad } from '../../autograd/index.ts'
+import { getRngState, setRngState } from '../../tensor/index.ts'
 import { checkOptions, lineComment, quote } from '../../protocol/index.ts'
 import { importBackend, isModuleBackend, whyNotNameable } from '../backendModule.ts'
+import { signatureOf } from '../describeError.ts'
 import { fileStore, joinPath } from '../fileStore.ts'
 import { minifier } from '../minifier.ts'
 import type { MinifierResult } from '../minifier.ts'
 import { packageSpecifier } from '../reproScript.ts'
 import { isOnnxRuntime } from './backends.ts'
 import type { Candidate } from './backends.ts'
-import { magnitude } from './error.ts'
 import { GRAPH_FILE, INPUTS_FILE, writeComparison } from './folder.ts'
-import { measure } from './measure.ts'
-import { inFloat64, tensorsIn } from './reference.ts'
-import type { ReferenceKind } from './reference.ts'
+import { taskOf } from './reference.ts'
+import type { ReferenceKind, Task } from './reference.ts'
+import type { Culprit } from './culprit.ts'
+import { runsToShow, tried } from './trial.ts'
 
 /** Options of `BackendComparison.minify`. */
 export interface MinifyDifferenceOptions {
@@ -39,30 +40,35 @@ interface Settings extends Omit<MinifyDifferenceOptions, 'against'> {
   readonly tol: number
   readonly reference: ReferenceKind
   readonly against: Candidate | null
+  /** What was found wrong; null if nothing was: then any difference counts. */
+  readonly culprit: Culprit | null
 }
 
 /** Shrinks a graph while a backend's results differ from the reference, and those of the other backend do not. */
 export async function minifyDifference(gm: GraphModule, inputs: readonly unknown[], one: Candidate, settings: Settings): Promise<MinifiedDifference> {
-  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: true, reference: true, against: true })
+  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: true, reference: true, against: true, culprit: true })
   const { tol, reference, print, directory, against } = settings
   // A script that cannot work is not written: what prevents it is said before the search.
   const names =
     directory === undefined ? null : { one: await nameInScripts(one, settings.module), against: against && (await nameInScripts(against)) }
+  const { kind = 'wrong', rule = null, thrown = null } = settings.culprit ?? {}
+  const status = kind === 'failed' || kind === 'flaky' ? kind : 'differs'
+  const state = getRngState()
   const differs = async (candidate: GraphModule, values: readonly unknown[]): Promise<boolean> => {
+    let task: Task
     try {
-      const eager = noGrad(() => tensorsIn(candidate.deepCopy({ shareTensors: true }).call(...values)))
-      const want = reference === 'float64' ? noGrad(() => inFloat64(candidate, tensorsIn(values))) : eager
-      const isWrong = async (backend: Candidate): Promise<boolean> => {
-        const got = await backend.with(candidate, values, async (run) => run(values))
-        return measure(want, eager, got, magnitude(tensorsIn(values)), tol).status === 'differs'
-      }
-      return (await isWrong(one)) && (against === null || !(await isWrong(against)))
+      task = taskOf(candidate, values, reference, state)
     } catch {
-      // A candidate that cannot be run is another failure.
+      // A candidate that eager kernels cannot run is another failure.
       return false
     }
+    const made = await tried(one, task, tol, runsToShow({ status, rule }))
+    const isSame = made.status === status && made.rule === rule && (status !== 'failed' || signatureOf(made.thrown) === signatureOf(thrown))
+    return isSame && (against === null || (await tried(against, task, tol, 1)).status === 'ok')
   }
-  const result = await minifier(gm, inputs, differs, { shrinkValues: true, ...(print === undefined ? {} : { print }) })
+  const result = await minifier(gm, inputs, differs, { shrinkValues: true, ...(print === undefined ? {} : { print }) }).finally(() =>
+    setRngState(state),
+  )
   return { ...result, path: directory === undefined || names === null ? null : write(directory, result, names, settings) }
 }
 

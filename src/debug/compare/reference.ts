@@ -3,37 +3,60 @@
 import { noGrad, versionOf } from '../../autograd/index.ts'
 import { Graph, GraphModule, Interpreter, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
 import { clone, opOf, to } from '../../ops/index.ts'
-import { treeLeaves, treeMap } from '../../pytree/index.ts'
-import { getRngState, Tensor } from '../../tensor/index.ts'
-import { castToFp64, cloneInput } from '../twoModels.ts'
-import { magnitude } from './error.ts'
+import { treeMap } from '../../pytree/index.ts'
+import { getRngState, setRngState, Tensor } from '../../tensor/index.ts'
+import type { GeneratorState } from '../../tensor/index.ts'
+import { isolatedInputs } from '../isolated.ts'
+import { inFloat64, tensorsIn } from './float64.ts'
+import { heldBy, sameValues } from './held.ts'
+import type { Held } from './held.ts'
+import type { Expected } from './measure.ts'
+import { noiseOfNode, slackOf, slackOfGraph } from './noise.ts'
+import type { Computed } from './noise.ts'
 
 /** What results are compared with: the graph in float64, or the graph as it is, on eager kernels. */
 export type ReferenceKind = 'float64' | 'eager'
 
-/** One node as a graph of its own, with inputs and the results that it should give. */
-export interface Step {
-  readonly node: Node
-  /** The node alone; its inputs are those of `inputs`. */
-  readonly part: GraphModule
-  readonly inputs: readonly Tensor[]
-  /** The results in float64 (integers and bools as they are). */
-  readonly want: readonly Tensor[]
-  /** The results of eager kernels, in the dtypes of the graph. */
-  readonly eager: readonly [Tensor, ...Tensor[]]
-  /** The magnitude of the inputs. */
-  readonly scale: number
-  /** Why it cannot be compared, e.g. because it draws random numbers. */
-  readonly skipped: string | null
+/** What a graph is to compute, and the state of the program that it starts from. */
+export interface Task extends Expected {
+  readonly gm: GraphModule
+  readonly inputs: readonly unknown[]
+  /** The state of the random generator before the run. */
+  readonly state: GeneratorState
+  /** What it changes of the tensors that its module holds, by name: the values after one run, such as the statistics of BatchNorm. */
+  readonly heldAfter: Held
+  /** What it changes of the tensors among its inputs, by position: the values after one run. */
+  readonly inputsAfter: ReadonlyMap<number, Tensor>
+  /** Whether it draws random numbers. */
+  readonly isRandom: boolean
 }
 
-/** The tensors in a value, in the order of `treeLeaves`. */
-export const tensorsIn = (value: unknown): readonly Tensor[] => treeLeaves(value).filter((leaf) => leaf instanceof Tensor)
+/** One node as a graph of its own, with inputs and the results that it should give. */
+export interface Step extends Task, Computed {
+  readonly node: Node
+  readonly inputs: readonly Tensor[]
+  /** The results of eager kernels, in the dtypes of the graph. */
+  readonly like: readonly [Tensor, ...Tensor[]]
+}
 
 /** Whether a node computes something. */
 export const isCall = (node: Node): boolean => node.op === 'call_function' || node.op === 'call_method' || node.op === 'call_module'
+
+const once = <T>(compute: () => T): (() => T) => {
+  let known: { readonly value: T } | null = null
+  return () => (known ??= { value: compute() }).value
+}
+
+/** Runs `fn`, and puts the random generator back to where it was. */
+export function keepingDraws<T>(fn: () => T): T {
+  const state = getRngState()
+  try {
+    return fn()
+  } finally {
+    setRngState(state)
+  }
+}
 
 /** What a graph writes in place. */
 export interface Writes {
@@ -70,7 +93,7 @@ export function writesIn(gm: GraphModule, inputs: readonly unknown[]): Writes {
       for (const { storage } of tensorsIn(value)) holders.set(storage, [...(holders.get(storage) ?? []), node])
     },
   })
-  noGrad(() => run.run(...inputs.map((input) => treeMap(input, cloneInput))))
+  noGrad(() => run.run(...isolatedInputs(inputs)))
   return { shared: shared === null ? null : ([...gm.graph.nodes].find((node) => node.name === shared) ?? null), overwritten }
 }
 
@@ -96,23 +119,11 @@ export class ReferenceRun extends Interpreter {
     // Taking a tensor out of several computes nothing.
     const [list] = this.mapNodesToValues(node.args, node)
     if (node.target === operator.getitem && !(list instanceof Tensor)) return super.runNode(node)
-    const alone = isolated(this.module, node, this.env)
-    const { inputs } = alone
-    const state = getRngState().offset
-    const given = inputs.map(cloneInput)
-    const versions = given.map(versionIn)
-    const native = new Interpreter(alone.part).run(...given)
-    // A node that writes to its argument writes to a copy: not all backends can write to an input.
-    const writes = given.some((value, i) => versionIn(value) !== versions[i])
-    const part = writes ? isolated(this.module, node, this.env, { copies: true }).part : alone.part
-    const [first, ...others] = tensorsIn(native)
-    if (first === undefined) return native
-    const eager: Step['eager'] = [first, ...others]
-    const skipped = getRngState().offset === state ? null : 'it draws random numbers'
-    const want = skipped === null && this.#kind === 'float64' ? inFloat64(part, inputs) : eager
-    this.steps.push({ node, part, inputs, want, eager, scale: magnitude(inputs), skipped })
+    const { native, step } = stepOf(this.module, node, this.env, this.#kind)
+    if (step === null) return native
+    this.steps.push(step)
     let i = 0
-    return treeMap(native, (leaf) => (leaf instanceof Tensor ? rounded(want[i++] ?? leaf, leaf) : leaf))
+    return treeMap(native, (leaf) => (leaf instanceof Tensor ? rounded(step.want[i++] ?? leaf, leaf) : leaf))
   }
 }
 
@@ -120,16 +131,72 @@ const versionIn = (value: unknown): number => (value instanceof Tensor ? version
 
 const rounded = (wide: Tensor, like: Tensor): Tensor => (wide.dtype === like.dtype ? wide : to(wide, like.dtype))
 
-/** What a part computes in float64. */
-export function inFloat64(part: GraphModule, inputs: readonly Tensor[]): readonly Tensor[] {
-  if (!inputs.some((input) => dtypeInfo[input.dtype].floating) && part.graph.findNodes({ op: 'call_module' }).length === 0)
-    return tensorsIn(new Interpreter(part).run(...inputs.map(cloneInput)))
-  const wide = castToFp64(part, inputs)
-  return tensorsIn(new Interpreter(wide.gm).run(...wide.inputs))
+/** What a node should give on the values of `env`, from the state that the random generator has, or from `state`. Its step is null if it gives no tensor. */
+export function stepOf(
+  module: GraphModule,
+  node: Node,
+  env: ReadonlyMap<Node, unknown>,
+  kind: ReferenceKind,
+  state: GeneratorState = getRngState(),
+): { readonly native: unknown; readonly step: Step | null } {
+  const alone = partOf(module, node, env)
+  const { inputs } = alone
+  // A layer may keep statistics: the step is what it does from the ones that it has now.
+  const own = alone.part.deepCopy()
+  const given = isolatedInputs(inputs)
+  const versions = given.map(versionIn)
+  const held = heldBy(alone.part)
+  const heldBefore = heldBy(own)
+  setRngState(state)
+  const native = noGrad(() => new Interpreter(alone.part).run(...given))
+  const after = getRngState()
+  // A node that writes to its argument writes to a copy: not all backends can write to an input.
+  const writes = given.some((value, i) => versionIn(value) !== versions[i])
+  const gm = writes ? partOf(module, node, env, { copies: true }).part : own
+  const [first, ...others] = tensorsIn(native)
+  if (first === undefined) return { native, step: null }
+  const like: Step['like'] = [first, ...others]
+  const isRandom = after.offset !== state.offset || after.seed !== state.seed
+  // Random numbers in float64 are other numbers.
+  const want = !isRandom && kind === 'float64' ? noGrad(() => inFloat64(gm, inputs)) : like
+  const heldAfter = new Map(
+    [...held].filter(([name, tensor]) => !sameValues(tensor, heldBefore.get(name))).map(([name, tensor]) => [name, noGrad(() => clone(tensor))]),
+  )
+  // Random numbers are drawn, and not rounded.
+  const noise = once(() => (isRandom ? like.map(({ numel }) => new Float64Array(numel)) : keepingDraws(() => noiseOfNode(gm, inputs, want, like))))
+  const slack = once(() => slackOf(noise()))
+  return { native, step: { node, gm, inputs, want, like, noise, slack, state, heldAfter, inputsAfter: new Map(), isRandom } }
+}
+
+/** What a whole graph should give. It is run on copies; a graph that writes to its inputs must have been made functional, up to the copies back at its end. */
+export function taskOf(
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  kind: ReferenceKind,
+  state: GeneratorState = getRngState(),
+): Task & { readonly run: ReferenceRun } {
+  return keepingDraws(() => {
+    const own = gm.deepCopy()
+    const run = new ReferenceRun(own, kind)
+    setRngState(state)
+    const want = tensorsIn(run.walk(isolatedInputs(inputs)))
+    const native = gm.deepCopy()
+    const copies = isolatedInputs(inputs)
+    const given = tensorsIn(copies)
+    setRngState(state)
+    const like = noGrad(() => tensorsIn(new Interpreter(native).run(...copies)))
+    const before = tensorsIn(inputs)
+    const inputsAfter = new Map([...given.entries()].filter(([i, tensor]) => !sameValues(tensor, before[i])))
+    const heldAfter = new Map([...heldBy(native)].filter(([name, tensor]) => !sameValues(tensor, heldBy(gm).get(name))))
+    const isRandom = run.steps.some((step) => step.isRandom)
+    const computed = new Map(run.steps.map((step) => [step.node.name, step]))
+    const slack = once(() => keepingDraws(() => slackOfGraph(gm, inputs, want, computed, state)))
+    return { gm, inputs, want, like, slack, state, heldAfter, inputsAfter, isRandom, run }
+  })
 }
 
 /** A node as a graph of its own, under its own name. Tensors that it takes become inputs, or with `copies` copies of them; other values are constants. */
-export function isolated(
+export function partOf(
   module: GraphModule,
   node: Node,
   env: ReadonlyMap<Node, unknown>,

@@ -1,7 +1,6 @@
 // What compareBackends found: errors by node and backend, culprits, a table, and the way to a smallest repro.
-import type { GraphModule, Node } from '../../fx/index.ts'
-import type { DType } from '../../kernels/index.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import type { GraphModule } from '../../fx/index.ts'
+import { ArgumentError, present } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import { targetText } from '../numerics/values.ts'
@@ -9,40 +8,16 @@ import { table } from '../table.ts'
 import type { Candidate } from './backends.ts'
 import { minifyDifference } from './minifyDifference.ts'
 import type { MinifiedDifference, MinifyDifferenceOptions } from './minifyDifference.ts'
-import type { Measured } from './measure.ts'
-import type { ReferenceKind } from './reference.ts'
-
-/** One node of the graph. */
-export interface NodeRow {
-  readonly node: Node
-  readonly dtype: DType
-  readonly shape: readonly number[]
-  /** By backend: the node alone, on the inputs of the reference. */
-  readonly alone: Map<string, Measured>
-  /** By backend: the node in the compiled graph, on the values that the backend computed before it. */
-  readonly inGraph: Map<string, Measured>
-}
-
-/** Where a backend differs first. */
-export interface Culprit {
-  /** One node, or a block of nodes that differ only together. */
-  readonly nodes: readonly Node[]
-  readonly error: number
-  /** Which run showed it. */
-  readonly found: 'alone' | 'in the graph' | 'only where it is fused'
-}
+import type { Compared } from './comparing.ts'
+import type { Culprit, NodeRow, Status } from './culprit.ts'
 
 /** What a comparison is made of. */
 export interface ComparisonParts {
-  readonly gm: GraphModule
-  readonly inputs: readonly unknown[]
-  readonly rows: readonly NodeRow[]
+  /** The graph and its inputs, for each set of inputs. */
+  readonly sets: readonly Compared[]
   readonly culprits: ReadonlyMap<string, Culprit | null>
   readonly notes: readonly string[]
   readonly backends: readonly Candidate[]
-  readonly tol: number
-  readonly reference: ReferenceKind
-  readonly functional: boolean
 }
 
 /** The result of `compareBackends`. `String(result)` is the table. */
@@ -55,7 +30,7 @@ export class BackendComparison {
   readonly functional: boolean
   /** In the order of the graph. */
   readonly rows: readonly NodeRow[]
-  /** The first node that differs, by backend; null if none does. */
+  /** Why a backend is not right, by backend; null if it is right. */
   readonly culprits: ReadonlyMap<string, Culprit | null>
   /** What could not be compared. */
   readonly notes: readonly string[]
@@ -63,12 +38,18 @@ export class BackendComparison {
 
   constructor(parts: ComparisonParts) {
     this.#parts = parts
-    this.gm = parts.gm
-    this.inputs = parts.inputs
-    this.functional = parts.functional
-    this.rows = parts.rows
+    const first = present(parts.sets[0], 'the inputs of a comparison')
+    this.gm = first.gm
+    this.inputs = first.inputs
+    this.functional = first.functional
+    this.rows = first.rows
     this.culprits = parts.culprits
     this.notes = parts.notes
+  }
+
+  /** What is said of each backend. Only `'right'` says that its results are those of the reference, in every run. */
+  get statuses(): ReadonlyMap<string, Status> {
+    return new Map([...this.culprits].map(([name, culprit]) => [name, culprit?.kind ?? 'right']))
   }
 
   /** The culprit of the first backend that has one. */
@@ -78,7 +59,7 @@ export class BackendComparison {
   }
 
   /**
-   * Shrinks the graph, and its inputs, while the results of the backend differ from the reference, and writes a folder with the smallest one if `directory` is given.
+   * Shrinks the graph, and its inputs, while the backend fails in the way that its culprit says (wrong numbers, an error, a rule), and writes a folder with the smallest one if `directory` is given.
    * With `against`, another backend of the comparison has to stay right, and the repro names both.
    *
    *     const small = await result.minify('inductor', { against: 'eager', directory: 'repro' })
@@ -87,16 +68,11 @@ export class BackendComparison {
    */
   async minify(backend: string, options: MinifyDifferenceOptions = {}): Promise<MinifiedDifference> {
     const { against, ...rest } = options
-    const { gm, inputs, tol, reference } = this.#parts
+    const { sets } = this.#parts
+    const culprit = this.culprits.get(backend) ?? null
+    const { gm, inputs, tol, reference } = present(sets[culprit?.set ?? 0], 'the inputs of the culprit')
     const other = against === undefined ? null : this.#compared(against)
-    return minifyDifference(gm, inputs, this.#compared(backend), { tol, reference, ...rest, against: other })
-  }
-
-  /** That nothing differs says less where nodes could not be run. */
-  #withoutCulprit(backend: string): string {
-    const failed = this.rows.filter((row) => row.alone.get(backend)?.status === 'failed').length
-    if (failed === 0) return 'no node differs'
-    return failed === this.rows.length ? 'no node could be run' : `no node differs, and ${failed} of ${this.rows.length} could not be run`
+    return minifyDifference(gm, inputs, this.#compared(backend), { tol, reference, ...rest, against: other, culprit })
   }
 
   #compared(backend: string): Candidate {
@@ -116,21 +92,30 @@ export class BackendComparison {
       `${row.dtype} ${formatShape(row.shape)}`,
       ...names.map((name) => cell(row, name)),
     ])
-    const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? this.#withoutCulprit(name) : culpritText(culprit)}`)
+    const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? 'no node differs' : culpritText(culprit)}`)
     return [table(header, body), '', ...ends, ...this.notes].join('\n')
   }
 }
 
 function cell(row: NodeRow, backend: string): string {
   const [alone, inGraph] = [row.alone.get(backend), row.inGraph.get(backend)]
-  const shown = inGraph !== undefined && (inGraph.status === 'differs' || inGraph.error > (alone?.error ?? 0)) ? inGraph : alone
+  const shown =
+    inGraph !== undefined && (inGraph.status === 'differs' || inGraph.status === 'flaky' || inGraph.error > (alone?.error ?? 0)) ? inGraph : alone
   if (shown === undefined) return ''
-  if (shown.status === 'failed' || shown.status === 'skipped') return shown.status
+  if (shown.status === 'failed' || shown.status === 'skipped' || shown.status === 'flaky') return shown.status
   return `${shown.error === 0 ? '0' : shown.error.toExponential(1)}${shown.status === 'differs' ? ' *' : ''}`
 }
 
-function culpritText({ nodes, error, found }: Culprit): string {
+/** How many percent. */
+const percent = (rate: number): string => `${Math.round(rate * 100)}%`
+
+function culpritText({ kind, nodes, error, found, rule, rate, reason, half, forward, set }: Culprit): string {
   const names = nodes.map((node) => `'${node.name}'`).join(', ')
-  const size = Number.isFinite(error) ? `error ${error.toExponential(1)}` : 'another shape, dtype, NaN or infinity'
-  return `${names} ${nodes.length === 1 ? 'differs' : 'differ'} (${size}; found ${found})`
+  const where = `found ${found}${half === 'forward' ? '' : forward === null ? ', in the backward' : `, in the backward of '${forward}'`}${set === 0 ? '' : `, inputs ${set}`}`
+  const size = Number.isFinite(error) ? `error ${error.toExponential(1)}` : (reason ?? 'another NaN or infinity')
+  if (kind === 'failed') return `${names} could not be run (${reason ?? ''}; ${where})`
+  if (kind === 'not judged') return `not judged: ${names} cannot be compared, since ${reason ?? ''}`
+  if (kind === 'flaky') return `flaky at ${names}: wrong in ${percent(rate)} of the runs (${size}; ${where})`
+  if (rule !== null) return `${names} ${rule} (${reason ?? ''}; ${where})`
+  return `${names} ${nodes.length === 1 ? 'differs' : 'differ'} (${size}; ${where})`
 }

@@ -4,7 +4,9 @@ import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import { HANG, deathOf, isDeath, isSameDeath } from '../death.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
-import { QueryEncoder, isAnswerTo, outcomeOf } from './protocol.ts'
+import { LOOK_MS, whyHung } from './clock.ts'
+import type { Elapsed } from './clock.ts'
+import { QueryEncoder, isAnswerTo, outcomeOf, progressOf } from './protocol.ts'
 import type { Query } from './protocol.ts'
 
 /** A running helper: a child process or worker. */
@@ -13,13 +15,20 @@ export interface Helper {
   /** `onMessage` gets whatever the helper sends, which is checked there; `onDeath` the reason if the helper ends without having been killed. */
   listen(onMessage: (message: unknown) => void, onDeath: (reason: string) => void): void
   kill(): void
+  /** Whether it says of each query that its modules are imported. If not, only queries with imports are waited for in this way. Default false. */
+  readonly announces?: boolean
 }
 
 export type StartHelper = () => Promise<Helper>
 
 export interface IsolatorOptions {
-  /** Milliseconds before a query counts as hanging. Default 30,000. */
+  /**
+   * Milliseconds before a query counts as hanging, after the imports: of processor time where the helper reports it, otherwise of time. A candidate that uses no
+   * processor time has five times as long. Default 30,000.
+   */
   readonly timeoutMs?: number
+  /** Milliseconds for the imports of a query. Default 120,000. */
+  readonly importTimeoutMs?: number
   /** Modules that register the backend and custom functions; the helper imports them. */
   readonly imports?: readonly string[]
   /** Any death or hang of the helper counts as the failure, not as an unrelated one. Default false; `FailureSpec.death` names one kind. */
@@ -35,20 +44,31 @@ export class Isolator {
   readonly #waiting: Promise<Helper>[] = []
   #isWarm = false
   #encoder = new QueryEncoder()
+  /** Processor time that the helper has used, as it said last. */
+  #cpuMs: number | null = null
   /** Helpers that have been asked so far: 1 unless one died, hung or was replaced. */
   started = 0
+  /** The longest that a candidate took to answer. */
+  readonly longest: { cpuMs: number; wallMs: number } = { cpuMs: 0, wallMs: 0 }
 
   constructor(start: StartHelper, options: IsolatorOptions = {}) {
-    checkOptions('Isolator', options, { timeoutMs: true, imports: true, deathFails: true })
+    checkOptions('Isolator', options, { timeoutMs: true, importTimeoutMs: true, imports: true, deathFails: true })
     this.#start = start
-    this.#options = { timeoutMs: 30_000, imports: [], deathFails: false, ...options }
+    this.#options = { timeoutMs: 30_000, importTimeoutMs: 120_000, imports: [], deathFails: false, ...options }
   }
 
   /** Judges one candidate. `timeoutMs`: before it counts as hanging; default that of the isolator. */
   async query(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number = this.#options.timeoutMs): Promise<Outcome> {
+    const { imports, importTimeoutMs } = this.#options
     const helper = this.#helper ?? (await this.#fresh())
-    const query = this.#encoder.encode(gm, inputs, spec, this.#options.imports)
+    const query = this.#encoder.encode(gm, inputs, spec, imports)
     return new Promise((resolve) => {
+      let isImporting = helper.announces === true || imports.length > 0
+      let since = { wall: performance.now(), cpu: this.#cpuMs }
+      const elapsed = (): Elapsed => ({
+        wallMs: performance.now() - since.wall,
+        cpuMs: this.#cpuMs === null ? null : this.#cpuMs - (since.cpu ?? 0),
+      })
       const lost = (message: string, death: string | null): void => {
         clearTimeout(timer)
         this.renew()
@@ -57,20 +77,42 @@ export class Isolator {
         const isFailure = death !== null && (this.#options.deathFails || (isDeath(spec.death) && isSameDeath(spec.death, death)))
         resolve({ status: isFailure ? 'fails' : 'unrelated', message, ...(death === null ? {} : { signature: death }) })
       }
-      const timer = setTimeout(() => lost(`no answer within ${timeoutMs} ms (an endless loop?)`, HANG), timeoutMs)
+      const look = (): void => {
+        if (isImporting) return lost(`the modules of the backend were not imported within ${importTimeoutMs} ms`, null)
+        const why = whyHung(elapsed(), timeoutMs)
+        if (why === null) timer = setTimeout(look, LOOK_MS)
+        else lost(why, HANG)
+      }
+      let timer = setTimeout(look, isImporting ? importTimeoutMs : timeoutMs)
+      const follow = (message: unknown): void => {
+        const progress = progressOf(message)
+        if (progress === null) return
+        this.#cpuMs = progress.cpuMs ?? this.#cpuMs
+        if (progress.imported !== query.id) return
+        isImporting = false
+        since = { wall: performance.now(), cpu: this.#cpuMs }
+        clearTimeout(timer)
+        timer = setTimeout(look, timeoutMs)
+      }
       helper.listen(
         (message) => {
           // A backend may send messages of its own, and an older query's answer may be late.
-          if (!isAnswerTo(query, message)) return
+          if (!isAnswerTo(query, message)) return follow(message)
           const outcome = outcomeOf(message)
           if (outcome === null) return lost('the isolated process sent an answer that cannot be read', null)
           clearTimeout(timer)
+          this.#took(typeof message.cpuMs === 'number' ? message.cpuMs : null, elapsed().wallMs)
           resolve(outcome)
         },
         (reason) => lost(`the isolated process died: ${reason}`, deathOf(reason)),
       )
       helper.post(query)
     })
+  }
+
+  #took(cpuMs: number | null, wallMs: number): void {
+    this.longest.cpuMs = Math.max(this.longest.cpuMs, cpuMs ?? wallMs)
+    this.longest.wallMs = Math.max(this.longest.wallMs, wallMs)
   }
 
   /** Starts two helpers ahead, at the same time: one for the next query, and one to take its place. From here on, one that dies or hangs is replaced ahead too. */
@@ -88,6 +130,7 @@ export class Isolator {
 
   async #fresh(): Promise<Helper> {
     this.started++
+    this.#cpuMs = null
     this.#encoder = new QueryEncoder()
     this.#helper = await (this.#waiting.shift() ?? this.#start())
     return this.#helper

@@ -3,11 +3,16 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Helper, StartHelper } from './isolator.ts'
 import { answerReader, queryBytes } from './pipes.ts'
-import { hostProcess, isAllowed, isCallable } from '../../protocol/index.ts'
+import { progressOf } from './protocol.ts'
+import { hostProcess, isAllowed, isCallable, isObject } from '../../protocol/index.ts'
+import { present } from '../../errors/index.ts'
 import { nodeModule } from '../node.ts'
 
 /** The child's script. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. */
 export const childEntry: { url: string } = { url: new URL('../../entries/debugChild.js', import.meta.url).href }
+
+/** The pipe in which a child reports its processor time. */
+const REPORTS = 3
 
 const running = new Set<ChildProcess>()
 let killsAtExit = false
@@ -20,10 +25,13 @@ export function nodeHelper(): StartHelper | null {
   if (processes === null || urls === null || v8 === null || !isAllowed({ name: 'run' }) || !isAllowed({ name: 'env' })) return null
   return async (): Promise<Helper> => {
     killAtExit()
-    const child = processes.spawn(process.execPath, [urls.fileURLToPath(childEntry.url), String(process.pid)], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-      env: childEnv(),
+    const script = [urls.fileURLToPath(childEntry.url), String(process.pid), String(REPORTS)]
+    const child = processes.spawn(process.execPath, [...childOptions(hostProcess()?.execArgv ?? []), ...script], {
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+      env: childEnv(hostProcess()?.env ?? {}),
     })
+    const [stdin, stdout] = [present(child.stdin, 'the input of a child'), present(child.stdout, 'the output of a child')]
+    const reports = child.stdio[REPORTS]
     running.add(child)
     let onMessage: (message: unknown) => void = () => {}
     let onDeath: (reason: string) => void = () => {}
@@ -36,31 +44,38 @@ export function nodeHelper(): StartHelper | null {
     child.on('exit', (code, signal) => died(signal === null ? `exit code ${code}` : `signal ${signal}`))
     child.on('error', (error) => died(error.message))
     // Writing to a child that died fails; the death itself is reported above.
-    child.stdin.on('error', () => {})
-    child.stdout.setEncoding('utf8')
+    stdin.on('error', () => {})
+    stdout.setEncoding('utf8')
     let ready = (): void => {}
     const isReady = new Promise<void>((resolve) => (ready = resolve))
-    child.stdout.on(
+    stdout.on(
       'data',
       answerReader((message) => {
-        keepAlive(child.stdout, false)
+        // After a report the answer is still to come.
+        if (progressOf(message) === null) keepAlive(stdout, false)
         ready()
         onMessage(message)
       }),
     )
+    // The reports of the thread that watches the child.
+    const takeReport = answerReader((message) => onMessage(message))
+    reports?.on('error', () => {})
+    reports?.on('data', (bytes) => takeReport(String(bytes)))
     child.on('exit', () => ready())
     child.on('error', () => ready())
     // How long a process takes to start is not the candidate's time. One that has died says so when it is listened to.
-    keepAlive(child.stdout, true)
+    keepAlive(stdout, true)
     await isReady
     // A helper that was not closed must not keep the program alive.
     child.unref()
-    keepAlive(child.stdin, false)
-    keepAlive(child.stdout, false)
+    keepAlive(stdin, false)
+    keepAlive(stdout, false)
+    if (isObject(reports)) keepAlive(reports, false)
     return {
+      announces: true,
       post: (query) => {
-        keepAlive(child.stdout, true)
-        child.stdin.write(queryBytes(v8, query))
+        keepAlive(stdout, true)
+        stdin.write(queryBytes(v8, query))
       },
       listen: (message, dead) => {
         onMessage = message
@@ -71,8 +86,9 @@ export function nodeHelper(): StartHelper | null {
         onMessage = onDeath = (): void => {}
         running.delete(child)
         child.kill('SIGKILL')
-        child.stdin.destroy()
-        child.stdout.destroy()
+        stdin.destroy()
+        stdout.destroy()
+        reports?.destroy()
       },
     }
   }
@@ -93,7 +109,28 @@ function killAtExit(): void {
   })
 }
 
-/** The child only judges, so it must not write repros. */
-function childEnv(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(hostProcess()?.env ?? {}).filter(([key]) => !key.startsWith('TENSORFX_REPRO')))
+/** What a child must not do: wait for a debugger or take its port, run another program than its own, test, watch files, or write profiles. */
+const NOT_INHERITED =
+  /^(?:--inspect|--debug|--eval$|--eval=|--print$|--print=|-p$|-e$|-pe$|--input-type|--interactive$|-i$|--check$|-c$|--test|--watch|--run$|--cpu-prof|--heap-prof|--prof$|-$)/
+
+/** Those of them whose value is the next argument. */
+const WITH_VALUE =
+  /^(?:--eval|--print|-p|-e|-pe|--input-type|--(?:inspect|debug)-port|--inspect-publish-uid|--test-[a-z-]+|--watch-path|--run|--(?:cpu|heap)-prof-(?:dir|name|interval))$/
+
+/** The options of Node that a child gets: those of this process, such as loaders and conditions, but for those that only this process can have. */
+export function childOptions(given: readonly string[]): string[] {
+  const options: string[] = []
+  for (let i = 0; i < given.length; i++) {
+    const option = given[i] ?? ''
+    if (!NOT_INHERITED.test(option)) options.push(option)
+    else if (WITH_VALUE.test(option) && given[i + 1]?.startsWith('-') === false) i++
+  }
+  return options
+}
+
+/** The environment of a child, which only judges: it must not write repros, and not wait for a debugger. */
+export function childEnv(given: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  const env = Object.fromEntries(Object.entries(given).filter(([key]) => !key.startsWith('TENSORFX_REPRO')))
+  const { NODE_OPTIONS: options } = env
+  return options === undefined ? env : { ...env, NODE_OPTIONS: options.replace(/(?<=^|\s)--(?:inspect|debug)\S*/g, '').trim() }
 }

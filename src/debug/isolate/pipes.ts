@@ -1,7 +1,7 @@
 // How queries and answers travel between a program and its child process: through the child's standard input and output, not Node's channel for messages, where bytes
 // that cannot be decoded end the parent. Queries hold tensors, so they are serialized; answers are lines of JSON between whatever else the child prints.
 import { joinBytes } from '../../protocol/joinBytes.ts'
-import type { Answer, Query } from './protocol.ts'
+import type { Answer, Progress, Query } from './protocol.ts'
 
 /** The functions of node:v8 that queries travel with. */
 interface Serializer {
@@ -51,6 +51,9 @@ export const READY: Answer = { id: -1, outcome: { status: 'passes', message: 're
 
 /** An answer as a line of its own, whatever was printed before it. */
 export const answerLine = (answer: Answer): string => `\n${MARK}${JSON.stringify(answer)}\n`
+
+/** What a child says before it answers, as such a line. */
+export const progressLine = (progress: Progress): string => `\n${MARK}${JSON.stringify(progress)}\n`
 
 /** A function that takes the text that a child prints, in any pieces, and calls `onMessage` for each line that is marked as an answer. The rest is ignored. */
 export function answerReader(onMessage: (message: unknown) => void): (text: string) => void {

@@ -4,14 +4,13 @@ import { graphToJson } from '../../fx/text/json.ts'
 import { graphFromJson } from '../../fx/text/readJson.ts'
 import type { GraphJson } from '../../fx/text/json.ts'
 import { present } from '../../errors/index.ts'
-import { Tensor } from '../../tensor/index.ts'
 import { isObject } from '../../protocol/index.ts'
 import { configDifferences, withConfig } from '../../dynamo/index.ts'
 import type { Config } from '../../dynamo/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
 import { OUTCOMES, checkFailureSpec, judge } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
-import { fromPlain, toPlain } from '../values.ts'
+import { checkPlain, fromPlain, toPlain } from '../values.ts'
 import type { PlainValue } from '../values.ts'
 
 export interface Query {
@@ -32,12 +31,23 @@ export interface Query {
 export interface Answer {
   readonly id: number
   readonly outcome: Outcome
+  /** The processor time that judging took, where the helper knows it. */
+  readonly cpuMs?: number
+}
+
+/** What a helper says before it answers. */
+export interface Progress {
+  /** The query whose modules are imported: what follows is the candidate's own time. */
+  readonly imported?: number
+  /** The processor time that the helper has used since it started. */
+  readonly cpuMs?: number
 }
 
 /** A message that names a query. The rest of it is not checked. */
 interface AnswerLike {
   readonly id: number
   readonly outcome?: unknown
+  readonly cpuMs?: unknown
 }
 
 /** Whether a message from a helper, which may be anything, answers a query. */
@@ -53,6 +63,15 @@ export function outcomeOf({ outcome }: AnswerLike): Outcome | null {
   const signature: unknown = Reflect.get(outcome, 'signature')
   if (status === undefined || typeof message !== 'string') return null
   return typeof signature === 'string' ? { status, message, signature } : { status, message }
+}
+
+/** What a message, which may be anything, says about a helper's progress; null if it says nothing. */
+export function progressOf(message: unknown): Progress | null {
+  if (!isObject(message) || 'id' in message) return null
+  const imported: unknown = Reflect.get(message, 'imported')
+  const cpuMs: unknown = Reflect.get(message, 'cpuMs')
+  const progress = { ...(typeof imported === 'number' ? { imported } : {}), ...(typeof cpuMs === 'number' ? { cpuMs } : {}) }
+  return Object.keys(progress).length === 0 ? null : progress
 }
 
 /** Encodes queries for one isolated process, which keeps the inputs that it has got. */
@@ -88,27 +107,46 @@ export class QueryEncoder {
 /** The answering side: decodes, judges, answers. */
 export class QueryServer {
   readonly #inputs = new Map<number, PlainValue>()
+  readonly #report: (progress: Progress) => void
+  readonly #cpuMs: () => number | null
+
+  /** `report` sends what the helper says before it answers, and `cpuMs` is the processor time that it has used; null: it does not know. */
+  constructor(report: (progress: Progress) => void = () => {}, cpuMs: () => number | null = () => null) {
+    this.#report = report
+    this.#cpuMs = cpuMs
+  }
 
   async answer(query: Query): Promise<Answer> {
     for (const [id, plain] of query.data) this.#inputs.set(id, plain)
+    let began: number | null = null
+    const outcome = await this.#judge(query, () => {
+      began = this.#cpuMs()
+      this.#report({ imported: query.id, ...(began === null ? {} : { cpuMs: began }) })
+    })
+    const ended = this.#cpuMs()
+    return { id: query.id, outcome, ...(began === null || ended === null ? {} : { cpuMs: ended - began }) }
+  }
+
+  async #judge(query: Query, imported: () => void): Promise<Outcome> {
     try {
       for (const url of query.imports) await import(/* @vite-ignore */ url)
       if (isModuleBackend(query.spec.backend)) await importBackend(query.spec.backend)
+      imported()
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
       const gm = new GraphModule(root, graphFromJson(query.graph, { trust: 'code' }))
       const inputs = query.inputs.map((id) => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
-      return { id: query.id, outcome: withConfig(query.config, () => judge(gm, inputs, checkFailureSpec(query.spec))) }
+      return withConfig(query.config, () => judge(gm, inputs, checkFailureSpec(query.spec)))
     } catch (error) {
-      return { id: query.id, outcome: { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) } }
+      return { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) }
     }
   }
 }
 
 /** Why a graph cannot be judged elsewhere; null if it can: it only calls named functions, and its inputs are tensors or numbers. */
 export function whyNotShippable(gm: GraphModule, inputs: readonly unknown[]): string | null {
-  if (inputs.some((i) => !(i instanceof Tensor) && typeof i !== 'number')) return 'an input is neither a tensor nor a number'
   if (gm.graph.findNodes({ op: 'call_module' }).length > 0) return 'the graph calls modules'
   try {
+    inputs.forEach((input, i) => checkPlain(input, `#${i}`))
     graphToJson(gm.graph)
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

@@ -10,7 +10,7 @@ interface WorkerScope {
 
 /** Answers queries inside a worker. Call it once at the top of the worker's script, after importing what registers your backend. */
 export function serveWorker(scope: WorkerScope = globalThis as unknown as WorkerScope): void {
-  const server = new QueryServer()
+  const server = new QueryServer((progress) => scope.postMessage(progress))
   let queue = Promise.resolve()
   scope.onmessage = (event): void => {
     queue = queue.then(async () => scope.postMessage(await server.answer(event.data as Query)))

@@ -1,12 +1,14 @@
 // drift: how far the values of two runs are apart, node by node; and gradients of two models.
 import type { GraphModule } from '../../fx/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, isObject, isPlainObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, isObject } from '../../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from '../compare/error.ts'
 import { table } from '../table.ts'
-import { runFwdMaybeBwd } from '../twoModels.ts'
-import type { Runnable } from '../twoModels.ts'
+import { contained } from '../isolated.ts'
+import { lossOf } from '../loss.ts'
+import { moduleOf, observe, renamed } from '../observe.ts'
+import type { Like, Runnable, Seen } from '../observe.ts'
 import { visitValues } from './values.ts'
 
 /** A graph and what it runs on. */
@@ -110,8 +112,9 @@ export function drift(before: GraphRun, after: GraphRun, options: DriftOptions =
 }
 
 /**
- * Runs two models forward and backward, from the mean of what they return, and compares output, gradients of parameters (by name) and gradients of inputs (`input 0`).
- * `before` and `after` are modules or functions of the inputs. Gradients of parameters are set anew. The inputs are not changed.
+ * Runs two models forward and backward, from a weighted mean of what they return, and compares the loss, gradients of parameters (by name) and gradients of inputs
+ * (`input 0`). `before` and `after` are modules, compiled ones, or functions of the inputs: the parameters of a function are those that its outputs depend on, named
+ * after the other model's where they are the same or hold the same values. Neither the models nor the inputs are changed, and both draw the same random numbers.
  *
  *     const result = compareGradients(model, compile(model), [x])
  *
@@ -122,19 +125,16 @@ export function compareGradients(before: Runnable, after: Runnable, inputs: read
   checkCallable('compareGradients', 'before', before)
   checkCallable('compareGradients', 'after', after)
   checkArray('compareGradients', 'inputs', inputs)
-  return compared(gradientsOf(before, inputs), gradientsOf(after, inputs), tol)
+  const of = (model: Runnable, like: Like): Seen => contained((trace) => observe(model, inputs, { onlyFwd: false, lossOf, like }, trace))
+  const first = of(before, { module: moduleOf(after), buffers: new Map() })
+  const second = of(after, { module: moduleOf(before), parameters: first.own, buffers: new Map() })
+  return compared(gradientsOf(first), gradientsOf(renamed(second, first).seen), tol)
 }
 
-function gradientsOf(model: Runnable, inputs: readonly unknown[]): Map<string, Tensor> {
-  const result = runFwdMaybeBwd(model, inputs)
-  const parts: readonly unknown[] = Array.isArray(result) ? result : []
-  const [, loss, parameters, , , given] = parts
-  if (!(loss instanceof Tensor))
+function gradientsOf({ loss, gradients, inputGradients }: Seen): Map<string, Tensor> {
+  if (loss === null)
     throw new ArgumentError('compareGradients: the output of the model requires no gradient; set requiresGrad of a parameter or an input.')
-  // Copies: the gradients of one module are overwritten by the next run.
-  const values = new Map<string, Tensor>([['loss', loss.detach().clone()]])
-  if (isPlainObject(parameters))
-    for (const [name, grad] of Object.entries(parameters)) if (grad instanceof Tensor) values.set(name, grad.detach().clone())
-  if (Array.isArray(given)) for (const [i, grad] of given.entries()) if (grad instanceof Tensor) values.set(`input ${i}`, grad.detach().clone())
+  const values = new Map<string, Tensor>([['loss', loss.detach()], ...gradients])
+  for (const [name, grad] of inputGradients) if (grad !== null) values.set(name, grad)
   return values
 }

@@ -1,6 +1,6 @@
 // Numbers that go wrong: NaN and overflow, logs of values, drift between two runs, gradients.
 export { findFirst } from './findFirst.ts'
-export type { Found } from './findFirst.ts'
+export type { Found, FoundKind } from './findFirst.ts'
 export { logNumerics, NumericsLog } from './logNumerics.ts'
 export type { NumericsRow, Statistics } from './logNumerics.ts'
 export { compareGradients, drift, Drift } from './drift.ts'

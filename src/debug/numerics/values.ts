@@ -4,9 +4,9 @@ import { Interpreter } from '../../fx/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { checkArray, targetInfo } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { treeLeaves, treeMap } from '../../pytree/index.ts'
+import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { cloneInput } from '../twoModels.ts'
+import { contained, isolated } from '../isolated.ts'
 
 /** What a node calls, for tables. */
 export const targetText = (node: Node): string => (node.op === 'call_function' ? (targetInfo(node.target)?.name ?? node.name) : String(node.target))
@@ -21,7 +21,11 @@ class Stop extends Error {}
 export function visitValues(where: string, gm: GraphModule, inputs: readonly unknown[], visit: Visit): void {
   checkGraphModule(where, gm)
   checkArray(where, 'inputs', inputs)
-  const copy = gm.deepCopy()
+  contained(() => visitInside(gm, inputs, visit))
+}
+
+function visitInside(gm: GraphModule, inputs: readonly unknown[], visit: Visit): void {
+  const { model: copy, inputs: own } = isolated(gm, inputs)
   const originals = new Map([...gm.graph.nodes].map((node) => [node.name, node]))
   const run = new Interpreter(copy)
   const stop = new Stop()
@@ -36,7 +40,7 @@ export function visitValues(where: string, gm: GraphModule, inputs: readonly unk
     },
   })
   try {
-    noGrad(() => run.run(...inputs.map((input) => treeMap(input, cloneInput))))
+    noGrad(() => run.run(...own))
   } catch (error) {
     if (error !== stop) throw error
   }

@@ -1,0 +1,442 @@
+// One call of compiled code, judged: the numbers against those of the graph on eager kernels and in float64, and what a backend promises. It leaves inputs alone
+// that the graph does not write, its outputs stay as they are at later calls, none of them lies in the memory of an input unless it does on eager kernels, and the
+// same inputs give the same result. Level 4 and the launcher judge by this.
+import { noGrad } from '../autograd/index.ts'
+import { withMode } from '../dispatch/index.ts'
+import { config } from '../dynamo/index.ts'
+import type { GraphModule } from '../fx/index.ts'
+import { copyInto } from '../ops/eager/copy.ts'
+import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
+import type { GeneratorState, Storage } from '../tensor/index.ts'
+import { castToFp64 } from './castToFp64.ts'
+import { describe } from './describeError.ts'
+import { sameBytes } from './history.ts'
+import { contained, isolated } from './isolated.ts'
+import { INPUTS, Rounding, move } from './rounding.ts'
+import { judgedSame } from './same.ts'
+
+export type Compiled = (...inputs: readonly unknown[]) => unknown
+
+/** What a call did wrong. `inputs`: it changed one; `outputs`: it changed what earlier calls returned; `aliases`: an output lies in an input; `repeats`: the same inputs gave another result. */
+export const RULES = ['numbers', 'inputs', 'outputs', 'aliases', 'repeats'] as const
+
+export interface Finding {
+  readonly rule: (typeof RULES)[number]
+  /** A sentence without the name of the graph. */
+  readonly message: string
+  /** Where the numbers differ, and by how much. */
+  readonly reasons: readonly string[]
+}
+
+/** What eager kernels compute. */
+interface Reference {
+  readonly outputs: readonly unknown[]
+  /** The inputs and the attributes afterwards. */
+  readonly inputs: readonly unknown[]
+  readonly attributes: readonly unknown[]
+}
+
+/** How inputs are moved to see what rounding does. */
+const SEEDS = [1, 2]
+
+/** How often a result is computed again, to tell whether it comes and goes. */
+const RERUNS = 7
+
+/** Calls whose outputs are watched. */
+const WATCHED_CALLS = 8
+
+interface Watched {
+  readonly memory: WeakRef<Storage>
+  readonly label: string
+}
+
+/** What an earlier call returned, before the next one. */
+interface Earlier {
+  readonly storage: Storage
+  readonly label: string
+  readonly bytes: Uint8Array
+}
+
+export class CallCheck {
+  readonly #gm: GraphModule
+  readonly #compiled: Compiled
+  readonly #names: readonly string[]
+  readonly #inputNames: readonly string[]
+  readonly #writeBacks: ReadonlyMap<number, number>
+  readonly #report: (message: string) => void
+  #calls: (readonly Watched[])[] = []
+  #count = 0
+  #earlier: readonly Earlier[] = []
+  #random: GeneratorState = getRngState()
+  /** Tensors that the graph reads as attributes, by name, and copies of them from before the call. */
+  readonly #attributes: ReadonlyMap<string, Tensor>
+  #attributesBefore: readonly unknown[] = []
+
+  /** `compiled` is what a backend made of `gm`, and is not watched itself. `report` is told why a call could not be checked. */
+  constructor(gm: GraphModule, compiled: Compiled, report: (why: string) => void) {
+    this.#gm = gm
+    this.#compiled = compiled
+    this.#names = outputNames(gm)
+    this.#inputNames = gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.name)
+    const writeBacks = gm.meta['writeBacks']
+    this.#writeBacks = writeBacks instanceof Map ? writeBacks : new Map()
+    this.#report = report
+    this.#attributes = attributesOf(gm)
+  }
+
+  /** To be called before each call. */
+  begin(): void {
+    this.#random = getRngState()
+    this.#attributesBefore = isolated(null, [...this.#attributes.values()]).inputs
+    const earlier = new Map<Storage, string>()
+    for (const { memory, label } of this.#calls.flat()) {
+      const storage = memory.deref()
+      if (storage !== undefined) earlier.set(storage, label)
+    }
+    this.#earlier = [...earlier].flatMap(([storage, label]) => {
+      const bytes = storage.peekBytes()
+      return bytes === null ? [] : [{ storage, label, bytes }]
+    })
+  }
+
+  /**
+   * To be called after a call: `inputs` are what the compiled code got, and `before` a copy of them from before it; `returned` is its result, `kept` what else it made
+   * for later. Returns what is wrong, or null. Then the inputs and the outputs of earlier calls are as they were before the call.
+   */
+  judge(before: readonly unknown[], inputs: readonly unknown[], returned: unknown, kept: readonly unknown[] = []): Finding | null {
+    const outputs = listOf(returned)
+    const earlier = this.#earlier
+    this.#earlier = []
+    const reference = this.#reference(before)
+    if (reference === null) return null
+    const finding =
+      this.#changedInput(before, inputs, outputs, reference) ??
+      changedOutput(earlier, inputs) ??
+      this.#secretAlias(inputs, outputs, reference) ??
+      this.#numbersOf(before, outputs, reference)
+    if (finding !== null) {
+      restore(before, inputs)
+      restore(this.#attributesBefore, [...this.#attributes.values()])
+      for (const { storage, bytes } of earlier) if (!isMemoryOf(storage, inputs)) restoreBytes(storage, bytes)
+      return finding
+    }
+    this.#watch([...outputs, ...kept], inputs)
+    return null
+  }
+
+  /** Judges numbers alone: for what compiled code makes beside the results that {@link judge} has found right. */
+  judgeNumbers(before: readonly unknown[], inputs: readonly unknown[], outputs: readonly unknown[]): Finding | null {
+    const reference = this.#reference(before)
+    const reasons = reference === null ? null : this.#wrongNumbers(before, outputs, reference, this.#inFloat64(before))
+    if (reasons === null) return null
+    restore(before, inputs)
+    return { rule: 'numbers', message: 'What it saves for the backward is wrong.', reasons }
+  }
+
+  #reference(before: readonly unknown[]): Reference | null {
+    try {
+      return this.#onEager(before)
+    } catch (error) {
+      this.#report(`it fails on eager kernels: ${describe(error)}`)
+      return null
+    }
+  }
+
+  #wrongNumbers(before: readonly unknown[], outputs: readonly unknown[], reference: Reference, fp64: Reference | null): readonly string[] | null {
+    const judged = (others: readonly Reference[]): readonly string[] | null => {
+      const reasons: string[] = []
+      const wide = fp64 === null ? null : this.#named(fp64.outputs)
+      const runs = others.map((other) => this.#named(other.outputs))
+      return this.#same(this.#named(reference.outputs), this.#named(outputs), wide, reasons, runs) ? null : reasons
+    }
+    if (judged([]) === null) return null
+    // The reference may be exact by luck: what rounding does to it is seen only with other inputs.
+    return judged(this.#rounded(before))
+  }
+
+  #rounded(before: readonly unknown[]): readonly Reference[] {
+    return SEEDS.flatMap((moved) => {
+      try {
+        return [this.#onEager(before, { moved })]
+      } catch {
+        // A moved input may be one that the graph rejects.
+        return []
+      }
+    })
+  }
+
+  /** Runs `fn` outside of the program, with the random numbers and the attributes from before the call. */
+  #asBefore<T>(fn: () => T): T {
+    return contained(() => {
+      setRngState(this.#random)
+      this.#resetAttributes(this.#gm)
+      return fn()
+    })
+  }
+
+  #resetAttributes(gm: GraphModule): void {
+    ;[...this.#attributes.keys()].forEach((name, i) => {
+      restoreTo(gm.attribute(name), this.#attributesBefore[i])
+    })
+  }
+
+  /** What the graph computes from copies: in float64 if `wide`, and with everything moved by a few units in the last place if `moved`, a seed, is given. */
+  #onEager(before: readonly unknown[], { wide = false, moved = null }: { readonly wide?: boolean; readonly moved?: number | null } = {}): Reference {
+    return this.#asBefore(() => {
+      const copy = isolated(this.#gm, before)
+      const { gm, inputs } = wide ? castToFp64(copy.model, copy.inputs) : { gm: copy.model, inputs: copy.inputs }
+      const run = (): readonly unknown[] => listOf(noGrad(() => gm.forward(...inputs)))
+      if (moved !== null) inputs.forEach((input, i) => input instanceof Tensor && move(input, moved * 100 + i, INPUTS))
+      const outputs = moved === null ? run() : withMode(new Rounding(moved), run)
+      return { outputs, inputs, attributes: [...this.#attributes.keys()].map((name) => gm.attribute(name)) }
+    })
+  }
+
+  /** Runs the compiled code on copies. Returns copies of its results, and what `look` says right after it: the memory that it has written may be put back then. */
+  #again<T>(before: readonly unknown[], look: (results: readonly unknown[]) => T): { readonly results: readonly unknown[]; readonly seen: T } {
+    return this.#asBefore(() => {
+      const results = listOf(noGrad(() => this.#compiled(...isolated(null, before).inputs)))
+      return { results: isolated(null, results).inputs, seen: look(results) }
+    })
+  }
+
+  // ---- the rules ----
+
+  #changedInput(before: readonly unknown[], inputs: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
+    for (const [i, input] of inputs.entries()) {
+      const copy = before[i]
+      if (!(input instanceof Tensor) || !(copy instanceof Tensor)) continue
+      const [now, then] = [input.storage?.peekBytes(), copy.storage?.peekBytes()]
+      if (now === undefined || then === undefined || now === null || then === null || sameBytes(now, then)) continue
+      if (sameBytes(now, this.#writtenBytes(input, copy, inputs, before, outputs))) continue
+      const wanted = reference.inputs[i]
+      const isWritten = wanted instanceof Tensor && wanted.storage !== null && !sameBytes(wanted.storage.peekBytes() ?? then, then)
+      const reasons: string[] = []
+      if (isWritten && this.#same(wanted, input, null, reasons)) continue
+      const why = isWritten
+        ? 'has another value after the call than the graph writes to it on eager kernels'
+        : 'was overwritten, and the graph does not write to it'
+      return { rule: 'inputs', message: `Input ${i} ('${this.#inputNames[i] ?? ''}') ${why}.`, reasons }
+    }
+    return null
+  }
+
+  /** The memory of an input after the writes of the graph, which its outputs hold. */
+  #writtenBytes(input: Tensor, copy: Tensor, inputs: readonly unknown[], before: readonly unknown[], outputs: readonly unknown[]): Uint8Array {
+    const memory = isolated(null, [copy]).inputs[0]
+    if (!(memory instanceof Tensor) || memory.storage === null) return new Uint8Array()
+    for (const [position, index] of this.#writeBacks) {
+      const [target, like, value] = [inputs[index], before[index], outputs[position]]
+      if (!(target instanceof Tensor) || !(like instanceof Tensor) || !(value instanceof Tensor) || target.storage !== input.storage) continue
+      // The value may lie in the very memory that is compared.
+      const [own] = isolated(null, [value]).inputs
+      if (own instanceof Tensor) copyInto(own, new Tensor(like.shape, like.dtype, memory.storage, like.strides, like.offset))
+    }
+    return memory.storage.peekBytes() ?? new Uint8Array()
+  }
+
+  #secretAlias(inputs: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
+    for (const [i, output] of outputs.entries()) {
+      if (!(output instanceof Tensor) || output.storage === null || output.numel === 0) continue
+      const shared = inputs.flatMap((input, k) => (input instanceof Tensor && input.storage?.home === output.storage?.home ? [k] : []))
+      const [first] = shared
+      if (first === undefined) continue
+      const wanted = reference.outputs[i]
+      // The new value of an input may lie in it, and so may what shares memory with that value on eager kernels.
+      const isNewValue = [...this.#writeBacks].some(
+        ([position, k]) => shared.includes(k) && (position === i || shareMemory(reference.outputs[position], wanted)),
+      )
+      if (isNewValue || shared.some((k) => shareMemory(reference.inputs[k], wanted))) continue
+      return {
+        rule: 'aliases',
+        message: `Output ${i} ('${this.#names[i] ?? ''}') lies in the memory of input ${first} ('${this.#inputNames[first] ?? ''}'): a write to one would change the other. On eager kernels it has memory of its own.`,
+        reasons: [],
+      }
+    }
+    return null
+  }
+
+  #numbersOf(before: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
+    const fp64 = this.#inFloat64(before)
+    const wrong = (results: readonly unknown[]): readonly string[] | null => this.#wrongNumbers(before, results, reference, fp64)
+    const first = wrong(outputs) ?? this.#wrongAttributes(reference, fp64)
+    const copies = isolated(null, outputs).inputs
+    // A run on the same inputs may write the values that are there.
+    const changed = (results: readonly unknown[]): number =>
+      outputs.findIndex((output, i) => !sameData([output], [copies[i]]) || (this.#isOwn(output) && isMemoryOf(output, results)))
+    let overwritten = -1
+    let again: readonly string[] | null = null
+    let threw: string | null = null
+    const runs: boolean[] = []
+    const rerun = (): void => {
+      try {
+        const { results, seen } = this.#again(before, changed)
+        overwritten = Math.max(overwritten, seen)
+        const reasons = sameData(copies, results) ? first : wrong(results)
+        runs.push(reasons === null)
+        again ??= reasons
+      } catch (error) {
+        runs.push(false)
+        threw ??= describe(error)
+      }
+    }
+    rerun()
+    if (overwritten >= 0) {
+      outputs.forEach((output, i) => restoreTo(output, copies[i]))
+      return {
+        rule: 'outputs',
+        message: `Output ${overwritten} ('${this.#names[overwritten] ?? ''}') lies in memory that the next call uses again for its result, while the program still has it.`,
+        reasons: [],
+      }
+    }
+    if (first === null && runs[0] === true) return null
+    while (runs.length < RERUNS) rerun()
+    const bad = runs.filter((right) => !right).length + (first === null ? 0 : 1)
+    const total = runs.length + 1
+    if (bad === total && threw === null) return { rule: 'numbers', message: 'Its numbers are wrong.', reasons: first ?? [] }
+    const what = threw === null ? 'had wrong numbers' : 'had wrong numbers or threw'
+    return {
+      rule: 'repeats',
+      message: `The same inputs do not always give the same result: ${bad} of ${total} runs ${what}. The backend is flaky, or its result depends on earlier calls.`,
+      reasons: threw === null ? (first ?? again ?? []) : [threw],
+    }
+  }
+
+  /** Whether a result has memory that no attribute of the graph has. */
+  readonly #isOwn = (output: unknown): output is Tensor =>
+    output instanceof Tensor && output.numel > 0 && !isMemoryOf(output, [...this.#attributes.values()])
+
+  #wrongAttributes(reference: Reference, fp64: Reference | null): readonly string[] | null {
+    const named = (values: readonly unknown[]): Record<string, unknown> =>
+      Object.fromEntries([...this.#attributes.keys()].map((name, i) => [`attribute '${name}'`, values[i]]))
+    const reasons: string[] = []
+    const isSame = this.#same(
+      named(reference.attributes),
+      named([...this.#attributes.values()]),
+      fp64 === null ? null : named(fp64.attributes),
+      reasons,
+    )
+    return isSame ? null : reasons
+  }
+
+  #inFloat64(before: readonly unknown[]): Reference | null {
+    if (!config.sameTwoModelsUseFp64) return null
+    try {
+      return this.#onEager(before, { wide: true })
+    } catch {
+      // Some operators have no float64; the tolerance decides.
+      return null
+    }
+  }
+
+  readonly #named = (values: readonly unknown[]): Record<string, unknown> =>
+    Object.fromEntries(values.map((value, i) => [`output ${i} (${this.#names[i] ?? '?'})`, value]))
+
+  #same(ref: unknown, res: unknown, fp64: unknown, reasons: string[], others: readonly unknown[] = []): boolean {
+    const { reproTolerance: tol, reproIgnoreNonFp: ignoreNonFp } = config
+    return judgedSame(ref, res, fp64, { tol, ignoreNonFp, logError: (reason) => void reasons.push(reason) }, others)
+  }
+
+  #watch(outputs: readonly unknown[], inputs: readonly unknown[]): void {
+    const call = ++this.#count
+    const watched = outputs.flatMap((output, i): readonly Watched[] => {
+      const name = this.#names[i]
+      const label = `${name === undefined ? 'a value that was saved for the backward' : `output ${i} ('${name}')`} of call ${call}`
+      if (!(output instanceof Tensor) || output.storage === null || isMemoryOf(output, inputs)) return []
+      return [{ memory: new WeakRef(output.storage.home), label }]
+    })
+    this.#calls = [...this.#calls, watched].slice(-WATCHED_CALLS)
+  }
+}
+
+/**
+ * Judges calls of a graph that a backend compiles anew, as a program would make them. Returns what the first wrong call did wrong, and its number from 0; null if all are right.
+ * Throws what the compiled code throws.
+ */
+export function judgeCalls(
+  gm: GraphModule,
+  compiled: Compiled,
+  calls: readonly (readonly unknown[])[],
+  report: (why: string) => void,
+): { readonly finding: Finding; readonly call: number } | null {
+  const check = new CallCheck(gm, compiled, report)
+  /** A program keeps what it gets. */
+  const held: unknown[] = []
+  for (const [call, before] of calls.entries()) {
+    const { inputs } = isolated(null, before)
+    check.begin()
+    const outputs = noGrad(() => compiled(...inputs))
+    held.push(outputs)
+    const finding = check.judge(before, inputs, outputs)
+    if (finding !== null) return { finding, call }
+  }
+  return null
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+
+function attributesOf(gm: GraphModule): ReadonlyMap<string, Tensor> {
+  const attributes = new Map<string, Tensor>()
+  for (const { target } of gm.graph.findNodes({ op: 'get_attr' })) {
+    const value = gm.attribute(target)
+    if (value instanceof Tensor) attributes.set(target, value)
+  }
+  return attributes
+}
+
+function outputNames(gm: GraphModule): readonly string[] {
+  const [result] = gm.graph.outputNode().args
+  return listOf(result).map((node) => (typeof node === 'object' && node !== null ? String(node) : 'null'))
+}
+
+const shareMemory = (a: unknown, b: unknown): boolean => a instanceof Tensor && b instanceof Tensor && a.storage !== null && a.storage === b.storage
+
+/** Whether a tensor, or memory, is among the memory of some values. */
+function isMemoryOf(of: Tensor | Storage, values: readonly unknown[]): boolean {
+  const home = (of instanceof Tensor ? of.storage : of)?.home
+  return home !== undefined && values.some((value) => value instanceof Tensor && value.storage?.home === home)
+}
+
+function changedOutput(earlier: readonly Earlier[], inputs: readonly unknown[]): Finding | null {
+  for (const { storage, label, bytes } of earlier) {
+    const now = storage.peekBytes()
+    if (now === null || isMemoryOf(storage, inputs) || sameBytes(now, bytes)) continue
+    return { rule: 'outputs', message: `The call overwrote ${label}: its memory was used again, while the program still has it.`, reasons: [] }
+  }
+  return null
+}
+
+/** Whether two lists of results have the same bits. */
+function sameData(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((value, i) => sameValue(value, b[i]))
+}
+
+function sameValue(a: unknown, b: unknown): boolean {
+  if (!(a instanceof Tensor) || !(b instanceof Tensor)) return Object.is(a, b)
+  if (a.dtype !== b.dtype || a.shape.join() !== b.shape.join()) return false
+  return sameBytes(denseBytes(a), denseBytes(b))
+}
+
+const denseBytes = (tensor: Tensor): Uint8Array => {
+  const dense = Tensor.empty(tensor.shape, tensor.dtype)
+  copyInto(tensor, dense)
+  return dense.storage?.peekBytes() ?? new Uint8Array()
+}
+
+function restore(before: readonly unknown[], inputs: readonly unknown[]): void {
+  inputs.forEach((input, i) => restoreTo(input, before[i]))
+}
+
+/** Gives a tensor's memory the data of a copy's. */
+function restoreTo(value: unknown, copy: unknown): void {
+  if (!(value instanceof Tensor) || !(copy instanceof Tensor) || value.storage === null) return
+  const bytes = copy.storage?.peekBytes()
+  if (bytes !== undefined && bytes !== null) restoreBytes(value.storage, bytes)
+}
+
+function restoreBytes(storage: Storage, bytes: Uint8Array): void {
+  const now = storage.peekBytes()
+  if (now === null || sameBytes(now, bytes)) return
+  storage.announceWrite()
+  storage.writeBytes(bytes)
+}

@@ -1,0 +1,142 @@
+// When two results count as equal: NaN and infinities by their place, all other elements by value, within a tolerance and what rounding explains.
+import { dtypeInfo } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { exactElements, finfo } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+
+/** The elements of a tensor in row-major order. */
+export type Elements = ArrayLike<number>
+
+/** The elements as numbers; integers beyond 2^53 are rounded. */
+export const elementsOf = (tensor: Tensor): Elements => (tensor.dtype === 'int64' ? Array.from(exactElements(tensor), Number) : tensor.toTypedArray())
+
+/** NaN if there is no such element, so that a comparison fails. */
+const at = (elements: Elements, i: number): number => elements[i] ?? Number.NaN
+
+/** What elements are compared with: all have the same number of them. */
+export interface Expected {
+  /** The reference, in the precision of the result. */
+  readonly ref: Elements
+  /** The reference in float64; null if there is none. */
+  readonly fp64: Elements | null
+  /** The reference again, with inputs moved by a few units in the last place: what it differs by is rounding. */
+  readonly others?: readonly Elements[]
+}
+
+/** How far elements may be apart. */
+export interface Tolerance {
+  /** Absolute and relative. */
+  readonly tol: number
+  readonly equalNan: boolean
+  /** Whether `tol` as an absolute tolerance shrinks with the size of the elements, so that small ones are judged too. */
+  readonly scaled: boolean
+}
+
+/** Root mean square of the differences. `chosen` says which elements count. */
+export function rmseOf(a: Elements, b: Elements, chosen: (i: number) => boolean = () => true): number {
+  let [sum, count] = [0, 0]
+  for (let i = 0; i < a.length; i++) {
+    if (!chosen(i)) continue
+    sum += (at(a, i) - at(b, i)) ** 2
+    count++
+  }
+  return Math.sqrt(sum / count)
+}
+
+const LOOSE = 0.04
+
+/** Rounded to a dtype: 70000 is an infinity in float16. */
+function rounded(value: number, dtype: DType): number {
+  if (dtype === 'float64') return value
+  const { max } = finfo(dtype)
+  // Half a unit in the last place above the greatest number.
+  const limit = max * (1 + finfo(dtype).eps / 4)
+  return Math.abs(value) >= limit ? Math.sign(value) * Infinity : value
+}
+
+/** Where a NaN or an infinity of the result, or of the reference, has no counterpart: the index, or -1. */
+export function misplaced(res: Elements, { ref, fp64 }: Expected, dtype: DType, equalNan: boolean): number {
+  const agrees = (x: number, y: number): boolean => x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y))
+  for (let i = 0; i < res.length; i++) {
+    const [want, got] = [at(ref, i), at(res, i)]
+    if ((Number.isFinite(want) && Number.isFinite(got)) || agrees(want, got)) continue
+    // What float64 says counts too: the reference may overflow where the result does not.
+    const exact = fp64 === null ? want : rounded(at(fp64, i), dtype)
+    if (agrees(exact, got) || (Number.isFinite(exact) && Math.abs(exact - got) <= LOOSE + LOOSE * Math.abs(exact))) continue
+    return i
+  }
+  return -1
+}
+
+/** Elements are relative to one fourth of this at least: for tensors of that size and above an absolute tolerance is what it says. */
+const USUAL = 0.25
+
+/** The size below which values count as zero, for a tolerance of 1. */
+const unitOf = (elements: Elements, scaled: boolean): number => (scaled ? Math.min(1, rootMeanSquare(elements) / USUAL) : 1)
+
+function rootMeanSquare(elements: Elements): number {
+  let [sum, count] = [0, 0]
+  for (let i = 0; i < elements.length; i++) {
+    const value = at(elements, i)
+    if (!Number.isFinite(value)) continue
+    sum += value ** 2
+    count++
+  }
+  return count === 0 ? 0 : Math.sqrt(sum / count)
+}
+
+/** The indices of finite elements that are not within the tolerance of the reference. */
+export function farApart(res: Elements, ref: Elements, { tol, scaled }: Tolerance): number[] {
+  const absolute = tol * unitOf(ref, scaled)
+  const far: number[] = []
+  for (let i = 0; i < ref.length; i++) {
+    const [want, got] = [at(ref, i), at(res, i)]
+    if (want === got || !Number.isFinite(want) || !Number.isFinite(got)) continue
+    if (!(Math.abs(want - got) <= absolute + tol * Math.abs(want))) far.push(i)
+  }
+  return far
+}
+
+/** What nine in ten elements are at most apart. Few that jump, because an input is at a threshold, do not count. */
+function usualDistance(a: Elements, b: Elements): number {
+  const distances: number[] = []
+  for (let i = 0; i < a.length; i++) {
+    const distance = Math.abs(at(a, i) - at(b, i))
+    if (Number.isFinite(distance)) distances.push(distance)
+  }
+  distances.sort((x, y) => x - y)
+  return distances[Math.floor(0.9 * (distances.length - 1))] ?? 0
+}
+
+/** Errors of a few units in the last place are never a difference. */
+const ROUNDINGS = 8
+
+/**
+ * Of the indices `far`, the one whose element is farther from float64 than rounding explains, by the largest factor; -1 if none is. An element may be `multiplier` times as
+ * far as the reference is there, or usually is, or as it gets with inputs moved by a few units in the last place: the reference may be exact by luck.
+ */
+export function unexplained(
+  far: readonly number[],
+  res: Elements,
+  { ref, fp64, others = [] }: Expected,
+  dtype: DType,
+  multiplier: number,
+  { tol, scaled }: Tolerance,
+): number {
+  const exact = fp64 ?? ref
+  const runs = [ref, ...others].map((elements) => ({ elements, usual: usualDistance(exact, elements) }))
+  const floor = (tol / 10) * unitOf(exact, scaled) + (dtypeInfo[dtype].floating ? ROUNDINGS * finfo(dtype).eps * rootMeanSquare(exact) : 0)
+  let [worst, factor] = [-1, 1]
+  for (const i of far) {
+    // Where float64 has no number, the reference decides.
+    const want = Number.isFinite(at(exact, i)) ? at(exact, i) : at(ref, i)
+    let noise = 0
+    for (const { elements, usual } of runs) {
+      const own = Math.abs(at(elements, i) - want)
+      noise = Math.max(noise, usual, Number.isFinite(own) ? own : 0)
+    }
+    const off = Math.abs(at(res, i) - want) / (multiplier * noise + floor)
+    if (!(off <= factor)) [worst, factor] = [i, off]
+  }
+  return worst
+}

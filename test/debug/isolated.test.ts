@@ -1,0 +1,254 @@
+// Copies that share nothing with the originals, and runs that leave no trace.
+import { afterEach, describe, expect, it } from 'vitest'
+import { compile, noGrad, nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { registerPytreeNode } from 'tensorfx/pytree'
+import { compareTwoModels } from '../../src/debug/twoModels.ts'
+import { contained, isolated, isolatedInputs } from '../../src/debug/isolated.ts'
+import { hookState } from '../../src/autograd/index.ts'
+import { compareGradients } from 'tensorfx/debug'
+import { symbolicTrace } from 'tensorfx/fx'
+import { Generator } from '../../src/tensor/index.ts'
+import { resetConfig } from './inProcess.ts'
+
+afterEach(resetConfig)
+
+const t = torch.tensor
+const tensors = (values: readonly unknown[]): Tensor[] => values as Tensor[]
+
+describe('isolated', () => {
+  it('keeps values, layout, dtype, requiresGrad and isParameter, and shares no memory', () => {
+    const base = t([1, 2, 3, 4, 5, 6]).reshape([2, 3])
+    const inputs = [base.t(), base.select(0, 1), t([1, 2], { dtype: 'int64' }), t([0.5], { requiresGrad: true }), new nn.Linear(2, 2).weight]
+    const copies = tensors(isolatedInputs(inputs))
+    copies.forEach((copy, i) => {
+      const like = inputs[i] as Tensor
+      expect([copy.toArray(), copy.strides, copy.offset, copy.dtype]).toEqual([like.toArray(), like.strides, like.offset, like.dtype])
+      expect([copy.requiresGrad, copy.isParameter, copy.isLeaf, copy.grad]).toEqual([like.requiresGrad, like.isParameter, true, null])
+      expect(copy.storage).not.toBe(like.storage)
+    })
+    copies[0]?.fill_(9)
+    expect(base.toArray()).toEqual([
+      [1, 2, 3],
+      [4, 5, 6],
+    ])
+    // The second is a view of the same memory.
+    expect(copies[1]?.toArray()).toEqual([9, 9, 9])
+  })
+
+  it('keeps what is shared between inputs and the model', () => {
+    const layer = new nn.Linear(2, 2)
+    const tied = new nn.Sequential(layer, layer)
+    const x = torch.ones([2])
+    const { model, inputs } = isolated(tied, [x, [x, { w: layer.weight }], new Map([['x', x]])])
+    const [first, [second, { w }], map] = inputs as [Tensor, [Tensor, { w: Tensor }], Map<string, Tensor>]
+    expect(second).toBe(first)
+    expect(map.get('x')).toBe(first)
+    const copied = model as unknown as { 0: nn.Linear; 1: nn.Linear }
+    expect(copied[0]).toBe(copied[1])
+    expect(copied[0].weight).toBe(w)
+    expect(w).not.toBe(layer.weight)
+  })
+
+  it('makes a leaf of what has a history, and leaves gradients alone', () => {
+    const x = t([1, 2], { requiresGrad: true })
+    x.sum().backward()
+    const [leaf, later] = tensors(isolatedInputs([x, x.mul(2)]))
+    expect([leaf?.grad, leaf?.isLeaf, later?.requiresGrad, later?.isLeaf, later?.gradFn]).toEqual([null, true, true, true, null])
+    leaf?.mul(3).sum().backward()
+    expect(x.grad?.toArray()).toEqual([1, 1])
+  })
+
+  it('copies generators, typed arrays and registered classes; a function is returned as it is', () => {
+    class Pair {
+      readonly a: unknown
+      readonly b: unknown
+      constructor(a: unknown, b: unknown) {
+        this.a = a
+        this.b = b
+      }
+    }
+    const undo = registerPytreeNode(Pair, { flatten: ({ a, b }) => ({ children: [a, b], context: null }), unflatten: ([a, b]) => new Pair(a, b) })
+    const generator = new Generator(7)
+    generator.draw()
+    const numbers = new Float32Array([1, 2])
+    const x = t([1])
+    const fn = (): number => 1
+    const { model, inputs } = isolated(fn, [generator, numbers, new Pair(x, 3), null, 'text'])
+    undo()
+    const [own, array, pair, ...rest] = inputs as [Generator, Float32Array, Pair, null, string]
+    expect(model).toBe(fn)
+    expect(own.getState()).toEqual({ seed: 7, offset: 1 })
+    own.draw()
+    expect(generator.getState()).toEqual({ seed: 7, offset: 1 })
+    array[0] = 5
+    expect(numbers[0]).toBe(1)
+    expect(pair).toBeInstanceOf(Pair)
+    expect([pair.a === x, (pair.a as Tensor).toArray(), pair.b]).toEqual([false, [1], 3])
+    expect(rest).toEqual([null, 'text'])
+  })
+
+  it('reads memory as it is now, where compile has recorded a write and not performed it', () => {
+    const n = torch.zeros([2])
+    let seen: unknown = null
+    const f = compile((x: Tensor) => {
+      n.add_(1)
+      seen = tensors(isolatedInputs([n]))[0]
+        ?.storage?.peekBytes()
+        ?.every((byte) => byte === 0)
+      return x.mul(2)
+    })
+    f(t([1]))
+    expect(seen).toBe(true)
+    expect(n.toArray()).toEqual([1, 1])
+    f(t([1]))
+    expect([seen, n.toArray()]).toEqual([false, [2, 2]])
+  })
+})
+
+describe('contained', () => {
+  it('puts back memory, versions, gradients and random states, also after an error', () => {
+    const n = torch.zeros([2])
+    const w = t([1, 2], { requiresGrad: true })
+    w.grad = torch.ones([2])
+    const own = new Generator(3)
+    torch.manualSeed(5)
+    const before = [n.storage?.version, torch.getRngState(), own.getState()]
+    const work = (): number[] => {
+      n.add_(1)
+      n.add_(1)
+      w.mul(2).sum().backward()
+      return [...(torch.rand([2]).toArray() as number[]), ...(torch.rand([2], { generator: own }).toArray() as number[]), n.sum().item()]
+    }
+    const drawn = contained(work)
+    expect(drawn[4]).toBe(4)
+    expect(() =>
+      contained(() => {
+        work()
+        throw new RangeError('boom')
+      }),
+    ).toThrow('boom')
+    expect([n.toArray(), w.grad.toArray()]).toEqual([
+      [0, 0],
+      [1, 1],
+    ])
+    expect([n.storage?.version, torch.getRngState(), own.getState()]).toEqual(before)
+    expect(contained(work)).toEqual(drawn)
+  })
+
+  it('puts back a gradient that was not there', () => {
+    const w = t([1, 2], { requiresGrad: true })
+    contained(() => w.mul(2).sum().backward())
+    expect(w.grad).toBeNull()
+  })
+
+  it('runs with gradients, outside of noGrad, and restores modes, default dtype, anomaly mode and hooks', () => {
+    const w = t([1], { requiresGrad: true })
+    const heard: string[] = []
+    const handle = w.registerHook(() => void heard.push('leaf'))
+    const [inner, leaves] = [hookState.inner, hookState.leaves]
+    noGrad(() =>
+      contained(() => {
+        torch.setDefaultDtype('float64')
+        torch.setGradEnabled(true)
+        const y = w.mul(2)
+        y.registerHook(() => void heard.push('inner'))
+        y.backward()
+      }),
+    )
+    expect(heard).toEqual(['inner'])
+    expect([hookState.inner, hookState.leaves, torch.getDefaultDtype(), torch.isGradEnabled()]).toEqual([inner, leaves, 'float32', true])
+    w.mul(2).backward()
+    expect(heard).toEqual(['inner', 'leaf'])
+    handle.remove()
+  })
+})
+
+describe('a function that is compared', () => {
+  class Net extends nn.Module {
+    readonly inner = new nn.Linear(3, 2)
+    readonly norm = new nn.BatchNorm1d(2)
+    forward(x: Tensor): Tensor {
+      return this.norm(this.inner(x))
+    }
+  }
+
+  it('is the same if it is right, whatever holds its parameters, and nothing of it changes', () => {
+    const gm = symbolicTrace(new Net())
+    const x = torch.randn([4, 3], { requiresGrad: true })
+    const other = gm.deepCopy()
+    const compiled = compile(gm)
+    const state = JSON.stringify([...gm.stateDict(), ...other.stateDict()])
+    const called = (v: Tensor): Tensor => other.call(v) as Tensor
+    for (const [what, right] of Object.entries({ gm, compiled, other, own: (v: Tensor) => gm.call(v) as Tensor, called, both: compile(called) }))
+      expect([what, compareTwoModels(gm, right, [x])]).toMatchObject([what, { status: 'same', reasons: [], error: null, origin: null }])
+    expect(JSON.stringify([...gm.stateDict(), ...other.stateDict()])).toBe(state)
+    expect([...gm.parameters(), ...other.parameters(), x].map(({ grad }) => grad)).toEqual(Array(9).fill(null))
+  })
+
+  it('has its own buffers beside memory that held the same', () => {
+    class Counts extends nn.Module {
+      constructor() {
+        super()
+        this.registerBuffer('n', torch.zeros([2]))
+      }
+      forward(x: Tensor): Tensor {
+        return x.add((Reflect.get(this, 'n') as Tensor).add_(1))
+      }
+    }
+    const gm = symbolicTrace(new Counts())
+    const n = Reflect.get(gm, 'n') as Tensor
+    const [ones, short] = [torch.ones([2]), torch.zeros([1])]
+    const run = (x: Tensor): Tensor => {
+      ones.add_(1)
+      short.add_(1)
+      return gm.call(x) as Tensor
+    }
+    expect(compareTwoModels(gm, run, [t([1, 2])])).toMatchObject({ status: 'same', reasons: [] })
+    const other = torch.zeros([2])
+    const aside = (x: Tensor): Tensor => {
+      short.add_(1)
+      return x.add(other.add_(1))
+    }
+    expect(compareTwoModels(gm, aside, [t([1, 2])])).toMatchObject({ status: 'same', reasons: [] })
+    expect(compareTwoModels(gm, (x: Tensor) => x.add(1), [t([1, 2])])).toMatchObject({ status: 'different' })
+    expect([n, ones, short, other].map((tensor) => tensor.toArray())).toEqual([[0, 0], [1, 1], [0], [0, 0]])
+  })
+
+  it('has gradients under the names of the other, or numbers', () => {
+    const w = t([1, 2], { requiresGrad: true })
+    const v = t([3, 4], { requiresGrad: true })
+    const one = (x: Tensor): Tensor => x.mul(w).add(v)
+    expect(compareGradients(one, (x: Tensor) => x.mul(w).add(v.mul(2)), [t([1, 2])]).rows.map(({ name, differs }) => [name, differs])).toEqual([
+      ['loss', true],
+      // The tape leads to v first.
+      ['parameter 0', true],
+      ['parameter 1', false],
+    ])
+    // Without a normalization, behind which gradients are only what rounding leaves.
+    const model = new nn.Linear(3, 2)
+    const result = compareGradients(model, compile(model), [torch.ones([4, 3])])
+    expect([result.rows.map(({ name }) => name), result.first]).toEqual([['loss', 'weight', 'bias'], null])
+  })
+
+  it('differs if its forward, its backward or a buffer is wrong', () => {
+    const gm = symbolicTrace(new Net())
+    const x = torch.randn([4, 3], { requiresGrad: true })
+    const differing = (wrong: (v: Tensor) => Tensor): readonly string[] => {
+      const { status, reasons } = compareTwoModels(gm, wrong, [x])
+      expect(status).toBe('different')
+      return reasons.map((reason) => /\(([^()]*)\)$/.exec(reason)?.[1] ?? reason)
+    }
+    const right = (v: Tensor): Tensor => gm.call(v) as Tensor
+    expect(differing((v) => right(v).mul(1.5))[0]).toBe('output')
+    expect(differing((v) => right(v).detach().mul(3).sub(right(v).mul(2)))).toContain('gradient of inner.weight')
+    expect(differing((v) => right(v.mul(2).sub(v.detach())))).toContain('gradient of input 0')
+    const stale = (v: Tensor): Tensor => {
+      const y = right(v)
+      const { runningMean } = gm.getSubmodule('norm') as nn.BatchNorm1d
+      noGrad(() => runningMean?.add_(1))
+      return y
+    }
+    expect(differing(stale)).toEqual(['buffer norm.runningMean'])
+  })
+})

@@ -1,0 +1,227 @@
+// Where a judge draws the line: right backends that round otherwise never differ, and wrong ones do, however small the values.
+import { afterEach, describe, expect, it } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { DType, Tensor } from 'tensorfx'
+import { config } from 'tensorfx/compile'
+import { symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule } from 'tensorfx/fx'
+import { compareTwoModels } from '../../src/debug/twoModels.ts'
+import type { Verdict } from '../../src/debug/twoModels.ts'
+import { resetConfig } from './inProcess.ts'
+
+afterEach(resetConfig)
+
+type Fn = (...inputs: Tensor[]) => Tensor
+
+const statusOf = (gm: GraphModule, other: Fn, inputs: readonly Tensor[]): Verdict['status'] => compareTwoModels(gm, other, inputs).status
+
+/** A sum in another order: from the last element to the first, one after the other. */
+const backwards = (x: Tensor): Tensor =>
+  x
+    .flip([-1])
+    .cumsum(-1)
+    .select(-1, (x.shape.at(-1) ?? 0) - 1)
+
+/** Pairs of programs that are equal but for rounding. */
+const EQUAL: Readonly<Record<string, readonly [Fn, Fn]>> = {
+  'a sum in another order': [(x) => x.sum(-1), backwards],
+  'a sum that cancels': [(x) => x.sub(x.mean(-1, true)).sum(-1), (x) => backwards(x.sub(x.mean(-1, true)))],
+  'a mean as a sum': [(x) => x.mean(-1), (x) => x.div(x.shape.at(-1) ?? 0).sum(-1)],
+  'a product in two halves': [
+    (x) => x.matmul(x.transpose(0, 1)),
+    (x) => {
+      const [a, b] = torch.chunk(x, 2, -1) as [Tensor, Tensor]
+      return a.matmul(a.transpose(0, 1)).add(b.matmul(b.transpose(0, 1)))
+    },
+  ],
+  'a softmax by its definition': [(x) => torch.softmax(x, -1), (x) => x.exp().div(x.exp().sum(-1, true))],
+  'a variance by its moments': [(x) => x.square().mean(-1).sub(x.mean(-1).square()), (x) => x.sub(x.mean(-1, true)).square().mean(-1)],
+  'what is left of large values': [(x) => x.add(1e4).sub(1e4), (x) => x.add(5e3).sub(1e4).add(5e3)],
+  'a tanh by exponentials': [(x) => torch.tanh(x), (x) => torch.sigmoid(x.mul(2)).mul(2).sub(1)],
+  powers: [(x) => x.mul(x).mul(x), (x) => x.mul(x.square())],
+  'tiny values': [(x) => x.mul(1e-6).sum(-1), (x) => backwards(x).mul(1e-6)],
+}
+
+describe('a right backend with other rounding', () => {
+  for (const dtype of ['float32', 'float16', 'bfloat16'] as const satisfies readonly DType[])
+    it.each(Object.entries(EQUAL))(`is the same in ${dtype}: %s`, (_what, [one, other]) => {
+      const gm = symbolicTrace(one)
+      for (let seed = 0; seed < 7; seed++) {
+        torch.manualSeed(seed)
+        const x = torch.randn([6, 64]).to(dtype).requiresGrad_()
+        const { status, reasons } = compareTwoModels(gm, other, [x])
+        expect([seed, status, reasons]).toEqual([seed, 'same', []])
+      }
+    })
+
+  it('is the same where gradients cancel to zero behind a normalization', () => {
+    const net = new nn.Sequential(new nn.Linear(5, 4), new nn.BatchNorm1d(4), new nn.ReLU(), new nn.Linear(4, 3), new nn.LayerNorm([3]))
+    const gm = symbolicTrace(net)
+    class Other extends nn.Module {
+      readonly own = gm.deepCopy()
+      forward(x: Tensor): Tensor {
+        const [first, norm, , last, layerNorm] = ['0', '1', '2', '3', '4'].map((name) => this.own.getSubmodule(name)) as unknown as [
+          nn.Linear,
+          nn.BatchNorm1d,
+          nn.ReLU,
+          nn.Linear,
+          nn.LayerNorm,
+        ]
+        const linear = (v: Tensor, { weight, bias }: nn.Linear): Tensor =>
+          v
+            .unsqueeze(1)
+            .mul(weight)
+            .flip([-1])
+            .sum(-1)
+            .add(bias as Tensor)
+        return layerNorm(linear(torch.relu(norm(linear(x, first))), last))
+      }
+    }
+    for (let seed = 0; seed < 10; seed++) {
+      torch.manualSeed(seed)
+      expect(compareTwoModels(gm, new Other(), [torch.randn([8, 5])])).toMatchObject({ status: 'same', reasons: [] })
+    }
+  })
+
+  it('is the same where rounding changes an index, and different where it does not', () => {
+    const gm = symbolicTrace((x: Tensor) => x.mul(3).argmax(-1))
+    const near = torch.tensor([1.1, 1.1 + 2 ** -23, 0])
+    expect(statusOf(gm, () => torch.tensor(0, { dtype: 'int64' }), [near])).toBe('same')
+    expect(statusOf(gm, () => torch.tensor(2, { dtype: 'int64' }), [near])).toBe('different')
+    expect(statusOf(gm, () => torch.tensor(0, { dtype: 'int64' }), [torch.tensor([1.1, 1.2, 0])])).toBe('different')
+  })
+})
+
+describe('a wrong backend (difference: small-values)', () => {
+  const x = torch.tensor([0.3, 0.7, -1.1, 0.45], { requiresGrad: true })
+
+  it.each<[string, Fn, Fn]>([
+    ['small values as zero', (v) => v.mul(1e-6), (v) => v.mul(0)],
+    ['very small values with the wrong sign', (v) => v.mul(1e-30), (v) => v.mul(-1e-30)],
+    ['one small element', (v) => v.mul(1e-6), (v) => v.mul(torch.tensor([1e-6, 1e-6, 1e-6, 1.1e-6]))],
+    ['an element beside a NaN', (v) => v.log(), (v) => v.log().mul(torch.tensor([1, 1, 1, 1.5]))],
+    ['an element beside an infinity', (v) => v.div(torch.tensor([0, 1, 1, 1])), (v) => v.div(torch.tensor([0, 1, 1, 1.5]))],
+    ['the sign of an infinity', (v) => v.div(torch.tensor([0, 1, 1, 1])), (v) => v.div(torch.tensor([-0, 1, 1, 1]))],
+    ['a NaN for a number', (v) => v.mul(2), (v) => v.mul(torch.tensor([2, NaN, 2, 2]))],
+    ['a number for a NaN', (v) => v.log(), (v) => v.abs().log()],
+    ['a shape that broadcasts', (v) => v.sum().reshape([1]), (v) => v.sum()],
+    ['the gradient of a softmax', (v) => torch.softmax(v, 0), (v) => torch.softmax(v, 0).detach().add(v).sub(v.detach())],
+    ['a gradient alone', (v) => v.sin(), (v) => v.sin().mul(2).sub(v.sin().detach())],
+  ])('differs: %s', (_what, right, wrong) => {
+    expect(statusOf(symbolicTrace(right), right, [x])).toBe('same')
+    expect(statusOf(symbolicTrace(right), wrong, [x])).toBe('different')
+  })
+
+  it('differs without a float64 reference too', () => {
+    config.sameTwoModelsUseFp64 = false
+    const gm = symbolicTrace((v: Tensor) => v.mul(2))
+    expect(statusOf(gm, (v) => v.add(v), [x])).toBe('same')
+    for (const wrong of [torch.tensor([2, NaN, 2, 2]), torch.tensor([2, 2.01, 2, 2])]) {
+      const { status, reasons } = compareTwoModels(gm, (v: Tensor) => v.mul(wrong), [x])
+      expect([status, reasons[0]]).toEqual([
+        'different',
+        expect.stringMatching(/^Accuracy failed: allclose not within tol=0\.001; element 1 is .* \(output\)$/),
+      ])
+    }
+  })
+
+  it('is shown by its worst element', () => {
+    const { reasons } = compareTwoModels(
+      symbolicTrace((v: Tensor) => v.mul(2)),
+      (v: Tensor) => v.mul(torch.tensor([2, 2.1, 4, 2])),
+      [x],
+      { onlyFwd: true },
+    )
+    expect(reasons).toEqual([expect.stringMatching(/^RMSE .*; element 2 is -4\.4\d*, not -2\.2\d* \(output\)$/)])
+  })
+
+  it('one element of many differs, which an average would hide', () => {
+    const many = torch.randn([10_000])
+    const wrong = (v: Tensor): Tensor => torch.cat([v.narrow(0, 0, 1).mul(2).add(0.01), v.narrow(0, 1, 9999).mul(2)])
+    expect(
+      statusOf(
+        symbolicTrace((v: Tensor) => v.mul(2)),
+        wrong,
+        [many],
+      ),
+    ).toBe('different')
+  })
+
+  it('differs in integers exactly, unless they do not count (difference: exact-integers)', () => {
+    const gm = symbolicTrace((v: Tensor) => v.add(1))
+    const big = torch.tensor([10_000_000], { dtype: 'int64' })
+    expect(statusOf(gm, (v) => v.add(2), [big])).toBe('different')
+    expect(compareTwoModels(gm, (v: Tensor) => v.add(2), [big], { ignoreNonFp: true }).status).toBe('same')
+  })
+
+  it('differs in what it writes to its inputs', () => {
+    const writes = symbolicTrace((v: Tensor) => v.add_(1).mul(2))
+    const y = torch.ones([3])
+    expect(statusOf(writes, (v) => v.add(1).mul(2), [y])).toBe('different')
+    const { reasons } = compareTwoModels(
+      symbolicTrace((v: Tensor) => v.mul(2)),
+      (v: Tensor) => [v.mul(2), v.fill_(7)].at(0),
+      [y],
+      { onlyFwd: true },
+    )
+    expect(reasons.join()).toMatch(/\(input 0\)$/)
+    expect(y.toArray()).toEqual([1, 1, 1])
+  })
+
+  it('differs in dropout: the runs draw the same numbers', () => {
+    const gm = symbolicTrace(new nn.Sequential(new nn.Dropout(0.5)))
+    const y = torch.randn([8, 8], { requiresGrad: true })
+    const state = torch.getRngState()
+    expect(statusOf(gm, (v) => torch.nn.functional.dropout(v, 0.5, true), [y])).toBe('same')
+    expect(statusOf(gm, (v) => torch.nn.functional.dropout(v, 0.5, true).mul(1.5), [y])).toBe('different')
+    expect(statusOf(gm, (v) => v.mul(1), [y])).toBe('different')
+    expect(torch.getRngState()).toEqual(state)
+  })
+})
+
+describe('what could not be judged', () => {
+  const gm = symbolicTrace((v: Tensor) => v.mul(2))
+  const y = torch.ones([2], { requiresGrad: true })
+  const boom = (): never => {
+    throw new RangeError('boom')
+  }
+
+  it('is neither the same nor different', () => {
+    expect(compareTwoModels(gm, boom, [y])).toMatchObject({
+      status: 'not judged',
+      origin: 'compiled',
+      reasons: ['the compiled model fails: RangeError: boom'],
+    })
+    expect(
+      compareTwoModels(
+        symbolicTrace((v: Tensor) => v.matmul(v.unsqueeze(0))),
+        boom,
+        [y],
+      ),
+    ).toMatchObject({ status: 'not judged', origin: 'graph' })
+  })
+
+  it('is a backward that a function does not have, but not a wrong forward', () => {
+    expect(compareTwoModels(gm, (v: Tensor) => v.detach().mul(2), [y])).toMatchObject({ status: 'not judged', origin: null, error: null })
+    expect(statusOf(gm, (v) => v.detach().mul(3), [y])).toBe('different')
+    class Detached extends nn.Module {
+      forward(v: Tensor): Tensor {
+        return v.detach().mul(2)
+      }
+    }
+    expect(compareTwoModels(gm, new Detached(), [y]).status).toBe('different')
+  })
+
+  it('is a parameter without a counterpart', () => {
+    const layer = symbolicTrace(new nn.Linear(2, 2))
+    class Constant extends nn.Module {
+      forward(v: Tensor): Tensor {
+        return layer.call(v) as Tensor
+      }
+    }
+    expect(compareTwoModels(layer, new Constant(), [torch.ones([1, 2])], { onlyFwd: true })).toMatchObject({
+      status: 'not judged',
+      reasons: ["'weight' has no counterpart in the compiled model", "'bias' has no counterpart in the compiled model"],
+    })
+  })
+})
