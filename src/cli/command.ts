@@ -1,5 +1,6 @@
 // What the `tensorfx` command prints, by its arguments.
 import { VERSION } from '../version.ts'
+import { nearest } from '../protocol/index.ts'
 import { coreOperators } from './coreAten.ts'
 import { operatorRows } from './operatorTable.ts'
 
@@ -7,7 +8,12 @@ const USAGE = `tensorfx ${VERSION}
 usage: tensorfx ops [text]     lists the operators whose name, here or in PyTorch, contains the text
        tensorfx ops --missing  lists the operators of PyTorch's core ATen that tensorfx lacks, and why
        tensorfx compare FOLDER --backends A,B   runs a saved graph node by node on several backends (--help lists the options)
+       tensorfx minify MODEL --run COMMAND   shrinks a saved graph while a command fails (--help lists the options)
+       tensorfx repro pack|run FILE   a failing graph as one file that can be sent, and its run (--help lists the options)
        tensorfx --version`
+
+/** The words that a command begins with. */
+const COMMANDS = ['ops', 'compare', 'minify', 'repro', '--version', '--help']
 
 /** Rows of text under each other in columns. */
 function aligned(rows: readonly (readonly string[])[]): readonly string[] {
@@ -42,5 +48,8 @@ export function runCommand(words: readonly string[]): { readonly text: string; r
   if (command === 'ops' && argument === '--missing') return { text: missingOperators(), code: 0 }
   if (command === 'ops' && !argument?.startsWith('--')) return { text: operatorTable(argument ?? ''), code: 0 }
   if (command === '--version') return { text: VERSION, code: 0 }
-  return { text: USAGE, code: command === undefined || command === '--help' ? 0 : 1 }
+  if (command === undefined || command === '--help' || command === '-h') return { text: USAGE, code: 0 }
+  const unknown = command === 'ops' ? argument : command
+  const near = nearest(unknown ?? '', command === 'ops' ? ['--missing'] : COMMANDS)
+  return { text: `unknown command '${words.join(' ')}'.${near === null ? '' : ` Did you mean '${near}'?`}\n${USAGE}`, code: 1 }
 }

@@ -11,8 +11,8 @@ const USAGE = `usage: tensorfx compare FOLDER --backends A,B [options]
   --backends A,B      eager, inductor, aot_eager, onnxruntime, or a module and its export: ./mine.mjs#mine
   --tol N             the largest error; default 1e-4
   --reference KIND    float64 (default) or eager
-  --minify FOLDER     writes the smallest graph on which the first backend that differs still does, and one that is right does not
-The exit code is 1 if a backend differs or cannot be run, and 2 if the command is wrong.`
+  --minify FOLDER     writes the smallest graph on which the first backend that is not right still fails, and one that is right does not
+The exit code is 1 unless every backend is right, and 2 if the command is wrong.`
 
 const OPTIONS = ['--backends', '--tol', '--reference', '--minify'] as const
 type Option = (typeof OPTIONS)[number]
@@ -66,8 +66,7 @@ async function compare({ folder, options }: CompareLine): Promise<{ readonly tex
   const result = await compareBackends(gm, inputs, { backends: names, tol, reference: kind })
   const { first } = result
   const directory = options.get('--minify')
-  const isRun = names.every((name) => result.rows.some((row) => row.alone.get(name)?.status !== 'failed'))
-  if (first === null || directory === undefined) return { text: String(result), code: first === null && isRun ? 0 : 1 }
+  if (first === null || first.kind === 'not judged' || directory === undefined) return { text: String(result), code: first === null ? 0 : 1 }
   const right = [...result.culprits].find(([, culprit]) => culprit === null)?.[0]
   const small = await result.minify(first.backend, { directory, ...(right === undefined ? {} : { against: right }) })
   const nodes = `${result.gm.graph.nodes.length} nodes -> ${small.gm.graph.nodes.length}, in ${small.queries} queries`

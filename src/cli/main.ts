@@ -10,6 +10,14 @@ if (words[0] === 'compare') {
   const { text, code } = await runCompare(words.slice(1))
   console.log(text)
   process.exitCode = code
+} else if (words[0] === 'minify') {
+  const { runMinify } = await import('./minify/command.ts')
+  const { text, code } = await runMinify(words.slice(1))
+  console.log(text)
+  process.exitCode = code
+} else if (words[0] === 'repro') {
+  const { runReproCommand } = await import('./repro/command.ts')
+  process.exitCode = await runReproCommand(words.slice(1))
 } else {
   installTensors()
   const { text, code } = runCommand(words)

@@ -95,9 +95,13 @@ describe('other arguments', () => {
     expect(code).toBe(0)
   })
 
-  it('an unknown command prints the usage and fails', () => {
-    expect(runCommand(['opps'])).toEqual({ ...runCommand([]), code: 1 })
-    expect(runCommand(['ops', '--mising'])).toEqual({ ...runCommand([]), code: 1 })
+  it('an unknown command is called unknown, with the nearest name and the usage', () => {
+    const usage = runCommand([]).text
+    expect(runCommand(['opps'])).toEqual({ text: `unknown command 'opps'. Did you mean 'ops'?\n${usage}`, code: 1 })
+    expect(runCommand(['rpro'])).toEqual({ text: `unknown command 'rpro'. Did you mean 'repro'?\n${usage}`, code: 1 })
+    expect(runCommand(['ops', '--mising'])).toEqual({ text: `unknown command 'ops --mising'. Did you mean '--missing'?\n${usage}`, code: 1 })
+    expect(runCommand(['xyzzyxyzzy'])).toEqual({ text: `unknown command 'xyzzyxyzzy'.\n${usage}`, code: 1 })
+    expect(runCommand(['--help'])).toEqual({ text: usage, code: 0 })
   })
 })
 

@@ -1,0 +1,211 @@
+// `tensorfx minify`: the smallest part of a saved graph for which a command still fails.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CONCRETE_VALUE, operatorsOf } from '../../debug/cut.ts'
+import { minifier, MinifierError } from '../../debug/minifier.ts'
+import { ArgumentError, TensorfxError } from '../../errors/index.ts'
+import { Graph, GraphModule } from '../../fx/index.ts'
+import { installCompile } from '../../install/compile.ts'
+import { nearest } from '../../protocol/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { endingText, isFailure, runCheck } from './check.ts'
+import type { Ending } from './check.ts'
+import { copyIn, formatOf, readInputs, writeInputs } from './formats.ts'
+import type { Format, Saved } from './formats.ts'
+import { reduceStructure } from './structure.ts'
+
+const USAGE = `usage: tensorfx minify MODEL --run COMMAND [options]
+  MODEL            a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors
+  --run COMMAND    is run by the shell for each candidate, with the candidate's path as its last argument (also in TENSORFX_CANDIDATE). A candidate
+                   fails, and is kept, if the exit code is not 0; the command succeeds (0) when what you look for is gone
+  --exit-code N    only this exit code is the failure
+  --inputs FILE    inputs (safetensors: input_0, input_1, ...): the graph is cut on the values that it computes from them, and they are shrunk too.
+                   Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph is not run here, and cut by its structure alone
+  --out PATH       where the result is written; default MODEL with '.min' before the end of its name
+  --timeout N      seconds for one run; default 60. A candidate that takes longer does not count as failing
+  --max-runs N     at most so many runs; default 1000. Then the smallest graph so far is written
+  --quiet          no progress lines
+The exit code is 0 if a graph was written, 1 if the command does not tell graphs apart, 2 if the options are wrong.`
+
+const VALUED = ['--run', '--exit-code', '--inputs', '--out', '--timeout', '--max-runs'] as const
+type Valued = (typeof VALUED)[number]
+
+interface MinifyLine {
+  readonly model: string
+  readonly options: ReadonlyMap<Valued, string>
+  readonly quiet: boolean
+}
+
+function parse(words: readonly string[]): MinifyLine {
+  const options = new Map<Valued, string>()
+  const models: string[] = []
+  let quiet = false
+  const rest = [...words]
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    const option = VALUED.find((known) => known === word)
+    if (option !== undefined) {
+      const value = rest.shift()
+      if (value === undefined) throw new ArgumentError(`${option} needs a value.`)
+      options.set(option, value)
+    } else if (word === '--quiet') quiet = true
+    else if (word.startsWith('--')) {
+      const near = nearest(word, [...VALUED, '--quiet', '--help'])
+      throw new ArgumentError(`unknown option '${word}'.${near === null ? '' : ` Did you mean '${near}'?`}`)
+    } else models.push(word)
+  }
+  const [model, second] = models
+  if (model === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${models.length}.`)
+  return { model, options, quiet }
+}
+
+/** A number of an option. Throws ArgumentError unless it is at least `least`, and whole if that is asked for. */
+function numberOf(options: MinifyLine['options'], name: Valued, usual: number, least: number, isWhole = true): number {
+  const text = options.get(name)
+  if (text === undefined) return usual
+  const value = Number(text)
+  if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!isWhole || Number.isInteger(value))) return value
+  throw new ArgumentError(`${name} needs a ${isWhole ? 'whole ' : ''}number of at least ${least}, got '${text}'.`)
+}
+
+/** Runs the command with the words after `minify`: what it prints, and its exit code. `print` receives lines of progress. */
+export async function runMinify(
+  words: readonly string[],
+  print: (line: string) => void = (line) => console.error(line),
+): Promise<{ readonly text: string; readonly code: number }> {
+  if (words.length === 0 || words.includes('--help')) return { text: USAGE, code: words.length === 0 ? 2 : 0 }
+  installCompile()
+  try {
+    return await minify(parse(words), print)
+  } catch (error) {
+    if (error instanceof MinifierError || error instanceof NoFailure) return { text: `tensorfx minify: ${error.message}`, code: 1 }
+    if (error instanceof TensorfxError) return { text: `tensorfx minify: ${error.message}\n${USAGE}`, code: 2 }
+    throw error
+  }
+}
+
+/** The command does not tell a graph that fails from one that does not. */
+class NoFailure extends Error {}
+
+async function minify(
+  { model, options, quiet }: MinifyLine,
+  print: (line: string) => void,
+): Promise<{ readonly text: string; readonly code: number }> {
+  const command = options.get('--run')
+  if (command === undefined) throw new ArgumentError('--run is missing: the command that fails.')
+  const format = formatOf(model)
+  const saved = format.read(model)
+  const file = options.get('--inputs')
+  const inputs = file === undefined ? saved.inputs : readInputs(file)
+  const count = saved.graph.findNodes({ op: 'placeholder' }).length
+  if (inputs !== null && inputs.length !== count) throw new ArgumentError(`the graph has ${count} inputs, and there are ${inputs.length}.`)
+  const exitCode = options.has('--exit-code') ? numberOf(options, '--exit-code', 1, 1) : null
+  const limits = { seconds: numberOf(options, '--timeout', 60, 0.001, false), runs: numberOf(options, '--max-runs', 1000, 1) }
+  const out = options.get('--out') ?? withMin(model, format)
+  const say = quiet ? (): void => {} : print
+  const work = mkdtempSync(join(tmpdir(), 'tensorfx-minify-'))
+  try {
+    const checks = new Checks(format, work, command, exitCode, limits)
+    await control(checks, { ...saved, inputs })
+    const small = await reduced(checks, { ...saved, inputs }, say)
+    write(format, out, small)
+    const written = small.inputs === null || format.extension === '' ? null : `${out}.inputs.safetensors`
+    if (written !== null) writeInputs(written, tensorsOf(small))
+    const nodes = (graph: Graph): string => `${operatorsOf(graph).length} operators`
+    return {
+      text: [
+        `${nodes(saved.graph)} -> ${nodes(small.graph)}, in ${checks.runs} runs of the command${checks.isSpent ? ' (--max-runs was reached)' : ''}`,
+        ...[...small.graph.nodes].map((node) => `  ${node.formatNode() ?? node.name}`),
+        `Wrote ${out}${written === null ? '' : ` and ${written}`}`,
+      ].join('\n'),
+      code: 0,
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** The path of the result: `model.min.json` for `model.json`. */
+const withMin = (model: string, { extension }: Format): string =>
+  `${model.replace(/[\\/]+$/, '').slice(0, extension === '' ? undefined : -extension.length)}.min${extension}`
+
+const tensorsOf = ({ inputs }: Saved): readonly Tensor[] => (inputs ?? []).filter((input) => input instanceof Tensor)
+
+/** Writes a graph as other programs get it: without the values that the search has noted. */
+function write(format: Format, path: string, saved: Saved): void {
+  const graph = saved.graph.deepCopy()
+  for (const node of graph.nodes) delete node.meta[CONCRETE_VALUE]
+  format.write(path, { ...saved, graph })
+}
+
+/** Runs the command on candidates, and counts. */
+class Checks {
+  runs = 0
+  readonly #format: Format
+  readonly #work: string
+  readonly #command: string
+  readonly #exitCode: number | null
+  readonly #limits: { readonly seconds: number; readonly runs: number }
+
+  constructor(format: Format, work: string, command: string, exitCode: number | null, limits: { readonly seconds: number; readonly runs: number }) {
+    this.#format = format
+    this.#work = work
+    this.#command = command
+    this.#exitCode = exitCode
+    this.#limits = limits
+  }
+
+  get isSpent(): boolean {
+    return this.runs >= this.#limits.runs
+  }
+
+  /** Runs the command, whatever the limit says. */
+  async run(saved: Saved): Promise<{ readonly ending: Ending; readonly fails: boolean }> {
+    this.runs++
+    const candidate = copyIn(this.#work, this.#format)
+    rmSync(candidate, { recursive: true, force: true })
+    write(this.#format, candidate, saved)
+    const inputs = saved.inputs === null ? null : join(this.#format.extension === '' ? candidate : this.#work, 'inputs.safetensors')
+    if (inputs !== null && this.#format.extension !== '') writeInputs(inputs, tensorsOf(saved))
+    const ending = await runCheck(this.#command, candidate, inputs, this.#limits.seconds)
+    return { ending, fails: isFailure(ending, this.#exitCode) }
+  }
+
+  /** Whether a candidate fails. Beyond the limit, and if it is no graph, it does not. */
+  async fails(saved: Saved): Promise<boolean> {
+    if (this.isSpent) return false
+    saved.graph.lint()
+    return (await this.run(saved)).fails
+  }
+}
+
+/** The original has to fail, and a graph that computes nothing must not. */
+async function control(checks: Checks, saved: Saved): Promise<void> {
+  const original = await checks.run(saved)
+  if (!original.fails)
+    throw new NoFailure(
+      `the command does not fail on the graph itself: ${endingText(original.ending)}.${original.ending.timedOut ? ' Give it more time (--timeout), or let it end by itself and exit with another code than 0.' : ' It has to exit with another code than 0 while the failure is there.'}`,
+    )
+  const graph = new Graph()
+  const input = saved.inputs?.[0]
+  graph.output(graph.placeholder('x'))
+  const identity = await checks.run({
+    graph,
+    root: saved.root === null ? null : new GraphModule({}, graph),
+    inputs: saved.inputs === null ? null : [input ?? Tensor.empty([1], 'float32')],
+  })
+  if (identity.fails)
+    throw new NoFailure(
+      `the command fails on anything: also on a graph that returns its input (${endingText(identity.ending)}). It has to succeed where the failure is not; try it on a graph that is right.`,
+    )
+}
+
+async function reduced(checks: Checks, saved: Saved, print: (line: string) => void): Promise<Saved> {
+  const { root, inputs } = saved
+  if (inputs === null) return { ...saved, graph: await reduceStructure(saved.graph, (graph) => checks.fails({ graph, root, inputs }), print) }
+  const gm = root === null ? new GraphModule({}, saved.graph.deepCopy()) : root
+  const fails = async (candidate: GraphModule, values: readonly unknown[]): Promise<boolean> =>
+    checks.fails({ graph: candidate.graph, root: root === null ? null : candidate, inputs: values })
+  const small = await minifier(gm, inputs, fails, { shrinkValues: true, skipSanity: true, finalRuns: 1, finalCheck: async () => true, print })
+  return { graph: small.gm.graph, root: root === null ? null : small.gm, inputs: small.inputs }
+}
