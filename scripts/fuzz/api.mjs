@@ -2,8 +2,8 @@
 
 /** `load(name)` imports an entry: 'index', 'entries/aot', … of dist or of the sources. */
 export async function loadApi(load) {
-  const [main, aot, compileEntry, dispatch, func, ops, room] = await Promise.all(
-    ['index', 'entries/aot', 'entries/compile', 'entries/dispatch', 'entries/func', 'ops/index', 'dispatch/index'].map(load),
+  const [main, aot, compileEntry, dispatch, func, debug, ops, room] = await Promise.all(
+    ['index', 'entries/aot', 'entries/compile', 'entries/dispatch', 'entries/func', 'entries/debug', 'ops/index', 'dispatch/index'].map(load),
   )
   const { torch, Tensor, nn, optim, compile, noGrad, enableGrad, inferenceMode, isGradEnabled, setGradEnabled } = main
   const { withMode, dispatchBelowAutograd } = dispatch
@@ -22,6 +22,8 @@ export async function loadApi(load) {
     disable: compileEntry.disable,
     graphBreak: compileEntry.graphBreak,
     allowInGraph: compileEntry.allowInGraph,
+    config: compileEntry.config,
+    debug,
     func,
     makeFx: aot.makeFx,
     reinplace: aot.reinplace,

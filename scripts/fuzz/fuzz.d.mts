@@ -1,11 +1,17 @@
 /** The names that programs use; see api.mjs. */
 export type FuzzApi = Readonly<Record<string, unknown>>
 
+export interface DebuggerSetting {
+  readonly reproAfter: 'dynamo' | 'aot'
+  readonly reproLevel: number
+}
+
 export interface FuzzOptions {
   readonly with?: string
   readonly kinds?: readonly string[]
   readonly backend?: string
   readonly shrinking?: boolean
+  readonly settings?: readonly DebuggerSetting[] | null
 }
 
 export interface FuzzFailure {

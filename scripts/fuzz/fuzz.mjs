@@ -1,4 +1,5 @@
 // The fuzzer: random programs, run eagerly and compiled (or traced), must mean the same.
+import { judgeDebugger } from './debugger.mjs'
 import { generate } from './generate.mjs'
 import { judge } from './judge.mjs'
 import { kindsFor } from './kinds/index.mjs'
@@ -18,14 +19,22 @@ export const passingKinds = (wrapper) => kindsOf(wrapper).filter((kind) => !notY
 /** How a program fails, to tell whether a shrunk one still fails in the same way. */
 const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.replace(/\d+/g, '#')} ${String(found.got).replace(/:.*/s, '')}`)
 
-/** Runs one program; null if it passes, else how it fails. */
-export function fuzzOne(api, seed, { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true } = {}) {
+const differenceOrNull = (found) => (found === 'invalid' ? null : found)
+
+/** Runs one program; null if it passes, else how it fails. `settings`: those of the debugger that are compared with none, instead of compiled code with eager. */
+export function fuzzOne(
+  api,
+  seed,
+  { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true, settings = null } = {},
+) {
   const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
+    if (settings !== null) return differenceOrNull(judgeDebugger(api, candidate, wrap, settings))
     const cut = wrapper === 'makeFx' || wrapper === 'reinplace'
-    const found = judge(api, candidate, wrap, { traced: wrapper !== 'compile', ...(cut && { eager: withoutHistory(api), history: false }) })
-    return found === 'invalid' ? null : found
+    return differenceOrNull(
+      judge(api, candidate, wrap, { traced: wrapper !== 'compile', ...(cut && { eager: withoutHistory(api), history: false }) }),
+    )
   }
   const found = difference(program)
   if (found === null) return null

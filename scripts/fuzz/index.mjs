@@ -2,12 +2,14 @@
 //
 //   --with makeFx|reinplace|aot   traces instead of compile
 //   --backend NAME       of compile; default inductor
+//   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)
 //   --all                shows also the program as it was before shrinking
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { loadApi } from './api.mjs'
+import { settings } from './debugger.mjs'
 import { fuzzOne, kindsOf } from './fuzz.mjs'
 
 const { values, positionals } = parseArgs({
@@ -15,6 +17,7 @@ const { values, positionals } = parseArgs({
   options: {
     with: { type: 'string', default: 'compile' },
     backend: { type: 'string', default: 'inductor' },
+    debugger: { type: 'boolean', default: false },
     kinds: { type: 'string' },
     except: { type: 'string', default: '' },
     stop: { type: 'string', default: '10' },
@@ -24,6 +27,7 @@ const { values, positionals } = parseArgs({
 
 const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 const api = await loadApi((name) => import(`${dist}/${name}.js`))
+if (values.debugger && values.with !== 'compile') throw new Error('--debugger compares compiled programs')
 const count = Number(positionals[0] ?? 500)
 const first = Number(positionals[1] ?? Math.floor(Math.random() * 1e6))
 const kinds = (values.kinds?.split(',') ?? kindsOf(values.with)).filter((kind) => !values.except.split(',').includes(kind))
@@ -33,7 +37,7 @@ const failures = []
 const start = performance.now()
 let ran = 0
 for (let seed = first; seed < first + count && failures.length < Number(values.stop); seed++) {
-  const found = fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds })
+  const found = fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds, settings: values.debugger ? settings : null })
   ran++
   // What a weak reference was asked for stays alive until the program yields.
   if (ran % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -41,7 +45,7 @@ for (let seed = first; seed < first + count && failures.length < Number(values.s
   failures.push(found)
   const { where, expected, got } = found.difference
   console.log(
-    `\nseed ${seed} (${found.kinds.join(', ')}):\n${values.all ? `${found.full}\n--- shrunk\n` : ''}${found.text}\n// ${where}\n//   eager: ${expected}\n//   ${values.with}: ${got}`,
+    `\nseed ${seed} (${found.kinds.join(', ')}):\n${values.all ? `${found.full}\n--- shrunk\n` : ''}${found.text}\n// ${where}\n//   ${values.debugger ? 'without the debugger' : 'eager'}: ${expected}\n//   ${values.debugger ? 'with it' : values.with}: ${got}`,
   )
 }
 const seconds = (performance.now() - start) / 1000

@@ -33,8 +33,8 @@ function textOf(value) {
 export const THREW = 'f threw'
 
 /** The value at this moment, as data that later writes cannot change. */
-export function snapshot(Tensor, value, { taintOf = null, history = true } = {}, depth = 0) {
-  const inner = (item) => snapshot(Tensor, item, { taintOf, history }, depth + 1)
+export function snapshot(Tensor, value, { taintOf = null, history = true, layout = false } = {}, depth = 0) {
+  const inner = (item) => snapshot(Tensor, item, { taintOf, history, layout }, depth + 1)
   if (value instanceof Tensor) {
     const { shape, dtype } = value
     // Before detach(), which is an operator like others.
@@ -42,7 +42,9 @@ export function snapshot(Tensor, value, { taintOf = null, history = true } = {},
     const requiresGrad = history && value.requiresGrad
     const flat = value.detach().toArray()
     const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
-    return { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint }
+    const shot = { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint }
+    if (layout) shot.layout = `strides ${value.strides.join()}, offset ${value.offset}, version ${value.storage?.version}`
+    return shot
   }
   if (typeof value === 'number') return { number: value }
   if (typeof value === 'string') return textOf(value)
@@ -56,9 +58,9 @@ export function snapshot(Tensor, value, { taintOf = null, history = true } = {},
 
 /**
  * The names that programs use, for one run. `api` holds the package's names; `perturb`, a seed, moves all data to a neighboring float32;
- * `history`: whether notes say which tensors require grad.
+ * `history`: whether notes say which tensors require grad; `layout`: whether they say how tensors lie in memory, and how often it was written.
  */
-export function preludeOf(api, { wrap, notes, dtype = 'float32', perturb = null, taintOf = null, history = true }) {
+export function preludeOf(api, { wrap, notes, dtype = 'float32', perturb = null, taintOf = null, history = true, layout = false }) {
   const { torch, Tensor } = api
   const dtypeOf = (dtype) => dtype ?? torch.getDefaultDtype()
   const data = (shape, seed, dtype) => {
@@ -76,7 +78,7 @@ export function preludeOf(api, { wrap, notes, dtype = 'float32', perturb = null,
   const note = (label, value) => {
     let shot
     try {
-      shot = snapshot(Tensor, value, { taintOf, history })
+      shot = snapshot(Tensor, value, { taintOf, history, layout })
     } catch (error) {
       shot = { unreadable: true, ...snapshot(Tensor, error) }
     }

@@ -12,7 +12,7 @@ function functionOf(text, names) {
  * Runs a program and returns its notes. `wrap` makes f from the program's function. A program that is itself wrong (a name that does not exist, after
  * shrinking) gives { invalid: true }.
  */
-export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true } = {}) {
+export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true, layout = false } = {}) {
   const { torch, reset, setGradEnabled } = api
   const notes = []
   const defaultDtype = torch.getDefaultDtype()
@@ -21,7 +21,7 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
   torch.setDefaultDtype(dtype)
   let invalid = false
   const run = () => {
-    const prelude = preludeOf(api, { wrap, notes, dtype, perturb, history, taintOf: taint === null ? null : taint.of })
+    const prelude = preludeOf(api, { wrap, notes, dtype, perturb, history, layout, taintOf: taint === null ? null : taint.of })
     const names = Object.keys(prelude)
     try {
       functionOf(textOf(program), names)(...names.map((name) => prelude[name]))
@@ -29,6 +29,8 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
       notes.push({ label: 'the program threw', value: { error: error.constructor.name, message: error.message } })
       invalid ||= error instanceof ReferenceError || error instanceof SyntaxError
     }
+    // Where the stream of random numbers has got to.
+    prelude.note('random numbers after the program', torch.rand([2]))
   }
   try {
     if (taint === null) run()
@@ -59,6 +61,7 @@ function differenceOf(a, b, where, numbers) {
   if (a.tensor) {
     if (a.dtype !== b.dtype || a.shape.join() !== b.shape.join() || a.requiresGrad !== b.requiresGrad)
       return { where, expected: brief(a), got: brief(b) }
+    if (a.layout !== b.layout) return { where: `the memory of ${where}`, expected: a.layout, got: b.layout }
     return a.data.every((x, i) => sameBits(x, b.data[i])) || numbers(a, b) ? null : { where, expected: brief(a), got: brief(b), numeric: true }
   }
   if ('number' in a) return sameBits(a.number, b.number) || numbers(a, b) ? null : { where, expected: a.number, got: b.number, numeric: true }

@@ -4,7 +4,7 @@
 
 const base = ['errors', 'protocol', 'provenance']
 const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
-const capture = [...tensors, 'autograd', 'module', 'pipeline', 'fx']
+const capture = [...tensors, 'autograd', 'module', 'events', 'pipeline', 'fx']
 const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
 const fxCore = ['graph', 'text', 'values', 'run', 'trace']
 
@@ -14,7 +14,8 @@ export const layers = [
   { place: 'protocol', holds: 'override, target names, schemas, spelling of names', imports: ['errors'] },
   { place: 'provenance', holds: 'stacks and code frames', imports: ['errors', 'protocol'] },
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
-  { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: ['errors', 'protocol'] },
+  { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
+  { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },
   { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: ['errors'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
   { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },

@@ -1,22 +1,10 @@
 // Random programs mean the same compiled as eagerly. `npm run fuzz:compile -- N seed` runs more of them and shrinks those that fail.
 import { describe, expect, it } from 'vitest'
-import { loadApi } from '../../scripts/fuzz/api.mjs'
 import { Tensor } from 'tensorfx'
 import { fuzzOne, notYet, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
 import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
 import { treeMap } from '../../src/pytree/index.ts'
-
-const modules: Readonly<Record<string, () => Promise<unknown>>> = {
-  index: () => import('../../src/index.ts'),
-  'entries/aot': () => import('../../src/entries/aot.ts'),
-  'entries/compile': () => import('../../src/entries/compile.ts'),
-  'entries/func': () => import('../../src/entries/func.ts'),
-  'entries/dispatch': () => import('../../src/entries/dispatch.ts'),
-  'ops/index': () => import('../../src/ops/index.ts'),
-  'dispatch/index': () => import('../../src/dispatch/index.ts'),
-}
-
-const api: FuzzApi = await loadApi((name) => modules[name]?.() ?? Promise.reject(new Error(name)))
+import { api } from './api.ts'
 
 /** What fails, as text that says how to replay it. */
 function failures(wrapper: string, count: number, first: number): string {

@@ -1,4 +1,5 @@
 // The formats that come from outside. Each has seeds, mutants of them as bytes, and `read`, which does with the bytes what a program would do with the file.
+import { createHash } from 'node:crypto'
 import * as torchFile from './torchFile.mjs'
 import { Entries, mutateBytes, mutateValue, toEntries, toText } from './mutate.mjs'
 
@@ -314,9 +315,11 @@ export const formats = {
       if (typeof value !== 'object' || value === null) return
       const store = new MemoryFileStore()
       const size = Number.isSafeInteger(value.bytes) && value.bytes >= 0 && value.bytes < 1e6 ? value.bytes : 16
-      store.write('dir/storages/hash', new Uint8Array(size))
+      const data = new Uint8Array(size)
+      const hash = createHash('sha1').update(data).digest('hex')
+      store.write(`dir/storages/${hash}`, data)
       const reader = new InputReader(store, 'dir')
-      const tensor = reader.tensor(reader.storage('hash', size), value.shape, value.options)
+      const tensor = reader.tensor(reader.storage(hash, size), value.shape, value.options)
       const last = tensor.shape.includes(0) ? 0 : tensor.shape.reduce((end, n, i) => end + (n - 1) * tensor.strides[i], 1)
       check(last * tensor.elementSize() <= size, 'the tensor ends after its storage')
       String(tensor)

@@ -1,0 +1,102 @@
+// Judges the debugger on a planted fault: a program runs under it, its launcher minifies, and the repro is looked at and run. How scripts are run is up to `runner`: in fresh
+// processes (processRunner below), or in this one (the tests).
+import { readFileSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { filesOf } from './files.mjs'
+import { copyElsewhere, distUrl, filesNamed, folderWith, runScript } from './processes.mjs'
+
+/** How the program ends for each kind. */
+const ENDS = { exit: 'exit 7', kill: 'signal SIGKILL', hang: 'hang', memory: 'signal SIGABRT' }
+
+/** What the output of a failing process holds. */
+const textOf = ({ kind }) => (kind === 'throws' ? 'suspect: no kernel for' : kind in ENDS ? '' : 'AccuracyError')
+
+/** How often something is tried that fails in half of its runs. */
+const TRIES = 8
+
+/** The operators that a script's graph calls, without those that only take a result out of several. */
+export function operatorsIn(text) {
+  const [forward = ''] = text.split('function loadArgs')
+  return [...forward.matchAll(/= torch\.(?:\w+\.)*(\w+)\(/g)].map((match) => match[1])
+}
+
+/**
+ * What is wrong with the debugger's answer to a drawn fault at a level, as a text that begins with what kind of a failure it is ('missed', 'no repro', 'not minimal', …); null if nothing is.
+ * `runner`: { program(), launcher(), script(path, words), repro(), elsewhere(path) }.
+ */
+export async function judgeFault({ fault }, level, runner) {
+  const fails = (ended) => ended.how === (ENDS[fault.kind] ?? 'exit 1') && ended.output.includes(textOf(fault))
+  const often = async (attempt) => {
+    for (let tries = fault.rate === undefined ? 1 : TRIES; ; tries--) {
+      // oxlint-disable-next-line no-await-in-loop -- until it fails
+      const ended = await attempt()
+      if (tries === 1 || fails(ended)) return ended
+    }
+  }
+  const first = await often(() => runner.program())
+  if (!fails(first)) return `missed: the program ended with ${first.how}${lastLine(first)}`
+  if (level > 1) {
+    const launcher = runner.launcher()
+    if (launcher === null) return `no launcher${lastLine(first)}`
+    const launched = await runner.script(launcher, fault.kind === 'hang' ? ['--timeout-ms', '3000'] : [])
+    if (launched.how !== 'exit 0') return `no repro: the launcher ended with ${launched.how}${lastLine(launched)}`
+  }
+  const repro = runner.repro()
+  if (repro === null) return `no repro${lastLine(first)}`
+  const operators = operatorsIn(repro.text)
+  if (!operators.includes(fault.name)) return `wrong operator: ${operators.join(', ')} instead of ${fault.name}`
+  const most = (fault.producer === undefined ? 1 : 2) + 1
+  if (level > 1 && operators.length > most) return `not minimal: ${operators.length} operators (${operators.join(', ')})`
+  const copy = runner.elsewhere(repro.path)
+  for (const [where, path] of [
+    ['where it was written', repro.path],
+    ['elsewhere', copy],
+  ]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const suspect = await often(() => runner.script(path, []))
+    if (!fails(suspect)) return `the repro ${where} does not fail: ${suspect.how}${lastLine(suspect)}`
+  }
+  const right = await runner.script(copy, ['--backend', 'eager'])
+  return right.how === 'exit 0' ? null : `the repro does not pass on eager: ${right.how}${lastLine(right)}`
+}
+
+const lastLine = ({ output }) => {
+  const lines = output.trim().split('\n')
+  const error = lines.findLast((line) => /Error\b|error:/.test(line)) ?? lines.at(-1) ?? ''
+  return `: ${error.trim().slice(0, 200)}`
+}
+
+/** How long a process may take that is to hang. */
+const HANG_MS = 15_000
+
+/** Runs a drawn fault in fresh processes; the repro is copied into another folder. `log` gets what the processes print; `close` removes the folders. */
+export function processRunner(drawn, place, level, log = () => {}) {
+  const { fault } = drawn
+  const folders = [folderWith(filesOf(distUrl, drawn))]
+  const [folder] = folders
+  // A small heap is soon exhausted.
+  const node = fault.kind === 'memory' ? ['--max-old-space-size=96'] : []
+  const run = async (path, words, { cwd = dirname(path), ...options } = {}) => {
+    const ended = await runScript(cwd, path, words, { node, ...options })
+    log(`$ node ${path} ${words.join(' ')}: ${ended.how} after ${ended.ms.toFixed(0)} ms\n${ended.output}`)
+    return ended
+  }
+  const ms = fault.kind === 'hang' ? HANG_MS : 120_000
+  return {
+    folders,
+    program: () => run(`${folder}/program.mjs`, [], { ms, env: { TENSORFX_REPRO_AFTER: place, TENSORFX_REPRO_LEVEL: String(level) } }),
+    launcher: () => filesNamed(folder, 'minifier_launcher.mjs').at(-1) ?? null,
+    // The launcher runs where the program ran, and outlasts the candidates that hang.
+    script: (path, words) => (path.endsWith('minifier_launcher.mjs') ? run(path, words, { cwd: folder }) : run(path, words, { ms })),
+    repro() {
+      const path = filesNamed(folder, 'repro.mjs').at(-1)
+      return path === undefined ? null : { path, text: readFileSync(path, 'utf8') }
+    },
+    elsewhere(path) {
+      const copy = copyElsewhere(path)
+      folders.push(dirname(copy))
+      return copy
+    },
+    close: () => folders.forEach((path) => rmSync(path, { recursive: true, force: true })),
+  }
+}

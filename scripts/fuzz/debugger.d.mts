@@ -1,0 +1,3 @@
+import type { DebuggerSetting } from './fuzz.d.mts'
+
+export const settings: readonly DebuggerSetting[]
