@@ -72,6 +72,22 @@ export class Bn extends nn.Module {
   }
 }
 
+/** One layer twice. */
+export class Shared extends nn.Module {
+  readonly a: nn.Linear
+  readonly b: nn.Linear
+  readonly post: Post
+  constructor(size = 2, post: Post = (y) => y) {
+    super()
+    this.post = post
+    this.a = fill(new nn.Linear(size, size))
+    this.b = this.a
+  }
+  forward(x: Tensor): unknown {
+    return this.post(this.b(this.a(x)))
+  }
+}
+
 type Body = (m: Readonly<Record<string, Tensor>>, ...inputs: never[]) => unknown
 
 /** A module from a function of its tensors and the inputs. */

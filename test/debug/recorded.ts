@@ -92,3 +92,24 @@ export function decoder(): (json: Json) => unknown {
 /** `tol`, `equal_nan` as `tol`, `equalNan`. */
 export const optionsOf = (options: Case['options'] = {}): Record<string, number | boolean> =>
   Object.fromEntries(Object.entries(options).map(([key, value]) => [key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value]))
+
+/** `running_mean` as `runningMean`, in names of parameters and buffers. */
+const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** What is compared: numbers to five digits, what is left of sums that cancel as zero, under our names. */
+export function shown(value: unknown): unknown {
+  if (value instanceof torch.Tensor)
+    return {
+      shape: [...value.shape],
+      dtype: value.dtype,
+      values: Array.from(value.toTypedArray(), (x) => (Math.abs(x) < 1e-6 ? 0 : Number(x.toPrecision(5)))),
+    }
+  if (Array.isArray(value)) return value.map(shown)
+  if (value instanceof Map) return shown(Object.fromEntries(value))
+  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [camel(key), shown(item)]))
+  return value
+}
+
+export function byName(file: string, fn?: string): ReadonlyMap<string, Case> {
+  return new Map(casesOf(file).flatMap((one) => (fn === undefined || one.function === fn ? [[one.name, one] as const] : [])))
+}
