@@ -2,7 +2,6 @@
 import { FakeTensorProp } from '../aot/index.ts'
 import { withConfig } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { symbolicTrace } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
 import { checkCallable, checkOptions, hostProcess, valueText } from '../protocol/index.ts'
@@ -27,6 +26,7 @@ import { log } from './log.ts'
 import { nodeModule } from './node.ts'
 import { whyNotImportable } from './operatorImports.ts'
 import { failureOfLastRun } from './record.ts'
+import { tracedScript } from './tracedScript.ts'
 
 export interface RunReproOptions {
   readonly after: 'dynamo' | 'aot'
@@ -103,7 +103,7 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   if ((loadArgs.version ?? 0) > 0)
     throw new ArgumentError(`this repro was made by a newer tensorfx (loadArgs.version ${loadArgs.version}); update tensorfx.`)
   const reader = new InputReader(line.saveDir === null ? null : fileStore(), line.saveDir, { random: line.random })
-  const gm = symbolicTrace(new Root(reader))
+  const gm = tracedScript(new Root(reader))
   loadArgs(reader)
   if (reader.isRandom) log.warning('THE INPUTS ARE RANDOM NUMBERS, not those that failed: you asked for that with --no-save-dir.')
   const repro: Repro = { gm, inputs: reader.args, isRandom: reader.isRandom }

@@ -31,22 +31,22 @@ describe('runRepro', () => {
     }
   }
   const loadArgs = (reader: { args: unknown[] }): void => void reader.args.push(torch.ones([2]))
+  const usual = {
+    after: 'dynamo',
+    command: 'run',
+    backend: 'eager',
+    accuracy: 'none',
+    checkStr: null,
+    signature: null,
+    onlyFwd: false,
+    imports: [],
+    saveDir: null,
+  } as const
   let exitCode: number | undefined
   let printed = ''
   const run = async (words: readonly string[], options: Partial<RunReproOptions> = {}, args: LoadArgs = loadArgs): Promise<string> => {
     const host = processWith(['node', 'repro.mjs', ...words])
     const print = vi.spyOn(console, 'log').mockImplementation(() => {})
-    const usual = {
-      after: 'dynamo',
-      command: 'run',
-      backend: 'eager',
-      accuracy: 'none',
-      checkStr: null,
-      signature: null,
-      onlyFwd: false,
-      imports: [],
-      saveDir: null,
-    } as const
     try {
       await runRepro(Repro, args, { ...usual, ...options })
       return print.mock.calls.flat().join('\n')
@@ -71,6 +71,24 @@ describe('runRepro', () => {
     const wrong = run([], { backend: 'relu_accuracy_error_TESTING_ONLY', accuracy: 'accuracy' })
     await expect(wrong).rejects.toThrow(AccuracyError)
     await expect(wrong).rejects.toMatchObject({ cause: expect.stringContaining('RMSE') as string })
+  })
+
+  it('has every operator of the script in its graph, also those that take constants alone', async () => {
+    class Constants extends nn.Module {
+      forward(x: Tensor): Tensor[] {
+        const full = torch.ops.tensorfx.full([2], 3, 'float32')
+        const range = torch.ops.tensorfx.range(0, 1, 2, 'float32')
+        const mul = torch.mul(full, range)
+        return [torch.add(x, mul), full]
+      }
+    }
+    const got = await runRepro(Constants, loadArgs, { ...usual, command: 'get_args' })
+    expect([...present(got, 'the graph').gm.graph.nodes].map((node) => node.name)).toEqual(['x', 'full', 'range_1', 'mul', 'add', 'output'])
+    registerBackend('no_full', (gm) => {
+      if (gm.code.includes('.full(')) throw new RangeError('no kernel for full')
+      return gm
+    })
+    await expect(runRepro(Constants, loadArgs, { ...usual, backend: 'no_full' })).rejects.toThrow('no kernel for full')
   })
 
   it('runs the backward unless it is told not to, and refuses scripts of newer versions', async () => {

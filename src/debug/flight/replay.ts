@@ -1,5 +1,5 @@
 // The file that replays a step: a script with the recorded graph and its inputs, which finds the bad element again in a fresh process.
-import { symbolicTrace, Graph, GraphModule, Interpreter } from '../../fx/index.ts'
+import { Graph, GraphModule, Interpreter } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { noGrad } from '../../autograd/index.ts'
 import type { Module } from '../../module/index.ts'
@@ -14,6 +14,7 @@ import type { FileStore } from '../fileStore.ts'
 import { nodeModule } from '../node.ts'
 import { packageSpecifier } from '../reproScript.ts'
 import type { LoadArgs } from '../runRepro.ts'
+import { tracedScript } from '../tracedScript.ts'
 import { isolatedInputs } from '../isolated.ts'
 import { badnessOf, elementAt, indexOf } from './badness.ts'
 import { Origins, earliest } from './origins.ts'
@@ -144,7 +145,7 @@ export function replayStep(Step: new () => Module, loadArgs: LoadArgs, options: 
   const { saveDir, intended, gradFn, loss } = options
   checkArgument(Array.isArray(intended), 'replayStep', 'options.intended', 'an array of names', intended)
   const dir = saveDir === null || typeof saveDir === 'string' ? saveDir : (nodeModule('node:url')?.fileURLToPath(saveDir) ?? saveDir.href)
-  const gm = symbolicTrace(new Step())
+  const gm = tracedScript(new Step())
   const reader = new InputReader(dir === null ? null : fileStore(), dir)
   loadArgs(reader)
   const found = replayed(gm, reader.args, new Set(intended), gradFn !== null)
