@@ -273,16 +273,20 @@ export function traceBackward(
   return { forwardNodes, tangents: tangents.map((t) => t.node), grads: gradients.map((g) => (g === null ? null : mode.nodeOf(g))) }
 }
 
-/** Notes at the nodes of gradients which derivative gives them, for anomaly mode. */
+/** Notes at the nodes of gradients which derivative gives them, and of which node, for anomaly mode and comparisons. */
 function notingGradients<T>(mode: ProxyTensorMode, fn: () => T): T {
   const outer = backwardState.onApplied
   backwardState.onApplied = (from, gradients) => {
     const [output] = from instanceof OpNode ? from.outputs : []
-    const stack: unknown = output === undefined ? undefined : mode.known(output)?.meta['stack_trace']
+    const of = output === undefined ? undefined : mode.known(output)
+    const stack: unknown = of?.meta['stack_trace']
     for (const [i, gradient] of gradients.entries()) {
       const node = gradient === null ? undefined : mode.known(gradient)
       // A derivative that passes a gradient on did not compute it.
-      if (node !== undefined) node.meta['gradient'] ??= { name: from.name, output: i, stack: stack instanceof CapturedStack ? stack : undefined }
+      if (node !== undefined) {
+        const at = stack instanceof CapturedStack ? stack : undefined
+        node.meta['gradient'] ??= { name: from.name, output: i, stack: at, of: of?.name ?? null }
+      }
     }
   }
   try {

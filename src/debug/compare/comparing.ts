@@ -1,17 +1,17 @@
 // One backend on one graph and one set of inputs: each node alone, then the graph with all values as outputs, then the graph as it is.
 import { ArgumentError, present } from '../../errors/index.ts'
-import { GraphModule } from '../../fx/index.ts'
+import { Graph, GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { describe } from '../describeError.ts'
 import type { Candidate } from './backends.ts'
-import { minifier } from '../minifier.ts'
+import { minifier, MinifierError } from '../minifier.ts'
 import { measure, RIGHT } from './measure.ts'
 import type { Measured } from './measure.ts'
 import { isCall, keepingDraws, stepOf, taskOf } from './reference.ts'
 import type { ReferenceKind, ReferenceRun, Step, Task } from './reference.ts'
-import { FORWARD } from './culprit.ts'
+import { culpritAt, FORWARD } from './culprit.ts'
 import type { Culprit, NodeRow } from './culprit.ts'
 import { confirmed, repeated, runsToShow, Trial, tried, verdictOf } from './trial.ts'
 
@@ -89,11 +89,10 @@ export class Comparing {
     return null
   }
 
-  #culprit(nodes: readonly Node[], { status, error, rule, rate, reason, thrown }: Measured, found: Culprit['found']): Culprit {
-    const kind = status === 'failed' ? 'failed' : status === 'flaky' ? 'flaky' : status === 'skipped' ? 'not judged' : 'wrong'
+  #culprit(nodes: readonly Node[], measured: Measured, found: Culprit['found']): Culprit {
     const [first] = nodes
     const half = first === undefined ? FORWARD : this.#compared.halfOf(first)
-    return { kind, nodes, error, rule, rate, reason, thrown, found, set: this.#compared.set, ...half }
+    return culpritAt(nodes, measured, { found, set: this.#compared.set, ...half })
   }
 
   /** A node alone, on the inputs of the reference. */
@@ -128,7 +127,11 @@ export class Comparing {
       const measured = await tried(this.#one, taskOf(part, inputs, reference, task.state), tol, runsToShow({ status, rule }))
       return measured.status === status && measured.rule === rule
     }
-    const small = await minifier(gm, task.inputs, fails, { skipSanity: true, finalRuns: 1 })
+    const small = await minifier(gm, task.inputs, fails, { skipSanity: true, finalRuns: 1 }).catch((error: unknown) => {
+      // A backend may go wrong for this very graph only.
+      if (error instanceof MinifierError) return { gm: new GraphModule(gm, new Graph()) }
+      throw error
+    })
     const names = new Set([...small.gm.graph.nodes].map((node) => node.name))
     const nodes = [...gm.graph.nodes].filter((node) => isCall(node) && names.has(node.name))
     return nodes.length === 0 ? [gm.graph.outputNode()] : nodes
@@ -143,7 +146,8 @@ export class Comparing {
     // Nodes with several results stay as they are: a backend returns tensors.
     const single = steps.filter((step) => step.like.length === 1 && !overwritten.has(step.node.name))
     graph.outputNode().args = [single.map((step) => present(copies.get(step.node.name), 'the copy of a node'))]
-    const exposed: Task = { ...task, gm: new GraphModule(gm, graph) }
+    const exposed: Task = { ...task, gm: new GraphModule(gm, graph, gm.className) }
+    Object.assign(exposed.gm.meta, gm.meta)
     return this.#one.with(exposed.gm, exposed.inputs, async (prepared) => {
       const trial = new Trial(prepared, exposed, tol)
       const byNode = new Map<Step, Measured[]>(single.map((step) => [step, []]))

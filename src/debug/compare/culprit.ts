@@ -35,12 +35,23 @@ export interface Culprit {
   readonly reason: string | null
   /** What the backend threw; null if it did not throw. */
   readonly thrown: unknown
-  /** Which inputs showed it: 0 for `inputs`, from 1 for those of `moreInputs`. */
+  /** Which inputs showed it: 0 for `inputs`, from 1 for those of `moreInputs`, and after them those that `worstInput` has found. */
   readonly set: number
   /** The half of a joint graph that the node belongs to (`gradients`). */
   readonly half: 'forward' | 'backward'
   /** For a node of the backward half, the name of the node whose gradient it computes; null if that is not known. */
   readonly forward: string | null
+}
+
+/** What a measurement says. */
+export const statusOf = ({ status }: Pick<Measured, 'status'>): Status =>
+  status === 'ok' ? 'right' : status === 'differs' ? 'wrong' : status === 'skipped' ? 'not judged' : status
+
+/** A result that is not right, as a culprit. */
+export function culpritAt(nodes: readonly Node[], measured: Measured, where: Pick<Culprit, 'found' | 'set' | 'half' | 'forward'>): Culprit {
+  const { error, rule, rate, reason, thrown } = measured
+  const kind = statusOf(measured)
+  return { ...{ kind: kind === 'right' ? 'wrong' : kind, nodes, error, rule, rate, reason, thrown }, ...where }
 }
 
 /** A node of a graph without a backward. */

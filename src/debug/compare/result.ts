@@ -10,6 +10,10 @@ import { minifyDifference } from './minifyDifference.ts'
 import type { MinifiedDifference, MinifyDifferenceOptions } from './minifyDifference.ts'
 import type { Compared } from './comparing.ts'
 import type { Culprit, NodeRow, Status } from './culprit.ts'
+import type { GradientRow } from './gradients.ts'
+import type { Failing } from './halves.ts'
+import type { Measured } from './measure.ts'
+import type { WorstInput } from './worstInput.ts'
 
 /** What a comparison is made of. */
 export interface ComparisonParts {
@@ -18,6 +22,10 @@ export interface ComparisonParts {
   readonly culprits: ReadonlyMap<string, Culprit | null>
   readonly notes: readonly string[]
   readonly backends: readonly Candidate[]
+  readonly gradients?: readonly GradientRow[]
+  /** By backend, the graph that shows its culprit, if that is none of `sets`. */
+  readonly failing?: ReadonlyMap<string, Failing>
+  readonly worst?: ReadonlyMap<string, WorstInput>
 }
 
 /** The result of `compareBackends`. `String(result)` is the table. */
@@ -34,6 +42,10 @@ export class BackendComparison {
   readonly culprits: ReadonlyMap<string, Culprit | null>
   /** What could not be compared. */
   readonly notes: readonly string[]
+  /** With the option `gradients`, each gradient by name; otherwise empty. */
+  readonly gradients: readonly GradientRow[]
+  /** With the option `worstInput`, the inputs with the largest error that were found, by backend; none for a backend that cannot be run or judged. */
+  readonly worst: ReadonlyMap<string, WorstInput>
   readonly #parts: ComparisonParts
 
   constructor(parts: ComparisonParts) {
@@ -45,6 +57,8 @@ export class BackendComparison {
     this.rows = first.rows
     this.culprits = parts.culprits
     this.notes = parts.notes
+    this.gradients = parts.gradients ?? []
+    this.worst = parts.worst ?? new Map()
   }
 
   /** What is said of each backend. Only `'right'` says that its results are those of the reference, in every run. */
@@ -68,9 +82,11 @@ export class BackendComparison {
    */
   async minify(backend: string, options: MinifyDifferenceOptions = {}): Promise<MinifiedDifference> {
     const { against, ...rest } = options
-    const { sets } = this.#parts
+    const { sets, failing } = this.#parts
     const culprit = this.culprits.get(backend) ?? null
-    const { gm, inputs, tol, reference } = present(sets[culprit?.set ?? 0], 'the inputs of the culprit')
+    const compared = present(sets[culprit?.set ?? 0], 'the inputs of the culprit')
+    const { tol, reference } = compared
+    const { gm, inputs } = failing?.get(backend) ?? compared
     const other = against === undefined ? null : this.#compared(against)
     return minifyDifference(gm, inputs, this.#compared(backend), { tol, reference, ...rest, against: other, culprit })
   }
@@ -93,7 +109,14 @@ export class BackendComparison {
       ...names.map((name) => cell(row, name)),
     ])
     const ends = [...this.culprits].map(([name, culprit]) => `${name}: ${culprit === null ? 'no node differs' : culpritText(culprit)}`)
-    return [table(header, body), '', ...ends, ...this.notes].join('\n')
+    const gradients = this.gradients.map(({ name, dtype, shape, measured }) => [
+      name,
+      `${dtype} ${formatShape(shape)}`,
+      ...names.map((backend) => cellText(measured.get(backend))),
+    ])
+    const second = gradients.length === 0 ? [] : ['', table(['gradient', 'value', ...names], gradients)]
+    const worst = [...this.worst].map(([name, input]) => worstText(name, input))
+    return [table(header, body), ...second, '', ...ends, ...worst, ...this.notes].join('\n')
   }
 }
 
@@ -101,9 +124,19 @@ function cell(row: NodeRow, backend: string): string {
   const [alone, inGraph] = [row.alone.get(backend), row.inGraph.get(backend)]
   const shown =
     inGraph !== undefined && (inGraph.status === 'differs' || inGraph.status === 'flaky' || inGraph.error > (alone?.error ?? 0)) ? inGraph : alone
+  return cellText(shown)
+}
+
+function cellText(shown: Measured | undefined): string {
   if (shown === undefined) return ''
   if (shown.status === 'failed' || shown.status === 'skipped' || shown.status === 'flaky') return shown.status
   return `${shown.error === 0 ? '0' : shown.error.toExponential(1)}${shown.status === 'differs' ? ' *' : ''}`
+}
+
+/** The tensors of a search in a line. */
+function worstText(backend: string, { names, error, status }: WorstInput): string {
+  const which = names.length === 0 ? 'the inputs that were given' : `other values of ${names.map((name) => `'${name}'`).join(', ')}`
+  return `${backend}: the worst inputs found are ${which} (${status}, error ${Number.isFinite(error) ? error.toExponential(1) : String(error)})`
 }
 
 /** How many percent. */

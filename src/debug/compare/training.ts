@@ -16,7 +16,7 @@ import { candidatesOf } from './backends.ts'
 import type { Candidate, ComparedBackend } from './backends.ts'
 import { comparedOn } from './compared.ts'
 import { Comparing } from './comparing.ts'
-import { FORWARD } from './culprit.ts'
+import { culpritAt, FORWARD } from './culprit.ts'
 import type { Culprit, Status } from './culprit.ts'
 import { taskOf } from './reference.ts'
 import type { ReferenceKind } from './reference.ts'
@@ -204,9 +204,7 @@ async function culpritOf(
   setRngState(state)
   // The graph as a whole is not right: which node?
   const found = await new Comparing(one, comparedOn(gm, inputs, 0, [], settings)).culprit(true, [])
-  const { status, error, rule, rate, reason, thrown } = measured
-  const kind = status === 'differs' ? 'wrong' : status === 'skipped' ? 'not judged' : status
-  const whole: Culprit = { kind, nodes: [gm.graph.outputNode()], error, rule, rate, reason, thrown, found: 'in the graph', set: 0, ...FORWARD }
+  const whole = culpritAt([gm.graph.outputNode()], measured, { found: 'in the graph', set: 0, ...FORWARD })
   const culprit = found ?? whole
   const [node] = culprit.nodes
   const phase = phaseOf(call, node)

@@ -50,15 +50,20 @@ export class Trial {
     this.#before = new Map([...prepared.held].map(([name, tensor]) => [name, copyOf(tensor)]))
   }
 
+  /** Gives the backend's weights the values that they had before the first run. */
+  restore(): void {
+    if (!this.#changesHeld) return
+    for (const [name, tensor] of this.#prepared.held) {
+      const before = this.#before.get(name)
+      if (before !== undefined) noGrad(() => copy_(tensor, before))
+    }
+    this.#changesHeld = false
+  }
+
   /** Runs once. With `judge` results are measured by it, and not by those of the task. */
   async run(judge?: (results: readonly Tensor[]) => Measured): Promise<Run> {
     const { inputs, state } = this.#task
-    if (this.#changesHeld) {
-      for (const [name, tensor] of this.#prepared.held) {
-        const before = this.#before.get(name)
-        if (before !== undefined) noGrad(() => copy_(tensor, before))
-      }
-    }
+    this.restore()
     this.#changesHeld = true
     this.#handed?.mark()
     setRngState(state)
