@@ -1,5 +1,6 @@
 // The composition root of compile: the compiler, the debugger around all backends, and logs. dynamo knows neither.
-import { installDebug } from '../debug/index.ts'
+// Not debug/index.ts: the minifier and what it needs would be loaded by every program.
+import { installDebug } from '../debug/wrappers.ts'
 import { installLogs } from '../events/index.ts'
 import { installCompiler } from './compiler.ts'
 
