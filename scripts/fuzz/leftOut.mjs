@@ -15,6 +15,7 @@ export const LEFT_OUT = {
   'new distributed.ProcessGroup': 'internal: made by newGroup',
   'new distributed.ShardedTensor': 'internal: made by chunk and fromLocalShards',
   'new debug.BackendComparison': 'internal: made by compareBackends',
+  'new debug.FlightReport': 'internal: made by flightRecorder',
   'new distributed.Work': 'internal: made by collectives',
   'distributed.runRanks': 'starts threads',
   'tensorfx.optim.Optimizer': 'abstract: its subclasses check',

@@ -101,6 +101,7 @@ export async function loadSurface(load) {
     inputWriter: () => new entries.debug.InputWriter(samples.memoryFileStore(), 'dir'),
     inputReader: () => new entries.debug.InputReader(samples.memoryFileStore(), 'dir'),
     compiled: () => entries.tensorfx.compile((x) => x.add(1)),
+    flightRecorder: () => entries.debug.flightRecorder({ model: new nn.Linear(3, 2), steps: 2 }),
   }
   const fake = () => withMode(new FakeTensorMode(), () => torch.ones([2, 3]))
   let group = null

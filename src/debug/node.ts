@@ -1,4 +1,5 @@
 // Node's built-in modules. The debugger writes files and starts processes in Node, and does neither in a browser.
+import { checkArgument } from '../protocol/arguments.ts'
 import { hostProcess } from '../protocol/host.ts'
 
 interface BuiltinModules {
@@ -16,4 +17,11 @@ interface BuiltinModules {
 /** A built-in module, or null in a browser. */
 export function nodeModule<K extends keyof BuiltinModules>(name: K): BuiltinModules[K] | null {
   return (hostProcess()?.getBuiltinModule?.(name) as BuiltinModules[K] | undefined) ?? null
+}
+
+/** The path of a folder that is given as a path or a URL; null for none. Throws ArgumentError for anything else. */
+export function folderPath(where: string, dir: URL | string | null): string | null {
+  if (dir === null || typeof dir === 'string') return dir
+  checkArgument(dir instanceof URL, where, 'options.saveDir', 'a path, a URL or null', dir)
+  return nodeModule('node:url')?.fileURLToPath(dir) ?? dir.href
 }

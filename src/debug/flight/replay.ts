@@ -3,7 +3,18 @@ import { Graph, GraphModule, Interpreter } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { noGrad } from '../../autograd/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkArgument, checkCallable, checkOptions, lineComment, literal, quote, scalarLiteral, targetInfo } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkCallable,
+  checkOptions,
+  isClass,
+  isFunction,
+  lineComment,
+  literal,
+  quote,
+  scalarLiteral,
+  targetInfo,
+} from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { VERSION } from '../../version.ts'
@@ -11,7 +22,7 @@ import { InputReader } from '../inputReader.ts'
 import { InputWriter } from '../inputWriter.ts'
 import { fileStore } from '../fileStore.ts'
 import type { FileStore } from '../fileStore.ts'
-import { nodeModule } from '../node.ts'
+import { folderPath } from '../node.ts'
 import { packageSpecifier } from '../reproScript.ts'
 import type { LoadArgs } from '../runRepro.ts'
 import { tracedScript } from '../tracedScript.ts'
@@ -139,12 +150,12 @@ export interface ReplayOptions {
  * of the graph has one. For a loss that jumped, prints it.
  */
 export function replayStep(Step: new () => Module, loadArgs: LoadArgs, options: ReplayOptions): Replayed | null {
-  checkCallable('replayStep', 'Step', Step)
+  checkArgument(isFunction(Step) && isClass(Step), 'replayStep', 'Step', 'a class of modules', Step)
   checkCallable('replayStep', 'loadArgs', loadArgs)
   checkOptions('replayStep', options, { saveDir: true, intended: true, gradFn: true, loss: true })
   const { saveDir, intended, gradFn, loss } = options
   checkArgument(Array.isArray(intended), 'replayStep', 'options.intended', 'an array of names', intended)
-  const dir = saveDir === null || typeof saveDir === 'string' ? saveDir : (nodeModule('node:url')?.fileURLToPath(saveDir) ?? saveDir.href)
+  const dir = folderPath('replayStep', saveDir)
   const gm = tracedScript(new Step())
   const reader = new InputReader(dir === null ? null : fileStore(), dir)
   loadArgs(reader)

@@ -1,4 +1,5 @@
 // What counts as trouble at the end of a step: NaN or an infinity in the loss, a gradient or a weight, or a loss that jumps.
+import { isObject } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { badnessOf, badnessOfBytes, indexOf } from './badness.ts'
 import type { Badness } from './badness.ts'
@@ -65,11 +66,19 @@ export class Losses {
   }
 }
 
+/** How deep in a result a loss is looked for. A result may contain itself. */
+const DEEPEST = 10
+
 /** The loss that a step returned: a tensor of one element or a number, itself, first in a list, or as the property `loss`. Null if there is none. */
 export function lossOf(result: unknown): Tensor | number | null {
-  if (typeof result === 'number' || (result instanceof Tensor && result.numel === 1)) return result
-  if (Array.isArray(result)) return lossOf(result[0])
-  return typeof result === 'object' && result !== null && 'loss' in result && !(result instanceof Tensor) ? lossOf(result.loss) : null
+  let part = result
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    if (part instanceof Tensor) return part.numel === 1 ? part : null
+    if (typeof part === 'number') return part
+    if (!isObject(part)) return null
+    part = Array.isArray(part) ? part[0] : Reflect.get(part, 'loss')
+  }
+  return null
 }
 
 /** The number of a loss; null if there is none, or a compiled function has not computed it yet. */

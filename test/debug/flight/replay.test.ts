@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, replayStep, setFileStore } from 'tensorfx/debug'
 import { runScript } from '../processes.ts'
@@ -103,5 +103,12 @@ it('says that nothing is known of a step that cannot be repeated', () => {
 })
 
 it('replayStep checks its arguments', () => {
-  expect(() => replayStep(3 as never, () => {}, { saveDir: null, intended: [], gradFn: null, loss: null })).toThrow('replayStep')
+  const usual = { saveDir: null, intended: [], gradFn: null, loss: null }
+  expect(() => replayStep(3 as never, () => {}, usual)).toThrow(/^replayStep: argument 'Step' must be a class of modules, got 3/)
+  expect(() => replayStep((() => 3) as never, () => {}, usual)).toThrow(/^replayStep: argument 'Step' must be a class of modules, got a function/)
+  expect(() => replayStep(nn.Identity as never, 3 as never, usual)).toThrow(/^replayStep: argument 'loadArgs'/)
+  for (const saveDir of [3, true, {}, undefined])
+    expect(() => replayStep(nn.Identity as never, () => {}, { ...usual, saveDir } as never)).toThrow(
+      /^replayStep: argument 'options\.saveDir' must be a path, a URL or null, got /,
+    )
 })

@@ -145,3 +145,16 @@ it('keeps copies only of what steps write to, within a limit', () => {
   expect(recorder.bytes).toBe(0)
   expect(() => recorder.step(train)).toThrow('the recorder was disposed of')
 })
+
+it('a step may return anything, itself inside of it included', () => {
+  const recorder = flightRecorder({ model: new nn.Linear(2, 2), dir: null })
+  const list: unknown[] = []
+  list.push(list)
+  const fields: { loss?: unknown } = {}
+  fields.loss = fields
+  for (const result of [list, fields, null, 'text', () => 1, torch.ones([2]), [], { loss: torch.ones([2]) }])
+    expect(recorder.step(() => result)).toBe(result)
+  expect(recorder.report).toBeNull()
+  for (const result of [NaN, [[NaN]], { loss: torch.tensor([NaN]) }, { loss: [{ loss: NaN }] }])
+    expect(() => flightRecorder({ model: new nn.Linear(2, 2), dir: null }).step(() => result)).toThrow(/the loss is NaN/)
+})
