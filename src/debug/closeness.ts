@@ -27,9 +27,8 @@ export interface Expected {
 export interface Tolerance {
   /** Absolute and relative. */
   readonly tol: number
-  readonly equalNan: boolean
-  /** Whether `tol` as an absolute tolerance shrinks with the size of the elements, so that small ones are judged too. */
-  readonly scaled: boolean
+  /** Whether `tol` as an absolute tolerance shrinks with the size of the elements, so that small ones are judged too. Default false. */
+  readonly scaled?: boolean
 }
 
 /** Root mean square of the differences. `chosen` says which elements count. */
@@ -86,7 +85,7 @@ function rootMeanSquare(elements: Elements): number {
 }
 
 /** The indices of finite elements that are not within the tolerance of the reference. */
-export function farApart(res: Elements, ref: Elements, { tol, scaled }: Tolerance): number[] {
+export function farApart(res: Elements, ref: Elements, { tol, scaled = false }: Tolerance): number[] {
   const absolute = tol * unitOf(ref, scaled)
   const far: number[] = []
   for (let i = 0; i < ref.length; i++) {
@@ -121,7 +120,7 @@ export function unexplained(
   { ref, fp64, others = [] }: Expected,
   dtype: DType,
   multiplier: number,
-  { tol, scaled }: Tolerance,
+  { tol, scaled = false }: Tolerance,
 ): number {
   const exact = fp64 ?? ref
   const runs = [ref, ...others].map((elements) => ({ elements, usual: usualDistance(exact, elements) }))

@@ -4,7 +4,17 @@ import { noGrad } from '../autograd/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { to } from '../ops/index.ts'
-import { checkArgument, checkDepth, checkOptions, isPlainObject, isTensorLike, valueText } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkCallable,
+  checkDepth,
+  checkOptionNames,
+  checkOptions,
+  isObject,
+  isPlainObject,
+  isTensorLike,
+  valueText,
+} from '../protocol/index.ts'
 import { exactElements, formatShape, sameShape, Tensor, tensorFromValues } from '../tensor/index.ts'
 import { elementsOf, farApart, misplaced, rmseOf, unexplained } from './closeness.ts'
 import type { Elements, Expected } from './closeness.ts'
@@ -36,18 +46,18 @@ export interface SameOptions {
   readonly logError?: (message: string) => void
 }
 
-const OPTIONS: Readonly<Record<keyof SameOptions, true>> = {
-  tol: true,
-  equalNan: true,
+const DEFAULTS: Required<SameOptions> = {
+  tol: 1e-4,
+  equalNan: false,
   exactDtype: true,
-  relaxNumpyEquality: true,
-  ignoreNonFp: true,
-  cosSimilarity: true,
-  useLargerMultiplierForSmallerTensor: true,
-  forceMaxMultiplier: true,
-  useIouForBool: true,
-  iouThreshold: true,
-  logError: true,
+  relaxNumpyEquality: false,
+  ignoreNonFp: false,
+  cosSimilarity: false,
+  useLargerMultiplierForSmallerTensor: false,
+  forceMaxMultiplier: false,
+  useIouForBool: false,
+  iouThreshold: 0.99,
+  logError: (message) => log.error(message),
 }
 
 /**
@@ -56,29 +66,33 @@ const OPTIONS: Readonly<Record<keyof SameOptions, true>> = {
  * With `fp64Ref` (the same computation in float64) a result that differs from `ref` still passes if it is about as close to float64 as `ref` is: `rmse(fp64, res) <= multiplier *
  * rmse(fp64, ref) + tol / 10`. PyTorch's `torch._dynamo.utils.same`.
  *
- * @throws ArgumentError for an unknown option.
+ * @throws ArgumentError for an unknown option, and for a tolerance or a threshold that is no number.
  */
 export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, options: SameOptions = {}): boolean {
-  checkOptions('same', options, OPTIONS)
-  return new Comparison(options, { scaled: false, exactIntegers: false }).same(ref, res, fp64Ref)
+  checkOptionNames('same', options, Object.keys(DEFAULTS))
+  const { tol, iouThreshold, logError } = { ...DEFAULTS, ...options }
+  checkArgument(typeof tol === 'number' && tol >= 0, 'same', 'options.tol', 'a number that is not negative', tol)
+  checkArgument(typeof iouThreshold === 'number', 'same', 'options.iouThreshold', 'a number', iouThreshold)
+  checkCallable('same', 'options.logError', logError)
+  return new Comparison(options).same(ref, res, fp64Ref)
 }
 
 /** Whether two results are equal in every element. PyTorch's `bitwise_same`, which lets 0 equal -0. Throws ArgumentError for an unknown option. */
 export function bitwiseSame(ref: unknown, res: unknown, options: Pick<SameOptions, 'equalNan' | 'logError'> = {}): boolean {
   checkOptions('bitwiseSame', options, { equalNan: true, logError: true })
-  return new Comparison({ ...options, tol: 0 }, { scaled: false, exactIntegers: true }).same(ref, res, null)
+  return new Comparison({ ...options, tol: 0 }, { exactIntegers: true }).same(ref, res, null)
 }
 
 /** How strictly a judge compares. */
-export interface Strictness {
+interface Strictness {
   /** The absolute tolerance shrinks with the size of the values, and each element is judged, not their average. */
-  readonly scaled: boolean
+  readonly scaled?: boolean
   /** Integers and booleans are compared exactly. */
-  readonly exactIntegers: boolean
+  readonly exactIntegers?: boolean
 }
 
 /** {@link same} for judges: small values and single elements count, integers are exact. `others` are runs of the reference whose differences are rounding. */
-export function judgedSame(ref: unknown, res: unknown, fp64Ref: unknown, options: SameOptions, others: readonly unknown[] = []): boolean {
+export function judgedSame(ref: unknown, res: unknown, fp64Ref: unknown, options: SameOptions, others: readonly unknown[]): boolean {
   return new Comparison({ equalNan: true, ...options }, { scaled: true, exactIntegers: true }).same(ref, res, fp64Ref, others)
 }
 
@@ -116,21 +130,8 @@ class Comparison {
   readonly #options: Required<SameOptions>
   readonly #strictness: Strictness
 
-  constructor(options: SameOptions, strictness: Strictness) {
-    this.#options = {
-      tol: 1e-4,
-      equalNan: false,
-      exactDtype: true,
-      relaxNumpyEquality: false,
-      ignoreNonFp: false,
-      cosSimilarity: false,
-      useLargerMultiplierForSmallerTensor: false,
-      forceMaxMultiplier: false,
-      useIouForBool: false,
-      iouThreshold: 0.99,
-      logError: (m) => log.error(m),
-      ...options,
-    }
+  constructor(options: SameOptions, strictness: Strictness = {}) {
+    this.#options = { ...DEFAULTS, ...options }
     this.#strictness = strictness
   }
 
@@ -163,7 +164,7 @@ class Comparison {
       return this.#sameFields(ref, res, (key) => part((of) => fieldOf(of, key), null))
     if (typeof ref !== 'object' && this.#options.ignoreNonFp) return true
     if (ref === null && this.#options.ignoreNonFp) return true
-    if (typeof ref === 'bigint' && typeof res === 'number' && this.#options.relaxNumpyEquality && Object.is(Number(ref), res)) return true
+    if (typeof ref === 'bigint' && this.#options.relaxNumpyEquality && Object.is(Number(ref), res)) return true
     return this.#fail(`values differ: ${valueText(ref)} and ${valueText(res)}`)
   }
 
@@ -187,7 +188,7 @@ class Comparison {
     const isInteger = Number.isInteger(ref) && (typeof res !== 'number' || Number.isInteger(res))
     if (isInteger && ignoreNonFp) return true
     if (typeof res !== 'number') return this.#fail(`types differ: a number and ${valueText(res)}`)
-    const near = isInteger ? ref === res : Object.is(ref, res) || ref === res || Math.abs(ref - res) <= tol + tol * Math.abs(ref)
+    const near = isInteger ? ref === res : Object.is(ref, res) || Math.abs(ref - res) <= tol + tol * Math.abs(ref)
     return near || this.#fail(`Accuracy failed: ${ref} and ${res} not within tol=${tol}`)
   }
 
@@ -203,7 +204,7 @@ class Comparison {
       if (useIouForBool) return this.#sameMask(elementsOf(ref), elementsOf(res))
     }
     if (!dtypeInfo[res.dtype].floating && this.#strictness.exactIntegers) return this.#sameIntegers(ref, res, [fp64Ref, ...others])
-    if (cosSimilarity && !(exactDtype && ref.dtype === 'bool')) return this.#sameDirection(elementsOf(ref), elementsOf(res))
+    if (cosSimilarity && !(exactDtype && ref.dtype === 'bool')) return this.#sameDirection(ref, res)
     const wide = fp64Ref instanceof Tensor ? fp64Ref : ref
     return this.#sameElements(
       exactDtype ? ref : noGrad(() => to(ref, res.dtype)),
@@ -216,7 +217,7 @@ class Comparison {
   /** Where rounding changes an integer (the place of the greatest of two nearly equal values), runs of the reference differ: any integer between theirs is right. */
   #sameIntegers(ref: Tensor, res: Tensor, others: readonly unknown[]): boolean {
     if (this.#options.ignoreNonFp) return true
-    const isRun = (other: unknown): other is Tensor => other instanceof Tensor && other.dtype === ref.dtype && sameShape(other.shape, ref.shape)
+    const isRun = (other: unknown): other is Tensor => other instanceof Tensor && sameShape(other.shape, ref.shape)
     const [want, got] = [exactElements(ref), exactElements(res)]
     const runs = [want, ...others.filter(isRun).map(exactElements)]
     for (let i = 0; i < want.length; i++) {
@@ -231,35 +232,33 @@ class Comparison {
   #sameElements(refTensor: Tensor, resTensor: Tensor, fp64Tensor: Tensor | null, otherTensors: readonly Tensor[]): boolean {
     const { tol, equalNan, ignoreNonFp } = this.#options
     const { dtype, shape } = resTensor
-    const { scaled } = this.#strictness
+    const { scaled = false } = this.#strictness
     const res = elementsOf(resTensor)
     const ref = elementsOf(refTensor)
     const expected: Expected = { ref, fp64: fp64Tensor === null ? null : elementsOf(fp64Tensor), others: otherTensors.map(elementsOf) }
-    const at = misplaced(res, expected, dtype, equalNan)
-    const far = farApart(res, ref, { tol, equalNan, scaled })
-    if (at < 0 && far.length === 0) return true
-    const floating = dtypeInfo[dtype].floating
-    if (fp64Tensor === null && !floating && ignoreNonFp) return true
-    const multiplier = this.#multiplierFor(resTensor)
-    // A difference is shown by its element where each is judged.
-    const shown = (i: number): string => (scaled ? `; element ${i} is ${res[i]}, not ${(expected.fp64 ?? ref)[i]}` : '')
-    if (expected.fp64 === null) {
-      const worst = at >= 0 || !scaled ? at : unexplained(far, res, expected, dtype, multiplier, { tol, equalNan, scaled })
-      if (scaled && worst < 0) return true
-      const what = floating ? `allclose not within tol=${tol}` : `${dtype} tensors of shape ${formatShape(shape)} differ`
-      return this.#fail(`Accuracy failed: ${what}${shown(worst)}`)
-    }
     const { fp64 } = expected
+    const at = misplaced(res, expected, dtype, equalNan)
+    const far = farApart(res, ref, { tol, scaled })
+    if (at < 0 && far.length === 0) return true
+    const { floating } = dtypeInfo[dtype]
+    if (!floating && ignoreNonFp) return true
+    const multiplier = this.#multiplierFor(resTensor)
+    // Where each element is judged, a difference is shown by the worst one.
+    const worst = at < 0 && scaled ? unexplained(far, res, expected, dtype, multiplier, { tol, scaled }) : at
+    if (scaled && worst < 0) return true
+    const shown = scaled ? `; element ${worst} is ${res[worst]}, not ${(fp64 ?? ref)[worst]}` : ''
+    if (fp64 === null) {
+      const what = floating ? `allclose not within tol=${tol}` : `${dtype} tensors of shape ${formatShape(shape)} differ`
+      return this.#fail(`Accuracy failed: ${what}${shown}`)
+    }
     const isFinite = (i: number): boolean => [fp64, ref, res].every((elements) => Number.isFinite(elements[i]))
     const [refError, resError] = [rmseOf(fp64, ref, isFinite) || 0, rmseOf(fp64, res, isFinite) || 0]
-    const worst = scaled ? unexplained(far, res, expected, dtype, multiplier, { tol, equalNan, scaled }) : -1
     // Where float64 has no number, the reference decides.
     const hasCounterpart = far.every((i) => Number.isFinite(fp64[i]))
-    const isNear = scaled ? worst < 0 : hasCounterpart && resError <= multiplier * refError + tol / 10
-    if (at < 0 && isNear) return true
+    if (worst < 0 && hasCounterpart && resError <= multiplier * refError + tol / 10) return true
     return this.#fail(
       `RMSE (res-fp64): ${resError.toFixed(5)}, (ref-fp64): ${refError.toFixed(5)} and shape=${formatShape(shape)}. ` +
-        `res.dtype: ${dtype}, multiplier: ${multiplier.toFixed(6)}, tol: ${tol.toFixed(6)}${shown(at >= 0 ? at : worst)}`,
+        `res.dtype: ${dtype}, multiplier: ${multiplier.toFixed(6)}, tol: ${tol.toFixed(6)}${shown}`,
     )
   }
 
@@ -286,10 +285,10 @@ class Comparison {
     return score >= this.#options.iouThreshold || this.#fail(`IoU score=${score}`)
   }
 
-  #sameDirection(ref: Elements, res: Elements): boolean {
-    const expected: Expected = { ref, fp64: null }
+  #sameDirection(refTensor: Tensor, resTensor: Tensor): boolean {
+    const [ref, res] = [elementsOf(refTensor), elementsOf(resTensor)]
     const { tol } = this.#options
-    if (misplaced(res, expected, 'float32', true) < 0 && farApart(res, ref, { tol, equalNan: true, scaled: false }).length === 0) return true
+    if (misplaced(res, { ref, fp64: null }, resTensor.dtype, true) < 0 && farApart(res, ref, { tol }).length === 0) return true
     let [dot, a, b] = [0, 0, 0]
     for (let i = 0; i < ref.length; i++) {
       const [x = NaN, y = NaN] = [ref[i], res[i]]
@@ -302,8 +301,7 @@ class Comparison {
   }
 }
 
-const fieldOf = (of: unknown, key: string): unknown =>
-  typeof of === 'object' && of !== null && Object.hasOwn(of, key) ? Reflect.get(of, key) : undefined
+const fieldOf = (of: unknown, key: string): unknown => (isObject(of) && Object.hasOwn(of, key) ? Reflect.get(of, key) : undefined)
 
 const sameKeys = (a: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>, b: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>): boolean =>
   a.size === b.size && [...a.keys()].every((key) => b.has(key))

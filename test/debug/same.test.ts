@@ -1,9 +1,9 @@
 // What counts as the same result, and the runs that are compared.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { ArgumentError, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
-import { castToFp64, reduceToScalarLoss, rmse, runFwdMaybeBwd, same, sameTwoModels, setLogSink } from 'tensorfx/debug'
+import { bitwiseSame, castToFp64, reduceToScalarLoss, rmse, runFwdMaybeBwd, same, sameTwoModels, setLogSink } from 'tensorfx/debug'
 import type { SameOptions } from 'tensorfx/debug'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { listen, resetConfig } from './inProcess.ts'
@@ -18,6 +18,14 @@ afterEach(() => {
 const t = torch.tensor
 const one = t([1])
 const nan = t([NaN, 1])
+
+class Left {
+  readonly value: number
+  constructor(value: number) {
+    this.value = value
+  }
+}
+class Right extends Left {}
 
 /** Whether two values are the same, and why not. */
 function compared(ref: unknown, res: unknown, fp64: unknown = null, options: SameOptions = {}): true | string {
@@ -137,7 +145,18 @@ describe('same', () => {
     ],
     ['masks that overlap enough', t([true, true, true, false]), t([true, true, true, true]), { useIouForBool: true, iouThreshold: 0.75 }, true],
     ['masks that do not', t([true, true, true, false]), t([true, true, true, true]), { useIouForBool: true, iouThreshold: 0.76 }, 'IoU score=0.75'],
+    ['masks of which the other has less', t([true, true]), t([true, false]), { useIouForBool: true }, 'IoU score=0.5'],
     ['empty masks', t([false]), t([false]), { useIouForBool: true }, true],
+    ['other masks, where only floats count', t([true]), t([false]), { useIouForBool: true, ignoreNonFp: true }, true],
+    ['a difference that is the tolerance', 0, 0.5, { tol: 0.5 }, true],
+    ['a whole number and a text, where only floats count', 1, 'one', { ignoreNonFp: true }, true],
+    ['a text and a number, relaxed', '3', 3, { relaxNumpyEquality: true }, "values differ: '3' and 3"],
+    ['instances of two classes', new Left(1), new Right(1), {}, 'values differ: a Left and a Right'],
+    ['instances of one class', new Left(1), new Left(1), {}, true],
+    ['instances of one class with another field', new Left(1), new Left(2), {}, 'Accuracy failed: 1 and 2 not within tol=0.0001'],
+    ['a direction that is near enough', t([1, 0, 0, 0, 0]), t([99, 14, 1, 1, 1]), { cosSimilarity: true }, true],
+    ['NaN in the same places, which has no direction', nan, nan, { cosSimilarity: true }, true],
+    ['NaN in other places', nan, t([1, NaN]), { cosSimilarity: true }, 'Similarity score=NaN'],
   ])('%s', (_what, ref, res, options, expected) => {
     expect(compared(ref, res, null, options)).toBe(expected)
   })
@@ -151,8 +170,44 @@ describe('same', () => {
     expect(said).toEqual([['error', 'Accuracy failed: allclose not within tol=0.0001']])
   })
 
-  it('refuses options that it does not have', () => {
-    expect(() => same(one, one, null, { tolerance: 1 } as never)).toThrow(/tolerance/)
+  it('refuses options that it does not have, and values that they cannot have', () => {
+    expect(() => same(one, one, null, { tolerance: 1 } as never)).toThrow(/^same: unknown option 'tolerance'/)
+    expect(() => bitwiseSame(one, one, { tol: 1 } as never)).toThrow(/^bitwiseSame: unknown option 'tol'.* known are equalNan, logError\.$/)
+    for (const tol of [undefined, null, '1', NaN, -1, 1n, {}])
+      expect(() => same(one, t([2]), null, { tol } as never)).toThrow(/^same: argument 'options\.tol' must be a number that is not negative, got /)
+    expect(() => same(one, one, null, { iouThreshold: '1' } as never)).toThrow(/'options\.iouThreshold' must be a number, got '1'/)
+    expect(() => same(one, one, null, { logError: 'log' } as never)).toThrow(/^same: argument 'options\.logError'/)
+  })
+
+  it('refuses values that contain themselves', () => {
+    const [list, fields] = [[] as unknown[], {} as { self?: unknown }]
+    list.push(list)
+    fields.self = fields
+    for (const cyclic of [list, fields, new Map([['self', fields]])]) expect(() => same(cyclic, cyclic)).toThrow(ArgumentError)
+  })
+
+  it.each([
+    [Float64Array, 'float64'],
+    [Float32Array, 'float32'],
+    [Int32Array, 'int32'],
+    [Int16Array, 'int16'],
+    [Int8Array, 'int8'],
+    [Uint8Array, 'uint8'],
+    [Uint8ClampedArray, 'uint8'],
+    [Uint16Array, 'int64'],
+  ] as const)('a %o is a tensor of its dtype', (Words, dtype) => {
+    const words = new Words([0, 1, 100])
+    expect(compared(t([0, 1, 100], { dtype }), words)).toBe(true)
+    expect(compared(words, new Words([0, 1, 101]))).toMatch(/^(Accuracy failed|RMSE)/)
+    const other = dtype === 'int16' ? 'int8' : 'int16'
+    expect(compared(t([0, 1, 100], { dtype: other }), words)).toBe(`dtype mismatch ${other}, ${dtype}`)
+  })
+
+  it('bitwise, integers are compared beyond 2^53, and no rounding is allowed for', () => {
+    const big = t([2n ** 60n])
+    expect([bitwiseSame(big, t([2n ** 60n])), bitwiseSame(big, t([2n ** 60n + 1n]))]).toEqual([true, false])
+    expect([bitwiseSame(one, one), bitwiseSame(one, t([1 + 2 ** -23])), bitwiseSame(one, one, { equalNan: true })]).toEqual([true, false, true])
+    expect([bitwiseSame(nan, nan), bitwiseSame(nan, nan, { equalNan: true })]).toEqual([false, true])
   })
 
   describe('with a float64 reference', () => {
@@ -184,6 +239,9 @@ describe('same', () => {
         { equalNan: true },
         /RMSE \(res-fp64\): 0\.50000/,
       ],
+      ['where float64 alone has NaN, the reference decides', t([1, 1.01]), t([2, 0.99]), wide([NaN, 1]), { equalNan: true }, /RMSE/],
+      ['one that is just as far as it may be passes', t([1.25]), t([0.25]), wide([1]), { tol: 0 }, true],
+      ['one that is a little farther does not', t([1.25]), t([0.249]), wide([1]), { tol: 0 }, /RMSE/],
       ['NaN in all three does not pass elsewhere', t([NaN, 1]), t([NaN, 1.5]), wide([NaN, 1]), {}, /RMSE/],
     ])('%s', (_what, ref, res, fp64, options, expected) => {
       if (expected === true) expect(compared(ref, res, fp64, options)).toBe(true)
@@ -243,9 +301,9 @@ describe('same', () => {
   it('rmse is the root of the mean square error', () => {
     expect(rmse(t([1, 2, 3, 4]), t([1, 2, 3, 6]))).toBe(1)
     expect(rmse(t([1, 1]), t([1, 1]))).toBe(0)
-    expect(() => rmse(3 as never, one)).toThrow(/^rmse: .*ref/)
-    expect(() => rmse(one, 3 as never)).toThrow(/^rmse: .*res/)
-    expect(() => rmse(one, t([1, 2]))).toThrow(/'res' must be a Tensor of shape \[1\]/)
+    expect(() => rmse(3 as never, one)).toThrow(/^rmse: argument 'ref' must be a Tensor, got 3/)
+    expect(() => rmse(one, 3 as never)).toThrow(/^rmse: argument 'res' must be a Tensor, got 3/)
+    expect(() => rmse(one, t([1, 2]))).toThrow(/^rmse: argument 'res' must be a Tensor of shape \[1\]/)
   })
 })
 
