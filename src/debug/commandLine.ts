@@ -27,6 +27,8 @@ export interface CommandLine {
   signature: string | null
   death: string | null
   onlyFwd: boolean
+  /** Wrong numbers are judged call by call. */
+  contract: boolean
   saveDir: string | null
   /** Storages that are in files become random numbers. */
   random: boolean

@@ -4,25 +4,39 @@ import { Interpreter } from '../fx/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
 import { clone } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { CONCRETE_VALUE } from './cut.ts'
+import { CONCRETE_VALUE, EARLIER_VALUES } from './cut.ts'
 import type { ReproState } from './cut.ts'
 import { contained, isolatedInputs } from './isolated.ts'
 
-/** Runs `gm` (a copy of the state's graph) on the inputs of the state, and stores each value in the meta of the node of the state's graph. PyTorch's ConcreteProp. */
+/**
+ * Runs `gm` (a copy of the state's graph) on the inputs of the state, those of each call, and stores each value in the meta of the node of the state's graph. PyTorch's
+ * ConcreteProp, which knows one call.
+ */
 export function captureValues(gm: GraphModule, state: ReproState): void {
-  const mine = new Map([...state.graph.nodes].map((n): [string, Node] => [n.name, n]))
+  const byCall = state.earlier.map((inputs) => valuesOf(gm, inputs))
+  const last = valuesOf(gm, state.inputs)
+  for (const node of state.graph.nodes) {
+    if (!last.has(node.name)) continue
+    node.meta[CONCRETE_VALUE] = last.get(node.name)
+    if (byCall.length > 0) node.meta[EARLIER_VALUES] = byCall.map((values) => values.get(node.name))
+  }
+}
+
+/** The values of all nodes but the output, by their names. */
+function valuesOf(gm: GraphModule, inputs: readonly unknown[]): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>()
   // Where operators write in place, a value is kept as it was before later ones. What they write to outside of the graph is put back.
   const writes = [...gm.graph.nodes].some((node) => node.op !== 'placeholder' && node.op !== 'output' && node.isImpure())
   const kept = (value: unknown): unknown => (writes && value instanceof Tensor ? copyOf(value) : value)
   class ConcreteProp extends Interpreter {
     override runNode(node: Node): unknown {
       const value = super.runNode(node)
-      const target = mine.get(node.name)
-      if (target !== undefined && target.op !== 'output') target.meta[CONCRETE_VALUE] = kept(value)
+      if (node.op !== 'output') values.set(node.name, kept(value))
       return value
     }
   }
-  contained(() => new ConcreteProp(gm).run(...isolatedInputs(state.inputs)))
+  contained(() => new ConcreteProp(gm).run(...isolatedInputs(inputs)))
+  return values
 }
 
 /** A copy without a history, which requires grad if the original does. */

@@ -2,15 +2,25 @@
 import { present } from '../errors/index.ts'
 import { Graph } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
+import type { Calls } from './history.ts'
 
 /** A graph with one input per placeholder. */
 export interface ReproState {
   graph: Graph
-  inputs: unknown[]
+  inputs: readonly unknown[]
+  /** The inputs of the calls before, where the failure needs them. */
+  earlier: Calls
 }
 
-/** Key in `node.meta` of the value that a node had in the failing run. */
+/** Key in `node.meta` of the value that a node had in the failing run, and of those that it had in the calls before. */
 export const CONCRETE_VALUE = 'concrete_value'
+export const EARLIER_VALUES = 'earlier_values'
+
+/** The values that a node had in the calls before. */
+function earlierValues(node: Node): readonly unknown[] {
+  const values: unknown = node.meta[EARLIER_VALUES]
+  return Array.isArray(values) ? values : []
+}
 
 /** The nodes that compute: all but the inputs and the output. */
 export const operatorsOf = (graph: Graph): readonly Node[] => [...graph.nodes].filter((node) => node.op !== 'placeholder' && node.op !== 'output')
@@ -44,7 +54,7 @@ const copyOf = (copies: ReadonlyMap<Node, Node>, node: Node): Node => present(co
  * The state with only these operators, and those that cannot be separated from them. It returns each value that the rest would have used, and with `returnInputs` the
  * inputs that it returned. Null if it would return nothing, or if no operator goes away.
  */
-export function keepOnly({ graph, inputs }: ReproState, wanted: Iterable<Node>, returnInputs = false): ReproState | null {
+export function keepOnly({ graph, inputs, earlier }: ReproState, wanted: Iterable<Node>, returnInputs = false): ReproState | null {
   const kept = closure(wanted)
   if (kept.size >= operatorsOf(graph).length) return null
   const nodes: readonly Node[] = [...graph.nodes]
@@ -56,31 +66,37 @@ export function keepOnly({ graph, inputs }: ReproState, wanted: Iterable<Node>, 
   const outputs = nodes.filter(returns)
   if (outputs.length === 0) return null
   const needed = new Set([...kept].flatMap((node) => node.allInputNodes).concat(outputs))
-  const given = new Map<Node, unknown>(graph.findNodes({ op: 'placeholder' }).map((node, i) => [node, inputs[i]]))
-  const result: ReproState = { graph: new Graph(), inputs: [] }
+  const positions = new Map<Node, number>(graph.findNodes({ op: 'placeholder' }).map((node, i) => [node, i]))
+  const cut = new Graph()
   const copies = new Map<Node, Node>()
-  for (const node of nodes) {
-    if (!needed.has(node) || kept.has(node)) continue
-    const input = result.graph.placeholder(node.op === 'placeholder' ? node.target : node.name)
+  const replaced = nodes.filter((node) => needed.has(node) && !kept.has(node))
+  for (const node of replaced) {
+    const input = cut.placeholder(node.op === 'placeholder' ? node.target : node.name)
     Object.assign(input.meta, node.meta)
     copies.set(node, input)
-    result.inputs.push(node.op === 'placeholder' ? given.get(node) : node.meta[CONCRETE_VALUE])
   }
-  for (const node of nodes) if (kept.has(node)) copyInto(result.graph, node, copies)
-  result.graph.output(outputs.map((node) => copyOf(copies, node)))
-  return result
+  for (const node of nodes) if (kept.has(node)) copyInto(cut, node, copies)
+  cut.output(outputs.map((node) => copyOf(copies, node)))
+  const given = (values: readonly unknown[], computed: (node: Node) => unknown): readonly unknown[] =>
+    replaced.map((node) => (node.op === 'placeholder' ? values[positions.get(node) ?? 0] : computed(node)))
+  return {
+    graph: cut,
+    inputs: given(inputs, (node) => node.meta[CONCRETE_VALUE]),
+    earlier: earlier.map((values, call) => given(values, (node) => earlierValues(node)[call])),
+  }
 }
 
 const isUsedOutside = (node: Node, kept: ReadonlySet<Node>): boolean => [...node.users].some((user) => !kept.has(user))
 
 /** The state without the inputs that are not used; null if all are used. */
-export function withoutUnusedInputs({ graph, inputs }: ReproState): ReproState | null {
+export function withoutUnusedInputs({ graph, inputs, earlier }: ReproState): ReproState | null {
   const placeholders: readonly Node[] = graph.findNodes({ op: 'placeholder' })
   const unused = placeholders.filter((n) => n.users.size === 0)
   if (unused.length === 0) return null
-  const kept = inputs.filter((_, i) => placeholders[i]?.users.size !== 0)
+  const used = placeholders.map((node) => node.users.size !== 0)
+  const kept = (values: readonly unknown[]): readonly unknown[] => values.filter((_, i) => used[i] !== false)
   for (const node of unused) graph.eraseNode(node)
-  return { graph, inputs: kept }
+  return { graph, inputs: kept(inputs), earlier: earlier.map(kept) }
 }
 
 /** The state with inputs in the place of tensors that the graph holds; null if it holds none. */

@@ -11,6 +11,7 @@ import type { Finding } from './callCheck.ts'
 import { dumpCheckpoint } from './checkpoint.ts'
 import { describe, signatureOf } from './describeError.ts'
 import { debugDirectory, fileStore, joinPath } from './fileStore.ts'
+import type { Calls } from './history.ts'
 import type { FailureSpec } from './judge.ts'
 import { log, warnOnce } from './log.ts'
 import { operatorImports } from './operatorImports.ts'
@@ -20,9 +21,6 @@ import { launcherPaths, writeRepro } from './reproScript.ts'
 import type { ReproOptions } from './reproScript.ts'
 
 export type Where = 'dynamo' | 'aot'
-
-/** The inputs of calls, oldest first; the last call is the one that failed. */
-type Calls = readonly (readonly unknown[])[]
 
 /**
  * Runs what writes a script and returns its path. A failure (a full disk, no permission, an input that no file can hold) becomes a warning, since the failure of the
@@ -40,6 +38,8 @@ function attempt(write: () => string): Dumped {
 
 const isHalf = (gm: GraphModule): boolean => gm.meta['half'] !== undefined
 const requiresGrad = (input: unknown): boolean => input instanceof Tensor && input.requiresGrad
+
+type Failed = Pick<FailureSpec, 'accuracy' | 'contract'>
 
 /** Dumps of one graph. */
 export class Dump {
@@ -69,7 +69,8 @@ export class Dump {
     log.error(`Level 4 did not check ${this.label} of backend '${this.#backend}': ${why}`)
   }
 
-  #options(accuracy: FailureSpec['accuracy'], error: unknown, inputs: readonly unknown[]): Omit<ReproOptions, 'command'> {
+  /** The options of a script. The last of the calls is the one that failed. */
+  #options({ accuracy, contract = false }: Failed, error: unknown, calls: Calls): Omit<ReproOptions, 'command'> {
     const backendProblem = whyNotNameable(this.#backend)
     if (backendProblem !== null) warnOnce(`The script needs to be told of the backend: ${backendProblem}`)
     return {
@@ -79,13 +80,15 @@ export class Dump {
         accuracy,
         checkStr: null,
         signature: error === null ? null : signatureOf(error),
+        contract,
         // The backward, if there is one, is a graph of its own.
         onlyFwd:
           this.#where === 'aot' ||
           config.reproForwardOnly ||
           isHalf(this.#gm) ||
-          ((accuracy !== 'none' || !this.isDifferentiated) && inputs.some(requiresGrad)),
+          ((accuracy !== 'none' || !this.isDifferentiated) && (calls.at(-1) ?? []).some(requiresGrad)),
       },
+      earlier: calls.slice(0, -1),
       imports: [...new Set([...backendImports(this.#backend), ...operatorImports(this.#gm)])],
       backendProblem,
     }
@@ -96,7 +99,9 @@ export class Dump {
     if (error instanceof AccuracyError) return error
     log.warning('Compiled Fx GraphModule failed. Creating script to minify the error.')
     const dumped = attempt(() => {
-      const options = this.#options('none', error, calls.at(-1) ?? [])
+      // Level 4 makes each call again.
+      const contract = config.reproLevel === 4 && calls.length > 1
+      const options = this.#options({ accuracy: 'none', contract }, error, calls)
       return config.reproLevel === 1 ? this.#checkpoint(calls, options) : this.#write(calls, options)
     })
     if (config.reproLevel === 3) this.end('run', 'failed')
@@ -108,7 +113,7 @@ export class Dump {
   /** Level 3: the launcher, and the record of what is about to be done, in case that the process does not survive it. */
   begin(phase: RunRecord['phase'], calls: Calls): void {
     attempt(() => {
-      const script = this.#write(calls, { ...this.#options('none', null, calls.at(-1) ?? []), record: RECORD, owner: this })
+      const script = this.#write(calls, { ...this.#options({ accuracy: 'none' }, null, calls), record: RECORD, owner: this })
       writeRecord(fileStore(), this.#record(), phase, 'started')
       return script
     })
@@ -129,7 +134,7 @@ export class Dump {
         : `Accuracy failed for the AOT Autograd graph ${this.#gm.className}`,
     )
     const dumped = attempt(() => {
-      const options = this.#options('accuracy', null, calls.at(-1) ?? [])
+      const options = this.#options({ accuracy: 'accuracy', contract: finding.rule !== 'numbers' }, null, calls)
       if (this.#where === 'aot') this.#checkpoint(calls, options)
       return this.#write(calls, options)
     })

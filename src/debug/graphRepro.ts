@@ -10,6 +10,7 @@ import { dumpCheckpoint } from './checkpoint.ts'
 import type { Command } from './commandLine.ts'
 import { debugDirectory, fileStore, joinPath } from './fileStore.ts'
 import { Isolator } from './isolate/isolator.ts'
+import type { Calls } from './history.ts'
 import type { StartHelper } from './isolate/isolator.ts'
 import { nodeHelper } from './isolate/nodeHelper.ts'
 import { whyNotShippable } from './isolate/protocol.ts'
@@ -31,6 +32,8 @@ export interface GraphReproOptions {
   readonly command?: Command
   /** What counts as the failure: true or 'accuracy' for wrong numbers, 'strict_accuracy' for any difference, false or 'none' for errors. Default: as `compilerName` says. */
   readonly accuracy?: boolean | FailureSpec['accuracy'] | null
+  /** The inputs of the calls before the failing one, oldest first, for a failure that needs them. Default none. */
+  readonly earlier?: Calls
   /** 'fake': the graph runs on fake tensors first. Default 'real'. 'symbolic' needs symbolic sizes, which do not exist yet. */
   readonly tracingMode?: 'real' | 'fake' | null
   /** Only errors that contain this count. */
@@ -59,8 +62,11 @@ export function saveGraphRepro(graph: Graph | GraphModule, inputs: readonly unkn
     checkStr: true,
     stableHash: true,
     after: true,
+    earlier: true,
   })
-  const { saveDir = null } = options
+  const { saveDir = null, earlier = [] } = options
+  checkArray('saveGraphRepro', 'earlier', earlier)
+  earlier.forEach((values, call) => checkArray('saveGraphRepro', `earlier[${call}]`, values))
   if (saveDir !== null) checkString('saveGraphRepro', 'saveDir', saveDir)
   return reproText(saveDir === null ? null : fileStore(), null, saveDir, gm, inputs, settings('saveGraphRepro', gm, options))
 }
@@ -167,7 +173,7 @@ const COMMANDS: readonly Command[] = ['run', 'minify', 'analyze', 'minifier-quer
 
 /** The options of a script. */
 function settings(where: string, gm: GraphModule, options: GraphReproOptions): ReproOptions {
-  const { compilerName = 'inductor', command = 'run', checkStr = null, after = 'aot', stableOutput = false } = options
+  const { compilerName = 'inductor', command = 'run', checkStr = null, after = 'aot', stableOutput = false, earlier = [] } = options
   const tracingMode = options.tracingMode ?? 'real'
   checkString(where, 'compilerName', compilerName)
   checkArgument(COMMANDS.includes(command), where, 'command', `one of ${COMMANDS.join(', ')}`, command)
@@ -191,6 +197,7 @@ function settings(where: string, gm: GraphModule, options: GraphReproOptions): R
     backendProblem: whyNotNameable(backend),
     stableOutput,
     tracingMode,
+    earlier,
   }
 }
 

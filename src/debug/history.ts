@@ -3,9 +3,12 @@ import { sameShape, Tensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { isolated } from './isolated.ts'
 
+/** The inputs of calls, oldest first. */
+export type Calls = readonly (readonly unknown[])[]
+
 export class CallHistory {
   readonly #limit: number
-  #calls: (readonly unknown[])[] = []
+  #calls: Calls = []
 
   /** Keeps the inputs of the last `limit` calls. */
   constructor(limit: number) {
@@ -20,7 +23,7 @@ export class CallHistory {
   }
 
   /** The inputs of the calls, oldest first. */
-  get calls(): readonly (readonly unknown[])[] {
+  get calls(): Calls {
     return this.#calls
   }
 }

@@ -9,6 +9,7 @@ import { dumpCheckpoint } from './checkpoint.ts'
 import { HANG, isDeath, isDeathSignature } from './death.ts'
 import { describe } from './describeError.ts'
 import { fileStore } from './fileStore.ts'
+import type { Calls } from './history.ts'
 import { Isolator } from './isolate/isolator.ts'
 import type { StartHelper } from './isolate/isolator.ts'
 import { nodeHelper } from './isolate/nodeHelper.ts'
@@ -54,6 +55,13 @@ export interface HuntOptions {
   readonly findFailure?: boolean
   readonly maxGranularity?: number
   readonly skipSanity?: boolean
+  /**
+   * The inputs of the calls before the failing one, oldest first, for a failure that needs a history: calls are dropped first. Wrong numbers are then judged call by call;
+   * see {@link FailureSpec}. Default none.
+   */
+  readonly earlier?: Calls
+  /** Judge by the contract of backends, also for one call; see {@link FailureSpec}. Default false. */
+  readonly contract?: boolean
   /** Where the failure was seen, for the script. Default 'dynamo'. */
   readonly after?: 'dynamo' | 'aot'
   /** The run's debug folder; checkpoints go to its minifier/checkpoints. Null writes nothing. Default null. */
@@ -104,13 +112,15 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     findFailure: true,
     maxGranularity: true,
     skipSanity: true,
+    earlier: true,
+    contract: true,
     after: true,
     runDir: true,
     print: true,
   })
   const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : []
   const start = options.startHelper ?? nodeHelper()
-  const whyNot = whyNotIsolated(gm, inputs, options, start)
+  const whyNot = whyNotIsolated(gm, [...(options.earlier ?? []), inputs].flat(), options, start)
   const death = options.death ?? (options.deathFails === true ? 'any' : null)
   if (whyNot !== null && death !== null)
     throw new ArgumentError(`minifyBackendFailure: the failure ends the process (${death}), so candidates need one of their own, but ${whyNot}.`)
@@ -174,25 +184,30 @@ class Hunt {
       checkStr: options.checkStr ?? null,
       signature: options.signature ?? null,
       onlyFwd: options.onlyFwd ?? false,
+      contract: options.contract ?? false,
       death,
     }
   }
 
   async run(gm: GraphModule, inputs: readonly unknown[]): Promise<Omit<HuntResult, 'isolated' | 'whyNotIsolated' | 'processes'>> {
-    const { maxGranularity, skipSanity, findFailure } = this.#options
-    await this.#measure(gm, inputs)
-    if (findFailure === true) await this.#find(gm, inputs)
+    const { maxGranularity, skipSanity, findFailure, earlier: history = [] } = this.#options
+    await this.#measure(gm, [...history, inputs])
+    if (findFailure === true) await this.#find(gm, [...history, inputs])
+    const earlier = (await this.#needsHistory(gm, inputs, history)) ? history : []
     let result: MinifierResult
     try {
-      result = await minifier(gm, inputs, (candidate, values) => this.#fails(candidate, values, this.#limit()), {
+      result = await minifier(gm, inputs, (candidate, last, before) => this.#fails(candidate, [...before, last], this.#limit()), {
         print: this.#print,
         shrinkValues: true,
-        ...(this.#hasControl() ? { control: (state, values, isFinal): Promise<boolean> => this.#control(state, values, isFinal) } : {}),
-        finalCheck: (state, values) => this.#check(state, values),
+        earlier,
+        ...(this.#hasControl()
+          ? { control: (state, last, isFinal, before): Promise<boolean> => this.#control(state, [...before, last], isFinal) }
+          : {}),
+        finalCheck: (state, last, before) => this.#check(state, [...before, last]),
         finalRuns: this.#finalRuns(),
         ...(maxGranularity === undefined ? {} : { maxGranularity }),
         ...(skipSanity === undefined ? {} : { skipSanity }),
-        dumpState: (state, values) => this.#dump(state, values, 1),
+        dumpState: (state, last, before) => this.#dump(state, [...before, last], 1),
       })
     } catch (error) {
       // What was written on the way is no repro.
@@ -201,12 +216,26 @@ class Hunt {
     }
     const controls = this.#controls
     if (result.failureRate < 1) {
-      this.#dump(result.gm, result.inputs, result.failureRate)
+      this.#dump(result.gm, [...result.earlier, result.inputs], result.failureRate)
       this.#print(
         `'${this.#spec.backend}' is flaky: for the same graph and inputs it failed in ${Math.round(100 * result.failureRate)}% of the runs, and ${RIGHT} in none.`,
       )
     }
     return { ...result, controls, path: this.#path, leads: [...this.#leads.values()] }
+  }
+
+  /**
+   * Whether wrong numbers need the calls before. If the last one alone has them by the plain comparison, which knows backward passes and in which way they are wrong, that
+   * judges candidates; otherwise calls are judged as level 4 does.
+   */
+  async #needsHistory(gm: GraphModule, inputs: readonly unknown[], history: Calls): Promise<boolean> {
+    if (history.length === 0 || this.#spec.accuracy === 'none' || isDeath(this.#spec.death)) return history.length > 0
+    if (this.#spec.contract !== true && (await this.#fails(gm, [inputs], this.#timeoutMs))) {
+      this.#print(`The last call fails by itself: ${history.length} calls before it are not needed`)
+      return false
+    }
+    this.#spec = { ...this.#spec, contract: true }
+    return true
   }
 
   /** Whether there is a backend to compare with. */
@@ -215,10 +244,10 @@ class Hunt {
   }
 
   /** Runs the graph as it is on eager: it must pass there, and the time that it takes is the scale for that of candidates. */
-  async #measure(gm: GraphModule, inputs: readonly unknown[]): Promise<void> {
+  async #measure(gm: GraphModule, calls: Calls): Promise<void> {
     if (!this.#hasControl() || this.#isolator === null) return
     const timeoutMs = CPU_FACTOR * this.#timeoutMs
-    if (!(await this.#isRight(gm, inputs, { ...this.#spec, accuracy: 'none' }, timeoutMs)))
+    if (!(await this.#isRight(gm, calls, { ...this.#spec, accuracy: 'none' }, timeoutMs)))
       throw new MinifierError(`Input graph fails on ${RIGHT} too, so its failure is not that of '${this.#spec.backend}': ${this.#whyNotRight}`)
     this.#timeoutMs = Math.max(this.#timeoutMs, this.#scale())
   }
@@ -230,7 +259,7 @@ class Hunt {
   }
 
   /** Finds out how the graph fails. */
-  async #find(gm: GraphModule, inputs: readonly unknown[]): Promise<void> {
+  async #find(gm: GraphModule, calls: Calls): Promise<void> {
     const { backend } = this.#spec
     const unknown: FailureSpec = { ...this.#spec, accuracy: 'none', checkStr: null, signature: null, death: this.#isolator === null ? null : 'any' }
     const found = (how: string, spec: Partial<FailureSpec>): void => {
@@ -238,22 +267,25 @@ class Hunt {
       this.#spec = { ...unknown, death: null, ...spec }
     }
     for (let run = 0; run < FINDING_RUNS; run++) {
-      const ended = await this.#judge(gm, inputs, unknown, this.#timeoutMs)
+      const ended = await this.#judge(gm, calls, unknown, this.#timeoutMs)
       const { signature = null } = ended
       if (signature !== null && isDeathSignature(signature))
         return found(signature === HANG ? 'does not end' : `ends its process (${signature})`, { death: signature })
       if (signature !== null) return found(`fails: ${firstLine(ended.message)}`, { signature })
       if (ended.status === 'unrelated') throw new MinifierError(`The graph cannot be judged: ${ended.message}`)
-      const wrong = await this.#judge(gm, inputs, { ...unknown, accuracy: 'accuracy', death: null }, this.#timeoutMs)
-      if (wrong.status === 'fails') return found('computes wrong numbers', { accuracy: 'accuracy' })
+      for (const contract of [false, true]) {
+        const wrong = await this.#judge(gm, calls, { ...unknown, accuracy: 'accuracy', contract, death: null }, this.#timeoutMs)
+        const how = contract ? `breaks a rule for backends (${firstLine(wrong.message)})` : 'computes wrong numbers'
+        if (wrong.status === 'fails') return found(how, { accuracy: 'accuracy', contract })
+      }
     }
     throw new MinifierError(
       `With '${backend}', the graph runs, ends, and its numbers are right (in ${FINDING_RUNS} runs), so there is nothing to minify.`,
     )
   }
 
-  async #fails(gm: GraphModule, inputs: readonly unknown[], timeoutMs: number): Promise<boolean> {
-    const outcome = await this.#judge(gm, inputs, this.#spec, timeoutMs)
+  async #fails(gm: GraphModule, calls: Calls, timeoutMs: number): Promise<boolean> {
+    const outcome = await this.#judge(gm, calls, this.#spec, timeoutMs)
     const { status, signature } = outcome
     // From the first failure on, only this one counts.
     if (status === 'fails' && signature !== undefined) {
@@ -262,30 +294,31 @@ class Hunt {
     }
     if (status === 'unrelated') {
       this.#print(`  (candidate skipped: ${firstLine(outcome.message)})`)
-      if (signature !== undefined) this.#lead(gm, inputs, signature, outcome.message)
+      if (signature !== undefined) this.#lead(gm, calls, signature, outcome.message)
     }
     return status === 'fails'
   }
 
-  async #judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number): Promise<Outcome> {
-    if (this.#isolator !== null) return this.#isolator.query(gm, inputs, spec, timeoutMs)
-    return judge(gm, inputs, spec, spec.backend === this.#spec.backend ? this.#options.backend : spec.backend)
+  async #judge(gm: GraphModule, calls: Calls, spec: FailureSpec, timeoutMs: number): Promise<Outcome> {
+    const [earlier, inputs] = [calls.slice(0, -1), calls.at(-1) ?? []]
+    if (this.#isolator !== null) return this.#isolator.query(gm, inputs, spec, timeoutMs, earlier)
+    return judge(gm, inputs, spec, spec.backend === this.#spec.backend ? this.#options.backend : spec.backend, earlier)
   }
 
   /** Whether the graph passes on eager, by the rules that the backend is judged by. */
-  async #isRight(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number): Promise<boolean> {
+  async #isRight(gm: GraphModule, calls: Calls, spec: FailureSpec, timeoutMs: number): Promise<boolean> {
     this.#controls++
-    const { status, message } = await this.#judge(gm, inputs, { ...spec, backend: RIGHT, checkStr: null, signature: null, death: null }, timeoutMs)
+    const { status, message } = await this.#judge(gm, calls, { ...spec, backend: RIGHT, checkStr: null, signature: null, death: null }, timeoutMs)
     this.#whyNotRight = status === 'passes' ? '' : message
     return status === 'passes'
   }
 
   /** The control of a candidate that fails. The first final one of a state is in a fresh process, where no other candidate has run. */
-  async #control(gm: GraphModule, inputs: readonly unknown[], isFinal: boolean): Promise<boolean> {
+  async #control(gm: GraphModule, calls: Calls, isFinal: boolean): Promise<boolean> {
     if (isFinal) this.#renewFor(gm)
     // To judge an error, the graph has run without the backend already.
     else if (this.#spec.accuracy === 'none' && !isDeath(this.#spec.death)) return true
-    const isRight = await this.#isRight(gm, inputs, this.#spec, this.#timeoutMs)
+    const isRight = await this.#isRight(gm, calls, this.#spec, this.#timeoutMs)
     if (!isRight) this.#print(`  (candidate skipped: it fails on ${RIGHT} too: ${firstLine(this.#whyNotRight)})`)
     return isRight
   }
@@ -299,9 +332,9 @@ class Hunt {
   }
 
   /** The first final run has all the time that was asked for. */
-  async #check(gm: GraphModule, inputs: readonly unknown[]): Promise<boolean> {
+  async #check(gm: GraphModule, calls: Calls): Promise<boolean> {
     if (!this.#hasControl()) this.#renewFor(gm)
-    return this.#fails(gm, inputs, this.#isFirstCheck ? this.#timeoutMs : this.#limit())
+    return this.#fails(gm, calls, this.#isFirstCheck ? this.#timeoutMs : this.#limit())
   }
 
   /** The time limit of a candidate. Once it is known that the failure is a hang, there is no need to wait for so long. */
@@ -314,7 +347,7 @@ class Hunt {
     return isDeath(this.#spec.death) ? 3 : 5
   }
 
-  #dump(gm: GraphModule, inputs: readonly unknown[], rate: number): void {
+  #dump(gm: GraphModule, calls: Calls, rate: number): void {
     const { runDir, after } = this.#options
     if (!this.#dumps || typeof runDir !== 'string') return
     const options = {
@@ -323,8 +356,9 @@ class Hunt {
       imports: this.#imports,
       ...flakiness(rate),
       backendProblem: whyNotNameable(this.#spec.backend),
+      earlier: calls.slice(0, -1),
     } as const
-    this.#attempt(() => (this.#path = dumpCheckpoint(runDir, gm, inputs, options, this.#print)))
+    this.#attempt(() => (this.#path = dumpCheckpoint(runDir, gm, calls.at(-1) ?? [], options, this.#print)))
   }
 
   /** The search goes on without scripts if they cannot be written; its result is returned as well. */
@@ -338,7 +372,7 @@ class Hunt {
   }
 
   /** Keeps a failure of another kind, with the first graph that showed it. */
-  #lead(gm: GraphModule, inputs: readonly unknown[], signature: string, message: string): void {
+  #lead(gm: GraphModule, calls: Calls, signature: string, message: string): void {
     if (this.#leads.has(signature) || this.#leads.size === MOST_LEADS) return
     const { runDir, after } = this.#options
     const spec = {
@@ -351,12 +385,13 @@ class Hunt {
     if (this.#dumps && typeof runDir === 'string')
       this.#attempt(() => {
         const { script, saveDir } = leadPaths(runDir, this.#leads.size + 1)
-        writeRepro(fileStore(), script, saveDir, gm, inputs, {
+        writeRepro(fileStore(), script, saveDir, gm, calls.at(-1) ?? [], {
           after: after ?? 'dynamo',
           command: 'run',
           spec,
           imports: this.#imports,
           backendProblem: whyNotNameable(spec.backend),
+          earlier: calls.slice(0, -1),
         })
         path = script
       })

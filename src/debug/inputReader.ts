@@ -35,7 +35,10 @@ export interface InputReaderOptions {
 
 /** Collects the arguments of a graph: a script calls its methods. */
 export class InputReader {
+  /** The arguments of the last call, which is the one that fails. */
   readonly args: unknown[] = []
+  /** Those of the calls before it, oldest first. */
+  readonly earlier: (readonly unknown[])[] = []
   /** Whether any storage is random numbers. */
   isRandom = false
   readonly #files: ContentStore | null
@@ -123,6 +126,11 @@ export class InputReader {
     if (requiresGrad) value.requiresGrad = true
     if (parameter) value.isParameter = true
     return value
+  }
+
+  /** What follows are the arguments of the next call. */
+  nextCall(): void {
+    this.earlier.push(this.args.splice(0))
   }
 
   /** A number argument. */

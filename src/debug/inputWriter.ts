@@ -64,6 +64,11 @@ export class InputWriter {
     this.#push({ name, value, line: null })
   }
 
+  /** What is added from here on are the inputs of the next call. */
+  nextCall(): void {
+    this.use('', undefined, () => 'reader.nextCall()')
+  }
+
   /** Adds a value that is no input; `line` gets the expression that loads it. */
   use(name: string, value: unknown, line: (expression: string) => string): void {
     this.#push({ name, value, line })

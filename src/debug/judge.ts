@@ -9,9 +9,13 @@ import { ArgumentError, present } from '../errors/index.ts'
 import { AccuracyError } from './accuracyError.ts'
 import { describe, signatureOf } from './describeError.ts'
 import { isDeath, isDeathKind } from './death.ts'
+import { judgeCalls } from './callCheck.ts'
+import type { CallFinding, Compiled, Rule } from './callCheck.ts'
 import { runFwdMaybeBwd } from './collect.ts'
 import type { DifferenceKind } from './differenceKind.ts'
 import { formsOf } from './forms.ts'
+import type { Calls } from './history.ts'
+import { contained } from './isolated.ts'
 import { compareTwoModels } from './twoModels.ts'
 import type { Verdict } from './twoModels.ts'
 
@@ -31,6 +35,11 @@ export interface FailureSpec {
   /** Skip the backward. */
   readonly onlyFwd: boolean
   /**
+   * Calls are made and judged as level 4 does it: with wrong numbers counts what breaks a promise of backends, which leave inputs and earlier outputs alone and give the
+   * same result for the same inputs, and each call is made again on copies. Forward only. Default false; wrong numbers of several calls are always judged so.
+   */
+  readonly contract?: boolean
+  /**
    * The failure ends the process, or never ends: 'crash' (a signal), 'hang', 'exit 7' (`process.exit(7)`), or 'any' if it is not known how. Only another process can
    * judge that. Default null: the failure is an error, or wrong numbers.
    */
@@ -48,32 +57,46 @@ export interface Outcome {
   readonly signature?: string
 }
 
-/** Judges one graph. Repro dumping is off inside, so that judging a failure never starts another hunt. */
-export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, given?: string | Backend): Outcome {
+/**
+ * Judges one graph. `earlier` are the inputs of calls that come before on the same compiled code, oldest first. Repro dumping is off inside, so that judging a failure never
+ * starts another hunt.
+ */
+export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, given?: string | Backend, earlier: Calls = []): Outcome {
   checkGraphModule('judge', gm)
   checkArray('judge', 'inputs', inputs)
   checkArgument(isObject(spec), 'judge', 'spec', 'what counts as a failure', spec)
+  checkArray('judge', 'earlier', earlier)
   const backend = given ?? spec.backend
-  return withConfig({ reproAfter: null }, () =>
-    spec.accuracy === 'none' ? judgeErrors(gm, inputs, spec, backend) : judgeAccuracy(gm, inputs, spec, backend),
-  )
+  const calls = [...earlier, inputs]
+  return withConfig({ reproAfter: null }, () => {
+    if (spec.accuracy === 'none') return judgeErrors(gm, calls, spec, backend)
+    return isByContract(spec, calls) ? judgeContract(gm, calls, spec, backend) : judgeAccuracy(gm, inputs, spec, backend)
+  })
 }
+
+const isByContract = ({ contract = false }: Pick<FailureSpec, 'contract'>, calls: Calls): boolean => contract || calls.length > 1
 
 const PASSES: Outcome = { status: 'passes', message: 'compiled and ran' }
 
-function judgeErrors(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, backend: string | Backend): Outcome {
+function judgeErrors(gm: GraphModule, calls: Calls, spec: FailureSpec, backend: string | Backend): Outcome {
   try {
-    runFwdMaybeBwd(gm, inputs, { onlyFwd: spec.onlyFwd })
+    for (const inputs of calls) runFwdMaybeBwd(gm, inputs, { onlyFwd: spec.onlyFwd })
   } catch (error) {
     return { status: 'unrelated', message: `the graph fails without the backend too: ${describe(error)}` }
   }
   if (backend === 'eager') return PASSES
   try {
-    for (const compiled of formsOf(backend, gm, inputs, spec.onlyFwd)) runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
+    if (spec.contract === true) contractOf(gm, calls, backend)
+    else runForms(gm, calls, spec, backend)
   } catch (error) {
     return ofError(error, spec)
   }
   return PASSES
+}
+
+/** Makes all calls of each form. Throws what the backend throws. */
+function runForms(gm: GraphModule, calls: Calls, { onlyFwd }: Pick<FailureSpec, 'onlyFwd'>, backend: string | Backend): void {
+  for (const compiled of formsOf(backend, gm, calls[0] ?? [], onlyFwd)) for (const inputs of calls) runFwdMaybeBwd(compiled, inputs, { onlyFwd })
 }
 
 /** Whether an error of the backend is the failure that is looked for. */
@@ -101,7 +124,36 @@ function judgeAccuracy(gm: GraphModule, inputs: readonly unknown[], spec: Failur
   return status === 'same' ? { status: 'passes', message: 'accurate' } : { status: 'unrelated', message: reasons.join('\n') }
 }
 
-type Numbers = Pick<FailureSpec, 'accuracy' | 'onlyFwd'>
+/** What the calls found; a text says why they could not be judged. */
+function contractOf(gm: GraphModule, calls: Calls, backend: string | Backend): CallFinding | string | null {
+  let whyNot: string | null = null
+  const compile = (): Compiled => {
+    const [compiled] = formsOf(backend, gm, calls[0] ?? [], true)
+    return present(compiled, 'the compiled graph')
+  }
+  const found = contained(() => judgeCalls(gm, compile, calls, (why) => (whyNot ??= why)))
+  return found ?? whyNot
+}
+
+function judgeContract(gm: GraphModule, calls: Calls, spec: FailureSpec, backend: string | Backend): Outcome {
+  let found: CallFinding | string | null
+  try {
+    found = contractOf(gm, calls, backend)
+  } catch (error) {
+    return ofError(error, spec)
+  }
+  if (found === null) return { status: 'passes', message: 'accurate' }
+  if (typeof found === 'string') return { status: 'unrelated', message: found }
+  return ofDifference(reasonsOf(found), [found.finding.rule], spec)
+}
+
+/** What a finding says, and at which of several calls. */
+const reasonsOf = ({ finding, call }: CallFinding): readonly string[] => [
+  `${call === 0 ? '' : `At call ${call + 1}: `}${finding.message}`,
+  ...finding.reasons,
+]
+
+type Numbers = Pick<FailureSpec, 'accuracy' | 'onlyFwd' | 'contract'>
 
 /** Compares what a program would run of a backend with the graph. */
 function compareForms(gm: GraphModule, inputs: readonly unknown[], { accuracy, onlyFwd }: Numbers, backend: string | Backend): Verdict {
@@ -117,10 +169,15 @@ function compareForms(gm: GraphModule, inputs: readonly unknown[], { accuracy, o
 }
 
 /** Runs a graph as {@link judge} does. Throws what the backend throws; AccuracyError for wrong numbers, and for those that could not be judged. */
-export function runBackend(gm: GraphModule, inputs: readonly unknown[], spec: Numbers, backend: string): void {
-  if (spec.accuracy === 'none') {
-    for (const compiled of formsOf(backend, gm, inputs, spec.onlyFwd)) runFwdMaybeBwd(compiled, inputs, { onlyFwd: spec.onlyFwd })
-    return
+export function runBackend(gm: GraphModule, inputs: readonly unknown[], spec: Numbers, backend: string, earlier: Calls = []): void {
+  const calls = [...earlier, inputs]
+  const isForErrors = spec.accuracy === 'none'
+  if (isForErrors && spec.contract !== true) return runForms(gm, calls, spec, backend)
+  if (isByContract(spec, calls)) {
+    const found = contractOf(gm, calls, backend)
+    if (found === null || isForErrors) return
+    if (typeof found === 'string') throw new AccuracyError('The numbers could not be judged', { cause: found })
+    throw new AccuracyError('Bad accuracy detected', { cause: reasonsOf(found).join('\n') })
   }
   const { status, reasons, error } = compareForms(gm, inputs, spec, backend)
   if (error !== null) throw error
@@ -130,7 +187,7 @@ export function runBackend(gm: GraphModule, inputs: readonly unknown[], spec: Nu
 }
 
 /** Whether wrong numbers are the failure that is looked for: where it is known in which way they are wrong, they must be wrong in this way. */
-function ofDifference(reasons: readonly string[], kinds: readonly DifferenceKind[], spec: FailureSpec): Outcome {
+function ofDifference(reasons: readonly string[], kinds: readonly (DifferenceKind | Rule)[], spec: FailureSpec): Outcome {
   const message = ['Bad accuracy detected', ...reasons].join('\n')
   const signatures = kinds.length === 0 ? ['accuracy'] : kinds.map((kind) => `accuracy|${kind}`)
   const wanted = spec.signature

@@ -9,18 +9,23 @@ import type { Graph } from '../fx/index.ts'
 import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
 import type { ReproState } from './cut.ts'
+import type { Calls } from './history.ts'
 import { shrinkValues } from './shrink.ts'
 import { strategies } from './strategies.ts'
 import type { Strategy, Tester } from './strategies.ts'
 import { isolated } from './isolated.ts'
 import { Tensor } from '../tensor/index.ts'
 
-/** Whether the candidate still fails in the same way. */
-export type ModuleFails = (gm: GraphModule, inputs: readonly unknown[]) => boolean | Promise<boolean>
+/** Whether the candidate still fails in the same way. `earlier` are the inputs of the calls before, if there were any; see {@link MinifierOptions}. */
+export type ModuleFails = (gm: GraphModule, inputs: readonly unknown[], earlier: Calls) => boolean | Promise<boolean>
 
 export interface MinifierOptions {
   /** Called with every state that is reached, the original first. */
-  readonly dumpState?: (gm: GraphModule, inputs: readonly unknown[]) => void
+  readonly dumpState?: (gm: GraphModule, inputs: readonly unknown[], earlier: Calls) => void
+  /**
+   * The inputs of the calls before the failing one, oldest first, for a failure that needs a history. Calls are dropped first, then the graph is searched. Default none.
+   */
+  readonly earlier?: Calls
   /** Receives PyTorch's progress lines ("Strategy: Truncate suffix (G: 8) (13 nodes, 1 inputs)"). */
   readonly print?: (line: string) => void
   /** Do not check that the original fails. Default false. */
@@ -33,7 +38,7 @@ export interface MinifierOptions {
    * The control experiment: whether the candidate passes where it must, on a backend that is right. A candidate that fails `moduleFails` is accepted only if this holds
    * too. It runs again before each final run, with `isFinal`. Default: none.
    */
-  readonly control?: (gm: GraphModule, inputs: readonly unknown[], isFinal: boolean) => boolean | Promise<boolean>
+  readonly control?: (gm: GraphModule, inputs: readonly unknown[], isFinal: boolean, earlier: Calls) => boolean | Promise<boolean>
   /** Judges the result once more, as often as `finalRuns` says; default `moduleFails`. Remembered verdicts do not count here. */
   readonly finalCheck?: ModuleFails
   /** How often the result is judged at the end, so that a failure that comes and goes is noticed. Default 5. */
@@ -52,6 +57,8 @@ export interface MinifierStep {
 export interface MinifierResult {
   readonly gm: GraphModule
   readonly inputs: readonly unknown[]
+  /** The inputs of the calls before that the failure needs, oldest first; usually none. */
+  readonly earlier: Calls
   /** How often the predicate ran to find the smallest graph; no candidate is judged twice, unless the failure comes and goes. */
   readonly queries: number
   /** How often it ran besides: to shrink values, and for the final check. */
@@ -91,6 +98,7 @@ export async function minifier(
   checkCallable('minifier', 'moduleFails', moduleFails)
   checkOptions('minifier', options, {
     dumpState: true,
+    earlier: true,
     print: true,
     skipSanity: true,
     maxGranularity: true,
@@ -106,7 +114,19 @@ export async function minifier(
   const placeholders = failing.graph.findNodes({ op: 'placeholder' }).length
   if (placeholders !== inputs.length)
     throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but ${inputs.length} inputs were given.`)
-  return new Minifier(failing, moduleFails, options).run({ graph: failing.graph.deepCopy(), inputs: [...inputs] })
+  const earlier = checkEarlier(options.earlier ?? [], placeholders)
+  return new Minifier(failing, moduleFails, options).run({ graph: failing.graph.deepCopy(), inputs: [...inputs], earlier })
+}
+
+/** Checks the inputs of the calls before the failing one. */
+function checkEarlier(earlier: Calls, placeholders: number): Calls {
+  checkArray('minifier', 'earlier', earlier)
+  return earlier.map((inputs, call) => {
+    checkArray('minifier', `earlier[${call}]`, inputs)
+    if (inputs.length !== placeholders)
+      throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but earlier[${call}] has ${inputs.length} inputs.`)
+    return [...inputs]
+  })
 }
 
 /** The most queries for shrinking values; with the final runs at most 20. */
@@ -169,9 +189,10 @@ class Minifier {
     if (failureRate < 1) this.#print(`The failure comes and goes: ${Math.round(failureRate * 100)}% of the final runs failed`)
     this.#print(`Made ${this.#queries} queries`)
     const gm = this.#module(state.graph)
-    this.#options.dumpState?.(gm, state.inputs)
+    const { inputs, earlier } = state
+    this.#options.dumpState?.(gm, inputs, earlier)
     emit({ kind: 'minify.end', nodes: state.graph.nodes.length, queries: this.#queries, failureRate })
-    return { gm, inputs: state.inputs, queries: this.#queries, checks: this.#checks, controls: this.#controls, failureRate, steps: this.#steps }
+    return { gm, inputs, earlier, queries: this.#queries, checks: this.#checks, controls: this.#controls, failureRate, steps: this.#steps }
   }
 
   async #checkOriginal(start: ReproState): Promise<void> {
@@ -198,7 +219,7 @@ class Minifier {
     const check = this.#options.finalCheck ?? this.#fails
     const once = async (): Promise<boolean> => {
       this.#checks++
-      return check(this.#module(state.graph), state.inputs)
+      return check(this.#module(state.graph), state.inputs, state.earlier)
     }
     let runs = 0
     let failures = 0
@@ -220,6 +241,8 @@ class Minifier {
       this.#dump(state)
       return true
     }
+    // Values are those of the calls that are left.
+    if (take(await this.#try(strategies.dropCalls, state, 1))) captureValues(this.#module(state.graph), state)
     const coarsest = (): number => Math.min(2 ** Math.floor(Math.log2(state.graph.nodes.length)), this.#options.maxGranularity ?? Infinity)
     for (const strategy of this.#coarse(state)) take(await this.#try(strategy, state, coarsest()))
     let granularity = Math.max(1, coarsest() / 2)
@@ -242,11 +265,12 @@ class Minifier {
   }
 
   async #try(strategy: Strategy, old: ReproState, granularity: number): Promise<ReproState | null> {
+    if (strategy === strategies.dropCalls && old.earlier.length === 0) return null
     this.#print('')
     this.#print(`Strategy: ${strategy.name} (G: ${granularity}) (${old.graph.nodes.length} nodes, ${old.inputs.length} inputs)`)
     this.#strategy = strategy.name
     const tester: Tester = async (state) => state !== null && (await this.#graphFails(state))
-    const next = await strategy.run({ graph: old.graph.deepCopy(), inputs: [...old.inputs] }, granularity, tester)
+    const next = await strategy.run({ ...old, graph: old.graph.deepCopy() }, granularity, tester)
     if (next === null) {
       this.#print(`FAIL: ${strategy.name}`)
       return null
@@ -254,6 +278,7 @@ class Minifier {
     const changes: [string, number, number][] = [
       ['nodes', old.graph.nodes.length, next.graph.nodes.length],
       ['inputs', old.inputs.length, next.inputs.length],
+      ['calls', old.earlier.length + 1, next.earlier.length + 1],
       ['outputs', outputCount(old.graph), outputCount(next.graph)],
     ]
     for (const [what, before, after] of changes) if (before !== after) this.#print(`SUCCESS: Went from ${before} to ${after} ${what}`)
@@ -267,7 +292,7 @@ class Minifier {
     this.#print(`Strategy: Shrink values (${elementCount(start)} elements)`)
     this.#strategy = 'Shrink values'
     const state = await shrinkValues(start, SHRINKING, {
-      runs: ({ graph, inputs }) => this.#runsEagerly(graph, inputs),
+      runs: ({ graph, inputs, earlier }) => [...earlier, inputs].every((values) => this.#runsEagerly(graph, values)),
       fails: (candidate) => this.#graphFails(candidate),
       kept: (name, next) => {
         this.#print(`SUCCESS: ${name} (${elementCount(next)} elements)`)
@@ -290,11 +315,11 @@ class Minifier {
   }
 
   #dump(state: ReproState): void {
-    this.#options.dumpState?.(this.#module(state.graph), state.inputs)
+    this.#options.dumpState?.(this.#module(state.graph), state.inputs, state.earlier)
   }
 
   #reach(strategy: string, granularity: number, state: ReproState): void {
-    this.#reached.push({ graph: state.graph.deepCopy(), inputs: state.inputs })
+    this.#reached.push({ ...state, graph: state.graph.deepCopy() })
     this.#steps.push({ strategy, granularity, nodes: state.graph.nodes.length, inputs: state.inputs.length, queries: this.#queries })
   }
 
@@ -302,8 +327,9 @@ class Minifier {
     return new GraphModule(this.#root, graph.deepCopy())
   }
 
-  async #graphFails({ graph, inputs }: ReproState): Promise<boolean> {
-    const key = `${String(graph)}\n${inputs.map((i) => this.#inputId(i)).join()}`
+  async #graphFails(state: ReproState): Promise<boolean> {
+    const { graph, inputs, earlier } = state
+    const key = [String(graph), ...[inputs, ...earlier].map((values) => values.map((value) => this.#inputId(value)).join())].join('\n')
     const known = this.#judged.get(key)
     if (known !== undefined) return known
     let fails = false
@@ -311,10 +337,10 @@ class Minifier {
       this.#queries++
       const gm = this.#module(graph)
       gm.graph.lint()
-      fails = await this.#fails(gm, inputs)
+      fails = await this.#fails(gm, inputs, earlier)
     }
     let verdict: Pick<MinifyStepEvent, 'verdict' | 'why'> = fails ? { verdict: 'fails', why: null } : { verdict: 'passes', why: 'it does not fail' }
-    if (fails && !(await this.#passesControl({ graph, inputs }, false))) {
+    if (fails && !(await this.#passesControl(state, false))) {
       fails = false
       verdict = { verdict: 'other', why: 'it fails on a backend that is right too' }
     }
@@ -323,11 +349,11 @@ class Minifier {
     return fails
   }
 
-  async #passesControl({ graph, inputs }: ReproState, isFinal: boolean): Promise<boolean> {
+  async #passesControl({ graph, inputs, earlier }: ReproState, isFinal: boolean): Promise<boolean> {
     const { control } = this.#options
     if (control === undefined) return true
     this.#controls++
-    const passes = await control(this.#module(graph), inputs, isFinal)
+    const passes = await control(this.#module(graph), inputs, isFinal, earlier)
     this.#failsControl = !passes
     return passes
   }

@@ -8,6 +8,7 @@ import { flatGraph, reproClass } from './reproClass.ts'
 import { writtenHere } from './environment.ts'
 import { joinPath } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
+import type { Calls } from './history.ts'
 import { isDeath } from './death.ts'
 import { nodeModule } from './node.ts'
 import type { Command } from './commandLine.ts'
@@ -20,6 +21,8 @@ export interface ReproOptions {
   readonly spec: FailureSpec
   /** Modules that register the backend and custom functions. */
   readonly imports: readonly string[]
+  /** The inputs of the calls before the failing one, oldest first. Default none. */
+  readonly earlier?: Calls
   /** What a reader must know beside the code. */
   readonly notes?: readonly string[]
   /** How often `run` runs a failure that comes and goes. Default 1. */
@@ -95,7 +98,7 @@ class ReproSource {
   readonly #path: string | null
   readonly #saveDir: string | null
   readonly #gm: GraphModule
-  readonly #inputs: readonly unknown[]
+  readonly #calls: Calls
   readonly #options: ReproOptions
   readonly #args: InputWriter
   readonly #members: InputWriter
@@ -112,7 +115,7 @@ class ReproSource {
     this.#saveDir = saveDir
     const flat = flatGraph(gm, inputs)
     this.#gm = flat.gm
-    this.#inputs = flat.inputs
+    this.#calls = [...(options.earlier ?? []).map((values) => flatGraph(gm, values).inputs), flat.inputs]
     this.#options = options
     const wholeStorages = addressesStorage(flat.gm)
     this.#args = new InputWriter(store, saveDir, { wholeStorages })
@@ -133,10 +136,17 @@ class ReproSource {
   text(): string {
     const { imports, spec, backendProblem = null, stableOutput = false } = this.#options
     const names = this.#gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target)
-    this.#inputs.forEach((value, i) => this.#args.add(names[i] ?? `arg${i}`, value))
+    for (const [call, inputs] of this.#calls.entries()) {
+      if (call > 0) this.#args.nextCall()
+      inputs.forEach((value, i) => this.#args.add(names[i] ?? `arg${i}`, value))
+    }
     const { lines, functions, usesOperator } = reproClass(this.#gm, this.#members)
     const packageUrl = (entry: string): string => (this.#path === null ? packageName(entry) : packageSpecifier(entry, this.#path))
-    const notes = [...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]), ...(this.#options.notes ?? [])]
+    const notes = [
+      ...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]),
+      ...(this.#calls.length === 1 ? [] : [`It calls the graph ${this.#calls.length} times.`]),
+      ...(this.#options.notes ?? []),
+    ]
     const name = this.#path === null ? 'repro.mjs' : this.#path.slice(this.#path.lastIndexOf('/') + 1)
     return [
       `// A failure of the backend '${lineComment(spec.backend)}', as a program of its own. Written by tensorfx${stableOutput ? '' : ` ${VERSION}${runtimeVersion()}`}.`,
@@ -181,6 +191,7 @@ class ReproSource {
       `checkStr: ${scalarLiteral(spec.checkStr)},`,
       `signature: ${scalarLiteral(spec.signature)},`,
       `onlyFwd: ${spec.onlyFwd},`,
+      ...(spec.contract === true ? ['contract: true,'] : []),
       ...(isDeath(spec.death) ? [`death: ${quote(spec.death)},`] : []),
       ...(runs > 1 ? [`runs: ${runs},`] : []),
       ...(tracingMode === 'real' ? [] : [`tracingMode: ${quote(tracingMode)},`]),

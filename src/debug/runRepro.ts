@@ -15,6 +15,7 @@ import { describe, signatureOf } from './describeError.ts'
 import { differenceFrom } from './environment.ts'
 import type { Written } from './environment.ts'
 import { debugDirectory, fileStore } from './fileStore.ts'
+import type { Calls } from './history.ts'
 import { minifyBackendFailure } from './hunt.ts'
 import { InputReader } from './inputReader.ts'
 import { Isolator } from './isolate/isolator.ts'
@@ -37,6 +38,8 @@ export interface RunReproOptions {
   readonly checkStr: string | null
   readonly signature: string | null
   readonly onlyFwd: boolean
+  /** Wrong numbers are judged call by call, and what a backend promises with them; see {@link FailureSpec}. Default false. */
+  readonly contract?: boolean
   readonly imports: readonly string[]
   /** Folder of the storages that are not in the script; null if all are. */
   readonly saveDir: URL | string | null
@@ -61,6 +64,8 @@ export interface LoadArgs {
 export interface ReproArgs {
   readonly gm: GraphModule
   readonly args: readonly unknown[]
+  /** The arguments of the calls before, oldest first. */
+  readonly earlier: Calls
 }
 
 /**
@@ -79,6 +84,7 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
     checkStr: true,
     signature: true,
     onlyFwd: true,
+    contract: true,
     imports: true,
     saveDir: true,
     death: true,
@@ -106,10 +112,10 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   const gm = tracedScript(new Root(reader))
   loadArgs(reader)
   if (reader.isRandom) log.warning('THE INPUTS ARE RANDOM NUMBERS, not those that failed: you asked for that with --no-save-dir.')
-  const repro: Repro = { gm, inputs: reader.args, isRandom: reader.isRandom }
+  const repro: Repro = { gm, inputs: reader.args, earlier: reader.earlier, isRandom: reader.isRandom }
   if (line.command === 'get_args') {
     for (const [i, arg] of reader.args.entries()) console.log(`${gm.graph.findNodes({ op: 'placeholder' })[i]?.name ?? i}: ${valueText(arg)}`)
-    return { gm, args: reader.args }
+    return { gm, args: reader.args, earlier: reader.earlier }
   }
   const backend = await backendOf(line.backend)
   if (line.tracingMode === 'fake') new FakeTensorProp(gm).propagate(...repro.inputs)
@@ -124,14 +130,16 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
 interface Repro {
   readonly gm: GraphModule
   readonly inputs: readonly unknown[]
+  /** The inputs of the calls before. */
+  readonly earlier: Calls
   /** Inputs are random numbers. */
   readonly isRandom: boolean
 }
 
 function lineOf(options: RunReproOptions): CommandLine {
-  const { command, backend, accuracy, checkStr, signature, onlyFwd, death = null, runs = 1, tracingMode = 'real' } = options
+  const { command, backend, accuracy, checkStr, signature, onlyFwd, contract = false, death = null, runs = 1, tracingMode = 'real' } = options
   return {
-    ...{ command, backend, accuracy, checkStr, signature, onlyFwd, death, runs, tracingMode },
+    ...{ command, backend, accuracy, checkStr, signature, onlyFwd, contract, death, runs, tracingMode },
     ...{ saveDir: pathOf(options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
     ...{ skipSanity: false, skipCheckDeterministic: false },
   }
@@ -152,10 +160,10 @@ async function backendOf(backend: string | null): Promise<string> {
   return isModuleBackend(backend) ? (await importBackend(backend)).name : backend
 }
 
-async function minify({ gm, inputs }: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
-  const { accuracy, checkStr, signature, onlyFwd, isolate, maxGranularity, timeoutMs, skipSanity } = line
+async function minify({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
+  const { accuracy, checkStr, signature, onlyFwd, contract, isolate, maxGranularity, timeoutMs, skipSanity } = line
   const result = await minifyBackendFailure(gm, inputs, {
-    ...{ backend, accuracy, checkStr, signature, onlyFwd, isolate, timeoutMs, skipSanity },
+    ...{ backend, accuracy, checkStr, signature, onlyFwd, contract, earlier, isolate, timeoutMs, skipSanity },
     death: line.death,
     ...fromRecord(line, options),
     after: options.after,
@@ -166,13 +174,13 @@ async function minify({ gm, inputs }: Repro, backend: string, line: CommandLine,
 }
 
 /** What counts as the failure. */
-function specOf(backend: string, { accuracy, checkStr, signature, onlyFwd, death }: CommandLine): FailureSpec {
-  return { backend, accuracy, checkStr, signature, onlyFwd, death }
+function specOf(backend: string, { accuracy, checkStr, signature, onlyFwd, contract, death }: CommandLine): FailureSpec {
+  return { backend, accuracy, checkStr, signature, onlyFwd, contract, death }
 }
 
 /** Judges the graph as the minifier does, and says so by the exit code. */
-function query({ gm, inputs }: Repro, backend: string, line: CommandLine): void {
-  const { status, message } = judge(gm, inputs, specOf(backend, line))
+function query({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): void {
+  const { status, message } = judge(gm, inputs, specOf(backend, line), undefined, earlier)
   console.log(`${status}: ${message}`)
   setExitCode(status === 'fails' ? 1 : 0)
 }
@@ -190,8 +198,7 @@ function pathOf(dir: URL | string | null): string | null {
 
 /** Runs the graph with its backend and with eager, and says what both do. Fails as the original did. */
 async function run(repro: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
-  const { accuracy, onlyFwd } = line
-  const control = backend === 'eager' ? null : controlOf(repro, { ...line, accuracy, onlyFwd })
+  const control = backend === 'eager' ? null : controlOf(repro, line)
   const death = line.death ?? fromRecord(line, options).death ?? null
   // If the process ends in what follows, this has been said.
   if (isDeath(death) && control !== null) log.info(`with eager: ${wordsOf(control)}`)
@@ -220,8 +227,9 @@ function passedText({ isRandom }: Repro, { runs, accuracy }: CommandLine): strin
 }
 
 /** What the graph does without a backend: nothing but passing makes the backend the culprit. */
-function controlOf({ gm, inputs }: Repro, { accuracy, onlyFwd }: CommandLine): Outcome {
-  return judge(gm, inputs, { backend: 'eager', accuracy, onlyFwd, checkStr: null, signature: null, death: null })
+function controlOf({ gm, inputs, earlier }: Repro, { accuracy, onlyFwd, contract }: CommandLine): Outcome {
+  const spec = { backend: 'eager', accuracy, onlyFwd, contract, checkStr: null, signature: null, death: null }
+  return judge(gm, inputs, spec, undefined, earlier)
 }
 
 const wordsOf = ({ status, message }: Outcome): string => (status === 'passes' ? 'passes' : `fails too: ${firstLine(message)}`)
@@ -240,9 +248,9 @@ const PASSES: Suspect = { fails: false, words: 'passes', error: null }
 
 /** Runs the backend in a child process, which the failure ends. Without one it runs here, and ends this process. */
 async function runAside(repro: Repro, backend: string, line: CommandLine, death: string, options: RunReproOptions): Promise<Suspect> {
-  const { gm, inputs } = repro
+  const { gm, inputs, earlier } = repro
   const start = nodeHelper()
-  const whyNot = line.isolate ? (whyNotShippable(gm, inputs) ?? whyNotImportable(gm)) : 'of --no-isolate'
+  const whyNot = line.isolate ? (whyNotShippable(gm, [...earlier, inputs].flat()) ?? whyNotImportable(gm)) : 'of --no-isolate'
   if (start === null || whyNot !== null) {
     const why = whyNot ?? 'there are no child processes here'
     const what = death === HANG ? 'this script does not end by itself' : `it ends this process (${death})`
@@ -252,7 +260,7 @@ async function runAside(repro: Repro, backend: string, line: CommandLine, death:
   const isolator = new Isolator(start, { imports: options.imports })
   try {
     for (let runs = 0; runs < line.runs; runs++) {
-      const { status, message } = await isolator.query(gm, inputs, { ...specOf(backend, line), death }, line.timeoutMs)
+      const { status, message } = await isolator.query(gm, inputs, { ...specOf(backend, line), death }, line.timeoutMs, earlier)
       if (status !== 'passes') return { fails: true, words: status === 'fails' ? message : `fails in another way: ${message}`, error: null }
     }
     return PASSES
@@ -262,10 +270,10 @@ async function runAside(repro: Repro, backend: string, line: CommandLine, death:
 }
 
 /** Runs the backend in this process. */
-function runHere({ gm, inputs }: Repro, backend: string, line: CommandLine): Suspect {
+function runHere({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): Suspect {
   try {
     withConfig({ reproAfter: null }, () => {
-      for (let runs = 0; runs < line.runs; runs++) runBackend(gm, inputs, line, backend)
+      for (let runs = 0; runs < line.runs; runs++) runBackend(gm, inputs, line, backend, earlier)
     })
     return PASSES
   } catch (thrown) {

@@ -4,6 +4,7 @@ import { noGrad } from '../autograd/index.ts'
 import type { Argument } from '../fx/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { clone, fullLike, narrow, reshape, round, to } from '../ops/index.ts'
+import { remembered } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { operatorsOf } from './cut.ts'
 import type { ReproState } from './cut.ts'
@@ -18,20 +19,26 @@ interface Reduction {
   readonly repeats?: boolean
 }
 
+/** The state with other tensors as inputs, those of all calls. What is one tensor stays one. */
+function withTensors({ graph, inputs, earlier }: ReproState, change: (tensor: Tensor) => Tensor): ReproState {
+  const made = new Map<Tensor, Tensor>()
+  const changed = (values: readonly unknown[]): readonly unknown[] =>
+    values.map((value) => (value instanceof Tensor ? remembered(made, value, () => change(value)) : value))
+  return { graph: graph.deepCopy(), inputs: changed(inputs), earlier: earlier.map(changed) }
+}
+
 /** The state with other inputs. A tensor keeps whether it requires grad. */
-function withInputs({ graph, inputs }: ReproState, change: (tensor: Tensor) => Tensor): ReproState {
-  const changed = inputs.map((input) => {
-    if (!(input instanceof Tensor)) return input
+function withInputs(state: ReproState, change: (tensor: Tensor) => Tensor): ReproState {
+  return withTensors(state, (input) => {
     const next = noGrad(() => clone(change(input)))
     if (next.dtype === input.dtype) next.requiresGrad = input.requiresGrad
     return next
   })
-  return { graph: graph.deepCopy(), inputs: changed }
 }
 
 /** The state with its graph changed in place. */
-function withConstants({ graph, inputs }: ReproState, change: (constant: number, isInList: boolean) => number): ReproState {
-  const copy = graph.deepCopy()
+function withConstants(state: ReproState, change: (constant: number, isInList: boolean) => number): ReproState {
+  const copy = state.graph.deepCopy()
   const changed = (arg: Argument, isInList: boolean): Argument => {
     if (typeof arg === 'number') return change(arg, isInList)
     return Array.isArray(arg) ? arg.map((item: Argument) => changed(item, true)) : arg
@@ -40,12 +47,12 @@ function withConstants({ graph, inputs }: ReproState, change: (constant: number,
     node.args = node.args.map((arg) => changed(arg, false))
     node.kwargs = Object.fromEntries(Object.entries(node.kwargs).map(([key, arg]) => [key, changed(arg, false)]))
   }
-  return { graph: copy, inputs }
+  return { ...state, graph: copy }
 }
 
 /** The sizes above one that inputs have, the largest first. Equal sizes belong together: they shrink together. */
-const sizesOf = (inputs: readonly unknown[]): readonly number[] =>
-  [...new Set(inputs.flatMap((input) => (input instanceof Tensor ? input.shape.filter((size) => size > 1) : [])))].toSorted((a, b) => b - a)
+const sizesOf = (state: ReproState): readonly number[] =>
+  [...new Set(tensorsOf(state).flatMap(({ shape }) => shape.filter((size) => size > 1)))].toSorted((a, b) => b - a)
 
 /** All dimensions of one of these sizes cut to `length`, from their start or to their end. */
 function cutTo(state: ReproState, sizes: readonly number[], length: number, fromEnd = false): ReproState {
@@ -71,16 +78,14 @@ const filled = (state: ReproState, value: number): ReproState => withInputs(stat
 
 const toFloat32 = (state: ReproState): ReproState => withInputs(state, (tensor) => to(tensor, 'float32'))
 
-function withoutGrad({ graph, inputs }: ReproState): ReproState {
-  return { graph: graph.deepCopy(), inputs: inputs.map((input) => (input instanceof Tensor && input.requiresGrad ? input.detach().clone() : input)) }
-}
+const withoutGrad = (state: ReproState): ReproState => withTensors(state, (input) => (input.requiresGrad ? input.detach().clone() : input))
 
 /** Constants other than the usual 0, 1 and -1. Those in lists are sizes and positions. */
 const isOdd = (constant: number): boolean => ![0, 1, -1].includes(constant)
 
-function oddConstants({ graph }: ReproState): readonly number[] {
+function oddConstants(state: ReproState): readonly number[] {
   const found = new Set<number>()
-  withConstants({ graph, inputs: [] }, (constant, isInList) => {
+  withConstants(state, (constant, isInList) => {
     if (!isInList && isOdd(constant)) found.add(constant)
     return constant
   })
@@ -90,7 +95,8 @@ function oddConstants({ graph }: ReproState): readonly number[] {
 const plainConstants = (state: ReproState, which: readonly number[]): ReproState =>
   withConstants(state, (constant, isInList) => (!isInList && which.includes(constant) ? 1 : constant))
 
-const tensorsOf = ({ inputs }: ReproState): readonly Tensor[] => inputs.filter((input) => input instanceof Tensor)
+/** The tensors among the inputs of all calls. */
+const tensorsOf = ({ inputs, earlier }: ReproState): readonly Tensor[] => [...earlier, inputs].flat().filter((input) => input instanceof Tensor)
 
 const isOneElement = (tensor: Tensor): boolean => tensor.ndim === 1 && tensor.numel === 1
 
@@ -131,18 +137,18 @@ const reductions: readonly Reduction[] = [
     isNeeded: (state) => !tensorsOf(state).every(isOneElement),
     candidates: (state) => [
       ...[0, ...unusualPlaces(state)].map((place) => (): ReproState => elementAt(state, place)),
-      (): ReproState => cutTo(state, sizesOf(state.inputs), 1),
-      (): ReproState => cutWithConstants(state, sizesOf(state.inputs), 1),
+      (): ReproState => cutTo(state, sizesOf(state), 1),
+      (): ReproState => cutWithConstants(state, sizesOf(state), 1),
       // Vectors are flat already, and the candidate would be the state itself.
       ...(tensorsOf(state).every((tensor) => tensor.ndim === 1) ? [] : [(): ReproState => withInputs(state, (tensor) => reshape(tensor, [-1]))]),
     ],
   },
   {
     name: 'Shrink a size',
-    isNeeded: (state) => sizesOf(state.inputs).length > 0,
+    isNeeded: (state) => sizesOf(state).length > 0,
     repeats: true,
     candidates: (state) =>
-      sizesOf(state.inputs).flatMap((size) => {
+      sizesOf(state).flatMap((size) => {
         const half = Math.ceil(size / 2)
         return [
           (): ReproState => cutTo(state, [size], half),

@@ -2,6 +2,7 @@
 // change the state that it gets. Where PyTorch walks through a graph in steps, these search by halves: most failures come from one operator, and then the prefixes
 // that reach it fail and the others do not.
 import type { Argument } from '../fx/index.ts'
+import type { Calls } from './history.ts'
 import { keepOnly, operatorsOf, withoutAttributes, withoutUnusedInputs } from './cut.ts'
 import type { ReproState } from './cut.ts'
 
@@ -22,6 +23,25 @@ async function bisect(low: number, high: number, test: (at: number) => Promise<b
     else without = middle
   }
   return holds
+}
+
+/** Drops calls before the failing one: all but the last few that are needed, then those among them that are not. */
+const dropCalls: Strategy = {
+  name: 'Drop calls',
+  async run({ graph, inputs, earlier }, _granularity, fails) {
+    const whole = earlier.length
+    if (whole === 0) return null
+    const withCalls = (calls: Calls): ReproState => ({ graph, inputs, earlier: calls })
+    const latest = (count: number): ReproState => withCalls(earlier.slice(whole - count))
+    if (await fails(latest(0))) return latest(0)
+    let state = latest(await bisect(0, whole, async (count) => count === whole || fails(latest(count))))
+    // Without the first of them it does not fail.
+    for (let at = state.earlier.length - 1; at > 0; at--) {
+      const next = withCalls(state.earlier.toSpliced(at, 1))
+      if (await fails(next)) state = next
+    }
+    return state.earlier.length === whole ? null : state
+  },
 }
 
 /** Drops consecutive chunks of the returned values. */
@@ -112,6 +132,7 @@ const deltaDebugging: Strategy = {
 }
 
 export const strategies = {
+  dropCalls,
   removeOutputs,
   eliminateDeadCode,
   removeUnusedInputs,

@@ -21,6 +21,7 @@ const usual = (): CommandLine => ({
   signature: 'Error||x',
   death: 'crash',
   onlyFwd: false,
+  contract: false,
   saveDir: '/inputs',
   random: false,
   tracingMode: 'real',

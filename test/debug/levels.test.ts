@@ -30,7 +30,7 @@ describe('level 3', () => {
   }
 
   it.each(['dynamo', 'aot'].flatMap((after) => Object.keys(models).map((name) => [after, name] as const)))(
-    'after %s keeps the inputs of the last run only: %s',
+    'after %s keeps the inputs of the last runs only, and no more files than for these: %s',
     (reproAfter, name) => {
       const store = new MemoryFileStore()
       setFileStore(store)
@@ -40,9 +40,9 @@ describe('level 3', () => {
         for (let i = 0; i < runs; i++) run(torch.randn([64, 64])).toArray()
         return store.files.size
       }
-      const files = filesAfter(2)
-      expect(files).toBeGreaterThan(2)
-      expect(filesAfter(20)).toBe(files)
+      const files = filesAfter(config.reproHistory)
+      expect(files).toBeGreaterThan(config.reproHistory)
+      expect(filesAfter(12)).toBe(files)
       // The launcher has all that it needs.
       const launcher = [...store.files.keys()].find((path) => path.endsWith('minifier_launcher.mjs')) ?? ''
       const hashes = [...new TextDecoder().decode(store.read(launcher) ?? undefined).matchAll(/reader\.storage\('(\w+)'/g)].map(

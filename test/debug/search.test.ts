@@ -22,7 +22,7 @@ function told({ graph }: { readonly graph: Graph }): string {
 const arraysOf = (state: ReproState | null): unknown[] => (state?.inputs ?? []).map((input) => (input instanceof Tensor ? input.toArray() : input))
 
 function stateOf(gm: GraphModule, inputs: readonly unknown[]): ReproState {
-  const state = { graph: gm.graph.deepCopy(), inputs: [...inputs] }
+  const state = { graph: gm.graph.deepCopy(), inputs: [...inputs], earlier: [] }
   captureValues(new GraphModule(gm, gm.graph.deepCopy()), state)
   return state
 }

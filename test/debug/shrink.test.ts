@@ -33,7 +33,7 @@ describe('values', () => {
       kept: (name: string) => void kept.push(name),
     }
     const gm = symbolicTrace(fn)
-    const state = await shrinkValues({ graph: gm.graph.deepCopy(), inputs: [...inputs] }, budget, judges)
+    const state = await shrinkValues({ graph: gm.graph.deepCopy(), inputs: [...inputs], earlier: [] }, budget, judges)
     const values = (state.inputs as readonly unknown[]).map((x) => (typeof x === 'number' ? x : (x as Tensor).toArray()))
     const dtypes = (state.inputs as readonly Tensor[]).map((x) => x.dtype)
     return { kept, values, dtypes, queries, graph: String(state.graph), requiresGrad: (state.inputs as readonly Tensor[]).map((x) => x.requiresGrad) }

@@ -75,13 +75,13 @@ describe('a worker', () => {
     expect((await isolator.query(gm, [x, 3], spec)).status).toBe('fails')
     expect((await isolator.query(gm, [x, 4], { ...spec, backend: 'eager', accuracy: 'accuracy' })).status).toBe('passes')
     const [first, second] = log.queries
-    expect([first?.id, first?.inputs, first?.data.map(([id]) => id), first?.attributes.map(([name]) => name)]).toEqual([
+    expect([first?.id, first?.calls, first?.data.map(([id]) => id), first?.attributes.map(([name]) => name)]).toEqual([
       0,
-      [0, 1],
+      [[0, 1]],
       [0, 1],
       ['_tensor_constant0'],
     ])
-    expect([second?.id, second?.inputs, second?.data.map(([id]) => id)]).toEqual([1, [0, 2], [2]])
+    expect([second?.id, second?.calls, second?.data.map(([id]) => id)]).toEqual([1, [[0, 2]], [2]])
     expect([first?.config, first?.imports, Reflect.get(globalThis, 'wasImported')]).toEqual([
       { reproTolerance: 0.5 },
       ['data:text/javascript,globalThis.wasImported=true'],
@@ -265,7 +265,7 @@ describe('a hunt for a hang', () => {
 })
 
 describe('pipes', () => {
-  const query = (id: number): Query => new QueryEncoder().encode(relu(), [torch.full([3], id)], spec, [])
+  const query = (id: number): Query => new QueryEncoder().encode(relu(), [[torch.full([3], id)]], spec, [])
 
   it.each([1, 3, 7, 10_000])('carry queries in pieces of %d bytes', (size) => {
     const queries = [query(1), query(2)]
@@ -322,9 +322,9 @@ describe('messages', () => {
 
   it('that cannot be judged are answered, too', async () => {
     const server = new QueryServer()
-    const query = new QueryEncoder().encode(relu(), [torch.ones([1])], spec, [])
+    const query = new QueryEncoder().encode(relu(), [[torch.ones([1])]], spec, [])
     const told = async (changes: Partial<Query>): Promise<unknown> => (await server.answer({ ...query, ...changes })).outcome
-    expect(await told({ inputs: [9], data: [] })).toEqual({ status: 'unrelated', message: expect.stringContaining('input 9') as string })
+    expect(await told({ calls: [[9]], data: [] })).toEqual({ status: 'unrelated', message: expect.stringContaining('input 9') as string })
     expect(await told({ spec: { ...spec, accuracy: 'exact' as never } })).toMatchObject({
       status: 'unrelated',
       message: expect.stringContaining("got 'exact'") as string,

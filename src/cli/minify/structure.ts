@@ -47,5 +47,5 @@ function stateOf(graph: Graph): ReproState {
     const isMany = [...node.users.keys()].some((user) => user.target === operator.getitem)
     if (node.op !== 'placeholder' && node.op !== 'output') node.meta[CONCRETE_VALUE] = isMany ? [] : null
   }
-  return { graph: copy, inputs: copy.findNodes({ op: 'placeholder' }).map(() => null) }
+  return { graph: copy, inputs: copy.findNodes({ op: 'placeholder' }).map(() => null), earlier: [] }
 }

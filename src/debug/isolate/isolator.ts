@@ -3,6 +3,7 @@
 import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import { HANG, deathOf, isDeath, isSameDeath } from '../death.ts'
+import type { Calls } from '../history.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { LOOK_MS, whyHung } from './clock.ts'
 import type { Elapsed } from './clock.ts'
@@ -57,11 +58,17 @@ export class Isolator {
     this.#options = { timeoutMs: 30_000, importTimeoutMs: 120_000, imports: [], deathFails: false, ...options }
   }
 
-  /** Judges one candidate. `timeoutMs`: before it counts as hanging; default that of the isolator. */
-  async query(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, timeoutMs: number = this.#options.timeoutMs): Promise<Outcome> {
+  /** Judges one candidate. `timeoutMs`: before it counts as hanging; default that of the isolator. `earlier`: the inputs of the calls before, oldest first. */
+  async query(
+    gm: GraphModule,
+    inputs: readonly unknown[],
+    spec: FailureSpec,
+    timeoutMs: number = this.#options.timeoutMs,
+    earlier: Calls = [],
+  ): Promise<Outcome> {
     const { imports, importTimeoutMs } = this.#options
     const helper = this.#helper ?? (await this.#fresh())
-    const query = this.#encoder.encode(gm, inputs, spec, imports)
+    const query = this.#encoder.encode(gm, [...earlier, inputs], spec, imports)
     return new Promise((resolve) => {
       let isImporting = helper.announces === true || imports.length > 0
       let since = { wall: performance.now(), cpu: this.#cpuMs }

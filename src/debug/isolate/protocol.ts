@@ -4,10 +4,11 @@ import { graphToJson } from '../../fx/text/json.ts'
 import { graphFromJson } from '../../fx/text/readJson.ts'
 import type { GraphJson } from '../../fx/text/json.ts'
 import { present } from '../../errors/index.ts'
-import { isObject } from '../../protocol/index.ts'
+import { isObject, remembered } from '../../protocol/index.ts'
 import { configDifferences, withConfig } from '../../dynamo/index.ts'
 import type { Config } from '../../dynamo/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
+import type { Calls } from '../history.ts'
 import { OUTCOMES, checkFailureSpec, judge } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { checkPlain, fromPlain, toPlain } from '../values.ts'
@@ -18,8 +19,8 @@ export interface Query {
   readonly graph: GraphJson
   /** Tensors that the graph reads by get_attr. */
   readonly attributes: readonly (readonly [string, PlainValue])[]
-  /** Inputs by number; the data of a number is sent with the first query that uses it. */
-  readonly inputs: readonly number[]
+  /** The inputs of each call, oldest first, by number; the data of a number is sent with the first query that uses it. */
+  readonly calls: readonly (readonly number[])[]
   readonly data: readonly (readonly [number, PlainValue])[]
   readonly spec: FailureSpec
   /** Modules to import first: they register the backend and custom functions. */
@@ -79,23 +80,23 @@ export class QueryEncoder {
   readonly #sent = new Map<unknown, number>()
   #next = 0
 
-  encode(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, imports: readonly string[]): Query {
+  encode(gm: GraphModule, calls: Calls, spec: FailureSpec, imports: readonly string[]): Query {
     const data: [number, PlainValue][] = []
-    const ids = inputs.map((input, i) => {
+    const idOf = (input: unknown, i: number): number => {
       const known = this.#sent.get(input)
       if (known !== undefined) return known
       const id = this.#sent.size
       this.#sent.set(input, id)
       data.push([id, toPlain(input, `#${i}`)])
       return id
-    })
+    }
     const attributes = new Map<string, PlainValue>()
     for (const { target } of gm.graph.findNodes({ op: 'get_attr' })) attributes.set(target, toPlain(gm.attribute(target), target))
     return {
       id: this.#next++,
       graph: graphToJson(gm.graph),
       attributes: [...attributes],
-      inputs: ids,
+      calls: calls.map((inputs) => inputs.map(idOf)),
       data,
       spec,
       imports,
@@ -134,8 +135,11 @@ export class QueryServer {
       imported()
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))
       const gm = new GraphModule(root, graphFromJson(query.graph, { trust: 'code' }))
-      const inputs = query.inputs.map((id) => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
-      return withConfig(query.config, () => judge(gm, inputs, checkFailureSpec(query.spec)))
+      // What is one tensor in several calls stays one.
+      const values = new Map<number, unknown>()
+      const valueOf = (id: number): unknown => remembered(values, id, () => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
+      const calls = query.calls.map((ids) => ids.map(valueOf))
+      return withConfig(query.config, () => judge(gm, calls.at(-1) ?? [], checkFailureSpec(query.spec), undefined, calls.slice(0, -1)))
     } catch (error) {
       return { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) }
     }
