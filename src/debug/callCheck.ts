@@ -6,13 +6,12 @@ import { withMode } from '../dispatch/index.ts'
 import { config } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Tensor, getRngState, sameShape, setRngState } from '../tensor/index.ts'
+import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
 import type { GeneratorState, Storage } from '../tensor/index.ts'
 import { castToFp64 } from './castToFp64.ts'
 import { describe } from './describeError.ts'
 import { sameBytes } from './history.ts'
-import type { Calls } from './history.ts'
-import { contained, isolated, isolatedInputs } from './isolated.ts'
+import { contained, isolated } from './isolated.ts'
 import { INPUTS, Rounding, move } from './rounding.ts'
 import { judgedSame } from './same.ts'
 
@@ -351,59 +350,7 @@ export class CallCheck {
   }
 }
 
-/** What the first wrong call of several did wrong, and its number from 0. */
-export interface CallFinding {
-  readonly finding: Finding
-  readonly call: number
-}
-
-/**
- * Judges calls of a graph that `compile` makes code of, as a program would make them: with tensors of their own at each call, but for those that did not change, and then
- * with the same tensors at each, since code may remember a tensor or an address. Null if all are right. Throws what the compiled code throws.
- */
-export function judgeCalls(gm: GraphModule, compile: () => Compiled, calls: Calls, report: (why: string) => void): CallFinding | null {
-  const own = isolatedInputs(calls).map((inputs) => listOf(inputs))
-  const found = judgeEach(gm, compile(), calls, own, report)
-  return found !== null || calls.length === 1 ? found : judgeEach(gm, compile(), calls, inSameTensors(calls), report)
-}
-
-function judgeEach(gm: GraphModule, compiled: Compiled, calls: Calls, given: Calls, report: (why: string) => void): CallFinding | null {
-  const check = new CallCheck(gm, compiled, report)
-  /** A program keeps what it gets. */
-  const held: unknown[] = []
-  for (const [call, before] of calls.entries()) {
-    const inputs = given[call] ?? []
-    // What an earlier call wrote to an input has been changed again by the program.
-    restore(before, inputs)
-    check.begin()
-    const outputs = noGrad(() => compiled(...inputs))
-    held.push(outputs)
-    const finding = check.judge(before, inputs, outputs)
-    if (finding !== null) return { finding, call }
-  }
-  return null
-}
-
-/** Inputs for each call: at each place the tensor of the call before, if it has the same layout. */
-function inSameTensors(calls: Calls): Calls {
-  const given: (readonly unknown[])[] = []
-  for (const before of calls) {
-    const earlier = given.at(-1) ?? []
-    given.push(isolatedInputs(before).map((own, i) => (haveSameLayout(own, earlier[i]) ? earlier[i] : own)))
-  }
-  return given
-}
-
-const haveSameLayout = (a: unknown, b: unknown): boolean =>
-  a instanceof Tensor &&
-  b instanceof Tensor &&
-  a.dtype === b.dtype &&
-  a.offset === b.offset &&
-  a.storage?.nbytes === b.storage?.nbytes &&
-  sameShape(a.shape, b.shape) &&
-  sameShape(a.strides, b.strides)
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
 
 function attributesOf(gm: GraphModule): ReadonlyMap<string, Tensor> {
   const attributes = new Map<string, Tensor>()
@@ -453,7 +400,8 @@ const denseBytes = (tensor: Tensor): Uint8Array => {
   return dense.storage?.peekBytes() ?? new Uint8Array()
 }
 
-function restore(before: readonly unknown[], inputs: readonly unknown[]): void {
+/** Gives the memory of tensors the data of copies. */
+export function restore(before: readonly unknown[], inputs: readonly unknown[]): void {
   inputs.forEach((input, i) => restoreTo(input, before[i]))
 }
 
