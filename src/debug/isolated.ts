@@ -151,10 +151,14 @@ export function undone<T>(fn: (trace: Trace) => T): T {
   try {
     return withConfig({ reproAfter: null }, () => withDefaultDtype(getDefaultDtype(), () => fn(journal)))
   } finally {
-    Storage.beforeAnyWrite = beforeAnyWrite
-    Generator.beforeAnyDraw = beforeAnyDraw
-    hookState.beforeAccumulation = beforeAccumulation
-    journal.undo()
+    // First, since a generator that is put back would tell an outer journal of the state that the run has left.
+    try {
+      journal.undo()
+    } finally {
+      Storage.beforeAnyWrite = beforeAnyWrite
+      Generator.beforeAnyDraw = beforeAnyDraw
+      hookState.beforeAccumulation = beforeAccumulation
+    }
   }
 }
 

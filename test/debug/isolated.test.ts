@@ -1,14 +1,18 @@
 // Copies that share nothing with the originals, and runs that leave no trace.
 import { afterEach, describe, expect, it } from 'vitest'
 import { compile, noGrad, nn, torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import { config } from 'tensorfx/compile'
+import { FakeTensorMode, RecordMode, withMode } from 'tensorfx/dispatch'
 import { registerPytreeNode } from 'tensorfx/pytree'
 import { compareTwoModels } from '../../src/debug/twoModels.ts'
-import { contained, isolated, isolatedInputs } from '../../src/debug/isolated.ts'
+import { contained, isolated, isolatedInFloat64, isolatedInputs, undone } from '../../src/debug/isolated.ts'
+import { anomaly } from '../../src/autograd/anomaly.ts'
 import { hookState } from '../../src/autograd/index.ts'
-import { compareGradients } from 'tensorfx/debug'
+import { dispatchState } from '../../src/dispatch/index.ts'
+import { setModuleTracingHook } from '../../src/module/index.ts'
+import { compareGradients, detectAnomaly } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
-import { Generator } from '../../src/tensor/index.ts'
+import { Generator, Storage, Tensor } from '../../src/tensor/index.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(resetConfig)
@@ -161,6 +165,209 @@ describe('contained', () => {
     w.mul(2).backward()
     expect(heard).toEqual(['inner', 'leaf'])
     handle.remove()
+  })
+})
+
+describe('isolatedInFloat64', () => {
+  const floats = ['float16', 'bfloat16', 'float32', 'float64'] as const
+  const others = ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64'] as const
+
+  it.each(floats)('has the values of %s in float64, in the same layout', (dtype) => {
+    const base = torch.tensor([0.5, -2, 3, NaN, Infinity, 0, 1, 7], { dtype }).reshape([2, 4])
+    const inputs = [base, base.t(), base.select(0, 1), base.slice(1, 1, 4, 2), base.select(0, 0).unsqueeze(0).expand([3, 4])]
+    const wide = tensors(isolatedInFloat64(null, inputs).inputs)
+    for (const [i, copy] of wide.entries()) {
+      const like = inputs[i] as Tensor
+      expect([copy.dtype, copy.shape, copy.strides, copy.offset]).toEqual(['float64', like.shape, like.strides, like.offset])
+      expect(copy.toArray()).toEqual(like.toArray())
+    }
+    // One memory, and not that of the program.
+    wide[0]?.fill_(9)
+    expect(new Set(wide.flatMap((copy) => [...copy.toTypedArray()]))).toEqual(new Set([9]))
+    expect(base.select(0, 0).select(0, 0).item()).toBe(0.5)
+  })
+
+  it.each(others)('leaves %s as it is', (dtype) => {
+    const x = torch.tensor([1, 0, 1], { dtype })
+    const [copy] = tensors(isolatedInFloat64(null, [x]).inputs)
+    expect([copy?.dtype, copy?.toArray()]).toEqual([dtype, x.toArray()])
+    expect(copy?.storage).not.toBe(x.storage)
+  })
+
+  it('copies memory that tensors of several dtypes share once for each, and its last bytes that make no element', () => {
+    const storage = Storage.allocate(14)
+    const words = new Tensor([3], 'int32', storage)
+    const bytes = new Tensor([14], 'uint8', storage)
+    const numbers = new Tensor([3], 'float32', storage)
+    numbers.copy_(t([1.5, -2, 3]))
+    const [w, b, f, again] = tensors(isolatedInFloat64(null, [words, bytes, numbers, new Tensor([2], 'float32', storage, [1], 1)]).inputs)
+    expect([w?.toArray(), b?.toArray(), f?.toArray(), again?.toArray()]).toEqual([words.toArray(), bytes.toArray(), [1.5, -2, 3], [-2, 3]])
+    expect([w?.storage === b?.storage, f?.storage === again?.storage, f?.storage === w?.storage]).toEqual([true, true, false])
+  })
+
+  it('keeps requiresGrad, and the parameters of a model', () => {
+    const { model, inputs } = isolatedInFloat64(new nn.Linear(2, 2), [t([1], { requiresGrad: true })])
+    expect([...model.parameters()].map((p) => [(p as Tensor).dtype, p.isParameter, p.requiresGrad])).toEqual([
+      ['float64', true, true],
+      ['float64', true, true],
+    ])
+    expect([tensors(inputs)[0]?.requiresGrad, tensors(inputs)[0]?.isLeaf]).toEqual([true, true])
+    // A mode hears nothing of it.
+    const mode = new RecordMode()
+    const x = t([1])
+    withMode(mode, () => isolatedInFloat64(null, [x]))
+    expect(mode.calls).toEqual([])
+  })
+})
+
+describe('a copy of a value that has no memory', () => {
+  it('of a fake tensor has none either', () => {
+    const fake = withMode(new FakeTensorMode(), () => torch.ones([2, 3]))
+    const [copy] = tensors(isolatedInputs([fake]))
+    expect([copy?.storage, copy?.shape, copy?.dtype]).toEqual([null, [2, 3], 'float32'])
+  })
+
+  it('of a value that compile has not computed yet has its value', () => {
+    let copy: Tensor | undefined
+    compile((x: Tensor) => {
+      const y = x.mul(2)
+      ;[copy] = tensors(isolatedInputs([y]))
+      return y.add(1)
+    })(t([1, 2]))
+    expect(copy?.toArray()).toEqual([2, 4])
+  })
+})
+
+describe('a trace', () => {
+  it('has the memory of the program that was written to, as it was, and nothing that the run made', () => {
+    const [n, m] = [t([1, 2]), t([5])]
+    contained((trace) => {
+      expect([trace.written().size, trace.hasWritten(present(n))]).toEqual([0, false])
+      const own = torch.zeros([2])
+      own.add_(1)
+      n.add_(1)
+      n.mul_(7)
+      n.select(0, 0).zero_()
+      expect([...trace.written()].map(([storage, bytes]) => [storage === n.storage, [...new Float32Array(bytes.slice().buffer)]])).toEqual([
+        [true, [1, 2]],
+      ])
+      expect([n, m, own].map((tensor) => trace.hasWritten(present(tensor)))).toEqual([true, false, false])
+      m.add_(1)
+      expect(trace.hasWritten(present(m))).toBe(true)
+    })
+    expect([n.toArray(), m.toArray()]).toEqual([[1, 2], [5]])
+  })
+
+  it('may be inside of another, which goes on afterwards', () => {
+    const n = t([1])
+    const w = t([1], { requiresGrad: true })
+    torch.manualSeed(1)
+    const state = torch.getRngState()
+    contained((outer) => {
+      n.add_(1)
+      contained(() => {
+        n.add_(10)
+        w.mul(2).backward()
+        torch.rand([1])
+      })
+      expect([n.item(), w.grad, torch.getRngState()]).toEqual([2, null, state])
+      w.mul(3).backward()
+      w.mul(3).backward()
+      torch.rand([1])
+      torch.rand([1])
+      const late = t([1])
+      expect(outer.hasWritten(present(late))).toBe(false)
+      n.mul_(5)
+    })
+    expect([n.item(), w.grad, torch.getRngState()]).toEqual([1, null, state])
+  })
+})
+
+const present = (tensor: Tensor): Storage => {
+  if (tensor.storage === null) throw new Error('no memory')
+  return tensor.storage
+}
+
+describe('where a run begins', () => {
+  it('undone calls hooks and keeps modes; settings and what was written are put back', () => {
+    const w = t([1], { requiresGrad: true })
+    const heard: string[] = []
+    const handle = w.registerHook(() => void heard.push('leaf'))
+    const mode = new RecordMode()
+    config.reproAfter = 'dynamo'
+    withMode(mode, () =>
+      undone(() => {
+        expect([config.reproAfter, dispatchState.mode]).toEqual([null, mode])
+        config.reproTolerance = 7
+        torch.setDefaultDtype('float64')
+        w.mul(2).backward()
+      }),
+    )
+    handle.remove()
+    expect([heard, w.grad, config.reproAfter, config.reproTolerance === 7, torch.getDefaultDtype()]).toEqual([
+      ['leaf'],
+      null,
+      'dynamo',
+      false,
+      'float32',
+    ])
+    expect(mode.calls.map(({ op }) => op.name)).toContain('mul')
+  })
+
+  it('contained leaves every mode, tracer and anomaly mode, which go on afterwards', () => {
+    const layer = new nn.Linear(2, 2)
+    const called: string[] = []
+    const before = setModuleTracingHook({
+      callModule: (module, forward, args) => {
+        called.push(module.constructor.name)
+        return forward(...args)
+      },
+    })
+    const mode = new RecordMode()
+    const nan = t([-1], { requiresGrad: true })
+    try {
+      withMode(mode, () => {
+        Object.assign(dispatchState, { recording: true, changingNumbers: true, internal: true })
+        const outside = { ...dispatchState }
+        const count = mode.calls.length
+        detectAnomaly(() => {
+          contained(() => {
+            expect(dispatchState).toMatchObject({
+              mode: null,
+              modes: [],
+              gradEnabled: true,
+              recording: false,
+              changingNumbers: false,
+              internal: false,
+            })
+            layer.call(torch.ones([1, 2]))
+            expect(() => nan.log().mul(0).sum().backward()).not.toThrow()
+          })
+          expect(anomaly.enabled).toBe(true)
+        })
+        expect([mode.calls.length, called]).toEqual([count, []])
+        expect(dispatchState).toEqual(outside)
+        Object.assign(dispatchState, { recording: false, changingNumbers: false, internal: false })
+      })
+      layer.call(torch.ones([1, 2]))
+      expect(called).toEqual(['Linear'])
+    } finally {
+      setModuleTracingHook(before)
+    }
+  })
+
+  it('hooks that a run registers on its own leaves are forgotten, and the number of those of the program is what it was', () => {
+    const w = t([1], { requiresGrad: true })
+    const handle = w.registerHook(() => {})
+    const leaves = hookState.leaves
+    contained(() => {
+      expect(hookState.leaves).toBe(0)
+      const own = t([1], { requiresGrad: true })
+      own.registerHook(() => {}).remove()
+    })
+    expect([leaves > 0, hookState.leaves]).toEqual([true, leaves])
+    handle.remove()
+    expect(hookState.leaves).toBe(leaves - 1)
   })
 })
 
