@@ -7,18 +7,39 @@ import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Node } from '../fx/index.ts'
 import { same } from './same.ts'
 import { castToFp64 } from './castToFp64.ts'
+import { backwardOf } from './forms.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
 
 export interface AnalyzeOptions {
   /** Run the backend twice, and report what differs. Default true. */
   readonly checkDeterministic?: boolean
+  /** Leave the backward out. Default false. */
+  readonly onlyFwd?: boolean
 }
 
-/** A report with a line for each intermediate value that diverges (`DIVERGED at name: reason`) or differs between two runs; "No divergence found" if none does. */
+/**
+ * A report with a line for each intermediate value that diverges (`DIVERGED at name: reason`) or differs between two runs; "No divergence found" if none does. Where inputs or
+ * parameters require gradients, the backward graph is analyzed on what it gets from eager kernels (`DIVERGED at name of the backward: reason`).
+ */
 export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string, options: AnalyzeOptions = {}): string {
   checkGraphModule('analyze', gm)
   checkArray('analyze', 'inputs', inputs)
-  checkOptions('analyze', options, { checkDeterministic: true })
+  checkOptions('analyze', options, { checkDeterministic: true, onlyFwd: true })
+  const forward = analyzed(gm, inputs, backend, options, '')
+  const backward = options.onlyFwd === true ? null : contained(() => backwardOf(gm, inputs))
+  const parts = backward === null ? [forward] : [forward, analyzed(backward.gm, backward.inputs, backend, options, ' of the backward')]
+  const lines = parts.flatMap((part) => part.lines)
+  const count = parts.reduce((sum, part) => sum + part.values, 0)
+  return lines.length === 0 ? `No divergence found in ${count} intermediate values.` : lines.join('\n')
+}
+
+/** What was found, and in how many values. */
+interface Analysis {
+  readonly lines: readonly string[]
+  readonly values: number
+}
+
+function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, options: AnalyzeOptions, of: string): Analysis {
   return contained(() => {
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)
@@ -33,12 +54,12 @@ export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: st
     const fp64 = runs(() => new Interpreter(wide.gm).run(...wide.inputs))
     const lines: string[] = []
     names.forEach((name, i) => {
-      if (!same(values[i], again[i], null, { tol: 0, equalNan: true, logError: () => {} })) lines.push(`NONDETERMINISTIC ${backend} at ${name}`)
+      if (!same(values[i], again[i], null, { tol: 0, equalNan: true, logError: () => {} })) lines.push(`NONDETERMINISTIC ${backend} at ${name}${of}`)
       let reason = ''
       const ok = same(eager[i], values[i], fp64[i], { tol: config.reproTolerance, equalNan: true, logError: (m) => (reason = m) })
-      if (!ok) lines.push(`DIVERGED at ${name}: ${reason}`)
+      if (!ok) lines.push(`DIVERGED at ${name}${of}: ${reason}`)
     })
-    return lines.length === 0 ? `No divergence found in ${names.length} intermediate values.` : lines.join('\n')
+    return { lines, values: names.length }
   })
 }
 

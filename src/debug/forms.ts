@@ -6,6 +6,7 @@ import { lookupBackend, runnable } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { runFwdMaybeBwd } from './collect.ts'
 import { isolatedInputs } from './isolated.ts'
 
 type Compiled = (...inputs: readonly unknown[]) => unknown
@@ -45,6 +46,28 @@ function pairOf(compiler: Backend, gm: GraphModule, inputs: readonly unknown[]):
     if (isBackends) throw error
     return null
   }
+}
+
+/** A backward graph and what it got in a run. */
+export interface BackwardRun {
+  readonly gm: GraphModule
+  readonly inputs: readonly unknown[]
+}
+
+/** The backward graph that compile makes of a graph, with the inputs that it gets from a run on eager kernels; null if there is none. */
+export function backwardOf(gm: GraphModule, inputs: readonly unknown[]): BackwardRun | null {
+  let backward: BackwardRun | null = null
+  const pair = pairOf(
+    (graph) =>
+      (...values) => {
+        if (graph.meta['half'] === 'backward') backward = { gm: copyOf(graph), inputs: isolatedInputs(values) }
+        return graph.forward(...values)
+      },
+    gm,
+    inputs,
+  )
+  if (pair !== null) runFwdMaybeBwd(pair, inputs)
+  return backward
 }
 
 const copyOf = (gm: GraphModule): GraphModule => gm.deepCopy({ shareTensors: true })

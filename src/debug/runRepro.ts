@@ -119,7 +119,8 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   }
   const backend = await backendOf(line.backend)
   if (line.tracingMode === 'fake') new FakeTensorProp(gm).propagate(...repro.inputs)
-  if (line.command === 'analyze') console.log(analyze(gm, repro.inputs, backend, { checkDeterministic: !line.skipCheckDeterministic }))
+  if (line.command === 'analyze')
+    console.log(analyze(gm, repro.inputs, backend, { checkDeterministic: !line.skipCheckDeterministic, onlyFwd: line.onlyFwd }))
   else if (line.command === 'minify') await minify(repro, backend, line, options)
   else if (line.command === 'minifier-query') query(repro, backend, line)
   else await run(repro, backend, line, options)

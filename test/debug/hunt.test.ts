@@ -22,6 +22,7 @@ import {
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
+import { Faulty, rightValue } from './faultyBackends.ts'
 
 childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
 const compileUrl = new URL('../../dist/entries/compile.js', import.meta.url).href
@@ -295,6 +296,23 @@ describe('analyze', () => {
     )
     const parts = symbolicTrace((x: Tensor) => torch.split(torch.sin(x), 1))
     expect(analyze(parts, [torch.tensor([1, 2])], 'mixes_parts')).toMatch(/^DIVERGED at split: RMSE[^\n]*$/)
+  })
+
+  it('names the first value of the backward that diverges, unless only the forward counts', () => {
+    const model = symbolicTrace((x: Tensor) => [torch.tanh(torch.sin(x))])
+    const x = torch.tensor([0.5, 1, 2], { requiresGrad: true })
+    registerBackend(
+      'wrong_cos',
+      (gm) =>
+        (...inputs: readonly unknown[]) =>
+          new Faulty(gm, 'cos', (run, node) => (rightValue(run, node) as Tensor).mul(2)).run(...inputs),
+    )
+    const report = analyze(model, [x], 'wrong_cos').split('\n')
+    expect(report[0]).toMatch(/^DIVERGED at cos of the backward: RMSE/)
+    expect(analyze(model, [x], 'wrong_cos', { onlyFwd: true })).toBe('No divergence found in 2 intermediate values.')
+    expect(analyze(model, [x.detach()], 'wrong_cos')).toBe('No divergence found in 2 intermediate values.')
+    expect(analyze(model, [x], 'eager')).toMatch(/^No divergence found in [5-9] intermediate values\.$/)
+    expect(x.grad).toBeNull()
   })
 
   it('reports values that differ from run to run', () => {
