@@ -3,7 +3,7 @@
 import { backendImports, config } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Graph, GraphModule } from '../fx/index.ts'
-import { checkArgument, checkArray, checkOptions, checkString } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkOptions, checkPositive, checkString } from '../protocol/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { whyNotNameable } from './backendModule.ts'
 import { dumpCheckpoint } from './checkpoint.ts'
@@ -139,14 +139,15 @@ export async function isolateFails(
   const gm = moduleOf(where, graph, inputs)
   checkOptions(where, options, { accuracy: true, checkStr: true, startHelper: true, timeoutMs: true })
   const start = options.startHelper ?? nodeHelper()
-  const { accuracy = null, checkStr = null } = options
+  const { accuracy = null, checkStr = null, timeoutMs } = options
   const { spec, imports } = settings(where, gm, { compilerName, accuracy, checkStr })
   const whyNot =
     start === null ? 'there are no child processes here; pass startHelper' : (whyNotNameable(spec.backend) ?? whyNotShippable(gm, inputs))
   if (start === null || whyNot !== null) throw new ArgumentError(`${where}: the graph cannot be judged elsewhere: ${whyNot}.`)
+  if (timeoutMs !== undefined) checkPositive(where, 'options.timeoutMs', timeoutMs)
   const isolator = new Isolator(start, { imports, deathFails: true })
   try {
-    return (await isolator.query(gm, inputs, spec, options.timeoutMs)).status === 'fails'
+    return (await isolator.query(gm, inputs, spec, timeoutMs)).status === 'fails'
   } finally {
     isolator.close()
   }

@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { backendImports, labelOf } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkOptions, checkPositive } from '../protocol/index.ts'
 import { whyNotNameable } from './backendModule.ts'
 import { dumpCheckpoint } from './checkpoint.ts'
 import { HANG, isDeath, isDeathSignature } from './death.ts'
@@ -118,6 +118,8 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     runDir: true,
     print: true,
   })
+  for (const name of ['timeoutMs', 'importTimeoutMs'] as const)
+    if (options[name] !== undefined) checkPositive('minifyBackendFailure', `options.${name}`, options[name])
   const imports = typeof options.backend === 'string' ? [...new Set([...backendImports(options.backend), ...operatorImports(gm)])] : []
   const start = options.startHelper ?? nodeHelper()
   const whyNot = whyNotIsolated(gm, [...(options.earlier ?? []), inputs].flat(), options, start)

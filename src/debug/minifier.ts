@@ -6,7 +6,7 @@ import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
-import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
 import type { ReproState } from './cut.ts'
 import type { Calls } from './history.ts'
@@ -107,10 +107,12 @@ export async function minifier(
     finalCheck: true,
     finalRuns: true,
   })
-  const { maxGranularity } = options
-  if (maxGranularity !== undefined && (maxGranularity < 1 || !Number.isInteger(Math.log2(maxGranularity)))) {
-    throw new ArgumentError(`minifier: maxGranularity ${maxGranularity} is not a power of two.`)
-  }
+  for (const name of ['dumpState', 'print', 'control', 'finalCheck'] as const)
+    if (options[name] !== undefined) checkCallable('minifier', `options.${name}`, options[name])
+  const { maxGranularity, finalRuns } = options
+  if (finalRuns !== undefined) checkArgument(Number.isInteger(finalRuns) && finalRuns >= 0, 'minifier', 'options.finalRuns', 'a count', finalRuns)
+  if (maxGranularity !== undefined && !(Number.isInteger(maxGranularity) && Number.isInteger(Math.log2(maxGranularity))))
+    throw new ArgumentError(`minifier: maxGranularity ${valueText(maxGranularity)} is not a power of two.`)
   const placeholders = failing.graph.findNodes({ op: 'placeholder' }).length
   if (placeholders !== inputs.length)
     throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but ${inputs.length} inputs were given.`)

@@ -21,6 +21,10 @@ export const checkArray = (where: string, name: string, value: unknown): void =>
 export const checkIterable = (where: string, name: string, value: unknown): void =>
   checkArgument(isObject(value) && isFunction(Reflect.get(value, Symbol.iterator)), where, name, 'an array (or another iterable)', value)
 
+/** Throws ArgumentError unless the argument is a positive number. */
+export const checkPositive = (where: string, name: string, value: unknown): void =>
+  checkArgument(typeof value === 'number' && value > 0, where, name, 'a positive number', value)
+
 /** Throws ArgumentError unless the argument is a string. */
 export const checkString = (where: string, name: string, value: unknown): void =>
   checkArgument(typeof value === 'string', where, name, 'a string', value)

@@ -9,7 +9,7 @@ export { attributeName, camelCase, childPath, snakeCase, withName } from './name
 export { MODULE, isCallable, isClass, isFunction, isModule, isObject, described, kindOf, setCopyText } from './kinds.ts'
 export type { ModuleLike } from './kinds.ts'
 export { checkDepth, entryOf, isPlainObject, setOwn } from './plainObject.ts'
-export { checkArgument, checkArray, checkCallable, checkIterable, checkModule, checkString } from './arguments.ts'
+export { checkArgument, checkArray, checkCallable, checkIterable, checkModule, checkPositive, checkString } from './arguments.ts'
 export { essence, nearest } from './nearest.ts'
 export { checkOptionNames, checkOptions, unknownOption } from './options.ts'
 export type { OptionNames } from './options.ts'

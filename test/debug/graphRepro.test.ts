@@ -175,4 +175,8 @@ it('inductorFails and isolateFails say whether a graph fails, here and elsewhere
     ['inductor', 'accuracy', null],
   ])
   await expect(isolateFails(relu, [x], 'unheard of', { startHelper: answering('fails') })).rejects.toThrow('the graph cannot be judged elsewhere')
+  for (const timeoutMs of [0, NaN, {}, null])
+    await expect(isolateFails(relu, [x], 'inductor', { startHelper: answering('fails'), timeoutMs: timeoutMs as never })).rejects.toThrow(
+      "isolateFails: argument 'options.timeoutMs' must be a positive number",
+    )
 })

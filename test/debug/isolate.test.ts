@@ -62,6 +62,16 @@ describe('messages of a helper', () => {
   })
 })
 
+describe('an isolator', () => {
+  it('refuses times that are none, and options that it does not have', () => {
+    const start = scripted(() => [])
+    for (const name of ['timeoutMs', 'importTimeoutMs'])
+      for (const value of [0, -1, NaN, '5', null, undefined])
+        expect(() => new Isolator(start, { [name]: value })).toThrow(`Isolator: argument 'options.${name}' must be a positive number, got `)
+    expect(() => new Isolator(start, { timeout: 5 } as never)).toThrow(/^Isolator: unknown option 'timeout'/)
+  })
+})
+
 describe('a real child process', { timeout: 120_000 }, () => {
   /** Asks a child whose backend runs `code` first, and then compiles. */
   async function ask(name: string, code: string, options: ConstructorParameters<typeof Isolator>[1] = {}): Promise<readonly string[]> {

@@ -426,6 +426,10 @@ describe('a search', () => {
       await expect(minifier(program, inputs, fails, { maxGranularity })).rejects.toThrow(
         `minifier: maxGranularity ${maxGranularity} is not a power of two.`,
       )
+    for (const name of ['dumpState', 'print', 'control', 'finalCheck'])
+      await expect(minifier(program, inputs, fails, { [name]: 3 })).rejects.toThrow(`minifier: argument 'options.${name}' must be a function, got 3.`)
+    for (const finalRuns of [-1, 0.5, NaN, '2'])
+      await expect(minifier(program, inputs, fails, { finalRuns: finalRuns as number })).rejects.toThrow(/^minifier: argument 'options\.finalRuns'/)
   })
 })
 

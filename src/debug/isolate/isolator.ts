@@ -1,7 +1,7 @@
 // Judges candidates outside this process (in a child process in Node, a worker in browsers), so that a trap, an endless loop or exhausted memory does
 // not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkOptions, checkPositive } from '../../protocol/index.ts'
 import { HANG, deathOf, isDeath, isSameDeath } from '../death.ts'
 import type { Calls } from '../history.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
@@ -56,6 +56,8 @@ export class Isolator {
     checkOptions('Isolator', options, { timeoutMs: true, importTimeoutMs: true, imports: true, deathFails: true })
     this.#start = start
     this.#options = { timeoutMs: 30_000, importTimeoutMs: 120_000, imports: [], deathFails: false, ...options }
+    checkPositive('Isolator', 'options.timeoutMs', this.#options.timeoutMs)
+    checkPositive('Isolator', 'options.importTimeoutMs', this.#options.importTimeoutMs)
   }
 
   /** Judges one candidate. `timeoutMs`: before it counts as hanging; default that of the isolator. `earlier`: the inputs of the calls before, oldest first. */

@@ -1,7 +1,7 @@
 // drift: how far the values of two runs are apart, node by node; and gradients of two models.
 import type { GraphModule } from '../../fx/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkOptions, checkPositive, isObject } from '../../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from '../compare/error.ts'
 import { table } from '../table.ts'
@@ -92,7 +92,7 @@ function compared(before: ReadonlyMap<string, Tensor>, after: ReadonlyMap<string
 function checkTolerance(where: string, options: DriftOptions): number {
   checkOptions(where, options, { tol: true })
   const { tol = 1e-4 } = options
-  checkArgument(typeof tol === 'number' && tol > 0, where, 'options.tol', 'a positive number', tol)
+  checkPositive(where, 'options.tol', tol)
   return tol
 }
 
