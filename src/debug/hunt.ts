@@ -14,7 +14,7 @@ import { Isolator } from './isolate/isolator.ts'
 import type { StartHelper } from './isolate/isolator.ts'
 import { nodeHelper } from './isolate/nodeHelper.ts'
 import { whyNotShippable } from './isolate/protocol.ts'
-import { judge } from './judge.ts'
+import { NO_DEATH, judgeSettled } from './judge.ts'
 import type { FailureSpec, Outcome } from './judge.ts'
 import { log } from './log.ts'
 import { MinifierError, minifier } from './minifier.ts'
@@ -273,7 +273,7 @@ class Hunt {
       const { signature = null } = ended
       if (signature !== null && isDeathSignature(signature))
         return found(signature === HANG ? 'does not end' : `ends its process (${signature})`, { death: signature })
-      if (signature !== null) return found(`fails: ${firstLine(ended.message)}`, { signature })
+      if (signature !== null) return found(`fails: ${firstLine(ended.message).replace(`${NO_DEATH}: `, '')}`, { signature })
       if (ended.status === 'unrelated') throw new MinifierError(`The graph cannot be judged: ${ended.message}`)
       for (const contract of [false, true]) {
         const wrong = await this.#judge(gm, calls, { ...unknown, accuracy: 'accuracy', contract, death: null }, this.#timeoutMs)
@@ -304,7 +304,7 @@ class Hunt {
   async #judge(gm: GraphModule, calls: Calls, spec: FailureSpec, timeoutMs: number): Promise<Outcome> {
     const [earlier, inputs] = [calls.slice(0, -1), calls.at(-1) ?? []]
     if (this.#isolator !== null) return this.#isolator.query(gm, inputs, spec, timeoutMs, earlier)
-    return judge(gm, inputs, spec, spec.backend === this.#spec.backend ? this.#options.backend : spec.backend, earlier)
+    return judgeSettled(gm, inputs, spec, spec.backend === this.#spec.backend ? this.#options.backend : spec.backend, earlier)
   }
 
   /** Whether the graph passes on eager, by the rules that the backend is judged by. */

@@ -17,6 +17,7 @@ import type { Calls } from './history.ts'
 import { contained } from './isolated.ts'
 import { judgeCalls } from './judgeCalls.ts'
 import type { CallFinding } from './judgeCalls.ts'
+import { settled } from './late.ts'
 import { compareTwoModels } from './twoModels.ts'
 import type { Verdict } from './twoModels.ts'
 
@@ -75,6 +76,12 @@ export function judge(gm: GraphModule, inputs: readonly unknown[], spec: Failure
   })
 }
 
+/** Like {@link judge}, but an error that comes right after the call counts too: a rejected promise that nothing awaits, or what a callback of the next turn throws. */
+export async function judgeSettled(...args: Parameters<typeof judge>): Promise<Outcome> {
+  const { result, late } = await settled(() => judge(...args))
+  return late === null || result.status !== 'passes' ? result : ofError(late.thrown, args[2])
+}
+
 const isByContract = ({ contract = false }: Pick<FailureSpec, 'contract'>, calls: Calls): boolean => contract || calls.length > 1
 
 const PASSES: Outcome = { status: 'passes', message: 'compiled and ran' }
@@ -100,13 +107,16 @@ function runForms(gm: GraphModule, calls: Calls, { onlyFwd }: Pick<FailureSpec, 
   for (const compiled of formsOf(backend, gm, calls[0] ?? [], onlyFwd)) for (const inputs of calls) runFwdMaybeBwd(compiled, inputs, { onlyFwd })
 }
 
+/** What is said of an error where the end of the process is looked for. */
+export const NO_DEATH = 'an error, not the end of the process'
+
 /** Whether an error of the backend is the failure that is looked for. */
 function ofError(error: unknown, spec: FailureSpec): Outcome {
   const message = describe(error)
   const signature = signatureOf(error)
   const other = (why: string): Outcome => ({ status: 'unrelated', message: `${why}: ${message}`, signature })
   if (spec.accuracy !== 'none') return other('an error, not wrong numbers')
-  if (isDeath(spec.death)) return other('an error, not the end of the process')
+  if (isDeath(spec.death)) return other(NO_DEATH)
   if (spec.checkStr !== null && !message.includes(spec.checkStr)) return other(`the error does not contain '${spec.checkStr}'`)
   if (spec.checkStr === null && spec.signature !== null && signature !== spec.signature) return other('a different error')
   return { status: 'fails', message, signature }

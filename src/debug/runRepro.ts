@@ -21,8 +21,9 @@ import { InputReader } from './inputReader.ts'
 import { Isolator } from './isolate/isolator.ts'
 import { nodeHelper } from './isolate/nodeHelper.ts'
 import { whyNotShippable } from './isolate/protocol.ts'
-import { judge, runBackend } from './judge.ts'
+import { judge, judgeSettled, runBackend } from './judge.ts'
 import type { FailureSpec, Outcome } from './judge.ts'
+import { settled } from './late.ts'
 import { log } from './log.ts'
 import { nodeModule } from './node.ts'
 import { whyNotImportable } from './operatorImports.ts'
@@ -122,7 +123,7 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   if (line.command === 'analyze')
     console.log(analyze(gm, repro.inputs, backend, { checkDeterministic: !line.skipCheckDeterministic, onlyFwd: line.onlyFwd }))
   else if (line.command === 'minify') await minify(repro, backend, line, options)
-  else if (line.command === 'minifier-query') query(repro, backend, line)
+  else if (line.command === 'minifier-query') await query(repro, backend, line)
   else await run(repro, backend, line, options)
   return null
 }
@@ -180,8 +181,8 @@ function specOf(backend: string, { accuracy, checkStr, signature, onlyFwd, contr
 }
 
 /** Judges the graph as the minifier does, and says so by the exit code. */
-function query({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): void {
-  const { status, message } = judge(gm, inputs, specOf(backend, line), undefined, earlier)
+async function query({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): Promise<void> {
+  const { status, message } = await judgeSettled(gm, inputs, specOf(backend, line), undefined, earlier)
   console.log(`${status}: ${message}`)
   setExitCode(status === 'fails' ? 1 : 0)
 }
@@ -203,7 +204,7 @@ async function run(repro: Repro, backend: string, line: CommandLine, options: Ru
   const death = line.death ?? fromRecord(line, options).death ?? null
   // If the process ends in what follows, this has been said.
   if (isDeath(death) && control !== null) log.info(`with eager: ${wordsOf(control)}`)
-  const suspect = isDeath(death) ? await runAside(repro, backend, line, death, options) : runHere(repro, backend, line)
+  const suspect = isDeath(death) ? await runAside(repro, backend, line, death, options) : await runHere(repro, backend, line)
   const both = [`with ${backend}: ${suspect.words}`, ...(control === null ? [] : [`with eager: ${wordsOf(control)}`])].join('; ')
   console.log(both)
   if (control !== null && control.status !== 'passes') {
@@ -271,18 +272,21 @@ async function runAside(repro: Repro, backend: string, line: CommandLine, death:
 }
 
 /** Runs the backend in this process. */
-function runHere({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): Suspect {
+async function runHere({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine): Promise<Suspect> {
+  const failed = (thrown: unknown, when: string): Suspect => ({
+    fails: true,
+    words: `${firstLine(describe(thrown))}${when}${isRecorded(thrown, line) ? '' : ' (not the failure that was recorded)'}`,
+    error: { thrown },
+  })
   try {
-    withConfig({ reproAfter: null }, () => {
-      for (let runs = 0; runs < line.runs; runs++) runBackend(gm, inputs, line, backend, earlier)
-    })
-    return PASSES
+    const { late } = await settled(() =>
+      withConfig({ reproAfter: null }, () => {
+        for (let runs = 0; runs < line.runs; runs++) runBackend(gm, inputs, line, backend, earlier)
+      }),
+    )
+    return late === null ? PASSES : failed(late.thrown, ', after the call')
   } catch (thrown) {
-    return {
-      fails: true,
-      words: `${firstLine(describe(thrown))}${isRecorded(thrown, line) ? '' : ' (not the failure that was recorded)'}`,
-      error: { thrown },
-    }
+    return failed(thrown, '')
   }
 }
 

@@ -257,6 +257,49 @@ for (let step = 0; step < 5; step++) f(torch.full([3], step))
   }, 240_000)
 })
 
+describe('an error that comes after the call', () => {
+  const folders: string[] = []
+  afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+
+  it.each([
+    ['a rejected promise that nothing awaits', "void Promise.reject(new RangeError('too late'))"],
+    ['a callback of the next turn', "setImmediate(() => { throw new RangeError('too late') })"],
+  ])(
+    'ends the program, and is found by the launcher of level 3: %s',
+    async (_what, code) => {
+      const folder = folderWith({
+        'backend.mjs': `import { registerBackend } from '${distUrl('entries/compile.js')}'
+registerBackend('rejects_late', (gm) => {
+  const isFaulty = [...gm.graph.nodes].some((node) => node.name.startsWith('exp'))
+  return (...inputs) => {
+    if (isFaulty) ${code}
+    return gm.forward(...inputs)
+  }
+}, { module: import.meta.url })
+`,
+        'program.mjs': `import './backend.mjs'
+import { compile, torch } from '${distUrl('index.js')}'
+compile((x) => x.sin().exp().relu(), { backend: 'rejects_late' })(torch.ones([3]))
+`,
+      })
+      folders.push(folder)
+      const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '3' }
+      expect(await runScript(folder, 'program.mjs', [], { env })).toMatchObject({ how: 'exit 1' })
+      const launched = await runScript(folder, present(launcherIn(folder), 'a launcher'), ['minify'])
+      expect(launched.output).toContain("With 'rejects_late', the graph fails: RangeError: too late")
+      const repro = present(fileNamed(folder, 'repro.mjs'), 'a repro')
+      expect(readFileSync(repro, 'utf8').match(/= torch\.\w+/g)).toEqual(['= torch.exp'])
+      const failing = await runScript(folder, repro)
+      expect([failing.how, failing.output]).toEqual([
+        'exit 1',
+        expect.stringContaining('with rejects_late: RangeError: too late, after the call; with eager: passes'),
+      ])
+      expect(await runScript(folder, repro, ['--backend', 'eager'])).toMatchObject({ how: 'exit 0' })
+    },
+    240_000,
+  )
+})
+
 describe('a history as a program', () => {
   it('is written by saveGraphRepro, and minified from there', async () => {
     const gm = symbolicTrace((x: Tensor) => [torch.exp(torch.sin(x))])

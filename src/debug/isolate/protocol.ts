@@ -9,7 +9,7 @@ import { configDifferences, withConfig } from '../../dynamo/index.ts'
 import type { Config } from '../../dynamo/index.ts'
 import { importBackend, isModuleBackend } from '../backendModule.ts'
 import type { Calls } from '../history.ts'
-import { OUTCOMES, checkFailureSpec, judge } from '../judge.ts'
+import { OUTCOMES, checkFailureSpec, judgeSettled } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
 import { checkPlain, fromPlain, toPlain } from '../values.ts'
 import type { PlainValue } from '../values.ts'
@@ -139,7 +139,7 @@ export class QueryServer {
       const values = new Map<number, unknown>()
       const valueOf = (id: number): unknown => remembered(values, id, () => fromPlain(present(this.#inputs.get(id), `input ${id}`)))
       const calls = query.calls.map((ids) => ids.map(valueOf))
-      return withConfig(query.config, () => judge(gm, calls.at(-1) ?? [], checkFailureSpec(query.spec), undefined, calls.slice(0, -1)))
+      return await withConfig(query.config, () => judgeSettled(gm, calls.at(-1) ?? [], checkFailureSpec(query.spec), undefined, calls.slice(0, -1)))
     } catch (error) {
       return { status: 'unrelated', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) }
     }
