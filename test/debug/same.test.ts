@@ -50,6 +50,7 @@ describe('same', () => {
     ['another dtype', t([1]), t([1], { dtype: 'float64' }), {}, 'dtype mismatch float32, float64'],
     ['another dtype, where it does not count', t([1]), t([1], { dtype: 'float64' }), { exactDtype: false }, true],
     ['a number in the place of a tensor', t([1]), 1, {}, 'types differ: a Tensor and 1'],
+    ['another dtype of a tensor without dimensions', t(1.5), t(1.5, { dtype: 'float64' }), {}, 'dtype mismatch float32, float64'],
     ['equal integers', t([1, 2], { dtype: 'int64' }), t([1, 2], { dtype: 'int64' }), {}, true],
     ['other integers', t([1, 2], { dtype: 'int64' }), t([1, 3], { dtype: 'int64' }), {}, 'Accuracy failed: int64 tensors of shape [2] differ'],
     ['other integers, where only floats count', t([1], { dtype: 'int64' }), t([3], { dtype: 'int64' }), { ignoreNonFp: true }, true],
@@ -175,7 +176,7 @@ describe('same', () => {
     expect(() => bitwiseSame(one, one, { tol: 1 } as never)).toThrow(/^bitwiseSame: unknown option 'tol'.* known are equalNan, logError\.$/)
     for (const tol of [undefined, null, '1', NaN, -1, 1n, {}])
       expect(() => same(one, t([2]), null, { tol } as never)).toThrow(/^same: argument 'options\.tol' must be a number that is not negative, got /)
-    expect(() => same(one, one, null, { iouThreshold: '1' } as never)).toThrow(/'options\.iouThreshold' must be a number, got '1'/)
+    expect(() => same(one, one, null, { iouThreshold: '1' } as never)).toThrow(/^same: argument 'options\.iouThreshold' must be a number, got '1'/)
     expect(() => same(one, one, null, { logError: 'log' } as never)).toThrow(/^same: argument 'options\.logError'/)
   })
 
