@@ -54,7 +54,12 @@ function sharedWith(before: readonly unknown[], inputs: readonly unknown[]): rea
 }
 
 const sameView = (a: Tensor, b: Tensor): boolean =>
-  a.dtype === b.dtype && a.offset === b.offset && sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides) && a.requiresGrad === b.requiresGrad
+  a.dtype === b.dtype &&
+  a.offset === b.offset &&
+  sameShape(a.shape, b.shape) &&
+  sameShape(a.strides, b.strides) &&
+  a.requiresGrad === b.requiresGrad &&
+  a.isParameter === b.isParameter
 
 /** Whether two memories hold the same bytes now. */
 export function sameContent(a: Storage, b: Storage): boolean {

@@ -85,8 +85,9 @@ function widened(storage: Storage, from: DType): Storage {
 function copyOther(value: unknown, copy: (value: unknown) => unknown): unknown {
   if (value instanceof Generator) return new Generator(value.initialSeed()).setState(value.getState())
   if (ArrayBuffer.isView(value)) return structuredClone(value)
-  const type = isObject(value) ? nodeTypeOf(value) : null
-  if (type === null || !isObject(value)) return value
+  if (!isObject(value)) return value
+  const type = nodeTypeOf(value)
+  if (type === null) return value
   const { children, context } = type.flatten(value)
   return type.unflatten(children.map(copy), context)
 }

@@ -47,8 +47,9 @@ describe('NaN and infinities', () => {
     expect([at([-0.04], [NaN], [0]), at([-0.041], [NaN], [0])]).toEqual([-1, 0])
     // The greatest number of float16 is 65504; what lies half a unit above it is an infinity.
     for (const sign of [1, -1])
-      expect([65_519, 65_520, 65_521].map((value) => at([sign * Infinity], [NaN], [sign * value], 'float16'))).toEqual([0, -1, -1])
+      expect([65_519.999, 65_520, 65_521].map((value) => at([sign * Infinity], [NaN], [sign * value], 'float16'))).toEqual([0, -1, -1])
     expect(at([-Infinity], [NaN], [65_521], 'float16')).toBe(0)
+    expect(at([Number.MAX_VALUE], [NaN], [Number.MAX_VALUE], 'float64')).toBe(-1)
     expect([at([Infinity], [NaN], [1e39]), at([Infinity], [NaN], [1e39], 'float64'), at([Infinity], [NaN], [Infinity], 'float64')]).toEqual([
       -1, 0, -1,
     ])
@@ -133,7 +134,15 @@ describe('what rounding does not explain', () => {
     expect(worst(res, { ref: usual(0.01, 20), fp64: exact })).toBe(-1)
     expect(worst(res, { ref: usual(0.01, 3), fp64: exact })).toBe(-1)
     expect(worst(res, { ref: usual(0.01, 2), fp64: exact })).toBe(0)
-    expect(worst(res, { ref: usual(0.01, 20).map((x, i) => (i === 5 ? NaN : x)), fp64: exact })).toBe(-1)
+    // What overflows has no distance.
+    for (const none of [NaN, Infinity])
+      for (const [off, place] of [
+        [0.01, -1],
+        [0.001, 0],
+      ] as const)
+        expect(unexplained([0], res, { ref: usual(off, 20).map((x, i) => (i % 2 === 1 ? none : x)), fp64: exact }, 'float64', 2, { tol: 0 })).toBe(
+          place,
+        )
   })
 
   it('is not what other runs differ by', () => {
@@ -164,6 +173,7 @@ describe('what rounding does not explain', () => {
     expect(worst([0.001039, 0.001], { ref: small, fp64: small }, { tol: 0.1 })).toBe(-1)
     expect(worst([0.001041, 0.001], { ref: small, fp64: small }, { tol: 0.1 })).toBe(0)
     expect(worst([0.001041, 0.001], { ref: small, fp64: small }, { tol: 0.1, scaled: false })).toBe(-1)
+    expect(unexplained([0], [0.001041, 0.001], { ref: small, fp64: small }, 'float64', 2, { tol: 0.1 })).toBe(-1)
     const eps = 2 ** -23
     expect(worst([1 + 8 * eps, 1, 1], { ref, fp64: ref }, { dtype: 'float32' })).toBe(-1)
     expect(worst([1 + 9 * eps, 1, 1], { ref, fp64: ref }, { dtype: 'float32' })).toBe(0)
@@ -175,5 +185,8 @@ describe('what rounding does not explain', () => {
     const fp64 = [NaN, 1, 1]
     expect(worst([1, 1, 1], { ref, fp64 })).toBe(-1)
     expect(worst([1.5, 1, 1], { ref, fp64 })).toBe(0)
+    const none = [NaN, NaN, NaN]
+    expect(unexplained([0], [1.015, 1, 1], { ref, fp64: none, others: [[1.01, 1, 1]] }, 'float64', 2, { tol: 0 })).toBe(-1)
+    expect(unexplained([0], [1.021, 1, 1], { ref, fp64: none, others: [[1.01, 1, 1]] }, 'float64', 2, { tol: 0 })).toBe(0)
   })
 })

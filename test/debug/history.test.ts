@@ -1,6 +1,6 @@
 // The latest calls of a graph, kept by content.
 import { describe, expect, it } from 'vitest'
-import { torch } from 'tensorfx'
+import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { CallHistory, sameBytes, sameContent } from '../../src/debug/history.ts'
 import type { Storage } from '../../src/tensor/index.ts'
@@ -66,6 +66,7 @@ describe('the history of calls', () => {
     ])
     expect(other((x) => x.slice(0, 0, 4, 2))).toEqual([true, false, [1, 3]])
     expect(other((x) => x.detach().requiresGrad_())).toEqual([true, false, [1, 2, 3, 4]])
+    expect(other((x) => new nn.Parameter(x, { requiresGrad: false }))).toEqual([true, false, [1, 2, 3, 4]])
     expect(other((x) => x.reshape([2, 2]).t())).toEqual([
       true,
       false,

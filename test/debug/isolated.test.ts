@@ -78,9 +78,10 @@ describe('isolated', () => {
     const numbers = new Float32Array([1, 2])
     const x = t([1])
     const fn = (): number => 1
-    const { model, inputs } = isolated(fn, [generator, numbers, new Pair(x, 3), null, 'text'])
+    const [date, plain] = [new Date(0), new (class Other {})()]
+    const { model, inputs } = isolated(fn, [generator, numbers, new Pair(x, 3), null, 'text', date, plain])
     undo()
-    const [own, array, pair, ...rest] = inputs as [Generator, Float32Array, Pair, null, string]
+    const [own, array, pair, ...rest] = inputs as [Generator, Float32Array, Pair, ...unknown[]]
     expect(model).toBe(fn)
     expect(own.getState()).toEqual({ seed: 7, offset: 1 })
     own.draw()
@@ -89,7 +90,8 @@ describe('isolated', () => {
     expect(numbers[0]).toBe(1)
     expect(pair).toBeInstanceOf(Pair)
     expect([pair.a === x, (pair.a as Tensor).toArray(), pair.b]).toEqual([false, [1], 3])
-    expect(rest).toEqual([null, 'text'])
+    // What is of no known class is the same object.
+    expect([rest.slice(0, 2), rest[2] === date, rest[3] === plain]).toEqual([[null, 'text'], true, true])
   })
 
   it('reads memory as it is now, where compile has recorded a write and not performed it', () => {
@@ -203,6 +205,7 @@ describe('isolatedInFloat64', () => {
     const [w, b, f, again] = tensors(isolatedInFloat64(null, [words, bytes, numbers, new Tensor([2], 'float32', storage, [1], 1)]).inputs)
     expect([w?.toArray(), b?.toArray(), f?.toArray(), again?.toArray()]).toEqual([words.toArray(), bytes.toArray(), [1.5, -2, 3], [-2, 3]])
     expect([w?.storage === b?.storage, f?.storage === again?.storage, f?.storage === w?.storage]).toEqual([true, true, false])
+    expect([w?.storage?.nbytes, f?.storage?.nbytes]).toEqual([14, 24])
   })
 
   it('keeps requiresGrad, and the parameters of a model', () => {
