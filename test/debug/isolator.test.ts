@@ -1,0 +1,266 @@
+// The search's side of a helper, on a clock that the test moves: when a candidate hangs, which death is a failure, which helper answers.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { symbolicTrace } from 'tensorfx/fx'
+import { Isolator } from 'tensorfx/debug'
+import type { FailureSpec, Helper, IsolatorOptions, Outcome } from 'tensorfx/debug'
+import type { Query } from '../../src/debug/isolate/protocol.ts'
+
+const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
+const SPEC: FailureSpec = { backend: 'mad', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true }
+const PASSES: Outcome = { status: 'passes', message: 'ran' }
+
+/** A helper that says what the test says. */
+class Puppet implements Helper {
+  readonly announces: boolean
+  readonly queries: Query[] = []
+  isKilled = false
+  say: (message: unknown) => void = () => {}
+  die: (reason: string) => void = () => {}
+
+  constructor(announces: boolean) {
+    this.announces = announces
+  }
+
+  post(query: Query): void {
+    this.queries.push(query)
+  }
+
+  listen(onMessage: (message: unknown) => void, onDeath: (reason: string) => void): void {
+    this.say = onMessage
+    this.die = onDeath
+  }
+
+  kill(): void {
+    this.isKilled = true
+  }
+
+  get id(): number {
+    return this.queries.at(-1)?.id ?? -1
+  }
+
+  answer(more: object = {}): void {
+    this.say({ id: this.id, outcome: PASSES, ...more })
+  }
+}
+
+let puppets: Puppet[] = []
+beforeEach(() => {
+  puppets = []
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+})
+afterEach(() => vi.useRealTimers())
+
+/** An isolator, and its latest helper. */
+function made(
+  options: IsolatorOptions = {},
+  announces = false,
+): { isolator: Isolator; puppet: () => Puppet; ask: (changes?: Partial<FailureSpec>) => Asked } {
+  const isolator = new Isolator(
+    async () => {
+      const puppet = new Puppet(announces)
+      puppets.push(puppet)
+      return puppet
+    },
+    { timeoutMs: 1000, importTimeoutMs: 5000, ...options },
+  )
+  const puppet = (): Puppet => {
+    const last = puppets.at(-1)
+    if (last === undefined) throw new Error('no helper was started')
+    return last
+  }
+  const ask = (changes: Partial<FailureSpec> = {}): Asked => {
+    const asked: Asked = { outcome: null, begun: Promise.resolve() }
+    void isolator.query(gm, [torch.ones([2])], { ...SPEC, ...changes }).then((outcome) => (asked.outcome = outcome))
+    asked.begun = vi.advanceTimersByTimeAsync(0).then(() => {})
+    return asked
+  }
+  return { isolator, puppet, ask }
+}
+
+interface Asked {
+  outcome: Outcome | null
+  begun: Promise<void>
+}
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+describe('a candidate', () => {
+  it('has its time from the start, where nothing is imported, and is hanging after it', async () => {
+    const { isolator, puppet, ask } = made()
+    const asked = ask()
+    await pass(999)
+    expect([asked.outcome, puppet().isKilled]).toEqual([null, false])
+    await pass(2)
+    expect(asked.outcome).toEqual({ status: 'unrelated', message: 'no answer within 1000 ms (an endless loop?)', signature: 'hang' })
+    expect([puppet().isKilled, isolator.started, vi.getTimerCount()]).toEqual([true, 1, 0])
+    // Another helper answers the next one.
+    const next = ask()
+    await next.begun
+    expect([puppets.length, isolator.started]).toEqual([2, 2])
+    puppet().answer()
+    await pass(0)
+    expect(next.outcome).toEqual(PASSES)
+    const third = ask()
+    await third.begun
+    expect([puppets.length, puppet().queries.length, isolator.started, vi.getTimerCount()]).toEqual([2, 2, 2, 1])
+    isolator.close()
+  })
+
+  it.each([
+    ['a helper that announces imports', {}, true],
+    ['a query with imports', { imports: ['data:text/javascript,'] }, false],
+  ])('has its time from when its modules are imported: %s', async (_what, options, announces) => {
+    const { puppet, ask } = made(options, announces)
+    const asked = ask()
+    await pass(4000)
+    expect(asked.outcome).toBeNull()
+    puppet().say({ imported: puppet().id + 1 })
+    puppet().say({ cpuMs: 3000 })
+    puppet().say({ imported: puppet().id, cpuMs: 3500 })
+    await pass(900)
+    // Of the processor time, what was used before does not count.
+    puppet().say({ cpuMs: 4400 })
+    await pass(200)
+    expect(asked.outcome).toBeNull()
+    puppet().say({ cpuMs: 4499 })
+    await pass(200)
+    expect(asked.outcome).toBeNull()
+    puppet().say({ cpuMs: 4501 })
+    await pass(60)
+    expect(asked.outcome).toMatchObject({ status: 'unrelated', message: 'no answer within 1000 ms of processor time (an endless loop?)' })
+  })
+
+  it('whose modules are never imported is no failure, whatever counts as one', async () => {
+    const { puppet, ask } = made({ deathFails: true }, true)
+    const asked = ask({ death: 'any' })
+    await pass(4999)
+    expect(asked.outcome).toBeNull()
+    await pass(1)
+    expect(asked.outcome).toEqual({ status: 'unrelated', message: 'the modules of the backend were not imported within 5000 ms' })
+    expect(puppet().isKilled).toBe(true)
+  })
+
+  it('that sleeps is ended after five times its time, one on a busy machine after twenty', async () => {
+    const { puppet, ask } = made()
+    const asleep = ask()
+    await asleep.begun
+    puppet().say({ cpuMs: 10 })
+    await pass(4990)
+    expect(asleep.outcome).toBeNull()
+    await pass(60)
+    expect(asleep.outcome?.message).toMatch(/does it wait for ever/)
+    const busy = ask()
+    await busy.begun
+    for (let i = 0; i < 39; i++) {
+      puppet().say({ cpuMs: 500 })
+      await pass(500)
+      expect(busy.outcome).toBeNull()
+    }
+    await pass(560)
+    expect(busy.outcome?.message).toBe('no answer within 20000 ms')
+  })
+
+  it('that dies, or hangs, is a failure if that is what is looked for', async () => {
+    const statusOf = async (reason: string | null, options: IsolatorOptions, death: string | null): Promise<unknown> => {
+      const { puppet, ask } = made(options)
+      const asked = ask({ death })
+      await asked.begun
+      if (reason === null) await pass(1001)
+      else puppet().die(reason)
+      await pass(0)
+      return [asked.outcome?.status, asked.outcome?.signature]
+    }
+    expect(await statusOf('signal SIGSEGV', {}, null)).toEqual(['unrelated', 'crash'])
+    expect(await statusOf('signal SIGSEGV', {}, 'crash')).toEqual(['fails', 'crash'])
+    expect(await statusOf('signal SIGSEGV', {}, 'hang')).toEqual(['unrelated', 'crash'])
+    expect(await statusOf('signal SIGSEGV', { deathFails: true }, null)).toEqual(['fails', 'crash'])
+    expect(await statusOf('exit code 7', {}, 'exit 7')).toEqual(['fails', 'exit 7'])
+    expect(await statusOf('exit code 7', {}, 'exit 8')).toEqual(['unrelated', 'exit 7'])
+    expect(await statusOf('exit code 7', {}, 'any')).toEqual(['fails', 'exit 7'])
+    expect(await statusOf(null, {}, 'hang')).toEqual(['fails', 'hang'])
+    // A process that runs out of memory may run out of time first.
+    expect(await statusOf(null, {}, 'crash')).toEqual(['fails', 'hang'])
+    expect(await statusOf(null, {}, 'exit 7')).toEqual(['unrelated', 'hang'])
+    expect(await statusOf(null, {}, null)).toEqual(['unrelated', 'hang'])
+  })
+
+  it('says of what it died', async () => {
+    const { puppet, ask } = made()
+    const asked = ask()
+    await asked.begun
+    puppet().die('signal SIGKILL')
+    await pass(0)
+    expect(asked.outcome).toMatchObject({ message: 'the isolated process died: signal SIGKILL' })
+  })
+})
+
+describe('the longest time', () => {
+  it('is that of processors where it is known, otherwise that of the clock', async () => {
+    const { isolator, puppet, ask } = made()
+    const answer = async (wallMs: number, cpuMs?: unknown): Promise<unknown> => {
+      const asked = ask()
+      await asked.begun
+      await pass(wallMs)
+      puppet().answer(cpuMs === undefined ? {} : { cpuMs })
+      await pass(0)
+      return { ...isolator.longest }
+    }
+    expect(await answer(100, 30)).toEqual({ cpuMs: 30, wallMs: 100 })
+    expect(await answer(50, 40)).toEqual({ cpuMs: 40, wallMs: 100 })
+    expect(await answer(20, 10)).toEqual({ cpuMs: 40, wallMs: 100 })
+    expect(await answer(200)).toEqual({ cpuMs: 200, wallMs: 200 })
+    expect(await answer(300, '7')).toEqual({ cpuMs: 300, wallMs: 300 })
+  })
+})
+
+describe('helpers that are started ahead', () => {
+  it('are two, and each that is lost is replaced; all end with the isolator', async () => {
+    const { isolator, ask } = made()
+    isolator.warmUp()
+    expect(puppets.length).toBe(2)
+    isolator.warmUp()
+    expect([puppets.length, isolator.started]).toEqual([2, 0])
+    const first = ask()
+    await first.begun
+    expect([puppets.length, isolator.started, puppets[0]?.queries.length]).toEqual([2, 1, 1])
+    puppets[0]?.die('exit code 1')
+    await pass(0)
+    expect([puppets.length, first.outcome?.signature]).toEqual([3, 'exit 1'])
+    const second = ask()
+    await second.begun
+    expect([puppets.length, puppets[1]?.queries.length]).toEqual([3, 1])
+    // Inputs are sent anew to a helper that has not got them.
+    expect(puppets[1]?.queries[0]?.data.length).toBe(1)
+    isolator.close()
+    await pass(0)
+    expect(puppets.map(({ isKilled }) => isKilled)).toEqual([true, true, true])
+    // After its end it starts none ahead.
+    const third = ask()
+    await third.begun
+    puppets[3]?.die('exit code 1')
+    await pass(0)
+    expect(puppets.length).toBe(4)
+  })
+
+  it('are not, without warmUp: one that dies is replaced by the next query', async () => {
+    const { puppet, ask } = made()
+    const asked = ask()
+    await asked.begun
+    puppet().die('exit code 1')
+    await pass(10)
+    expect(puppets.length).toBe(1)
+  })
+
+  it('may fail to start: the query that needs one says so', async () => {
+    const isolator = new Isolator(async () => {
+      throw new RangeError('no processes here')
+    })
+    isolator.warmUp()
+    await pass(10)
+    await expect(isolator.query(gm, [torch.ones([2])], SPEC)).rejects.toThrow('no processes here')
+    isolator.close()
+    await pass(10)
+  })
+})
