@@ -6,6 +6,7 @@ import type { Backend } from '../dynamo/index.ts'
 import { checkOptions, checkPositive } from '../protocol/index.ts'
 import { whyNotNameable } from './backendModule.ts'
 import { dumpCheckpoint } from './checkpoint.ts'
+import { operatorsOf } from './cut.ts'
 import { HANG, isDeath, isDeathSignature } from './death.ts'
 import { describe } from './describeError.ts'
 import { fileStore } from './fileStore.ts'
@@ -154,6 +155,9 @@ const HANG_LEAST_MS = 2000
 /** The backend that is right by definition: the graph itself, on eager kernels. */
 const RIGHT = 'eager'
 
+/** How often a result that ends its process is judged at the end: each time needs a new process. */
+const DEATH_RUNS = 3
+
 /** How often a failure of an unknown kind is looked for. */
 const FINDING_RUNS = 3
 
@@ -165,6 +169,8 @@ class Hunt {
   readonly #leads = new Map<string, Lead>()
   #spec: FailureSpec
   #path: string | null = null
+  /** Whether the failure that is looked for is the first one that is seen. */
+  #takesFirstKind: boolean
   #dumps: boolean
   #timeoutMs: number
   #controls = 0
@@ -180,6 +186,7 @@ class Hunt {
     this.#print = options.print ?? log.info
     this.#timeoutMs = options.timeoutMs ?? 30_000
     this.#dumps = typeof options.runDir === 'string'
+    this.#takesFirstKind = (options.signature ?? null) === null && (options.checkStr ?? null) === null
     this.#spec = {
       backend: typeof options.backend === 'string' ? options.backend : labelOf(options.backend),
       accuracy: options.accuracy ?? 'none',
@@ -192,25 +199,13 @@ class Hunt {
   }
 
   async run(gm: GraphModule, inputs: readonly unknown[]): Promise<Omit<HuntResult, 'isolated' | 'whyNotIsolated' | 'processes'>> {
-    const { maxGranularity, skipSanity, findFailure, earlier: history = [] } = this.#options
+    const { findFailure, earlier: history = [] } = this.#options
     await this.#measure(gm, [...history, inputs])
     if (findFailure === true) await this.#find(gm, [...history, inputs])
     const earlier = (await this.#needsHistory(gm, inputs, history)) ? history : []
     let result: MinifierResult
     try {
-      result = await minifier(gm, inputs, (candidate, last, before) => this.#fails(candidate, [...before, last], this.#limit()), {
-        print: this.#print,
-        shrinkValues: true,
-        earlier,
-        ...(this.#hasControl()
-          ? { control: (state, last, isFinal, before): Promise<boolean> => this.#control(state, [...before, last], isFinal) }
-          : {}),
-        finalCheck: (state, last, before) => this.#check(state, [...before, last]),
-        finalRuns: this.#finalRuns(),
-        ...(maxGranularity === undefined ? {} : { maxGranularity }),
-        ...(skipSanity === undefined ? {} : { skipSanity }),
-        dumpState: (state, last, before) => this.#dump(state, [...before, last], 1),
-      })
+      result = await this.#cause(await this.#search(gm, inputs, earlier))
     } catch (error) {
       // What was written on the way is no repro.
       if (this.#path !== null) fileStore().remove?.(this.#path)
@@ -224,6 +219,51 @@ class Hunt {
       )
     }
     return { ...result, controls, path: this.#path, leads: [...this.#leads.values()] }
+  }
+
+  #search(gm: GraphModule, inputs: readonly unknown[], earlier: Calls): Promise<MinifierResult> {
+    const { maxGranularity, skipSanity } = this.#options
+    return minifier(gm, inputs, (candidate, last, before) => this.#fails(candidate, [...before, last], this.#limit()), {
+      print: this.#print,
+      shrinkValues: true,
+      earlier,
+      ...(this.#hasControl()
+        ? { control: (state, last, isFinal, before): Promise<boolean> => this.#control(state, [...before, last], isFinal) }
+        : {}),
+      finalCheck: (state, last, before) => this.#check(state, [...before, last]),
+      ...(isDeath(this.#spec.death) ? { finalRuns: DEATH_RUNS } : {}),
+      ...(maxGranularity === undefined ? {} : { maxGranularity }),
+      ...(skipSanity === undefined ? {} : { skipSanity }),
+      dumpState: (state, last, before) => this.#dump(state, [...before, last], 1),
+    })
+  }
+
+  /**
+   * What is behind the wrong numbers of a result, if that is wrong in another way: a mask that is off makes a NaN many operators later. A search keeps to one kind, so as not to
+   * end at another fault. But the result fails only while all of its operators compute as they do, so a part of it that is wrong by itself is the cause.
+   */
+  async #cause(result: MinifierResult): Promise<MinifierResult> {
+    const { signature } = this.#spec
+    const isWrong = (text: string): boolean => text.startsWith('accuracy|')
+    const size = ({ gm }: MinifierResult): number => operatorsOf(gm.graph).length
+    const isOpen = this.#takesFirstKind && signature !== null && isWrong(signature) && [...this.#leads.keys()].some(isWrong)
+    if (!isOpen || size(result) === 1) return result
+    this.#print(`Every part of the result that has wrong numbers, in whatever way, is the cause of it. Looking for one.`)
+    this.#takesFirstKind = false
+    this.#spec = { ...this.#spec, signature: null }
+    let cause: MinifierResult | null = null
+    try {
+      cause = await this.#search(result.gm, result.inputs, result.earlier)
+    } catch (error) {
+      if (!(error instanceof MinifierError)) throw error
+    }
+    if (cause !== null && size(cause) < size(result)) {
+      const steps = [...result.steps, ...cause.steps.slice(1)]
+      return { ...cause, queries: result.queries + cause.queries, checks: result.checks + cause.checks, steps }
+    }
+    this.#spec = { ...this.#spec, signature }
+    this.#dump(result.gm, [...result.earlier, result.inputs], 1)
+    return result
   }
 
   /**
@@ -292,7 +332,7 @@ class Hunt {
     // From the first failure on, only this one counts.
     if (status === 'fails' && signature !== undefined) {
       if (this.#spec.death === 'any') this.#spec = { ...this.#spec, death: signature }
-      else if (!isDeath(this.#spec.death) && this.#spec.signature === null && this.#spec.checkStr === null) this.#spec = { ...this.#spec, signature }
+      else if (!isDeath(this.#spec.death) && this.#spec.signature === null && this.#takesFirstKind) this.#spec = { ...this.#spec, signature }
     }
     if (status === 'unrelated') {
       this.#print(`  (candidate skipped: ${firstLine(outcome.message)})`)
@@ -343,10 +383,6 @@ class Hunt {
   #limit(): number {
     if (this.#spec.death !== HANG) return this.#timeoutMs
     return Math.min(this.#timeoutMs, Math.max(HANG_LEAST_MS, this.#scale()))
-  }
-
-  #finalRuns(): number {
-    return isDeath(this.#spec.death) ? 3 : 5
   }
 
   #dump(gm: GraphModule, calls: Calls, rate: number): void {

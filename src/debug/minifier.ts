@@ -8,6 +8,7 @@ import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
 import { checkArgument, checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
 import { captureValues } from './concreteValues.ts'
+import { operatorsOf } from './cut.ts'
 import type { ReproState } from './cut.ts'
 import type { Calls } from './history.ts'
 import { shrinkValues } from './shrink.ts'
@@ -41,7 +42,10 @@ export interface MinifierOptions {
   readonly control?: (gm: GraphModule, inputs: readonly unknown[], isFinal: boolean, earlier: Calls) => boolean | Promise<boolean>
   /** Judges the result once more, as often as `finalRuns` says; default `moduleFails`. Remembered verdicts do not count here. */
   readonly finalCheck?: ModuleFails
-  /** How often the result is judged at the end, so that a failure that comes and goes is noticed. Default 5. */
+  /**
+   * How often the result is judged at the end, so that a failure that comes and goes is noticed. Default 5, and 8 for several operators: of them, one that fails alone may have
+   * passed by chance.
+   */
   readonly finalRuns?: number
 }
 
@@ -225,7 +229,7 @@ class Minifier {
     }
     let runs = 0
     let failures = 0
-    const planned = this.#runs > 1 ? PATIENCE : Math.max(1, this.#options.finalRuns ?? 5)
+    const planned = this.#runs > 1 ? PATIENCE : Math.max(1, this.#options.finalRuns ?? (operatorsOf(state.graph).length > 1 ? PATIENCE : 5))
     while (runs < planned || (failures < runs && runs < 2 * PATIENCE)) {
       if (!(await this.#passesControl(state, true))) return 0
       runs++

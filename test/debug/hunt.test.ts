@@ -19,8 +19,9 @@ import {
   setFileStore,
   setLogSink,
 } from 'tensorfx/debug'
-import { symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule } from 'tensorfx/fx'
+import type { Backend } from 'tensorfx/compile'
+import { Interpreter, symbolicTrace } from 'tensorfx/fx'
+import type { GraphModule, Node } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { Faulty, rightValue } from './faultyBackends.ts'
 
@@ -200,6 +201,50 @@ describe('values', () => {
     const needed = await shrunk(gm, [torch.randn([3])], (_values, g) => String(g.graph).includes('3.25'))
     expect(String(needed.gm.graph)).toContain('3.25')
     expect(String(needed.gm.graph)).not.toContain('7')
+  })
+})
+
+describe('wrong numbers that are wrong in another way than what is behind them', () => {
+  const hunted = (gm: GraphModule, inputs: readonly unknown[], backend: Backend) =>
+    minifyBackendFailure(gm, inputs, { backend, accuracy: 'accuracy', isolate: false, runDir: 'run', print: () => {} })
+  let store = new MemoryFileStore()
+  beforeEach(() => void setFileStore((store = new MemoryFileStore())))
+  const scriptOf = (path: string | null): string => Buffer.from(store.read(path ?? '') ?? []).toString()
+
+  it('lead to their cause', async () => {
+    const logOfPositive = symbolicTrace((x: Tensor) => [torch.log(torch.where(torch.gt(x, 0), torch.add(x, 1), torch.sub(x, 2).neg()))])
+    const wrongMask: Backend = (gm) => {
+      class Wrong extends Interpreter {
+        override runNode(node: Node): unknown {
+          const value = super.runNode(node)
+          return node.target === torch.gt ? (value as Tensor).logicalNot() : value
+        }
+      }
+      return (...inputs) => new Wrong(gm).run(...inputs)
+    }
+    // A NaN, many operators behind a boolean.
+    const result = await hunted(logOfPositive, [torch.tensor([-3, 4])], wrongMask)
+    expect(operators(result.gm)).toEqual(['gt'])
+    expect(scriptOf(result.path)).toContain('torch.gt(')
+    expect(scriptOf(result.path)).not.toContain('torch.log(')
+    expect(result.steps.map(({ strategy }) => strategy).filter((strategy) => strategy === 'original')).toHaveLength(1)
+    expect(result.queries).toBeGreaterThan(result.steps.at(-1)?.queries ?? 0)
+  })
+
+  it('do not lead to another fault, and stay what they are without a cause', async () => {
+    const two = symbolicTrace((x: Tensor) => [torch.tanh(torch.relu(x)), torch.neg(torch.cos(torch.sin(x)))])
+    // Two operators together make a NaN; another one has another fault.
+    const faulty: Backend = (gm) => {
+      const [hasBoth, hasRelu] = [['sin', 'cos'].every((name) => operators(gm).includes(name)), operators(gm).includes('relu')]
+      return (...inputs) => {
+        const outputs = gm.forward(...(inputs as never[])) as Tensor[]
+        return outputs.map((value, i) => (hasBoth && i === outputs.length - 1 ? value.mul(NaN) : hasRelu ? value.add(1) : value))
+      }
+    }
+    const result = await hunted(two, [torch.tensor([0.5, 1])], faulty)
+    expect(operators(result.gm)).toEqual(['sin', 'cos'])
+    expect(result.leads.map(({ signature }) => signature)).toEqual(['accuracy|value'])
+    expect(scriptOf(result.path)).toContain("signature: 'accuracy|nan'")
   })
 })
 

@@ -394,6 +394,12 @@ describe('a search', () => {
     expect(finals).toBe(3)
   })
 
+  it('judges a result of several operators more often, since one of them may have passed by chance', async () => {
+    expect((await search((g) => calls(g, 'relu'))).checks).toBe(5)
+    expect((await search((g) => calls(g, 'sin', 'sub'))).checks).toBe(8)
+    expect((await search((g) => calls(g, 'sin', 'sub'), { finalRuns: 3 })).checks).toBe(3)
+  })
+
   it('gives a failure that comes and goes eight runs before it gives up', async () => {
     let runs = 0
     await expect(search(() => (runs++, false))).rejects.toMatchObject({
