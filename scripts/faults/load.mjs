@@ -5,9 +5,9 @@ import { filesOf } from './files.mjs'
 import { operatorsIn } from './judge.mjs'
 import { distUrl, filesNamed, folderWith, runScript } from './processes.mjs'
 
-/** Runs something while `count` processes keep the processors busy. They end by themselves after some minutes if this process dies. */
+/** Runs something while `count` processes keep the processors busy. They end by themselves after a quarter of an hour if this process dies. */
 export async function underLoad(count, run) {
-  const spin = 'const end = Date.now() + 300_000; while (Date.now() < end);'
+  const spin = 'const end = Date.now() + 900_000; while (Date.now() < end);'
   const busy = Array.from({ length: count }, () => spawn(process.execPath, ['-e', spin], { stdio: 'ignore' }))
   try {
     return await run()
@@ -22,8 +22,16 @@ const SLOW_IMPORT = 'await new Promise((resolve) => setTimeout(resolve, 4000))'
 const SLOW_CANDIDATES = 'globalThis.tensorfxSlow = () => { const end = process.cpuUsage().user + 250_000; while (process.cpuUsage().user < end); }'
 const tanh = { operator: 'torch.tanh', name: 'tanh', dtype: 'float32' }
 
-/** How many milliseconds a process gets before this test calls it endless. */
-const BOUND_MS = 150_000
+/** How much slower this process is than alone on a processor: others may keep it busy beside the load that is meant. */
+function slowness() {
+  const [began, used] = [performance.now(), process.cpuUsage()]
+  while (performance.now() - began < 500);
+  const { user, system } = process.cpuUsage(used)
+  return (1000 * (performance.now() - began)) / (user + system)
+}
+
+/** How many milliseconds a process gets before this test calls it endless. On two processors, four busy processes make each two to three times as slow. */
+const boundMs = () => 150_000 * Math.max(1, slowness() / 3)
 
 /** A fault that is minified: its launcher must come to tanh, in a repro that ends as `how`. */
 const minified =
@@ -35,17 +43,17 @@ const minified =
     try {
       const hangs = fault.kind === 'hang'
       const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: String(level) }
-      const first = await runScript(folder, 'program.mjs', [], { env, ms: hangs ? 30_000 : BOUND_MS })
+      const first = await runScript(folder, 'program.mjs', [], { env, ms: hangs ? boundMs() / 5 : boundMs() })
       if (first.how !== how) return `the program ended with ${first.how}`
-      const launched = await runScript(folder, filesNamed(folder, 'minifier_launcher.mjs').at(-1) ?? 'no launcher', words, { ms: BOUND_MS })
+      const launched = await runScript(folder, filesNamed(folder, 'minifier_launcher.mjs').at(-1) ?? 'no launcher', words, { ms: boundMs() })
       if (launched.how !== 'exit 0') return `the launcher ended with ${launched.how}\n${launched.output}`
       const repro = filesNamed(folder, 'repro.mjs').at(-1)
       if (repro === undefined) return 'there is no repro'
       const operators = operatorsIn(readFileSync(repro, 'utf8'))
       if (operators.join() !== 'tanh') return `the repro has ${operators.join(', ')}`
-      const again = await runScript(folder, repro, [], { ms: hangs ? 30_000 : BOUND_MS })
+      const again = await runScript(folder, repro, [], { ms: hangs ? boundMs() / 5 : boundMs() })
       if (again.how !== how) return `the repro ended with ${again.how}`
-      const right = await runScript(folder, repro, ['--backend', 'eager'], { ms: BOUND_MS })
+      const right = await runScript(folder, repro, ['--backend', 'eager'], { ms: boundMs() })
       return right.how === 'exit 0' ? null : `the repro on eager ended with ${right.how}\n${right.output}`
     } finally {
       rmSync(folder, { recursive: true, force: true })
@@ -60,7 +68,7 @@ const withoutFolder = (root) => async () => {
   const folder = folderWith({ ...files, file: 'not a folder' })
   try {
     const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '2' }
-    const ended = await runScript(folder, 'program.mjs', [], { env, ms: 60_000 })
+    const ended = await runScript(folder, 'program.mjs', [], { env, ms: boundMs() })
     if (ended.how !== 'exit 1' || !ended.output.includes('suspect: no kernel for torch.tanh'))
       return `the program ended with ${ended.how}\n${ended.output}`
     return ended.output.includes('could not be written') ? null : `there is no warning\n${ended.output}`

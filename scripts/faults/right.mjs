@@ -32,26 +32,28 @@ const VARIANTS = {
     },
 
   /** Sums and products of halves. Half precision keeps the parts in float32. */
-  blocked: () => (name, args, kwargs, target) => {
-    const [a, b] = args
-    const halves = (x, dim) => {
-      const wide = x.dtype === 'float16' ? x.to('float32') : x
-      const at = wide.shape[dim] >> 1
-      return [wide.narrow(dim, 0, at), wide.narrow(dim, at, wide.shape[dim] - at)]
-    }
-    if (name === 'torch.sum' && a.ndim > 0) {
-      const [dim] = dimsOf(a, b)
-      const at = (dim + a.ndim) % a.ndim
-      if (a.shape[at] < 2) return null
-      const [left, right] = halves(a, at).map((half) => target(half, ...args.slice(1), kwargs))
-      return left.add(right).to(a.dtype)
-    }
-    if ((name === 'torch.mm' || name === 'torch.bmm') && a.shape.at(-1) > 1) {
-      const [left, right] = [halves(a, a.ndim - 1), halves(b, b.ndim - 2)]
-      return target(left[0], right[0]).add(target(left[1], right[1])).to(a.dtype)
-    }
-    return null
-  },
+  blocked:
+    ({ Tensor }) =>
+    (name, args, kwargs, target) => {
+      const [a, b] = args
+      const halves = (x, dim) => {
+        const wide = x.dtype === 'float16' ? x.to('float32') : x
+        const at = wide.shape[dim] >> 1
+        return [wide.narrow(dim, 0, at), wide.narrow(dim, at, wide.shape[dim] - at)]
+      }
+      if (name === 'torch.sum' && a.ndim > 0 && isFloat(a, Tensor)) {
+        const [dim] = dimsOf(a, b)
+        const at = (dim + a.ndim) % a.ndim
+        if (a.shape[at] < 2) return null
+        const [left, right] = halves(a, at).map((half) => target(half, ...args.slice(1), kwargs))
+        return left.add(right).to(a.dtype)
+      }
+      if ((name === 'torch.mm' || name === 'torch.bmm') && a.shape.at(-1) > 1) {
+        const [left, right] = [halves(a, a.ndim - 1), halves(b, b.ndim - 2)]
+        return target(left[0], right[0]).add(target(left[1], right[1])).to(a.dtype)
+      }
+      return null
+    },
 
   /** float64 within each operator, rounded once. */
   wider:

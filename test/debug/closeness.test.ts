@@ -56,6 +56,28 @@ describe('NaN and infinities', () => {
   })
 })
 
+describe('NaN and infinities that rounding makes', () => {
+  const at = (res: number, ref: number, fp64: number | null, ...others: readonly number[]): number =>
+    misplaced([res], { ref: [ref], fp64: fp64 === null ? null : [fp64], others: others.map((other) => [other]) }, 'float16', true)
+
+  it('are in place where a run with moved inputs has the same, or a number that is near', () => {
+    for (const fp64 of [null, 1]) {
+      expect([at(Infinity, 1, fp64, 1, Infinity), at(-Infinity, 1, fp64, 1, Infinity), at(NaN, 1, fp64, NaN), at(NaN, 1, fp64, 2)]).toEqual([
+        -1, 0, -1, 0,
+      ])
+      expect([at(1, NaN, null, 1.04), at(1, NaN, null, 1.09), at(1, NaN, null, NaN, 0.99)]).toEqual([-1, 0, -1])
+    }
+  })
+
+  it('are no worse than others where only float64 has a number', () => {
+    expect([at(-Infinity, Infinity, 1, Infinity), at(NaN, -Infinity, 1, 3)]).toEqual([-1, -1])
+    // Not without runs to show what rounding does, and not where float64 has none, or the reference has one.
+    expect([at(-Infinity, Infinity, 1), at(-Infinity, Infinity, 1e9, Infinity), at(NaN, 1, 1, 1), at(-Infinity, Infinity, null, Infinity)]).toEqual([
+      0, 0, 0, 0,
+    ])
+  })
+})
+
 describe('elements that are far apart', () => {
   const far = (res: readonly number[], ref: readonly number[], tol = 0.1, scaled = true): number[] => farApart(res, ref, { tol, scaled })
 
