@@ -2,7 +2,7 @@
 // level 3 the record is written before a graph is compiled or run, and again afterwards.
 import { hostProcess, isObject } from '../protocol/index.ts'
 import type { FileStore } from './fileStore.ts'
-import type { HuntOptions } from './hunt.ts'
+import type { HuntOptions } from './huntOptions.ts'
 import { log } from './log.ts'
 
 const STATES = ['started', 'ended', 'failed'] as const
