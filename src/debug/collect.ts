@@ -20,7 +20,8 @@ export function cloneInputsRetainingGradness(inputs: readonly unknown[]): unknow
     // A clone of an expanded tensor has all its elements.
     const isExpanded = input.strides.some((stride, i) => stride === 0 && (input.shape[i] ?? 0) > 1)
     const [copy] = isExpanded ? [noGrad(() => clone(input)).requiresGrad_(input.requiresGrad)] : isolatedInputs([input])
-    if (copy instanceof Tensor && input.grad !== null) copy.grad = noGrad(() => (input.grad === null ? null : clone(input.grad)))
+    const { grad } = input
+    if (copy instanceof Tensor && grad !== null) copy.grad = noGrad(() => clone(grad))
     return copy
   })
 }
@@ -101,9 +102,14 @@ function listOf(owner: Module | null, prediction: unknown, loss: unknown, exampl
  * @throws ArgumentError for a text, a fraction, or an object of another class.
  */
 export function requiresBwdPass(out: unknown): boolean {
+  return requiresGrad(out, 0)
+}
+
+function requiresGrad(out: unknown, depth: number): boolean {
+  checkDepth(depth)
   if (out instanceof Tensor) return out.requiresGrad
   if (out === null || out === undefined || Number.isInteger(out) || typeof out === 'boolean') return false
-  return partsOf(out).some((part) => requiresBwdPass(part))
+  return partsOf(out).some((part) => requiresGrad(part, depth + 1))
 }
 
 const cannotReduce = (out: unknown): ArgumentError =>

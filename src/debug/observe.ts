@@ -8,6 +8,7 @@ import { clone, detach, zerosLike } from '../ops/index.ts'
 import { childPath } from '../protocol/index.ts'
 import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor, exactElements, sameShape } from '../tensor/index.ts'
+import { sameBytes } from './history.ts'
 import { isolated } from './isolated.ts'
 import type { Trace } from './isolated.ts'
 import { INPUTS, Rounding, move } from './rounding.ts'
@@ -184,8 +185,6 @@ function buffersOfFunction(
   }
   return buffers
 }
-
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 
 function sameElements(a: Tensor, b: Tensor): boolean {
   if (a.dtype !== b.dtype || !sameShape(a.shape, b.shape)) return false

@@ -38,9 +38,10 @@ export class Rounding implements DispatchMode {
 
   handle(op: OpDef, args: readonly Arg[]): Result {
     const result = dispatchBelowAutograd(op, args)
-    if (op.tags.has('view') || op.tags.has('mutates') || op.tags.has('creation')) return result
-    const taken = new Set(treeLeaves(args).map((arg) => (arg instanceof Tensor ? arg.storage : null)))
-    for (const tensor of result instanceof Tensor ? [result] : result) if (!taken.has(tensor.storage)) move(tensor, ++this.#seed, RESULTS)
+    if (op.tags.has('creation')) return result
+    // Views and writes lie in the memory of an argument.
+    const taken = new Set(treeLeaves(args).map((arg) => (arg instanceof Tensor ? arg.storage?.home : null)))
+    for (const tensor of result instanceof Tensor ? [result] : result) if (!taken.has(tensor.storage?.home)) move(tensor, ++this.#seed, RESULTS)
     return result
   }
 }

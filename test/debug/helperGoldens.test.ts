@@ -213,6 +213,11 @@ describe('cloneInputsRetainingGradness, as recorded', () => {
     expect(clones.map((clone) => clone instanceof torch.Tensor && clone.isParameter)).toEqual(inputs.map((input) => input instanceof nn.Parameter))
   })
 
+  it('keeps the layout of what is only said to be expanded', () => {
+    const row = det([3]).expand([1, 3])
+    expect((cloneInputsRetainingGradness([row])[0] as Tensor).strides).toEqual(row.strides)
+  })
+
   it('is tried on every recorded case', () => {
     expect(() => cloneInputsRetainingGradness({ x: det([2]) } as never)).toThrow(/'inputs' must be an array/)
     expectAll('clone_inputs_retaining_gradness', REFUSED, ...Object.keys(made))
@@ -276,6 +281,13 @@ describe('castToFp64, as recorded', () => {
     // PyTorch converts the model in place (difference: float64-reference).
     expect(wide.gm).not.toBe(gm)
     expect([JSON.stringify(shown([gm.stateDict(), inputs])), gm.code]).toEqual([before, code])
+  })
+
+  it('widens what the graph converts to, by methods and by functions', () => {
+    for (const convert of [(x: Tensor) => x.half(), (x: Tensor) => x.bfloat16(), (x: Tensor) => x.float(), (x: Tensor) => x.to('float16')]) {
+      const wide = castToFp64(...graph((x) => convert(x).mul(0.1), [det([4])]))
+      expect(shown(wide.gm.call(...wide.inputs))).toEqual(shown(det([4], { dtype: 'float64' }).mul(0.1)))
+    }
   })
 
   it('is tried on every recorded case', () => {

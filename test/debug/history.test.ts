@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
 import { CallHistory, sameBytes, sameContent } from '../../src/debug/history.ts'
 import type { Storage } from '../../src/tensor/index.ts'
 
@@ -90,11 +91,22 @@ describe('the history of calls', () => {
     const one = torch.zeros([2])
     const [c, d, e] = history.add([one, one.view(2, 1), torch.zeros([2])])
     expect([memoryOf(c) === memoryOf(d), memoryOf(c) === memoryOf(e)]).toEqual([true, false])
+    // Memory that is where other memory was.
+    const moved = new CallHistory(2)
+    moved.add([t([1]), t([2])])
+    const again = t([1])
+    expect(values(moved.add([again, again]))).toEqual([[1], [1]])
     // Memory that was one before and is two now.
     const split = new CallHistory(2)
     split.add([one, one])
     const [f, g] = split.add([torch.zeros([2]), torch.zeros([2])])
     expect(memoryOf(f)).not.toBe(memoryOf(g))
+  })
+
+  it('takes inputs without memory', () => {
+    const fake = withMode(new FakeTensorMode(), () => torch.ones([2]))
+    const history = new CallHistory(2)
+    for (let i = 0; i < 2; i++) expect((history.add([fake, t([1])])[0] as Tensor).storage).toBeNull()
   })
 
   it('takes calls with other inputs: fewer, more, of other kinds', () => {

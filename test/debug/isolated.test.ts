@@ -425,6 +425,42 @@ describe('a function that is compared', () => {
     expect([n, ones, short, other].map((tensor) => tensor.toArray())).toEqual([[0, 0], [1, 1], [0], [0, 0]])
   })
 
+  it('has the parameters of its module where it uses them, beside others that are equal', () => {
+    class Scaled extends nn.Module {
+      readonly frozen = new nn.Parameter(t([5, 6]), { requiresGrad: false })
+      readonly w = new nn.Parameter(t([1, 2]))
+      forward(x: Tensor): Tensor {
+        return x.mul(this.w).add(this.frozen)
+      }
+    }
+    const scaled = new Scaled()
+    const gm = symbolicTrace(scaled)
+    const x = t([3, 4])
+    const twin = t([1, 2], { requiresGrad: true })
+    const beside = (v: Tensor): Tensor => (gm.call(v) as Tensor).add(twin.sub(twin.detach()).mul(5))
+    expect(compareTwoModels(gm, beside, [x])).toMatchObject({ status: 'same', reasons: [] })
+    // A frozen parameter has no leaf to be found by.
+    const own = (v: Tensor): Tensor => v.mul(twin).add(t([5, 6]))
+    expect(compareTwoModels(gm, own, [x])).toMatchObject({ status: 'same', reasons: [] })
+    expect(compareTwoModels(gm, (v: Tensor) => own(v.mul(2).sub(v)).add(twin.sub(twin.detach())), [x])).toMatchObject({ status: 'different' })
+  })
+
+  it('has a buffer that it does not write to, beside one that held the same and is written', () => {
+    class Two extends nn.Module {
+      constructor() {
+        super()
+        this.registerBuffer('n', torch.zeros([2]))
+        this.registerBuffer('m', torch.zeros([2]))
+      }
+      forward(x: Tensor): Tensor {
+        const [n, m] = ['n', 'm'].map((name) => Reflect.get(this, name) as Tensor) as [Tensor, Tensor]
+        return x.add(n.add_(1)).add(m)
+      }
+    }
+    const gm = symbolicTrace(new Two())
+    expect(compareTwoModels(gm, (x: Tensor) => gm.call(x) as Tensor, [t([1, 2])])).toMatchObject({ status: 'same', reasons: [] })
+  })
+
   it('has gradients under the names of the other, or numbers', () => {
     const w = t([1, 2], { requiresGrad: true })
     const v = t([3, 4], { requiresGrad: true })
@@ -460,5 +496,49 @@ describe('a function that is compared', () => {
       return y
     }
     expect(differing(stale)).toEqual(['buffer norm.runningMean'])
+  })
+})
+
+describe('a module that is compared', () => {
+  /** A layer with two weights that start from the same values, under any names. */
+  const layer = (names: readonly [string, string], factor = 1): nn.Module => {
+    class Layer extends nn.Module {
+      constructor() {
+        super()
+        for (const name of names) this.registerParameter(name, new nn.Parameter(t([1, 2])))
+      }
+      forward(x: Tensor): Tensor {
+        const [a, b] = names.map((name) => Reflect.get(this, name) as Tensor) as [Tensor, Tensor]
+        return x
+          .mul(a)
+          .add(b.mul(2 * factor))
+          .sub(b.detach().mul(2 * factor - 2))
+      }
+    }
+    return new Layer()
+  }
+
+  it('has its parameters under other names, found by their values', () => {
+    const gm = symbolicTrace(layer(['a', 'b']))
+    const x = t([3, 4])
+    expect(compareTwoModels(gm, layer(['a', 'other']), [x])).toMatchObject({ status: 'same', reasons: [] })
+    expect(compareTwoModels(gm, layer(['a', 'other'], 2), [x]).reasons).toEqual([expect.stringMatching(/\(gradient of b\)$/) as string])
+    expect(compareTwoModels(gm, layer(['a', 'b'], 2), [x]).reasons).toEqual([expect.stringMatching(/\(gradient of b\)$/) as string])
+    const wrapper = new nn.Sequential(layer(['a', 'b']))
+    expect(compareTwoModels(gm, wrapper, [x])).toMatchObject({ status: 'same', reasons: [] })
+  })
+
+  it('may lack one', () => {
+    const gm = symbolicTrace(layer(['a', 'b']))
+    class One extends nn.Module {
+      readonly a = new nn.Parameter(t([1, 2]))
+      forward(x: Tensor): Tensor {
+        return x.mul(this.a).add(t([2, 4]))
+      }
+    }
+    expect(compareTwoModels(gm, new One(), [t([3, 4])])).toMatchObject({
+      status: 'not judged',
+      reasons: ["'b' has no counterpart in the compiled model"],
+    })
   })
 })

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ArgumentError, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
-import { bitwiseSame, castToFp64, reduceToScalarLoss, rmse, runFwdMaybeBwd, same, sameTwoModels, setLogSink } from 'tensorfx/debug'
+import { bitwiseSame, castToFp64, reduceToScalarLoss, requiresBwdPass, rmse, runFwdMaybeBwd, same, sameTwoModels, setLogSink } from 'tensorfx/debug'
 import type { SameOptions } from 'tensorfx/debug'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { listen, resetConfig } from './inProcess.ts'
@@ -345,6 +345,11 @@ describe('runFwdMaybeBwd', () => {
     expect([loss, grads.length, grads[0]?.toArray(), x.grad]).toEqual([null, 1, [1, 2], null])
     runFwdMaybeBwd(square, [x], { disableClone: true })
     expect(x.grad?.toArray()).toEqual([1, 2])
+    const out = runFwdMaybeBwd(square, [x], { disableClone: true, onlyFwd: true })
+    expect([out instanceof torch.Tensor && out.toArray(), x.grad?.toArray()]).toEqual([
+      [1, 4],
+      [1, 2],
+    ])
   })
 
   it('runs no backward where nothing requires grad, or only the forward is wanted', () => {
@@ -364,6 +369,22 @@ describe('reduceToScalarLoss', () => {
     expect(reduceToScalarLoss(t([1, 2, 6])).item()).toBe(3)
     expect(reduceToScalarLoss([t([1, 3]), t([6])]).item()).toBe(4)
     expect(reduceToScalarLoss({ a: t([1]), b: [t([2]), t([4])] }).item()).toBe(2)
+    expect(
+      reduceToScalarLoss(
+        new Map([
+          ['a', t([1])],
+          ['b', t([3])],
+        ]),
+      ).item(),
+    ).toBe(2)
+  })
+
+  it('refuses what contains itself, and so does what asks for a backward', () => {
+    const cyclic: unknown[] = []
+    cyclic.push(cyclic)
+    for (const fn of [reduceToScalarLoss, requiresBwdPass]) expect(() => fn(cyclic)).toThrow(ArgumentError)
+    expect(() => runFwdMaybeBwd(() => cyclic, [])).toThrow(ArgumentError)
+    expect([requiresBwdPass(undefined), requiresBwdPass(null), requiresBwdPass([])]).toEqual([false, false, false])
   })
 
   it('refuses what holds no tensor', () => {
