@@ -63,6 +63,34 @@ describe('the history of calls', () => {
     expect([other === third?.[1], memoryOf(other) === memoryOf(third?.[1]), other.requiresGrad]).toEqual([false, true, false])
   })
 
+  it('tells views of one memory apart by each of what makes them', () => {
+    const base = torch.ones([4, 4])
+    const parameter = base.detach()
+    parameter.isParameter = true
+    const views = [
+      base,
+      base.t(),
+      base.narrow(0, 1, 2),
+      base.narrow(0, 2, 2),
+      base.narrow(1, 0, 2),
+      base.view(-1),
+      base.detach().requiresGrad_(),
+      parameter,
+      torch.asStrided(base, [4, 4], [0, 1]),
+    ]
+    for (const a of views)
+      for (const b of views) {
+        const history = new CallHistory(2)
+        const [first, second] = [history.add([a]), history.add([b])]
+        expect([told(first[0]), told(second[0])]).toEqual([told(a), told(b)])
+        expect([first[0] === second[0], memoryOf(first[0]) === memoryOf(second[0])]).toEqual([a === b, true])
+      }
+    // A dtype can be the only difference.
+    const history = new CallHistory(2)
+    const numbers = [torch.zeros([2], { dtype: 'int32' }), torch.zeros([2])]
+    expect(numbers.map((x) => told(history.add([x])[0]))).toEqual(numbers.map(told))
+  })
+
   it('compares memory byte by byte', () => {
     const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
     expect([sameBytes(bytes(1, 2), bytes(1, 2)), sameBytes(bytes(1, 2), bytes(1, 3)), sameBytes(bytes(1), bytes(1, 2))]).toEqual([true, false, false])
