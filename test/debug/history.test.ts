@@ -1,16 +1,54 @@
 // The latest calls of a graph, kept by content.
 import { describe, expect, it } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
 import { CallHistory, sameBytes, sameContent } from '../../src/debug/history.ts'
+import { present } from '../../src/errors/index.ts'
 import type { Storage } from '../../src/tensor/index.ts'
+import { drawn } from './faultyBackends.ts'
 
 const t = torch.tensor
 const memoryOf = (tensor: unknown): Storage => (tensor as Tensor).storage as Storage
 const values = (call: readonly unknown[]): unknown[] => call.map((input) => (input instanceof torch.Tensor ? input.toArray() : input))
 
+/** All that a script keeps of a value. */
+const told = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || !('storage' in value)) return value
+  const { shape, strides, offset, dtype, requiresGrad, isParameter } = value as Tensor
+  return { shape, strides, offset, dtype, requiresGrad, isParameter, values: (value as Tensor).detach().toArray() }
+}
+
 describe('the history of calls', () => {
+  it.each(Array.from({ length: 12 }, (_, seed) => seed))('holds what the inputs were, however they change and share memory (%i)', (seed) => {
+    const random = drawn(seed)
+    const history = new CallHistory(4)
+    const base = torch.randn([4, 4])
+    const views = (): unknown[] => [base, base.t(), base.narrow(0, 1, 2), base.view(-1), base.select(0, 2), torch.tensor([1, 2, 3]), 7, null]
+    let inputs: unknown[] = views()
+    const wanted: unknown[][] = []
+    for (let call = 0; call < 8; call++) {
+      for (let change = 0; change < 2; change++) {
+        const at = Math.floor(random() * inputs.length)
+        const value = inputs[at]
+        const kind = random()
+        if (kind < 0.3) inputs = inputs.with(at, present(views()[Math.floor(random() * 6)], 'a view'))
+        else if (kind < 0.5) inputs = inputs.with(at, torch.randn([2, 3], { requiresGrad: random() < 0.5 }))
+        else if (kind < 0.6) inputs = inputs.with(at, (value as Tensor | null)?.clone?.() ?? value)
+        else if (kind < 0.7) inputs = inputs.with(at, base.to('float64'))
+        else noGrad(() => void (inputs[at] as Tensor | null)?.mul_?.(2))
+      }
+      wanted.push(inputs.map(told))
+      expect(history.add(inputs).map(told)).toEqual(wanted.at(-1))
+    }
+    expect(history.calls.map((call) => call.map(told))).toEqual(wanted.slice(-4))
+    // What shares memory within a call shares it in the copy, and nothing else does.
+    const last = present(history.calls.at(-1), 'a call')
+    for (const [i, a] of inputs.entries())
+      for (const [k, b] of inputs.entries())
+        if (told(a) !== a && told(b) !== b) expect(memoryOf(last[i]) === memoryOf(last[k]), `${i} and ${k}`).toBe(memoryOf(a) === memoryOf(b))
+  })
+
   it('keeps the last ones as they were, the last one at least', () => {
     for (const [limit, kept] of [[3, 3] as const, [1, 1] as const, [0, 1] as const]) {
       const history = new CallHistory(limit)
