@@ -207,11 +207,11 @@ export class CallCheck {
     for (const [i, input] of inputs.entries()) {
       const copy = before[i]
       if (!(input instanceof Tensor) || !(copy instanceof Tensor)) continue
-      const [now, then] = [input.storage?.peekBytes(), copy.storage?.peekBytes()]
-      if (now === undefined || then === undefined || now === null || then === null || sameBytes(now, then)) continue
-      if (sameBytes(now, this.#writtenBytes(input, copy, inputs, before, outputs))) continue
+      const [now, then] = [input.storage?.peekBytes() ?? null, copy.storage?.peekBytes() ?? null]
+      if (now === null || then === null) continue
       const wanted = reference.inputs[i]
-      const isWritten = wanted instanceof Tensor && wanted.storage !== null && !sameBytes(wanted.storage.peekBytes() ?? then, then)
+      const isWritten = wanted instanceof Tensor && !sameBytes(wanted.storage?.peekBytes() ?? then, then)
+      if (sameBytes(now, then) ? !isWritten : sameBytes(now, this.#writtenBytes(input, copy, inputs, before, outputs))) continue
       const reasons: string[] = []
       if (isWritten && this.#same(wanted, input, null, reasons)) continue
       const why = isWritten
