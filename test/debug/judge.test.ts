@@ -6,6 +6,7 @@ import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { config, registerBackend } from 'tensorfx/compile'
 import { describe, judge, minifyBackendFailure, setLogSink, signatureOf } from 'tensorfx/debug'
 import type { FailureSpec } from 'tensorfx/debug'
+import { checkFailureSpec, runBackend } from '../../src/debug/judge.ts'
 import type { Backend } from '../../src/dynamo/index.ts'
 
 const asTensor = (value: unknown): Tensor => value as Tensor
@@ -219,5 +220,99 @@ suite('wrong numbers of one kind', () => {
     expect(asTensor(small.inputs[0]).requiresGrad).toBe(true)
     expect(judge(small.gm, small.inputs, asked).status).toBe('fails')
     expect(judge(small.gm, small.inputs, { ...asked, backend: 'eager' }).status).toBe('passes')
+  })
+})
+
+suite('judging', () => {
+  const t = torch.tensor
+  const double = symbolicTrace((x: Tensor) => [torch.mul(x, 2)])
+  const spec: FailureSpec = { backend: '', accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: true }
+  const times =
+    (factor: number): Backend =>
+    () =>
+    (x) => [torch.mul(asTensor(x), factor)]
+
+  it('names itself and the argument that is wrong', () => {
+    expect(() => judge(3 as never, [], spec)).toThrow(/^judge: /)
+    expect(() => judge(double, 3 as never, spec)).toThrow(/^judge: argument 'inputs' must be an array/)
+    expect(() => judge(double, [], 3 as never)).toThrow(/^judge: argument 'spec' must be what counts as a failure/)
+    expect(() => judge(double, [], spec, 'eager', 3 as never)).toThrow(/^judge: argument 'earlier' must be an array/)
+    expect(() => checkFailureSpec({ ...spec, accuracy: 'exact' as never })).toThrow(
+      "accuracy must be 'none', 'accuracy' or 'strict_accuracy', got 'exact'.",
+    )
+    expect(() => checkFailureSpec({ ...spec, death: 'boredom' })).toThrow("death must be 'crash', 'hang', 'any', 'exit N' or null, got 'boredom'.")
+    for (const death of [null, 'crash', 'hang', 'any', 'exit 7']) expect(checkFailureSpec({ ...spec, death })).toEqual({ ...spec, death })
+  })
+
+  it('says what it has seen of a right backend', () => {
+    const x = t([1, 2])
+    expect(judge(double, [x], { ...spec, accuracy: 'none' }, times(2))).toEqual({ status: 'passes', message: 'compiled and ran' })
+    expect(judge(double, [x], { ...spec, accuracy: 'none' }, 'eager')).toEqual({ status: 'passes', message: 'compiled and ran' })
+    expect(judge(double, [x], spec, times(2))).toEqual({ status: 'passes', message: 'accurate' })
+    expect(judge(double, [x], { ...spec, contract: true }, times(2))).toEqual({ status: 'passes', message: 'accurate' })
+  })
+
+  it('names all ways in which numbers are wrong', () => {
+    const two = symbolicTrace((x: Tensor) => [torch.mul(x, 2), torch.argmax(x)])
+    const wrong: Backend = () => (x) => [torch.mul(asTensor(x), 3), torch.argmin(asTensor(x))]
+    const told = judge(two, [t([1, 2])], { ...spec, signature: 'accuracy|nan' }, wrong)
+    expect(told).toMatchObject({
+      status: 'unrelated',
+      message: expect.stringMatching(/^wrong in another way \(\w+(, \w+)*\): Bad accuracy detected\nRMSE/) as string,
+    })
+    const gradient = symbolicTrace((x: Tensor) => [torch.sin(x)])
+    const both: Backend = () => (x) => [torch.mul(torch.sin(asTensor(x)), 2)]
+    const leaf = t([1, 2], { requiresGrad: true })
+    expect(judge(gradient, [leaf], { ...spec, onlyFwd: false, signature: 'accuracy|nan' }, both).message).toMatch(
+      /^wrong in another way \(value, gradient\): /,
+    )
+  })
+
+  it('of several calls names the one that is wrong', () => {
+    // Right, but for what follows the first.
+    const stale: Backend = () => {
+      let first: Tensor | null = null
+      return (x) => [(first ??= torch.mul(asTensor(x), 2)).clone()]
+    }
+    const outcome = judge(double, [t([3])], spec, stale, [[t([1])]])
+    expect(outcome).toMatchObject({ status: 'fails', message: expect.stringMatching(/^Bad accuracy detected\nAt call 2: /) as string })
+    expect(judge(double, [t([3])], spec, times(3), [[t([1])]]).message).toMatch(/^Bad accuracy detected\nIts numbers are wrong/)
+    const failing = symbolicTrace((x: Tensor) => [torch.reshape(x, [7])])
+    expect(judge(failing, [t([3])], spec, times(2), [[t([1])]])).toMatchObject({
+      status: 'unrelated',
+      message: expect.stringMatching(/reshape/) as string,
+    })
+    const boom: Backend = () => () => {
+      throw new RangeError('boom')
+    }
+    expect(judge(double, [t([3])], spec, boom, [[t([1])]])).toMatchObject({
+      status: 'unrelated',
+      message: 'an error, not wrong numbers: RangeError: boom',
+    })
+    expect(judge(double, [t([3])], { ...spec, accuracy: 'none' }, boom, [[t([1])]])).toMatchObject({ status: 'fails', message: 'RangeError: boom' })
+  })
+
+  it('is what a script runs: runBackend throws what is wrong', () => {
+    registerBackend('triples', () => (...inputs: never[]) => [torch.mul(asTensor(inputs[0]), 3)])
+    registerBackend('doubles', () => (...inputs: never[]) => [torch.mul(asTensor(inputs[0]), 2)])
+    registerBackend('throws', () => () => {
+      throw new RangeError('boom')
+    })
+    const run = (backend: string, changes: Partial<FailureSpec> = {}, gm = double, earlier: readonly (readonly unknown[])[] = []): void =>
+      runBackend(gm, [t([1, 2])], { ...spec, ...changes }, backend, earlier)
+    expect(() => run('doubles')).not.toThrow()
+    expect(() => run('doubles', { accuracy: 'none' })).not.toThrow()
+    expect(() => run('doubles', { contract: true })).not.toThrow()
+    expect(() => run('triples', { accuracy: 'none' })).not.toThrow()
+    expect(() => run('triples', { accuracy: 'none', contract: true })).not.toThrow()
+    for (const changes of [{ accuracy: 'none' }, { accuracy: 'none', contract: true }, {}, { contract: true }] as const)
+      expect(() => run('throws', changes)).toThrow(RangeError)
+    const wrong = (message: string): Error =>
+      expect.objectContaining({ name: 'AccuracyError', message: expect.stringContaining(message) as string }) as Error
+    expect(() => run('triples')).toThrow(wrong('Bad accuracy detected'))
+    expect(() => run('triples', { contract: true })).toThrow(wrong('Bad accuracy detected'))
+    expect(() => run('triples', {}, double, [[t([5, 6])]])).toThrow(wrong('Bad accuracy detected'))
+    const failing = symbolicTrace((x: Tensor) => [torch.reshape(x, [7])])
+    expect(() => run('doubles', { contract: true }, failing)).toThrow(wrong('The numbers could not be judged'))
   })
 })
