@@ -3,13 +3,21 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { filesOf } from './files.mjs'
-import { copyElsewhere, distUrl, filesNamed, folderWith, runScript } from './processes.mjs'
+import { copyElsewhere, distUrl, filesNamed, folderWith, runScript, slowness } from './processes.mjs'
 
 /** How the program ends for each kind. */
 const ENDS = { exit: 'exit 7', kill: 'signal SIGKILL', hang: 'hang', memory: 'signal SIGABRT' }
 
 /** What the output of a failing process holds. */
 const textOf = ({ kind }) => (kind === 'throws' ? 'suspect: no kernel for' : kind in ENDS ? '' : 'AccuracyError')
+
+/** What the repro of a death prints: the graph runs in a process of its own, whose end it tells. */
+const REPORTS = {
+  exit: /: the isolated process died: exit code 7;/,
+  kill: /: the isolated process died: signal SIGKILL;/,
+  hang: /: no answer/,
+  memory: /: the isolated process died: (?:signal SIGABRT|exit code 134);/,
+}
 
 /** How often something is tried that fails in half of its runs. */
 const TRIES = 8
@@ -25,20 +33,25 @@ export function operatorsIn(text) {
  * `runner`: { program(), launcher(), script(path, words), repro(), elsewhere(path) }.
  */
 export async function judgeFault({ fault }, level, runner) {
-  const fails = (ended) => ended.how === (ENDS[fault.kind] ?? 'exit 1') && ended.output.includes(textOf(fault))
-  const often = async (attempt) => {
+  const programFails = (ended) => ended.how === (ENDS[fault.kind] ?? 'exit 1') && ended.output.includes(textOf(fault))
+  const reproFails = (ended) =>
+    fault.kind in REPORTS
+      ? ended.how === 'exit 1' && REPORTS[fault.kind].test(ended.output) && !ended.output.includes('in another way')
+      : programFails(ended)
+  const often = async (attempt, fails) => {
     for (let tries = fault.rate === undefined ? 1 : TRIES; ; tries--) {
       // oxlint-disable-next-line no-await-in-loop -- until it fails
       const ended = await attempt()
       if (tries === 1 || fails(ended)) return ended
     }
   }
-  const first = await often(() => runner.program())
-  if (!fails(first)) return `missed: the program ended with ${first.how}${lastLine(first)}`
+  const short = fault.kind === 'hang' ? ['--timeout-ms', '3000'] : []
+  const first = await often(() => runner.program(), programFails)
+  if (!programFails(first)) return `missed: the program ended with ${first.how}${lastLine(first)}`
   if (level > 1) {
     const launcher = runner.launcher()
     if (launcher === null) return `no launcher${lastLine(first)}`
-    const launched = await runner.script(launcher, fault.kind === 'hang' ? ['--timeout-ms', '3000'] : [])
+    const launched = await runner.script(launcher, short)
     if (launched.how !== 'exit 0') return `no repro: the launcher ended with ${launched.how}${lastLine(launched)}`
   }
   const repro = runner.repro()
@@ -53,8 +66,8 @@ export async function judgeFault({ fault }, level, runner) {
     ['elsewhere', copy],
   ]) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const suspect = await often(() => runner.script(path, []))
-    if (!fails(suspect)) return `the repro ${where} does not fail: ${suspect.how}${lastLine(suspect)}`
+    const suspect = await often(() => runner.script(path, short), reproFails)
+    if (!reproFails(suspect)) return `the repro ${where} does not fail: ${suspect.how}${lastLine(suspect)}`
   }
   const right = await runner.script(copy, ['--backend', 'eager'])
   return right.how === 'exit 0' ? null : `the repro does not pass on eager: ${right.how}${lastLine(right)}`
@@ -66,8 +79,8 @@ const lastLine = ({ output }) => {
   return `: ${error.trim().slice(0, 200)}`
 }
 
-/** How long a process may take that is to hang. */
-const HANG_MS = 15_000
+/** How long a program may take that is to hang, on a machine that does nothing else. */
+const HANG_MS = 8000
 
 /** Runs a drawn fault in fresh processes; the repro is copied into another folder. `log` gets what the processes print; `close` removes the folders. */
 export function processRunner(drawn, place, level, log = () => {}) {
@@ -81,13 +94,13 @@ export function processRunner(drawn, place, level, log = () => {}) {
     log(`$ node ${path} ${words.join(' ')}: ${ended.how} after ${ended.ms.toFixed(0)} ms\n${ended.output}`)
     return ended
   }
-  const ms = fault.kind === 'hang' ? HANG_MS : 120_000
+  const ms = fault.kind === 'hang' ? HANG_MS * slowness() : 240_000
   return {
     folders,
     program: () => run(`${folder}/program.mjs`, [], { ms, env: { TENSORFX_REPRO_AFTER: place, TENSORFX_REPRO_LEVEL: String(level) } }),
     launcher: () => filesNamed(folder, 'minifier_launcher.mjs').at(-1) ?? null,
     // The launcher runs where the program ran, and outlasts the candidates that hang.
-    script: (path, words) => (path.endsWith('minifier_launcher.mjs') ? run(path, words, { cwd: folder }) : run(path, words, { ms })),
+    script: (path, words) => (path.endsWith('minifier_launcher.mjs') ? run(path, words, { cwd: folder }) : run(path, words)),
     repro() {
       const path = filesNamed(folder, 'repro.mjs').at(-1)
       return path === undefined ? null : { path, text: readFileSync(path, 'utf8') }

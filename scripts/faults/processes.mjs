@@ -16,7 +16,7 @@ export function folderWith(files) {
 }
 
 /** Runs a script: { how: 'exit 1' | 'signal SIGKILL' | 'hang', output, ms }. One that has not ended after `ms` is stopped: a hang. */
-export function runScript(cwd, script, words = [], { env = {}, ms = 120_000, node = [] } = {}) {
+export function runScript(cwd, script, words = [], { env = {}, ms = 240_000, node = [] } = {}) {
   return new Promise((resolve) => {
     const began = performance.now()
     const child = spawn(process.execPath, [...node, script, ...words], { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -56,4 +56,12 @@ export function copyElsewhere(script) {
     if (existsSync(from)) cpSync(from, join(folder, decodeURIComponent(saveDir)), { recursive: true })
   }
   return copy
+}
+
+/** How much slower this process is than alone on a processor: others may keep it busy beside the load that is meant. */
+export function slowness() {
+  const [began, used] = [performance.now(), process.cpuUsage()]
+  while (performance.now() - began < 500);
+  const { user, system } = process.cpuUsage(used)
+  return (1000 * (performance.now() - began)) / (user + system)
 }
