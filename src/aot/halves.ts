@@ -35,6 +35,16 @@ class Copies {
   }
 }
 
+/** The joint graph as a module of its own: it returns the outputs, and then the gradients that there are. The joint graph stays as it is. */
+export function jointModule(joint: JointGraph, name: string): GraphModule {
+  const graph = new Graph()
+  const copies = new Copies(graph)
+  for (const node of joint.graph.nodes) copies.add(node)
+  graph.output([...joint.outputs, ...joint.grads.filter((node) => node !== null)].map((node) => copies.of(node)))
+  graph.eliminateDeadCode((node) => node.op === 'placeholder' || node.op === 'output')
+  return new GraphModule({}, graph, name)
+}
+
 export function forwardModule(joint: JointGraph, saved: readonly Node[], name: string): GraphModule {
   const graph = new Graph()
   const copies = new Copies(graph)

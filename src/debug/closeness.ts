@@ -1,4 +1,5 @@
-// When two results count as equal: NaN and infinities by their place, all other elements by value, within a tolerance and what rounding explains.
+// When two results count as equal: NaN and infinities by their place, all other elements by value, within a tolerance and what rounding explains. All comparisons go through
+// here. `farApart` and `unexplained` judge a result of a whole run, of which several runs tell what rounding does; `errorOf` measures one whose rounding was measured node by node.
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { exactElements, finfo } from '../tensor/index.ts'
@@ -7,8 +8,11 @@ import type { Tensor } from '../tensor/index.ts'
 /** The elements of a tensor in row-major order. */
 export type Elements = ArrayLike<number>
 
-/** The elements as numbers; integers beyond 2^53 are rounded. */
-export const elementsOf = (tensor: Tensor): Elements => (tensor.dtype === 'int64' ? Array.from(exactElements(tensor), Number) : tensor.toTypedArray())
+/** The elements as numbers, in memory of their own; integers beyond 2^53 are rounded. */
+export function elementsOf(tensor: Tensor): Float64Array {
+  // Without a function that converts each element, which takes ten times as long.
+  return tensor.dtype === 'int64' ? Float64Array.from(exactElements(tensor), Number) : new Float64Array(tensor.toTypedArray())
+}
 
 /** NaN if there is no such element, so that a comparison fails. */
 const at = (elements: Elements, i: number): number => elements[i] ?? Number.NaN
@@ -44,6 +48,9 @@ export function rmseOf(a: Elements, b: Elements, chosen: (i: number) => boolean 
 
 const LOOSE = 0.04
 
+/** Errors of a few units in the last place are never a difference. */
+const ROUNDINGS = 8
+
 /** Rounded to a dtype: 70000 is an infinity in float16. */
 function rounded(value: number, dtype: DType): number {
   if (dtype === 'float64') return value
@@ -53,11 +60,15 @@ function rounded(value: number, dtype: DType): number {
   return Math.abs(value) >= limit ? Math.sign(value) * Infinity : value
 }
 
+/** Whether a number is near enough to stand for one that overflows elsewhere. */
 const isNear = (wanted: number, got: number): boolean => Number.isFinite(wanted) && Math.abs(wanted - got) <= LOOSE + LOOSE * Math.abs(wanted)
+
+/** Whether two elements are equal, or with `equalNan` both are NaN. */
+const agree = (x: number, y: number, equalNan: boolean): boolean => x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y))
 
 /** Where a NaN or an infinity of the result, or of the reference, has no counterpart: the index, or -1. */
 export function misplaced(res: Elements, { ref, fp64, others = [] }: Expected, dtype: DType, equalNan: boolean): number {
-  const agrees = (x: number, y: number): boolean => x === y || (equalNan && Number.isNaN(x) && Number.isNaN(y))
+  const agrees = (x: number, y: number): boolean => agree(x, y, equalNan)
   for (let i = 0; i < res.length; i++) {
     const [want, got] = [at(ref, i), at(res, i)]
     if ((Number.isFinite(want) && Number.isFinite(got)) || agrees(want, got)) continue
@@ -112,9 +123,6 @@ function usualDistance(a: Elements, b: Elements): number {
   return distances[Math.floor(0.9 * (distances.length - 1))] ?? 0
 }
 
-/** Errors of a few units in the last place are never a difference. */
-const ROUNDINGS = 8
-
 /**
  * Of the indices `far`, the one whose element is farther from float64 than rounding explains, by the largest factor; -1 if none is. An element may be `multiplier` times as
  * far as the reference is there, or usually is, or as it gets with inputs moved by a few units in the last place: the reference may be exact by luck.
@@ -143,4 +151,73 @@ export function unexplained(
     if (!(off <= factor)) [worst, factor] = [i, off]
   }
   return worst
+}
+
+/** The tolerance for results of a dtype: that of the caller, or what rounding to the dtype costs. Integers and bools are compared exactly. */
+export const toleranceOf = (dtype: DType, tol: number): number => (dtypeInfo[dtype].floating ? Math.max(tol, ROUNDINGS * finfo(dtype).eps) : 0)
+
+/** The greatest finite magnitude of a tensor's elements; 0 for integers and bools. */
+export function magnitudeOf(tensor: Tensor): number {
+  let greatest = 0
+  if (dtypeInfo[tensor.dtype].floating)
+    for (const value of elementsOf(tensor)) if (Number.isFinite(value)) greatest = Math.max(greatest, Math.abs(value))
+  return greatest
+}
+
+/**
+ * The greatest difference of two tensors of one shape, relative to 1 plus the value; for a tensor of small values relative to their size instead of 1. NaN and
+ * infinity differ from anything else by Infinity. `slack` is an absolute difference that rounding explains: up to there the error stays below the tolerance, and an
+ * integer counts as equal. For integers and bools, the greatest difference.
+ *
+ * `eager` is the same computation in the dtype of `got`: where it overflows and the reference does not, a result may be as either of them. `others` are runs of the reference that rounding
+ * has moved: where one of them overflows, or stops to, nothing can be said.
+ */
+export function errorOf(want: Tensor, got: Tensor, slack: number, tol: number, eager: Tensor | null = null, others: readonly Tensor[] = []): number {
+  const { floating } = dtypeInfo[got.dtype]
+  if (!floating && !dtypeInfo[want.dtype].floating) return exactError(want, got, slack)
+  const [a, b] = [elementsOf(want), elementsOf(got)]
+  const native = eager === null ? b : elementsOf(eager)
+  const moved = others.map(elementsOf)
+  const unit = Math.min(1, rootMeanSquare(a))
+  const flushed = floating ? flushedBelow(got.dtype) : 0
+  let greatest = 0
+  for (let i = 0; i < a.length; i++) {
+    const [x = NaN, y = NaN, z = NaN] = [a[i], b[i], native[i]]
+    if (agree(x, y, true)) continue
+    if (eager !== null && !Number.isFinite(z) && Object.is(y, z)) continue
+    const difference = Math.abs(x - y)
+    if (!Number.isFinite(difference)) {
+      if (isUndecided(x, i, moved)) continue
+      return Infinity
+    }
+    const relative = difference / (unit + Math.abs(x))
+    // What rounding explains is shown, but is never more than half of the tolerance.
+    greatest = Math.max(greatest, difference > slack + flushed ? relative : Math.min(relative, tol / 2))
+  }
+  return greatest
+}
+
+/** Whether both are finite, or the same NaN or infinity. */
+const isAlike = (x: number, y: number): boolean => (Number.isFinite(x) ? Number.isFinite(y) : Object.is(x, y))
+
+/** Whether rounding alone makes a NaN or an infinity of a number at a place, or the other way round: then nothing can be said of it. */
+const isUndecided = (want: number, i: number, others: readonly Elements[]): boolean => others.some((run) => !isAlike(want, at(run, i)))
+
+/** Some processors, and WebGPU, flush what is smaller to zero. float16 is computed in float32, which has its small values. */
+function flushedBelow(dtype: DType): number {
+  const { tiny, eps } = finfo(dtype)
+  return dtype === 'float16' ? tiny * eps : tiny
+}
+
+function exactError(want: Tensor, got: Tensor, slack: number): number {
+  const [a, b] = [exactElements(want), exactElements(got)]
+  let greatest = 0
+  for (let i = 0; i < a.length; i++) {
+    const [x, y] = [a[i], b[i]]
+    if (typeof x === typeof y ? x === y : Number(x) === Number(y)) continue
+    // Beyond 2^53 two different integers may be one number.
+    const difference = Math.max(1, Math.abs(Number(x) - Number(y)))
+    if (difference > slack) greatest = Math.max(greatest, difference)
+  }
+  return greatest
 }

@@ -7,12 +7,13 @@ import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { registerBackend } from 'tensorfx/compile'
 import { loadGraphModule, readSafetensors } from 'tensorfx/interop'
 import { F } from 'tensorfx/nn'
-import { errorOf, magnitudeOf, toleranceOf } from '../../src/debug/compare/error.ts'
+import { errorOf, magnitudeOf, toleranceOf } from '../../src/debug/closeness.ts'
 import { measure } from '../../src/debug/compare/measure.ts'
 import { onnxSession } from '../../src/debug/compare/onnxRuntime.ts'
 import { inFloat64 } from '../../src/debug/compare/float64.ts'
 import { noiseOfNode } from '../../src/debug/compare/noise.ts'
 import { ReferenceRun, taskOf, writesIn } from '../../src/debug/compare/reference.ts'
+import { leastOf, move, movedBy } from '../../src/debug/rounding.ts'
 import { textOf } from './inProcess.ts'
 
 const t = torch.tensor
@@ -44,6 +45,14 @@ describe('the error of a result', () => {
     expect(errorOf(wide(1, 1, 2), t([1, 1, 3]), 0, 1e-4, huge)).toBeCloseTo(1 / 3, 4)
     // A finite value of eager kernels is no second right answer.
     expect(errorOf(wide(1), t([2]), 0, 1e-4, t([2]))).toBeCloseTo(0.5, 4)
+  })
+
+  it('says nothing where rounding alone makes a NaN or an infinity of a number', () => {
+    const runs = [wide(1, 2, 3), wide(1, Infinity, 3)]
+    const error = (...got: number[]): number => errorOf(wide(1, 2, 3), t(got), 0, 1e-4, wide(1, 2, 3), runs)
+    expect([error(1, NaN, 3), error(1, -Infinity, 3)]).toEqual([0, 0])
+    expect([error(NaN, 2, 3), error(1, 2, Infinity)]).toEqual([Infinity, Infinity])
+    expect(error(1, 7, 3)).toBeGreaterThan(1)
   })
 
   it('is infinite beside NaN and infinity, unless both have them', () => {
@@ -78,6 +87,21 @@ describe('the error of a result', () => {
     expect(magnitudeOf(t([1, -7, NaN, Infinity]))).toBe(7)
     expect(magnitudeOf(t([99], { dtype: 'int64' }))).toBe(0)
   })
+})
+
+it('what rounding moves does not cross zero, and the smallest numbers may become zero', () => {
+  const least = 2 ** -24
+  expect([leastOf('float16'), movedBy(least, -least, 'float16'), movedBy(least, -3 * least, 'float16')]).toEqual([least, 0, 0])
+  expect([movedBy(-least, 2 * least, 'float16'), movedBy(0, -least, 'float16', 1), movedBy(0, least, 'float16', 1)]).toEqual([0, 0, least])
+  expect(movedBy(0.01, -0.02, 'float16')).toBeCloseTo(-0.01, 10)
+  expect([movedBy(Infinity, -Infinity, 'float32'), movedBy(-Infinity, Infinity, 'float32')]).toEqual([Infinity, -Infinity])
+  const small = t([1.5 * least, 0.5], { dtype: 'float16' })
+  const runs = [1, 2, 3, 4].map((seed) => {
+    const copy = small.clone()
+    move(copy, seed, 4)
+    return copy.toTypedArray()[0]
+  })
+  expect(new Set(runs).size).toBeGreaterThan(1)
 })
 
 const NOTHING = { reason: null, rule: null, thrown: null }

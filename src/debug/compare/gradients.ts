@@ -1,6 +1,6 @@
 // Gradients of a graph on several backends: the joint graph of forward and backward, its two halves as compile would give them to a backend, and the gradients by name.
 import { drawNumbers } from '../../aot/draws.ts'
-import { backwardModule, forwardModule } from '../../aot/halves.ts'
+import { backwardModule, forwardModule, jointModule } from '../../aot/halves.ts'
 import { minCutPartition, traceJoint } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
 import { valueSpec } from '../../aot/valueSpec.ts'
@@ -133,11 +133,8 @@ function withValues(
   const positions = new Map(
     saved.flatMap((node, i) => (values.has(node.name) ? [] : [[node.name, tensorsBefore([...outputs, ...saved.slice(0, i)])]])),
   )
-  const kept = grads.filter((node) => node !== null)
   const halves = new Map([...joint.graph.nodes].map((node) => [node.name, halfIn(joint, node)]))
-  joint.graph.output([...outputs, ...kept])
-  joint.graph.eliminateDeadCode((node) => node.op === 'placeholder' || node.op === 'output')
-  const whole = new GraphModule({}, joint.graph, className)
+  const whole = jointModule(joint, className)
   const names = gradientNames(own, [...tensors, ...constants])
   let position = tensorsBefore(outputs)
   return {
@@ -251,5 +248,7 @@ export function note({ measured, statuses }: GradientRow, backend: string, found
 function measuredAt(task: Task, got: readonly Tensor[], position: number, tol: number): Measured {
   const [value, want, like] = [got[position], task.want[position], task.like[position]]
   if (want === undefined || like === undefined) return RIGHT
-  return measure({ want: [want], like: [like], slack: () => [task.slack()[position] ?? 0] }, value === undefined ? [] : [value], tol)
+  const slack = (): readonly number[] => [task.slack()[position] ?? 0]
+  const runs = (): readonly (readonly Tensor[])[] => (task.runs?.() ?? []).map((results) => results.slice(position, position + 1))
+  return measure({ want: [want], like: [like], slack, runs }, value === undefined ? [] : [value], tol)
 }

@@ -8,7 +8,8 @@ import type { DType } from '../../kernels/index.ts'
 import { treeMap } from '../../pytree/index.ts'
 import { finfo, setRngState, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import type { GeneratorState } from '../../tensor/index.ts'
-import { magnitudeOf, numbersOf } from './error.ts'
+import { elementsOf, magnitudeOf } from '../closeness.ts'
+import { leastOf, movedBy, signOf } from '../rounding.ts'
 import { inFloat64, tensorsIn } from './float64.ts'
 
 /** How often a graph is computed again. Each time the numbers move in other directions. */
@@ -25,13 +26,10 @@ export interface Computed {
   readonly noise: () => readonly Float64Array[]
 }
 
-/** Signs that are the same in every program. */
+/** Signs one after the other, the same in every program. */
 function signsOf(sample: number): () => number {
-  let state = Math.imul(sample + 1, 0x85ebca6b)
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0
-    return state < 0 ? -1 : 1
-  }
+  let count = 0
+  return () => (signOf(count++, sample) ? 1 : -1)
 }
 
 const isFloating = (tensor: Tensor): boolean => dtypeInfo[tensor.dtype].floating
@@ -42,15 +40,15 @@ const unitOf = (dtype: DType): number => finfo(dtypeInfo[dtype].floating ? dtype
 /** The tensor with each element changed. */
 function changed(tensor: Tensor, change: (value: number, i: number) => number): Tensor {
   if (!isFloating(tensor)) return tensor
-  const next = tensorFromValues(numbersOf(tensor).map(change), tensor.shape, tensor.dtype)
+  const next = tensorFromValues(elementsOf(tensor).map(change), tensor.shape, tensor.dtype)
   return next
 }
 
 /** The differences of the elements of two tensors, where both are finite. */
 function differences(a: Tensor, b: Tensor | undefined): readonly number[] {
   if (b === undefined) return []
-  const other = numbersOf(b)
-  return [...numbersOf(a)].map((value, i) => Math.abs(value - (other[i] ?? NaN))).filter((difference) => Number.isFinite(difference))
+  const other = elementsOf(b)
+  return [...elementsOf(a)].map((value, i) => Math.abs(value - (other[i] ?? NaN))).filter((difference) => Number.isFinite(difference))
 }
 
 const greatest = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0)
@@ -82,10 +80,10 @@ export function noiseOfNode(
     const noise = new Float64Array(tensor.numel)
     if (!isFloating(tensor)) return noise
     const step = STEP * unit * Math.max(largest, product, magnitudeOf(tensor))
-    const base = numbersOf(tensor)
+    const base = elementsOf(tensor)
     for (const other of [...samples.map((sample) => sample[i]), eager[i]]) {
       if (other === undefined) continue
-      const numbers = numbersOf(other)
+      const numbers = elementsOf(other)
       for (const [at, value] of base.entries()) {
         const difference = Math.abs(value - (numbers[at] ?? NaN))
         if (difference <= step && difference > (noise[at] ?? 0)) noise[at] = difference
@@ -121,32 +119,36 @@ class NoisyRun extends Interpreter {
       const [wide, moves] = [known.want[result], noise[result]]
       result++
       if (wide === undefined || !isFloating(leaf)) return leaf
-      const exact = numbersOf(wide)
+      const exact = elementsOf(wide)
       const unit = unitOf(leaf.dtype)
+      const least = leastOf(leaf.dtype)
       // A value that is exact, such as that of a mask, stays as it is.
       return changed(leaf, (x, i) => {
         const isExact = wide.dtype === leaf.dtype ? Number.isInteger(x) : exact[i] === x
-        return x + this.#sign() * Math.max(isExact ? 0 : unit * Math.abs(x), moves?.[i] ?? 0)
+        const most = Math.max(isExact ? 0 : Math.max(least, unit * Math.abs(x)), moves?.[i] ?? 0)
+        return movedBy(x, this.#sign() * most, leaf.dtype, Math.sign(exact[i] ?? 0))
       })
     })
   }
 }
 
-/** What rounding explains in the results of a whole graph, for each. The graph is run on copies. */
-export function slackOfGraph(
+/** The results of a whole graph, several times, each moved by what rounding explains. The graph is run on copies. */
+export function movedRuns(
   gm: GraphModule,
   inputs: readonly unknown[],
-  want: readonly Tensor[],
   computed: ReadonlyMap<string, Computed>,
   state: GeneratorState,
-): readonly number[] {
-  const runs = Array.from({ length: SAMPLES }, (_, sample) => {
+): readonly (readonly Tensor[])[] {
+  return Array.from({ length: SAMPLES }, (_, sample) => {
     setRngState(state)
     return noGrad(() => tensorsIn(new NoisyRun(gm.deepCopy(), computed, sample).run(...inputs)))
   })
-  return want.map((tensor, i) => {
+}
+
+/** What rounding explains in each result of a whole graph, by runs that it has moved. */
+export const slackOfRuns = (want: readonly Tensor[], runs: readonly (readonly Tensor[])[]): readonly number[] =>
+  want.map((tensor, i) => {
     const moved = greatest(runs.flatMap((results) => differences(tensor, results[i])))
     // An integer is as it is in one of the runs.
     return isFloating(tensor) ? MARGIN * moved : moved
   })
-}

@@ -12,7 +12,7 @@ import { inFloat64, tensorsIn } from './float64.ts'
 import { heldBy, sameValues } from './held.ts'
 import type { Held } from './held.ts'
 import type { Expected } from './measure.ts'
-import { noiseOfNode, slackOf, slackOfGraph } from './noise.ts'
+import { movedRuns, noiseOfNode, slackOf, slackOfRuns } from './noise.ts'
 import type { Computed } from './noise.ts'
 
 /** What results are compared with: the graph in float64, or the graph as it is, on eager kernels. */
@@ -190,8 +190,9 @@ export function taskOf(
     const heldAfter = new Map([...heldBy(native)].filter(([name, tensor]) => !sameValues(tensor, heldBy(gm).get(name))))
     const isRandom = run.steps.some((step) => step.isRandom)
     const computed = new Map(run.steps.map((step) => [step.node.name, step]))
-    const slack = once(() => keepingDraws(() => slackOfGraph(gm, inputs, want, computed, state)))
-    return { gm, inputs, want, like, slack, state, heldAfter, inputsAfter, isRandom, run }
+    const runs = once(() => keepingDraws(() => movedRuns(gm, inputs, computed, state)))
+    const slack = once(() => slackOfRuns(want, runs()))
+    return { gm, inputs, want, like, slack, runs, state, heldAfter, inputsAfter, isRandom, run }
   })
 }
 
