@@ -3,18 +3,21 @@ import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { VERSION, torch } from 'tensorfx'
 import { allOps } from 'tensorfx/ops'
-import { runCommand } from '../../src/cli/command.ts'
+import { runTensorfx } from '../../src/cli/commands.ts'
+import type { Result } from '../../src/cli/line.ts'
 import { coreOperators } from '../../src/cli/coreAten.ts'
 import { camelCase } from '../../src/protocol/index.ts'
 import { root } from '../built/node.ts'
 
+const runCommand = async (words: readonly string[]): Promise<Result> => runTensorfx(words, { print: () => {}, note: () => {} })
+
 const cells = (line: string): string[] => line.split(/ {2,}/)
 
-describe('tensorfx ops', () => {
-  const lines = runCommand(['ops']).text.split('\n')
+const lines = (await runCommand(['ops'])).text.split('\n')
 
-  it('lists every operator under aligned headings, and their number', () => {
-    expect(runCommand(['ops']).code).toBe(0)
+describe('tensorfx ops', () => {
+  it('lists every operator under aligned headings, and their number', async () => {
+    expect((await runCommand(['ops'])).code).toBe(0)
     expect(cells(lines[0] ?? '')).toEqual(['operator', 'in PyTorch', 'how', 'gradient', 'compiled', 'dtypes', 'schema'])
     expect(lines.slice(1, -1).map((line) => cells(line)[1])).toEqual(allOps().map((op) => op.qualname))
     expect(lines.slice(1, -1).map((line) => cells(line)[6])).toEqual(allOps().map((op) => op.schema.text))
@@ -45,22 +48,22 @@ describe('tensorfx ops', () => {
     ).toEqual(wanted)
   })
 
-  it('shows only names that contain the text', () => {
-    const names = runCommand(['ops', 'soft'])
-      .text.split('\n')
+  it('shows only names that contain the text', async () => {
+    const names = (await runCommand(['ops', 'soft'])).text
+      .split('\n')
       .slice(1, -1)
       .map((line) => cells(line)[1])
     expect(names).toContain('torch.softmax')
     expect(names.every((name) => name?.includes('soft'))).toBe(true)
-    const table = (text: string): unknown => runCommand(['ops', text]).text.split('\n').length
-    expect(table('logSoftmax')).toBe(table('log_softmax'))
-    expect(runCommand(['ops', 'nosuchthing']).text.split('\n').at(-1)).toBe('0 operators')
+    const table = async (text: string): Promise<number> => (await runCommand(['ops', text])).text.split('\n').length
+    expect(await table('logSoftmax')).toBe(await table('log_softmax'))
+    expect((await runCommand(['ops', 'nosuchthing'])).text.split('\n').at(-1)).toBe('0 operators')
   })
 })
 
 describe('tensorfx ops --missing', () => {
-  it('lists what core ATen has that tensorfx lacks, each with the reason', () => {
-    const { text, code } = runCommand(['ops', '--missing'])
+  it('lists what core ATen has that tensorfx lacks, each with the reason', async () => {
+    const { text, code } = await runCommand(['ops', '--missing'])
     const lines = text.split('\n')
     const missing = coreOperators().filter(({ here }) => here === null)
     expect(code).toBe(0)
@@ -86,22 +89,40 @@ describe('tensorfx ops --missing', () => {
 })
 
 describe('other arguments', () => {
-  it('--version prints the version', () => expect(runCommand(['--version'])).toEqual({ text: VERSION, code: 0 }))
+  it('--version prints the version', async () => expect(await runCommand(['--version'])).toEqual({ text: VERSION, code: 0 }))
 
-  it.each([[[]], [['--help']]])('%j prints the usage', (words: readonly string[]) => {
-    const { text, code } = runCommand(words)
-    expect(text).toContain('usage: tensorfx ops [text]')
-    expect(text).toContain(VERSION)
+  it.each([[[]], [['--help']], [['-h']]])('%j prints a line for every form of every command', async (words: readonly string[]) => {
+    const { text, code } = await runCommand(words)
     expect(code).toBe(0)
+    expect(text.split('\n')[0]).toBe(`tensorfx ${VERSION}`)
+    const forms = ['ops [TEXT]', 'ops --missing', 'compare FOLDER', 'minify MODEL', 'repro pack FILE.mjs', 'repro run FILE.tgz|FILE.mjs', '--version']
+    for (const form of forms) expect(text).toContain(`\n  tensorfx ${form}`)
   })
 
-  it('an unknown command is called unknown, with the nearest name and the usage', () => {
-    const usage = runCommand([]).text
-    expect(runCommand(['opps'])).toEqual({ text: `unknown command 'opps'. Did you mean 'ops'?\n${usage}`, code: 1 })
-    expect(runCommand(['rpro'])).toEqual({ text: `unknown command 'rpro'. Did you mean 'repro'?\n${usage}`, code: 1 })
-    expect(runCommand(['ops', '--mising'])).toEqual({ text: `unknown command 'ops --mising'. Did you mean '--missing'?\n${usage}`, code: 1 })
-    expect(runCommand(['xyzzyxyzzy'])).toEqual({ text: `unknown command 'xyzzyxyzzy'.\n${usage}`, code: 1 })
-    expect(runCommand(['--help'])).toEqual({ text: usage, code: 0 })
+  it.each([
+    ['ops', '--missing'],
+    ['compare', '--backends A,B'],
+    ['minify', '--max-runs N'],
+    ['repro pack', '--backend M#NAME'],
+    ['repro run', '--dir FOLDER'],
+    ['repro', '--out FILE.tgz'],
+  ])('%s --help lists its options', async (name, option) => {
+    const { text, code } = await runCommand([...name.split(' '), '--help'])
+    expect([code, text.startsWith(`usage: tensorfx ${name}`)]).toEqual([0, true])
+    expect(text).toMatch(new RegExp(`^  ${option.replaceAll(/[.#]/g, '.')}  +\\S`, 'm'))
+    // Meanings stand under each other.
+    const starts = text.split('\n').flatMap((line) => /^ {2}\S.*? {2,}(?=\S)/.exec(line)?.[0].length ?? [])
+    expect(new Set(starts).size).toBe(1)
+  })
+
+  it('an unknown command is called unknown, with the nearest name and the usage', async () => {
+    const usage = (await runCommand([])).text
+    expect(await runCommand(['opps'])).toEqual({ text: `unknown command 'opps'. Did you mean 'ops'?\n${usage}`, code: 1 })
+    expect(await runCommand(['rpro'])).toEqual({ text: `unknown command 'rpro'. Did you mean 'repro'?\n${usage}`, code: 1 })
+    expect(await runCommand(['xyzzyxyzzy'])).toEqual({ text: `unknown command 'xyzzyxyzzy'.\n${usage}`, code: 1 })
+    const { text, code } = await runCommand(['ops', '--mising'])
+    expect([code, text.split('\n')[0]]).toEqual([2, "tensorfx ops: unknown option '--mising'. Did you mean '--missing'?"])
+    expect((await runCommand(['ops', 'a', 'b'])).text).toMatch(/^tensorfx ops: expected one text, got 2\.\nusage: tensorfx ops/)
   })
 })
 

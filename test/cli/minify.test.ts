@@ -10,7 +10,8 @@ import { symbolicTrace } from 'tensorfx/fx'
 import type { Graph } from 'tensorfx/fx'
 import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
-import { runMinify } from '../../src/cli/minify/command.ts'
+import { runTensorfx } from '../../src/cli/commands.ts'
+import type { Result } from '../../src/cli/line.ts'
 import { root } from '../built/node.ts'
 
 const work = mkdtempSync(join(tmpdir(), "it's a test "))
@@ -27,7 +28,9 @@ const json = at('model.json')
 writeFileSync(json, JSON.stringify(graphToJson(model.graph)))
 /** Fails while the graph has a relu. (The texts of its nodes' lines have one, too.) */
 const HAS_RELU = `! grep -q '"name": "relu"'`
-const minify = async (...words: string[]): ReturnType<typeof runMinify> => runMinify([...words, '--quiet'])
+const runMinify = async (words: readonly string[], note: (line: string) => void = () => {}): Promise<Result> =>
+  runTensorfx(['minify', ...words], { print: () => {}, note })
+const minify = async (...words: string[]): Promise<Result> => runMinify([...words, '--quiet'])
 
 describe('tensorfx minify', () => {
   it('reduces the JSON of a graph while a command fails, without running it', async () => {

@@ -13,7 +13,7 @@ import { fileStore } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import { isSafePath, packArchive, readArchive } from '../../src/cli/repro/archive.ts'
 import type { Manifest } from '../../src/cli/repro/archive.ts'
-import { runReproCommand } from '../../src/cli/repro/command.ts'
+import { runTensorfx } from '../../src/cli/commands.ts'
 import { packageName } from '../../src/cli/repro/modules.ts'
 import { pack } from '../../src/cli/repro/pack.ts'
 import { readSource } from '../../src/cli/repro/sources.ts'
@@ -236,8 +236,8 @@ describe('an archive of a stranger', () => {
 describe('the command', () => {
   const run = async (...words: string[]): Promise<{ readonly code: number; readonly output: string }> => {
     const lines: string[] = []
-    const code = await runReproCommand(words, (line) => void lines.push(line))
-    return { code, output: lines.join('\n') }
+    const { text, code } = await runTensorfx(['repro', ...words], { print: (line) => void lines.push(line), note: () => {} })
+    return { code, output: [...lines, text].join('\n') }
   }
 
   it('names what is wrong, with exit code 2', async () => {

@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCompare } from '../../src/cli/compare.ts'
+import { runTensorfx } from '../../src/cli/commands.ts'
 import { root } from '../built/node.ts'
 import { distUrl, folderWith, runScript } from './processes.ts'
 import type { Ended } from './processes.ts'
@@ -154,7 +154,16 @@ describe('tensorfx compare', { timeout: 240_000 }, () => {
     expect(compare('small', '--backends', 'eager,./mine.mjs#wrong').status).toBe(1)
   })
 
+  it('compares gradients, and searches for the worst input', () => {
+    const { status, output } = compare('saved', '--backends', './mine.mjs#wrong,eager', '--gradients', '--worst-input', '5')
+    expect([status, verdict(output)]).toEqual([1, [`wrong: 'relu' differs`, 'eager: no node differs']])
+    expect(output).toMatch(/^gradient +value/m)
+    expect(output).toMatch(/^input 1 +float32/m)
+    expect(output).toMatch(/^eager: the worst inputs found are/m)
+  })
+
   it.each([
+    [['saved', '--backends', 'eager', '--worst-input', '0'], `--worst-input needs a whole number of at least 1, got '0'`],
     [[], 'usage: tensorfx compare FOLDER'],
     [['saved'], '--backends is missing'],
     [['saved', '--backends'], '--backends needs a value'],
@@ -165,7 +174,10 @@ describe('tensorfx compare', { timeout: 240_000 }, () => {
     [['saved', '--backends', 'inductr'], 'inductr'],
     [['nowhere', '--backends', 'eager'], 'there is no nowhere/graph.safetensors'],
   ])('%j ends with exit code 2 and a reason', async (words, reason) => {
-    const { text, code } = await runCompare(words.map((word) => (word === 'saved' ? join(at, word) : word)))
+    const { text, code } = await runTensorfx(['compare', ...words.map((word) => (word === 'saved' ? join(at, word) : word))], {
+      print: () => {},
+      note: () => {},
+    })
     expect(code).toBe(2)
     expect(text).toContain(reason)
   })

@@ -4,63 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CONCRETE_VALUE, operatorsOf } from '../../debug/cut.ts'
 import { minifier, MinifierError } from '../../debug/minifier.ts'
-import { ArgumentError, TensorfxError } from '../../errors/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'
 import { installCompile } from '../../install/compile.ts'
-import { nearest } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import type { Line, Result } from '../line.ts'
 import { endingText, isFailure, runCheck } from './check.ts'
 import type { Ending } from './check.ts'
 import { copyIn, formatOf, readInputs, writeInputs } from './formats.ts'
 import type { Format, Saved } from './formats.ts'
 import { reduceStructure } from './structure.ts'
 
-const USAGE = `usage: tensorfx minify MODEL --run COMMAND [options]
-  MODEL            a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors
-  --run COMMAND    is run by the shell for each candidate, with the candidate's path as its last argument (also in TENSORFX_CANDIDATE). A candidate
-                   fails, and is kept, if the exit code is not 0; the command succeeds (0) when what you look for is gone
-  --exit-code N    only this exit code is the failure
-  --inputs FILE    inputs (safetensors: input_0, input_1, ...): the graph is cut on the values that it computes from them, and they are shrunk too.
-                   Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph is not run here, and cut by its structure alone
-  --out PATH       where the result is written; default MODEL with '.min' before the end of its name
-  --timeout N      seconds for one run; default 60. A candidate that takes longer does not count as failing
-  --max-runs N     at most so many runs; default 1000. Then the smallest graph so far is written
-  --quiet          no progress lines
-The exit code is 0 if a graph was written, 1 if the command does not tell graphs apart, 2 if the options are wrong.`
-
-const VALUED = ['--run', '--exit-code', '--inputs', '--out', '--timeout', '--max-runs'] as const
-type Valued = (typeof VALUED)[number]
-
-interface MinifyLine {
-  readonly model: string
-  readonly options: ReadonlyMap<Valued, string>
-  readonly quiet: boolean
-}
-
-function parse(words: readonly string[]): MinifyLine {
-  const options = new Map<Valued, string>()
-  const models: string[] = []
-  let quiet = false
-  const rest = [...words]
-  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    const option = VALUED.find((known) => known === word)
-    if (option !== undefined) {
-      const value = rest.shift()
-      if (value === undefined) throw new ArgumentError(`${option} needs a value.`)
-      options.set(option, value)
-    } else if (word === '--quiet') quiet = true
-    else if (word.startsWith('--')) {
-      const near = nearest(word, [...VALUED, '--quiet', '--help'])
-      throw new ArgumentError(`unknown option '${word}'.${near === null ? '' : ` Did you mean '${near}'?`}`)
-    } else models.push(word)
-  }
-  const [model, second] = models
-  if (model === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${models.length}.`)
-  return { model, options, quiet }
-}
-
 /** A number of an option. Throws ArgumentError unless it is at least `least`, and whole if that is asked for. */
-function numberOf(options: MinifyLine['options'], name: Valued, usual: number, least: number, isWhole = true): number {
+function numberOf(options: Line['options'], name: string, usual: number, least: number, isWhole = true): number {
   const text = options.get(name)
   if (text === undefined) return usual
   const value = Number(text)
@@ -68,18 +24,13 @@ function numberOf(options: MinifyLine['options'], name: Valued, usual: number, l
   throw new ArgumentError(`${name} needs a ${isWhole ? 'whole ' : ''}number of at least ${least}, got '${text}'.`)
 }
 
-/** Runs the command with the words after `minify`: what it prints, and its exit code. `print` receives lines of progress. */
-export async function runMinify(
-  words: readonly string[],
-  print: (line: string) => void = (line) => console.error(line),
-): Promise<{ readonly text: string; readonly code: number }> {
-  if (words.length === 0 || words.includes('--help')) return { text: USAGE, code: words.length === 0 ? 2 : 0 }
+/** Runs `tensorfx minify`. `print` receives lines of progress. */
+export async function runMinify(line: Line, print: (line: string) => void): Promise<Result> {
   installCompile()
   try {
-    return await minify(parse(words), print)
+    return await minify(line, print)
   } catch (error) {
     if (error instanceof MinifierError || error instanceof NoFailure) return { text: `tensorfx minify: ${error.message}`, code: 1 }
-    if (error instanceof TensorfxError) return { text: `tensorfx minify: ${error.message}\n${USAGE}`, code: 2 }
     throw error
   }
 }
@@ -87,10 +38,9 @@ export async function runMinify(
 /** The command does not tell a graph that fails from one that does not. */
 class NoFailure extends Error {}
 
-async function minify(
-  { model, options, quiet }: MinifyLine,
-  print: (line: string) => void,
-): Promise<{ readonly text: string; readonly code: number }> {
+async function minify({ operands, options }: Line, print: (line: string) => void): Promise<Result> {
+  const [model, second] = operands
+  if (model === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${operands.length}.`)
   const command = options.get('--run')
   if (command === undefined) throw new ArgumentError('--run is missing: the command that fails.')
   const format = formatOf(model)
@@ -102,7 +52,7 @@ async function minify(
   const exitCode = options.has('--exit-code') ? numberOf(options, '--exit-code', 1, 1) : null
   const limits = { seconds: numberOf(options, '--timeout', 60, 0.001, false), runs: numberOf(options, '--max-runs', 1000, 1) }
   const out = options.get('--out') ?? withMin(model, format)
-  const say = quiet ? (): void => {} : print
+  const say = options.has('--quiet') ? (): void => {} : print
   const work = mkdtempSync(join(tmpdir(), 'tensorfx-minify-'))
   try {
     const checks = new Checks(format, work, command, exitCode, limits)

@@ -4,69 +4,32 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFi
 import { constants, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isSetting } from '../../debug/environment.ts'
-import { ArgumentError, TensorfxError } from '../../errors/index.ts'
-import { nearest } from '../../protocol/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import type { Line, Result } from '../line.ts'
 import { readArchive } from './archive.ts'
 import type { Archive, Manifest } from './archive.ts'
 import { PACKAGE } from './modules.ts'
 import { differenceHere, pack } from './pack.ts'
 
-const USAGE = `usage: tensorfx repro pack FILE.mjs [--out FILE.tgz] [--backend ./mine.mjs#mine]
-       tensorfx repro run FILE.tgz|FILE.mjs [--dir FOLDER] [words for the script, e.g. minify]
-  pack   writes one file with the script, its storages, the backend's modules, versions and settings
-  run    unpacks it into a new folder and runs its script with this tensorfx. That runs code: read the script before you run one of a stranger
-  --out FILE.tgz      default: the script's name with .tgz, in the working directory
-  --backend M#NAME    the backend of a script that has to be told of it
-  --dir FOLDER        an empty or new folder to unpack to; default: a new one among the temporary files
-The exit code of run is that of the script; 2 if the command is wrong or the archive cannot be read.`
-
-/** Runs the command with the words after `repro`. Returns its exit code. */
-export async function runReproCommand(words: readonly string[], print: (line: string) => void = console.log): Promise<number> {
-  const [command, ...rest] = words
-  if (command === undefined || command === '--help' || command === '-h') {
-    print(USAGE)
-    return command === undefined ? 2 : 0
-  }
-  try {
-    if (command === 'pack') return await runPack(rest, print)
-    if (command === 'run') return await runRun(rest, print)
-    const near = nearest(command, ['pack', 'run'])
-    throw new ArgumentError(`unknown command '${command}'.${near === null ? '' : ` Did you mean '${near}'?`}`)
-  } catch (error) {
-    if (!(error instanceof TensorfxError)) throw error
-    print(`tensorfx repro: ${error.message}\n${USAGE}`)
-    return 2
-  }
-}
-
-/** Takes an option and its value out of the words. */
-function take(words: string[], option: string): string | null {
-  const at = words.indexOf(option)
-  if (at < 0) return null
-  const [, value] = words.splice(at, 2)
-  if (value === undefined) throw new ArgumentError(`${option} needs a value.`)
-  return value
-}
-
-async function runPack(given: readonly string[], print: (line: string) => void): Promise<number> {
-  const words = [...given]
-  const out = take(words, '--out')
-  const backend = take(words, '--backend')
-  const [file, ...more] = words
-  if (file === undefined || more.length > 0) throw new ArgumentError(`pack takes one script, got ${words.length === 0 ? 'none' : words.join(' ')}.`)
-  const { archive, files, missing } = await pack(file, backend)
-  const path = out ?? `${(file.split(/[\\/]/).at(-1) ?? 'repro').replace(/\.mjs$/, '')}.tgz`
+/** Runs `tensorfx repro pack`. */
+export async function packRepro({ operands, options }: Line, print: (line: string) => void): Promise<Result> {
+  const [file, ...more] = operands
+  if (file === undefined || more.length > 0)
+    throw new ArgumentError(`pack takes one script, got ${operands.length === 0 ? 'none' : operands.join(' ')}.`)
+  const { archive, files, missing } = await pack(file, options.get('--backend') ?? null)
+  const path = options.get('--out') ?? `${(file.split(/[\\/]/).at(-1) ?? 'repro').replace(/\.mjs$/, '')}.tgz`
   writeFileSync(path, archive)
   print(`Wrote ${path}: ${files.length} files, ${archive.length} bytes`)
   for (const name of files) print(`  ${name}`)
   for (const what of missing) print(`Not inside: ${what}.`)
-  return 0
+  return { text: '', code: 0 }
 }
 
-async function runRun(given: readonly string[], print: (line: string) => void): Promise<number> {
-  const [file, ...words] = given
+/** Runs `tensorfx repro run`: other words are for the script. */
+export async function runRepro({ operands, options }: Line, print: (line: string) => void): Promise<Result> {
+  const [file, ...words] = operands
   if (file === undefined) throw new ArgumentError('run takes a file.')
-  const dir = take(words, '--dir')
+  const dir = options.get('--dir') ?? null
   if (file.endsWith('.mjs')) return start(resolve(file), words, [], {})
   const archive = await readArchive(read(file))
   const folder = unpack(archive, dir)
@@ -113,13 +76,13 @@ function flags({ written }: Manifest): { readonly kept: readonly string[]; reado
   return { kept, left: all.filter((flag) => !kept.includes(flag)) }
 }
 
-/** Runs a script in a new process. Returns its exit code. */
-async function start(script: string, words: readonly string[], execArgv: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
+/** Runs a script in a new process. Returns its exit code, when it has ended. */
+async function start(script: string, words: readonly string[], execArgv: readonly string[], env: Readonly<Record<string, string>>): Promise<Result> {
   const settings = Object.fromEntries(Object.entries(env).filter(([key]) => isSetting(key)))
   const { TENSORFX_REPRO_AFTER: _after, TENSORFX_REPRO_LEVEL: _level, ...usual } = process.env
   const child = spawn(process.execPath, [...execArgv, script, ...words], { stdio: 'inherit', env: { ...usual, ...settings } })
   return new Promise((done, fail) => {
     child.on('error', fail)
-    child.on('exit', (code, signal) => done(signal === null ? (code ?? 1) : 128 + constants.signals[signal]))
+    child.on('exit', (code, signal) => done({ text: '', code: signal === null ? (code ?? 1) : 128 + constants.signals[signal] }))
   })
 }

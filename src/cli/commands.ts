@@ -1,0 +1,143 @@
+// The commands of the `tensorfx` program, in one table: reading their words, help and errors all come from it. What a command needs is loaded when it runs.
+import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { nearest } from '../protocol/index.ts'
+import { VERSION } from '../version.ts'
+import { helpOf, helpOfAll, parseLine } from './line.ts'
+import type { Command, Output, Result } from './line.ts'
+
+const COMMANDS: readonly Command[] = [
+  {
+    name: 'ops',
+    forms: [
+      { words: '[TEXT]', text: 'lists the operators whose name, here or in PyTorch, contains the text' },
+      { words: '--missing', text: "lists the operators of PyTorch's core ATen that tensorfx lacks, and why" },
+    ],
+    operands: [{ name: 'TEXT', text: 'a part of a name; default: all operators' }],
+    options: [{ name: '--missing', value: null, text: 'what is not there' }],
+    ending: '',
+    run: async (line) => (await import('./ops.ts')).listOperators(line),
+  },
+  {
+    name: 'compare',
+    forms: [{ words: 'FOLDER --backends A,B [options]', text: 'runs a saved graph node by node on several backends' }],
+    operands: [
+      { name: 'FOLDER', text: 'holds graph.safetensors (saveGraphModule) and inputs.safetensors (writeSafetensors: input_0, input_1, ...)' },
+    ],
+    options: [
+      { name: '--backends', value: 'A,B', text: 'eager, inductor, aot_eager, onnxruntime, or a module and its export: ./mine.mjs#mine' },
+      { name: '--tol', value: 'N', text: 'the largest error; default 1e-4' },
+      { name: '--reference', value: 'KIND', text: 'float64 (default) or eager' },
+      { name: '--gradients', value: null, text: 'also compares the gradients of parameters and of inputs of floating-point numbers' },
+      { name: '--worst-input', value: 'N', text: 'also searches for the inputs with the largest error, in N tries' },
+      {
+        name: '--minify',
+        value: 'OUT',
+        text: 'writes to the folder OUT the smallest graph on which the first backend that is not right still fails, and one that is right does not',
+      },
+    ],
+    ending: 'The exit code is 1 unless every backend is right, and 2 if the command is wrong.',
+    run: async (line) => (await import('./compare.ts')).compare(line),
+  },
+  {
+    name: 'minify',
+    forms: [{ words: 'MODEL --run COMMAND [options]', text: 'shrinks a saved graph while a command fails' }],
+    operands: [
+      {
+        name: 'MODEL',
+        text: 'a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors',
+      },
+    ],
+    options: [
+      {
+        name: '--run',
+        value: 'COMMAND',
+        text: `is run by the shell for each candidate, with the candidate's path as its last argument (also in TENSORFX_CANDIDATE). A candidate
+fails, and is kept, if the exit code is not 0; the command succeeds (0) when what you look for is gone`,
+      },
+      { name: '--exit-code', value: 'N', text: 'only this exit code is the failure' },
+      {
+        name: '--inputs',
+        value: 'FILE',
+        text: `inputs (safetensors: input_0, input_1, ...): the graph is cut on the values that it computes from them, and they are shrunk too.
+Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph is not run here, and cut by its structure alone`,
+      },
+      { name: '--out', value: 'PATH', text: "where the result is written; default MODEL with '.min' before the end of its name" },
+      { name: '--timeout', value: 'N', text: 'seconds for one run; default 60. A candidate that takes longer does not count as failing' },
+      { name: '--max-runs', value: 'N', text: 'at most so many runs; default 1000. Then the smallest graph so far is written' },
+      { name: '--quiet', value: null, text: 'no progress lines' },
+    ],
+    ending: 'The exit code is 0 if a graph was written, 1 if the command does not tell graphs apart, 2 if the options are wrong.',
+    run: async (line, { note }) => (await import('./minify/command.ts')).runMinify(line, note),
+  },
+  {
+    name: 'repro pack',
+    forms: [
+      {
+        words: 'FILE.mjs [--out FILE.tgz] [--backend ./mine.mjs#mine]',
+        text: "writes one file with the script, its storages, the backend's modules, versions and settings",
+      },
+    ],
+    operands: [],
+    options: [
+      { name: '--out', value: 'FILE.tgz', text: "default: the script's name with .tgz, in the working directory" },
+      { name: '--backend', value: 'M#NAME', text: 'the backend of a script that has to be told of it' },
+    ],
+    ending: '',
+    run: async (line, { print }) => (await import('./repro/command.ts')).packRepro(line, print),
+  },
+  {
+    name: 'repro run',
+    forms: [
+      {
+        words: 'FILE.tgz|FILE.mjs [--dir FOLDER] [words for the script, e.g. minify]',
+        text: 'unpacks it into a new folder and runs its script with this tensorfx. That runs code: read the script before you run one of a stranger',
+      },
+    ],
+    operands: [],
+    options: [{ name: '--dir', value: 'FOLDER', text: 'an empty or new folder to unpack to; default: a new one among the temporary files' }],
+    ending: 'The exit code of run is that of the script; 2 if the command is wrong or the archive cannot be read.',
+    passesOn: true,
+    run: async (line, { print }) => (await import('./repro/command.ts')).runRepro(line, print),
+  },
+]
+
+const HELP = ['--help', '-h']
+
+/** Runs the program with these words: what it prints at its end, and its exit code. */
+export async function runTensorfx(words: readonly string[], output: Output): Promise<Result> {
+  const [first, second] = words
+  if (first === '--version') return { text: VERSION, code: 0 }
+  const all = helpOfAll(VERSION, COMMANDS)
+  if (first === undefined || HELP.includes(first)) return { text: all, code: 0 }
+  const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === first)
+  if (group.length === 0) {
+    const near = nearest(first, [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? '')), '--version', '--help'])
+    return { text: `unknown command '${words.join(' ')}'.${hint(near)}\n${all}`, code: 1 }
+  }
+  const command = group.find(({ name }) => name === first || name === `${first} ${second ?? ''}`)
+  const help = helpOf(command === undefined ? group : [command])
+  const rest = words.slice(command?.name.split(' ').length ?? 1)
+  const asks = command?.passesOn === true ? rest.slice(0, 1) : rest
+  if (asks.some((word) => HELP.includes(word))) return { text: help, code: 0 }
+  try {
+    if (command === undefined) return { text: second === undefined ? help : unknownOf(first, second, group), code: 2 }
+    // A command that takes words says what it is for where there are none.
+    if (rest.length === 0 && command.operands.length > 0 && command.forms.every(({ words: form }) => !form.startsWith('[')))
+      return { text: help, code: 2 }
+    return await command.run(parseLine(rest, command), output)
+  } catch (error) {
+    if (!(error instanceof TensorfxError)) throw error
+    return { text: `tensorfx ${first}: ${error.message}\n${help}`, code: 2 }
+  }
+}
+
+const hint = (near: string | null): string => (near === null ? '' : ` Did you mean '${near}'?`)
+
+/** A word that is no command of a group. Throws ArgumentError. */
+function unknownOf(first: string, word: string, group: readonly Command[]): never {
+  const near = nearest(
+    word,
+    group.map(({ name }) => name.slice(first.length + 1)),
+  )
+  throw new ArgumentError(`unknown command '${word}'.${hint(near)}`)
+}
