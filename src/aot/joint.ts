@@ -59,10 +59,22 @@ function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> | undefined 
   return given instanceof Map ? given : undefined
 }
 
+/** Looks at how a joint graph is split. */
+export interface SplitWatch {
+  /** Gets the halves before they are compiled. */
+  readonly split: (forward: GraphModule, backward: GraphModule) => void
+  /** Gets what the forward gets, before each call. */
+  readonly called: (values: readonly unknown[]) => void
+}
+
+/** Called with every joint graph before it is split; null if nobody looks. The debugger sets it. */
+export const splitting: { watch: ((joint: JointGraph, name: string) => SplitWatch | null) | null } = { watch: null }
+
 /** Splits and compiles a joint graph. `inputs` are examples. */
 export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name: string, options: JointOptions): Differentiable {
   checkArgument(isObject(options), 'compileJoint', 'options', 'an object', options)
   const partition = options.partition ?? minCutPartition
+  const watch = splitting.watch?.(joint, name) ?? null
   const saved = partition(joint)
   // A backward is compiled when it first runs, but belongs to this graph and function.
   const { fn, graph: parent } = currentScope()
@@ -70,6 +82,7 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   announcePartition(joint, saved, name, partition.name)
   const forwardGraph = forwardModule(joint, saved, `${name}_forward`)
   const backwardGraph = backwardModule(joint, saved, `${name}_backward`)
+  watch?.split(forwardGraph, backwardGraph)
   const { constants = [], draws = 0 } = joint
   const half = (role: 'forward' | 'backward', compiler: CompileGraph, graph: GraphModule, args: readonly unknown[]): CompiledCode =>
     inScope({ fn, graph: newId('graph') }, () => {
@@ -103,6 +116,7 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   }
   const run = (...given: readonly unknown[]): readonly unknown[] => {
     const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
+    watch?.called(values)
     // The history comes from the backward graph.
     const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)

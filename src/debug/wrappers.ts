@@ -1,8 +1,9 @@
 // The debugger around backends: watches each compile (after dynamo), or each forward and backward graph (after aot), and writes a script if one fails,
 // crashes or computes wrong numbers. `config.reproAfter` and `config.reproLevel` say where and how much.
 //   level 1: on failure write the graph as repro.mjs        level 3: write the launcher before every run (for crashes that kill the process)
-//   level 2: on failure write minifier_launcher.mjs          level 4: also judge every call (callCheck.ts), and write the launcher if it is wrong
+//   level 2: on failure write minifier_launcher.mjs          level 4: also judge every call (callCheck.ts), and write the launcher if it is wrong; after aot, how graphs are split (splitCheck.ts)
 // The program computes what it computes without: compiled code is called once with the program's inputs, and everything else runs on copies.
+import { splitting } from '../aot/joint.ts'
 import { noGrad } from '../autograd/index.ts'
 import { config, interceptBackends, runnable } from '../dynamo/index.ts'
 import type { Backend, BackendCode } from '../dynamo/index.ts'
@@ -14,11 +15,13 @@ import { Dump } from './dump.ts'
 import type { Where } from './dump.ts'
 import { CallHistory } from './history.ts'
 import { contained, isolated } from './isolated.ts'
+import { watchSplit } from './splitCheck.ts'
 
 /** Installs the debugger around the compiler; the composition root calls it. */
 export function installDebug(): void {
   interceptBackends('dynamo', wrapBackendDebug)
   interceptBackends('aot', wrapCompilerDebug)
+  splitting.watch = watchSplit
 }
 
 /** Watches a backend as dynamo calls it. PyTorch's WrapBackendDebug. */
