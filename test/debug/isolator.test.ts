@@ -3,9 +3,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
+import { registerBackend } from 'tensorfx/compile'
 import { Isolator } from 'tensorfx/debug'
 import type { FailureSpec, Helper, IsolatorOptions, Outcome } from 'tensorfx/debug'
-import type { Query } from '../../src/debug/isolate/protocol.ts'
+import { READY, answerLine, answerReader, progressLine } from '../../src/debug/isolate/pipes.ts'
+import { QueryEncoder, QueryServer } from '../../src/debug/isolate/protocol.ts'
+import type { Progress, Query } from '../../src/debug/isolate/protocol.ts'
 
 const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
 const SPEC: FailureSpec = { backend: 'mad', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true }
@@ -262,5 +265,72 @@ describe('helpers that are started ahead', () => {
     await expect(isolator.query(gm, [torch.ones([2])], SPEC)).rejects.toThrow('no processes here')
     isolator.close()
     await pass(10)
+  })
+})
+
+describe('the answering side', () => {
+  const encoded = (calls: readonly (readonly unknown[])[], spec: Partial<FailureSpec> = {}): Query =>
+    new QueryEncoder().encode(gm, calls, { ...SPEC, backend: 'eager', ...spec }, [])
+
+  it('says when its modules are imported, and how much processor time judging took, where it knows', async () => {
+    vi.useRealTimers()
+    const [said, query]: [Progress[], Query] = [[], encoded([[torch.ones([2])]])]
+    let cpuMs = 100
+    const knowing = new QueryServer(
+      (progress) => void said.push(progress),
+      () => (cpuMs += 50),
+    )
+    expect(await knowing.answer(query)).toEqual({ id: 0, outcome: { status: 'passes', message: 'compiled and ran' }, cpuMs: 50 })
+    const unknowing = new QueryServer((progress) => void said.push(progress))
+    expect(await unknowing.answer(query)).toEqual({ id: 0, outcome: { status: 'passes', message: 'compiled and ran' } })
+    expect(said).toEqual([{ imported: 0, cpuMs: 150 }, { imported: 0 }])
+    // What cannot be imported is not said to be, and took no time of its own.
+    expect(await knowing.answer({ ...query, imports: ['data:text/javascript,throw new RangeError("gone")'] })).toEqual({
+      ...{ id: 0, outcome: { status: 'unrelated', message: 'RangeError: gone' } },
+    })
+    expect(said.length).toBe(2)
+  })
+
+  it('makes each call once, the earlier ones first', async () => {
+    vi.useRealTimers()
+    const seen: unknown[] = []
+    registerBackend('noting', () => (...inputs: never[]) => {
+      const [x] = inputs as Tensor[]
+      if (x === undefined) throw new TypeError('no input')
+      seen.push(x.toArray())
+      return [torch.sin(x)]
+    })
+    const calls = [[torch.zeros([1])], [torch.ones([1])], [torch.full([1], 2)]]
+    expect((await new QueryServer().answer(encoded(calls, { backend: 'noting' }))).outcome.status).toBe('passes')
+    expect(seen).toEqual([[0], [1], [2]])
+  })
+
+  it('is not asked about what cannot be sent: it is named', () => {
+    expect(() => encoded([[torch.ones([1]), Symbol('s')]])).toThrow("input '#1' cannot be written into a repro")
+  })
+})
+
+describe('lines', () => {
+  const read = (...texts: readonly string[]): readonly unknown[] => {
+    const messages: unknown[] = []
+    const take = answerReader((message) => void messages.push(message))
+    for (const text of texts) take(text)
+    return messages
+  }
+
+  it('carry answers and progress, after whatever was printed', () => {
+    expect(read(`printed${answerLine(READY)}`, progressLine({ imported: 3, cpuMs: 5 }))).toEqual([
+      { id: -1, outcome: { status: 'passes', message: 'ready' } },
+      { imported: 3, cpuMs: 5 },
+    ])
+    expect(read('{"id":1}\n', '3\n')).toEqual([])
+    const line = progressLine({ cpuMs: 1 })
+    expect(read(...line)).toEqual([{ cpuMs: 1 }])
+  })
+
+  it('that are too long are forgotten, and do not fill the memory', () => {
+    const [start] = progressLine({ cpuMs: 1 }).trim().split('{')
+    expect(read(`${start}"${'x'.repeat(100)}`, '"\n')).toEqual(['x'.repeat(100)])
+    expect(read(`${start}"${'x'.repeat(2 ** 20)}`, '"\n', progressLine({ cpuMs: 1 }))).toEqual([{ cpuMs: 1 }])
   })
 })

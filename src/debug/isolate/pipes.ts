@@ -60,7 +60,9 @@ export function answerReader(onMessage: (message: unknown) => void): (text: stri
   let rest = ''
   return (text) => {
     const lines = (rest + text).split('\n')
-    rest = (lines.pop() ?? '').slice(0, LONGEST)
+    const last = lines.pop() ?? ''
+    // A line that is longer is no answer, however it goes on.
+    rest = last.length > LONGEST ? ' ' : last
     for (const line of lines) {
       if (!line.startsWith(MARK)) continue
       let message: unknown
