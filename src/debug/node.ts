@@ -19,9 +19,9 @@ export function nodeModule<K extends keyof BuiltinModules>(name: K): BuiltinModu
   return (hostProcess()?.getBuiltinModule?.(name) as BuiltinModules[K] | undefined) ?? null
 }
 
-/** The path of a folder that is given as a path or a URL; null for none. Throws ArgumentError for anything else. */
-export function folderPath(where: string, dir: URL | string | null): string | null {
-  if (dir === null || typeof dir === 'string') return dir
-  checkArgument(dir instanceof URL, where, 'options.saveDir', 'a path, a URL or null', dir)
-  return nodeModule('node:url')?.fileURLToPath(dir) ?? dir.href
+/** A path that is given as one or as a URL; null for none. Throws ArgumentError for anything else. */
+export function pathOf(where: string, name: string, given: URL | string | null): string | null {
+  if (given === null || typeof given === 'string') return given
+  checkArgument(given instanceof URL, where, name, 'a path, a URL or null', given)
+  return nodeModule('node:url')?.fileURLToPath(given) ?? given.href
 }

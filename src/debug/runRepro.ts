@@ -25,7 +25,7 @@ import { judge, judgeSettled, runBackend } from './judge.ts'
 import type { FailureSpec, Outcome } from './judge.ts'
 import { settled } from './late.ts'
 import { log } from './log.ts'
-import { nodeModule } from './node.ts'
+import { pathOf } from './node.ts'
 import { whyNotImportable } from './operatorImports.ts'
 import { failureOfLastRun } from './record.ts'
 import { tracedScript } from './tracedScript.ts'
@@ -142,7 +142,7 @@ function lineOf(options: RunReproOptions): CommandLine {
   const { command, backend, accuracy, checkStr, signature, onlyFwd, contract = false, death = null, runs = 1, tracingMode = 'real' } = options
   return {
     ...{ command, backend, accuracy, checkStr, signature, onlyFwd, contract, death, runs, tracingMode },
-    ...{ saveDir: pathOf(options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
+    ...{ saveDir: pathOf('runRepro', 'options.saveDir', options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
     ...{ skipSanity: false, skipCheckDeterministic: false },
   }
 }
@@ -190,12 +190,7 @@ async function query({ gm, inputs, earlier }: Repro, backend: string, line: Comm
 /** What a script that knows of no failure looks for, by the record of the run that wrote it. */
 function fromRecord(line: CommandLine, { record }: RunReproOptions): ReturnType<typeof failureOfLastRun> {
   if (record === undefined || isDeath(line.death) || line.accuracy !== 'none' || line.checkStr !== null || line.signature !== null) return {}
-  return failureOfLastRun(fileStore(), pathOf(record) ?? '')
-}
-
-function pathOf(dir: URL | string | null): string | null {
-  if (dir === null || typeof dir === 'string') return dir
-  return nodeModule('node:url')?.fileURLToPath(dir) ?? dir.href
+  return failureOfLastRun(fileStore(), pathOf('runRepro', 'options.record', record) ?? '')
 }
 
 /** Runs the graph with its backend and with eager, and says what both do. Fails as the original did. */

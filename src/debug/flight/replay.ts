@@ -22,7 +22,7 @@ import { InputReader } from '../inputReader.ts'
 import { InputWriter } from '../inputWriter.ts'
 import { fileStore } from '../fileStore.ts'
 import type { FileStore } from '../fileStore.ts'
-import { folderPath } from '../node.ts'
+import { pathOf } from '../node.ts'
 import { packageSpecifier } from '../reproScript.ts'
 import type { LoadArgs } from '../runRepro.ts'
 import { tracedScript } from '../tracedScript.ts'
@@ -155,7 +155,7 @@ export function replayStep(Step: new () => Module, loadArgs: LoadArgs, options: 
   checkOptions('replayStep', options, { saveDir: true, intended: true, gradFn: true, loss: true })
   const { saveDir, intended, gradFn, loss } = options
   checkArgument(Array.isArray(intended), 'replayStep', 'options.intended', 'an array of names', intended)
-  const dir = folderPath('replayStep', saveDir)
+  const dir = pathOf('replayStep', 'options.saveDir', saveDir)
   const gm = tracedScript(new Step())
   const reader = new InputReader(dir === null ? null : fileStore(), dir)
   loadArgs(reader)
