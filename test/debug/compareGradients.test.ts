@@ -158,6 +158,16 @@ describe('gradients', { timeout: 60_000 }, () => {
     expect(several.gradients.map(({ name }) => name).toSorted()).toEqual(['input 1', 'input 2[0]', 'table.weight'])
   })
 
+  it('are compared in another runtime too, and not judged there where random numbers are drawn', async () => {
+    const result = await compareBackends(mlp(), [leaf([2, 3])], { backends: ['onnxruntime'], gradients: true })
+    expect([...result.statuses.values(), ...result.notes], String(result)).toEqual(['right'])
+    expect(result.gradients.map(({ name, statuses }) => [name, statuses.get('onnxruntime')])).toEqual(NAMES.map((name) => [name, 'right']))
+    const drops = symbolicTrace(new nn.Sequential(new nn.Linear(3, 4), new nn.Dropout(0.5)))
+    const random = await compareBackends(drops, [leaf([2, 3])], { backends: ['onnxruntime', 'inductor'], gradients: true })
+    expect([...random.statuses.values()]).toEqual(['not judged', 'right'])
+    for (const { statuses } of random.gradients) expect([...statuses.values()]).toEqual(['not judged', 'right'])
+  })
+
   it('have to be there', async () => {
     const gm = symbolicTrace((a: Tensor) => a.sin())
     const nothing = /with options\.gradients an input or a parameter must require grad/
