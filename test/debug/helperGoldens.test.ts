@@ -4,7 +4,8 @@ import { nn, torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { castToFp64, cloneInputsRetainingGradness, collectResults, reduceToScalarLoss, requiresBwdPass } from 'tensorfx/debug'
 import type { Runnable } from 'tensorfx/debug'
-import { GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { half } from '../../src/ops/index.ts'
 import { Bn, G, MaskedLMOutput, Mlp, Shared, det, fill } from './prelude.ts'
 import { byName, decoder, shown } from './recorded.ts'
 import type { Case, Json } from './recorded.ts'
@@ -214,8 +215,9 @@ describe('cloneInputsRetainingGradness, as recorded', () => {
   })
 
   it('keeps the layout of what is only said to be expanded', () => {
-    const row = det([3]).expand([1, 3])
-    expect((cloneInputsRetainingGradness([row])[0] as Tensor).strides).toEqual(row.strides)
+    const row = det([6]).asStrided([1, 3], [0, 2])
+    const clone = cloneInputsRetainingGradness([row])[0] as Tensor
+    expect([clone.strides, clone.toArray()]).toEqual([[0, 2], row.toArray()])
   })
 
   it('is tried on every recorded case', () => {
@@ -288,6 +290,15 @@ describe('castToFp64, as recorded', () => {
       const wide = castToFp64(...graph((x) => convert(x).mul(0.1), [det([4])]))
       expect(shown(wide.gm.call(...wide.inputs))).toEqual(shown(det([4], { dtype: 'float64' }).mul(0.1)))
     }
+  })
+
+  it('widens functions that convert, and leaves inputs of their names', () => {
+    const graph = new Graph()
+    const x = graph.placeholder('half')
+    graph.output([graph.callFunction(half, [x]), graph.callFunction(torch.add, [x, 1])])
+    const wide = castToFp64(new GraphModule({}, graph), [det([4])])
+    expect(wide.gm.graph.findNodes({ op: 'placeholder' }).map(({ target }) => target)).toEqual(['half'])
+    expect(shown(wide.gm.call(...wide.inputs))).toEqual(shown([det([4], { dtype: 'float64' }), det([4], { dtype: 'float64' }).add(1)]))
   })
 
   it('is tried on every recorded case', () => {

@@ -422,7 +422,9 @@ describe('a function that is compared', () => {
     }
     expect(compareTwoModels(gm, aside, [t([1, 2])])).toMatchObject({ status: 'same', reasons: [] })
     expect(compareTwoModels(gm, (x: Tensor) => x.add(1), [t([1, 2])])).toMatchObject({ status: 'different' })
-    expect([n, ones, short, other].map((tensor) => tensor.toArray())).toEqual([[0, 0], [1, 1], [0], [0, 0]])
+    const late = t([5, 5])
+    expect(compareTwoModels(gm, (x: Tensor) => x.add(late.fill_(1)), [t([1, 2])]).reasons).toEqual([expect.stringMatching(/\(buffer n\)$/)])
+    expect([n, ones, short, other, late].map((tensor) => tensor.toArray())).toEqual([[0, 0], [1, 1], [0], [0, 0], [5, 5]])
   })
 
   it('has the parameters of its module where it uses them, beside others that are equal', () => {
@@ -524,6 +526,24 @@ describe('a module that is compared', () => {
     expect(compareTwoModels(gm, layer(['a', 'other']), [x])).toMatchObject({ status: 'same', reasons: [] })
     expect(compareTwoModels(gm, layer(['a', 'other'], 2), [x]).reasons).toEqual([expect.stringMatching(/\(gradient of b\)$/) as string])
     expect(compareTwoModels(gm, layer(['a', 'b'], 2), [x]).reasons).toEqual([expect.stringMatching(/\(gradient of b\)$/) as string])
+    class Swapped extends nn.Module {
+      readonly b = new nn.Parameter(t([1, 2]))
+      readonly a = new nn.Parameter(t([1, 2]))
+      forward(v: Tensor): Tensor {
+        return v.mul(this.a).add(this.b.mul(2))
+      }
+    }
+    // The end of a name says more than a value does.
+    expect(compareTwoModels(gm, new nn.Sequential(new Swapped()), [x])).toMatchObject({ status: 'same', reasons: [] })
+    class Renamed extends nn.Module {
+      readonly unused = new nn.ParameterDict({ a: new nn.Parameter(t([1, 2, 3])) })
+      readonly scale = new nn.Parameter(t([1, 2]))
+      readonly b = new nn.Parameter(t([1, 2]))
+      forward(v: Tensor): Tensor {
+        return v.mul(this.scale).add(this.b.mul(2))
+      }
+    }
+    expect(compareTwoModels(gm, new Renamed(), [x])).toMatchObject({ status: 'same', reasons: [] })
     const wrapper = new nn.Sequential(layer(['a', 'b']))
     expect(compareTwoModels(gm, wrapper, [x])).toMatchObject({ status: 'same', reasons: [] })
   })

@@ -358,9 +358,9 @@ describe('runFwdMaybeBwd', () => {
   })
 
   it('refuses bad arguments', () => {
-    expect(() => runFwdMaybeBwd(3 as never, [])).toThrow(/model/)
-    expect(() => runFwdMaybeBwd(square, 3 as never)).toThrow(/inputs/)
-    expect(() => runFwdMaybeBwd(square, [], { fwd: true } as never)).toThrow(/fwd/)
+    expect(() => runFwdMaybeBwd(3 as never, [])).toThrow(/^runFwdMaybeBwd: argument 'model'/)
+    expect(() => runFwdMaybeBwd(square, 3 as never)).toThrow(/^runFwdMaybeBwd: argument 'inputs'/)
+    expect(() => runFwdMaybeBwd(square, [], { fwd: true } as never)).toThrow(/^runFwdMaybeBwd: unknown option 'fwd'/)
   })
 })
 
