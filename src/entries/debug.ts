@@ -50,6 +50,7 @@ export {
 export type {
   AnalyzeOptions,
   BackendInterceptor,
+  Calls,
   Command,
   CounterSection,
   Counters,
