@@ -111,6 +111,17 @@ describe('numbers', () => {
     expect(plain?.reasons[0]).toMatch(/^Accuracy failed: allclose/)
   })
 
+  it('are those of one tensor, where the code returns one', () => {
+    const one = judged(
+      (x) => x.mul(2),
+      (x) => x.mul(3),
+    ).call(t([1, 2]))
+    expect(one).toMatchObject({
+      rule: 'numbers',
+      reasons: [expect.stringMatching(/element 1 is 6, not 4/), 'Accuracy failed for key name output 0 (mul)'],
+    })
+  })
+
   it('may be more exact than the reference', () => {
     const cancels: Code = (x) => [x.add(1e5).sub(1e5)]
     expect(judged(cancels, (x) => [x.mul(1)]).call(t([0.3, 0.7, 0.11]))).toBeNull()
@@ -224,6 +235,17 @@ describe('inputs', () => {
     const writesBoth: Code = (x, y) => [x.add_(1), y.mul_(2)]
     expect(new Judged(both, writesBoth).call(t([1, 2]), t([3]))).toBeNull()
     expect(new Judged(both, (x, y) => [x.add_(1), y.mul_(2), y.add_(1)].slice(0, 2)).call(t([1, 2]), t([3]))?.rule).toBeDefined()
+    // What shares memory with a new value may lie there too.
+    const viewed = symbolicTrace((x: Tensor) => {
+      const y = x.add(1)
+      return [y, y.view(2, 1)]
+    })
+    viewed.meta['writeBacks'] = new Map([[0, 0]])
+    const inPlace: Code = (x) => {
+      const y = x.add_(1)
+      return [y, y.view(2, 1)]
+    }
+    expect(new Judged(viewed, inPlace).call(t([1, 2]))).toBeNull()
     // The new value may lie in the input itself.
     expect(new Judged(gm, (x, y) => [x.add_(1), y.mul(2)]).call(t([1, 2]), t([3]))).toBeNull()
     expect(new Judged(gm, (x, y) => [x.add(1), y.mul_(2)]).call(t([1, 2]), t([3]))?.message).toMatch(/^Input 1 \('y'\) was overwritten/)
@@ -259,6 +281,27 @@ describe('outputs', () => {
     )
     expect(calls.call(t([1, 2]))).toMatchObject({ rule: 'outputs', message: expect.stringMatching(/^Output 0 \('mul'\) lies in memory/) })
     expect(buffer.toArray()).toEqual([2, 4])
+  })
+
+  it('are watched for eight calls', () => {
+    const overwritingAt = (call: number): Finding | null => {
+      let first: Tensor | null = null
+      let count = 0
+      const calls = judged(
+        (x) => [x.mul(2)],
+        (x) => {
+          // Each call is run twice: once for the program.
+          if (count++ === 2 * call) first?.fill_(7)
+          const result = x.mul(2)
+          first ??= result
+          return [result]
+        },
+      )
+      let found: Finding | null = null
+      for (let i = 0; i <= call; i++) found = calls.call(t([i]))
+      return found
+    }
+    expect([overwritingAt(8)?.rule, overwritingAt(9)]).toEqual(['outputs', null])
   })
 
   it('may be a tensor that the graph holds', () => {
@@ -343,6 +386,13 @@ describe('outputs', () => {
         'The same inputs do not always give the same result: 4 of 8 runs had wrong numbers. The backend is flaky, or its result depends on earlier calls.',
     })
     expect(flaky?.reasons[0]).toMatch(/element 1 is 6, not 4/)
+    let second = 0
+    expect(
+      judged(
+        (x) => [x.add(1), x.mul(2)],
+        (x) => [x.add(1), x.mul(++second > 1 ? 3 : 2)],
+      ).call(t([1, 2])),
+    ).toMatchObject({ rule: 'repeats', message: expect.stringContaining('7 of 8 runs') })
     let shapes = 0
     expect(
       judged(

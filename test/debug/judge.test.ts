@@ -241,6 +241,7 @@ suite('judging', () => {
       "accuracy must be 'none', 'accuracy' or 'strict_accuracy', got 'exact'.",
     )
     expect(() => checkFailureSpec({ ...spec, death: 'boredom' })).toThrow("death must be 'crash', 'hang', 'any', 'exit N' or null, got 'boredom'.")
+    for (const accuracy of ['none', 'accuracy', 'strict_accuracy'] as const) expect(checkFailureSpec({ ...spec, accuracy }).accuracy).toBe(accuracy)
     for (const death of [null, 'crash', 'hang', 'any', 'exit 7']) expect(checkFailureSpec({ ...spec, death })).toEqual({ ...spec, death })
   })
 
@@ -250,6 +251,26 @@ suite('judging', () => {
     expect(judge(double, [x], { ...spec, accuracy: 'none' }, 'eager')).toEqual({ status: 'passes', message: 'compiled and ran' })
     expect(judge(double, [x], spec, times(2))).toEqual({ status: 'passes', message: 'accurate' })
     expect(judge(double, [x], { ...spec, contract: true }, times(2))).toEqual({ status: 'passes', message: 'accurate' })
+  })
+
+  it('runs no backward where only the forward is judged', () => {
+    const hooked: Backend = () => (x) => {
+      const y = torch.mul(asTensor(x), 2)
+      y.registerHook(() => {
+        throw new RangeError('no backward')
+      })
+      return [y]
+    }
+    const statusOf = (onlyFwd: boolean): string =>
+      judge(double, [t([1, 2], { requiresGrad: true })], { ...spec, accuracy: 'none', onlyFwd }, hooked).status
+    expect([statusOf(true), statusOf(false)]).toEqual(['passes', 'fails'])
+  })
+
+  it('counts wrong numbers of any kind, if it is strict', () => {
+    const told = (accuracy: FailureSpec['accuracy']): unknown =>
+      judge(double, [t([1, 2])], { ...spec, accuracy, signature: 'accuracy|nan' }, times(3))
+    expect(told('strict_accuracy')).toMatchObject({ status: 'fails', signature: 'accuracy' })
+    expect(told('accuracy')).toMatchObject({ status: 'unrelated', signature: 'accuracy|value' })
   })
 
   it('names all ways in which numbers are wrong', () => {
