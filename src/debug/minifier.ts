@@ -178,6 +178,8 @@ class Minifier {
     if (failureRate < 1 && this.#runs === 1) {
       // A candidate that passed may have been smaller: look again, with more patience.
       this.#notice(failureRate)
+      // Its inputs may have been shrunk, and the values of its nodes are those of the inputs before.
+      captureValues(this.#module(state.graph), state)
       state = await this.#reduce(state)
       failureRate = await this.#finalRate(state)
     }

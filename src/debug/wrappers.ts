@@ -126,9 +126,11 @@ function watchGraph(backend: Backend, name: string, where: Where, gm: GraphModul
       if (level === 3) dump.end('run', 'ended')
       throw error
     }
-    const finding = check?.judge(before, inputs, outputs, saved?.kept ?? []) ?? null
+    // To judge the call, the code is run again, which saves anew.
+    const kept = saved?.take() ?? []
+    const finding = check?.judge(before, inputs, outputs, kept) ?? null
     if (finding !== null) throw dump.wrong(finding, history.calls)
-    saved?.judge(before, inputs, history)
+    saved?.judge(before, inputs, kept, history)
     if (level === 3) dump.end('run', 'ended')
     return outputs
   })
@@ -146,16 +148,18 @@ class SavedCheck {
     this.#check = new CallCheck(half.gm, compiled, dump.unchecked)
   }
 
-  get kept(): readonly unknown[] {
-    return this.#half.outputs
+  /** What the latest call saved. */
+  take(): readonly unknown[] {
+    const { outputs } = this.#half
+    this.#half.outputs = []
+    return outputs
   }
 
-  /** Throws AccuracyError if the latest call saved wrong values. */
-  judge(before: readonly unknown[], inputs: readonly unknown[], history: CallHistory): void {
-    const { outputs } = this.#half
+  /** Throws AccuracyError if a call saved wrong values. */
+  judge(before: readonly unknown[], inputs: readonly unknown[], kept: readonly unknown[], history: CallHistory): void {
     // The tape holds what a backward needs.
-    this.#half.outputs = []
-    const finding = this.#check.judgeNumbers(before, inputs, outputs)
+    this.take()
+    const finding = this.#check.judgeNumbers(before, inputs, kept)
     if (finding !== null) throw this.#dump.wrong(finding, history.calls)
   }
 }

@@ -113,6 +113,28 @@ describe('wrong numbers', () => {
     wrongBy(error, /the forward graph __compiled_fn_\d+_forward: What it saves for the backward is wrong/)
   })
 
+  it('that the forward of a later call saves: those of the call itself, and not of the run that judges it', () => {
+    const { x, f } = model()
+    let returned = 0
+    const onGraph = (gm: GraphModule): void => void (returned = (gm.graph.outputNode().args[0] as unknown[]).length)
+    let runs = 0
+    const backend = spoiled(
+      (run) =>
+        (...inputs) => {
+          runs++
+          return run(...inputs).map((value, i) => (runs > 1 && i >= returned && !inputs.includes(value) ? plus(value, 0.5) : value))
+        },
+      isForward,
+    )
+    const g = compile(f, { backend, onGraph })
+    g(x)
+    expect(runs).toBeGreaterThan(1)
+    wrongBy(
+      thrownBy(() => g(x)),
+      /What it saves for the backward is wrong/,
+    )
+  })
+
   it('of a whole training step that is one graph', () => {
     const { w, x } = model()
     const opt = new optim.SGD([w], { lr: 0.1, momentum: 0.9 })
