@@ -25,7 +25,7 @@ const SHORT = ['--timeout-ms', '3000']
 const tanh = { operator: 'torch.tanh', name: 'tanh', dtype: 'float32' }
 
 /** How many milliseconds a process gets before this test calls it endless. On two processors, four busy processes make each two to three times as slow. */
-const boundMs = () => 150_000 * Math.max(1, slowness() / 3)
+const boundMs = () => 300_000 * Math.max(1, slowness() / 3)
 
 /** A fault that is minified: its launcher must come to tanh, in a repro that ends as `how`. */
 const minified =
@@ -37,7 +37,7 @@ const minified =
     try {
       const hangs = fault.kind === 'hang'
       const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: String(level) }
-      const first = await runScript(folder, 'program.mjs', [], { env, ms: hangs ? boundMs() / 5 : boundMs() })
+      const first = await runScript(folder, 'program.mjs', [], { env, ms: hangs ? boundMs() / 10 : boundMs() })
       if (first.how !== how) return `the program ended with ${first.how}`
       const launched = await runScript(folder, filesNamed(folder, 'minifier_launcher.mjs').at(-1) ?? 'no launcher', words, { ms: boundMs() })
       if (launched.how !== 'exit 0') return `the launcher ended with ${launched.how}\n${launched.output}`
