@@ -54,8 +54,8 @@ export function failureOfLastRun(store: FileStore, path: string): Pick<HuntOptio
   const doing = last.phase === 'compile' ? 'compiled' : 'ran'
   if (last.state === 'ended') {
     // What fails after the call, such as a promise that nothing awaits, is not in the record.
-    log.info(`The run that wrote this script ended without a failure (process ${last.pid} ${doing} the graph). Finding out whether the graph fails.`)
-    return { findFailure: true }
+    log.info(`The run that wrote this script ended without a failure (process ${last.pid} ${doing} the graph). Looking for errors all the same.`)
+    return {}
   }
   log.info(
     `The run that wrote this script did not end: process ${last.pid} died or hung while it ${doing} the graph. Looking for candidates that do the same.`,

@@ -286,7 +286,7 @@ compile((x) => x.sin().exp().relu(), { backend: 'rejects_late' })(torch.ones([3]
       const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '3' }
       expect(await runScript(folder, 'program.mjs', [], { env })).toMatchObject({ how: 'exit 1' })
       const launched = await runScript(folder, present(launcherIn(folder), 'a launcher'), ['minify'])
-      expect(launched.output).toContain("With 'rejects_late', the graph fails: RangeError: too late")
+      expect(launched.output).toContain('Looking for errors all the same')
       const repro = present(fileNamed(folder, 'repro.mjs'), 'a repro')
       expect(readFileSync(repro, 'utf8').match(/= torch\.\w+/g)).toEqual(['= torch.exp'])
       const failing = await runScript(folder, repro)

@@ -50,7 +50,7 @@ const wrongly: Partition = (joint) => {
 const leaf = (): Tensor => torch.tensor([0.5, -1, 2], { requiresGrad: true })
 
 describe('a split that is wrong', () => {
-  it('is found at the first call, with the gradient that it gets wrong', () => {
+  it('is found at the first call, with the gradient that it gets wrong (difference: split-checked)', () => {
     watch(4)
     const f = aotFunction((x: Tensor) => x.sin().mul(2), { fwCompiler: asIs, partition: wrongly })
     let thrown: unknown = null
