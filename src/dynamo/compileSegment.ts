@@ -17,7 +17,8 @@ import type { BreakReason } from './explain.ts'
 import { announceFailure } from './failures.ts'
 import type { Plan } from './plan.ts'
 import type { Reports } from './reports.ts'
-import { watched } from './runWatch.ts'
+import { runWatch } from './runWatch.ts'
+import type { WatchedGraph } from './runWatch.ts'
 import type { Segment } from './segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import { exitsOf, gradInputsOf } from './tape.ts'
@@ -153,7 +154,7 @@ function callBackend(
   const { backend, label } = choice
   const inner = intercepted('aot', backend, label)
   const part: CompileGraph = (graph, examples) => {
-    const compiled = watched(graph, asFunction(inner(graph, examples)), backend, label)
+    const compiled = asFunction(inner(graph, examples), { gm: graph, backend, label })
     kernels.push(...(compiled.kernels ?? []))
     return compiled
   }
@@ -191,14 +192,23 @@ function orEager(label: string, gm: GraphModule, compile: () => CompiledCode, ea
 /** The graph itself, run by eager kernels. */
 const uncompiled = (gm: GraphModule): CompiledCode => asFunction((...values: readonly unknown[]) => gm.forward(...values))
 
-/** What a backend returned, checked; its result as an array. */
-function asFunction(compiled: BackendCode): CompiledCode {
+/** What a backend returned, checked; its result as an array. Runs of `graph` may be watched. */
+function asFunction(compiled: BackendCode, graph: WatchedGraph | null = null): CompiledCode {
   const run = runnable(compiled)
-  const call = (...values: readonly unknown[]): readonly unknown[] => {
+  const plain: CompiledCode = (...values) => {
     const out = run(...values)
     return Array.isArray(out) ? out : [out]
   }
-  if (compiled instanceof GraphModule) return Object.assign(call, {})
+  // Not a function around the plain one: this is called at every run.
+  const watched = (of: WatchedGraph): CompiledCode => {
+    return (...values) => {
+      if (runWatch.current !== null) return runWatch.current({ ...of, inputs: values, code: plain })
+      const out = run(...values)
+      return Array.isArray(out) ? out : [out]
+    }
+  }
+  const call = graph === null ? plain : watched(graph)
+  if (compiled instanceof GraphModule) return call
   const { kernels, writtenInPlace } = compiled
   return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
 }

@@ -3,23 +3,19 @@ import type { CompiledCode } from '../aot/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import type { Backend } from './backends.ts'
 
-/** A compiled graph that is about to run: a whole graph, or one half of a graph with a backward. */
-export interface GraphRun {
+/** A compiled graph: a whole graph, or one half of a graph with a backward. */
+export interface WatchedGraph {
   readonly gm: GraphModule
-  readonly inputs: readonly unknown[]
-  readonly code: CompiledCode
   /** What compiled it, and its name. */
   readonly backend: Backend
   readonly label: string
 }
 
+/** One that is about to run. */
+export interface GraphRun extends WatchedGraph {
+  readonly inputs: readonly unknown[]
+  readonly code: CompiledCode
+}
+
 /** `current` runs each compiled graph and returns its outputs; null: runs are not watched. */
 export const runWatch: { current: ((run: GraphRun) => readonly unknown[]) | null } = { current: null }
-
-/** The code of a graph, which a watcher may run. */
-export function watched(gm: GraphModule, code: CompiledCode, backend: Backend, label: string): CompiledCode {
-  const call = (...inputs: readonly unknown[]): readonly unknown[] =>
-    runWatch.current === null ? code(...inputs) : runWatch.current({ gm, inputs, code, backend, label })
-  const { kernels, writtenInPlace } = code
-  return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
-}
