@@ -67,7 +67,7 @@ export interface SplitWatch {
   readonly called: (values: readonly unknown[]) => void
 }
 
-/** Called with every joint graph before it is split; null if nobody looks. The debugger sets it. */
+/** Called with every joint graph before it is split; null without a debugger, which sets it. */
 export const splitting: { watch: ((joint: JointGraph, name: string) => SplitWatch | null) | null } = { watch: null }
 
 /** Splits and compiles a joint graph. `inputs` are examples. */

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
@@ -46,18 +46,10 @@ const secondsOf = (times: string): number =>
   [...times.matchAll(/(\d+)m([\d.]+)s/g)].slice(-2).reduce((sum, [, minutes = '', seconds = '']) => sum + 60 * Number(minutes) + Number(seconds), 0)
 
 describe('200 operators with a bad one at 137', { timeout: 120_000 }, () => {
-  it('take at most 20 queries, and less than three times the processor time of starting one child process', () => {
-    // Processor time beside that of a start in the same run, since both depend on the machine and on what else it does.
-    // Two children are started: one for the search, one for the final check.
+  it('take at most 20 queries, and less than 2 seconds of processor time in all processes together', () => {
+    // Processor time, since the time that passes also depends on what else the machine does.
     const folder = folderOf({ 'large.mjs': large })
-    const childStart = (): number => {
-      const { stdout } = spawnSync('sh', ['-c', 'node "$0" $$ < /dev/null > /dev/null 2>&1; times', fileURLToPath(childEntry.url)], {
-        encoding: 'utf8',
-      })
-      return secondsOf(stdout)
-    }
-    const startsOfRun = (): number => {
-      const start = childStart()
+    const secondsOfRun = (): number => {
       const { stdout, stderr } = spawnSync('sh', ['-c', 'node large.mjs; times'], { cwd: folder, encoding: 'utf8' })
       const [line = '', ...times] = stdout.trim().split('\n')
       expect(line, stderr).toMatch(/^\{/)
@@ -66,13 +58,13 @@ describe('200 operators with a bad one at 137', { timeout: 120_000 }, () => {
       expect(result.queries).toBeLessThanOrEqual(20)
       expect(result.checks).toBeLessThanOrEqual(20)
       // The start of the program is not part of the search; that of the child processes is.
-      return (secondsOf(times.join('\n')) - result.startSeconds) / start
+      return secondsOf(times.join('\n')) - result.startSeconds
     }
-    // What else the machine does may come between a start and a search: one of eight runs has to be fast enough.
-    let starts = startsOfRun()
-    for (let run = 1; run < 8 && starts >= 3; run++) starts = Math.min(starts, startsOfRun())
-    expect(starts).toBeGreaterThan(1)
-    expect(starts).toBeLessThan(3)
+    // Where many processes share a core, each takes more processor time too: one of three runs has to be fast enough.
+    let seconds = secondsOfRun()
+    for (let run = 1; run < 3 && seconds >= 2; run++) seconds = Math.min(seconds, secondsOfRun())
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThan(2)
   })
 })
 
@@ -123,12 +115,17 @@ describe('a candidate', { timeout: 120_000 }, () => {
     ['loops and prints', `for (;;) console.log('still here')`],
     ['loops and is deaf to signals', `process.on('SIGTERM', () => {}); for (;;);`],
   ])('that %s costs its time limit, and its process is ended', async (_what, code) => {
-    const { ms, signature, pid } = await timeOf(code, 1000)
-    expect(signature).toBe('hang')
-    expect(ms).toBeGreaterThan(950)
-    // Its limit is of processor time, of which it gets less on a busy machine; the time that passes is limited too.
-    expect(ms).toBeLessThan(20 * 1000 + MARGIN_MS)
-    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000 })
+    // Its limit is of processor time, of which it may get less than a whole processor: one of three runs gets enough, and none takes long.
+    let least = Infinity
+    for (let run = 0; run < 3 && least >= 1000 + MARGIN_MS; run++) {
+      const { ms, signature, pid } = await timeOf(code, 1000)
+      expect(signature).toBe('hang')
+      expect(ms).toBeGreaterThan(950)
+      expect(ms).toBeLessThan(20 * 1000 + MARGIN_MS)
+      least = Math.min(least, ms)
+      await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: MARGIN_MS })
+    }
+    expect(least).toBeLessThan(1000 + MARGIN_MS)
   })
 
   it.each([
@@ -160,7 +157,7 @@ it('a search among candidates that loop and die costs at most a time limit for e
   expect(small.leads.map(({ signature }) => signature).toSorted()).toEqual(['exit 7', 'hang'])
   expect(lost).toBeGreaterThanOrEqual(2)
   // And for each the start of another process, which is not the candidate's time.
-  expect(performance.now() - began).toBeLessThan((lost + 2) * (20 * timeoutMs + 5000))
+  expect(performance.now() - began).toBeLessThan((lost + 2) * (timeoutMs + 5000))
 })
 
 describe('helpers that are started ahead', () => {

@@ -23,7 +23,7 @@ export interface ComparisonParts {
   readonly notes: readonly string[]
   readonly backends: readonly Candidate[]
   readonly gradients?: readonly GradientRow[]
-  /** By backend, the graph that shows its culprit, if that is none of `sets`. */
+  /** By backend, the graph that shows its culprit, where no comparison of `sets` has it. */
   readonly failing?: ReadonlyMap<string, Failing>
   readonly worst?: ReadonlyMap<string, WorstInput>
 }
