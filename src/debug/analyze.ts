@@ -1,7 +1,7 @@
 // Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
 import { checkArray, checkOptions } from '../protocol/index.ts'
-import { config, lookupBackend, runnable } from '../dynamo/index.ts'
+import { config, lookupBackend, runnable, resultsOf } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Node } from '../fx/index.ts'
@@ -44,7 +44,7 @@ function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, 
     const exposed = withAllOutputs(gm)
     const names = intermediates(gm.graph).map((n) => n.name)
     // Both calls of the compiled graph and eager's start from the same random state.
-    const runs = (run: (inputs: readonly unknown[]) => unknown): readonly unknown[] => contained(() => listOf(run(isolatedInputs(inputs))))
+    const runs = (run: (inputs: readonly unknown[]) => unknown): readonly unknown[] => contained(() => resultsOf(run(isolatedInputs(inputs))))
     const own = isolated(exposed, inputs)
     const compiled = runnable(lookupBackend(backend)(own.model, own.inputs))
     const values = runs((given) => compiled(...given))
@@ -62,9 +62,6 @@ function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, 
     return { lines, values: names.length }
   })
 }
-
-/** The outputs of a graph that returns a list. */
-const listOf = (outputs: unknown): readonly unknown[] => (Array.isArray(outputs) ? outputs : [outputs])
 
 const intermediates = (graph: Graph): Node[] =>
   [...graph.nodes].filter((n) => n.op === 'call_function' || n.op === 'call_method' || n.op === 'call_module')

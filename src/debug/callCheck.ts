@@ -3,7 +3,7 @@
 // same inputs give the same result. Level 4 and the launcher judge by this.
 import { noGrad } from '../autograd/index.ts'
 import { withMode } from '../dispatch/index.ts'
-import { config } from '../dynamo/index.ts'
+import { config, resultsOf } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
 import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
@@ -105,7 +105,7 @@ export class CallCheck {
    * for later. Returns what is wrong, or null. Then the inputs and the outputs of earlier calls are as they were before the call.
    */
   judge(before: readonly unknown[], inputs: readonly unknown[], returned: unknown, kept: readonly unknown[] = []): Finding | null {
-    const outputs = listOf(returned)
+    const outputs = resultsOf(returned)
     const earlier = this.#earlier
     this.#earlier = []
     const reference = this.#reference(before)
@@ -186,7 +186,7 @@ export class CallCheck {
     return this.#asBefore(() => {
       const copy = isolated(this.#gm, before)
       const { gm, inputs } = wide ? castToFp64(copy.model, copy.inputs) : { gm: copy.model, inputs: copy.inputs }
-      const run = (): readonly unknown[] => listOf(noGrad(() => gm.forward(...inputs)))
+      const run = (): readonly unknown[] => resultsOf(noGrad(() => gm.forward(...inputs)))
       if (moved !== null) inputs.forEach((input, i) => input instanceof Tensor && move(input, moved * 100 + i, INPUTS))
       const outputs = moved === null ? run() : withMode(new Rounding(moved), run)
       return { outputs, inputs, attributes: [...this.#attributes.keys()].map((name) => gm.attribute(name)) }
@@ -196,7 +196,7 @@ export class CallCheck {
   /** Runs the compiled code on copies. Returns copies of its results, and what `look` says right after it: the memory that it has written may be put back then. */
   #again<T>(before: readonly unknown[], look: (results: readonly unknown[]) => T): { readonly results: readonly unknown[]; readonly seen: T } {
     return this.#asBefore(() => {
-      const results = listOf(noGrad(() => this.#compiled(...isolated(null, before).inputs)))
+      const results = resultsOf(noGrad(() => this.#compiled(...isolated(null, before).inputs)))
       return { results: isolated(null, results).inputs, seen: look(results) }
     })
   }
@@ -350,8 +350,6 @@ export class CallCheck {
   }
 }
 
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
-
 function attributesOf(gm: GraphModule): ReadonlyMap<string, Tensor> {
   const attributes = new Map<string, Tensor>()
   for (const { target } of gm.graph.findNodes({ op: 'get_attr' })) {
@@ -363,7 +361,7 @@ function attributesOf(gm: GraphModule): ReadonlyMap<string, Tensor> {
 
 function outputNames(gm: GraphModule): readonly string[] {
   const [result] = gm.graph.outputNode().args
-  return listOf(result).map((node) => (typeof node === 'object' && node !== null ? String(node) : 'null'))
+  return resultsOf(result).map((node) => (typeof node === 'object' && node !== null ? String(node) : 'null'))
 }
 
 const shareMemory = (a: unknown, b: unknown): boolean => a instanceof Tensor && b instanceof Tensor && a.storage !== null && a.storage === b.storage

@@ -2,7 +2,7 @@
 // need not have a history; so a failure of the backward is one of the second graph.
 import { compileDifferentiable } from '../aot/index.ts'
 import type { CompileGraph } from '../aot/index.ts'
-import { lookupBackend, runnable } from '../dynamo/index.ts'
+import { lookupBackend, runnable, resultsOf } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -34,10 +34,7 @@ function pairOf(compiler: Backend, gm: GraphModule, inputs: readonly unknown[]):
   const compile: CompileGraph = (graph, examples) => {
     isBackends = true
     const compiled = runnable(compiler(graph, examples))
-    return (...values) => {
-      const results = compiled(...values)
-      return Array.isArray(results) ? results : [results]
-    }
+    return (...values) => resultsOf(compiled(...values))
   }
   try {
     const { run } = compileDifferentiable(copyOf(gm), isolatedInputs(inputs), [...outputs.keys()], { fwCompiler: compile, bwCompiler: compile })

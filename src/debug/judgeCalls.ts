@@ -1,8 +1,9 @@
 // Several calls of what a backend makes of a graph, judged as a program would make them: for failures that need a history.
+import { resultsOf } from '../dynamo/index.ts'
 import { noGrad } from '../autograd/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
-import { CallCheck, listOf, restore } from './callCheck.ts'
+import { CallCheck, restore } from './callCheck.ts'
 import type { Compiled, Finding } from './callCheck.ts'
 import type { Calls } from './history.ts'
 import { isolatedInputs } from './isolated.ts'
@@ -18,7 +19,7 @@ export interface CallFinding {
  * with the same tensors at each, since code may remember a tensor or an address. Null if all are right. Throws what the compiled code throws.
  */
 export function judgeCalls(gm: GraphModule, compile: () => Compiled, calls: Calls, report: (why: string) => void): CallFinding | null {
-  const own = isolatedInputs(calls).map((inputs) => listOf(inputs))
+  const own = isolatedInputs(calls).map((inputs) => resultsOf(inputs))
   const found = judgeEach(gm, compile(), calls, own, report)
   return found !== null || calls.length === 1 ? found : judgeEach(gm, compile(), calls, inSameTensors(calls), report)
 }

@@ -5,7 +5,7 @@ import type { JointGraph } from '../aot/index.ts'
 import type { SplitWatch } from '../aot/joint.ts'
 import { valueSpec } from '../aot/valueSpec.ts'
 import { noGrad } from '../autograd/index.ts'
-import { config } from '../dynamo/index.ts'
+import { config, resultsOf } from '../dynamo/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { randn } from '../ops/index.ts'
 import { Generator } from '../tensor/index.ts'
@@ -73,8 +73,7 @@ class SplitCheck implements SplitWatch {
     const given = new Map<string, unknown>([...inputs, ...tangents].map((node, i) => [node.name, [...values, ...starts][i]]))
     const run = (gm: GraphModule, args: readonly unknown[]): readonly unknown[] => {
       const copy = isolated(gm, args)
-      const results: unknown = copy.model.forward(...copy.inputs)
-      return Array.isArray(results) ? results : [results]
+      return resultsOf(copy.model.forward(...copy.inputs))
     }
     const whole = run(
       this.#whole,

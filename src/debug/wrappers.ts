@@ -5,7 +5,7 @@
 // The program computes what it computes without: compiled code is called once with the program's inputs, and everything else runs on copies.
 import { splitting } from '../aot/joint.ts'
 import { noGrad } from '../autograd/index.ts'
-import { config, interceptBackends, runnable } from '../dynamo/index.ts'
+import { config, interceptBackends, runnable, resultsOf } from '../dynamo/index.ts'
 import type { Backend, BackendCode } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -79,7 +79,7 @@ function observed(backend: Backend, gm: GraphModule, exampleInputs: readonly unk
   const compiled = runnable(code)
   return withReports(code, (...inputs) => {
     const outputs = compiled(...inputs)
-    half.outputs = Array.isArray(outputs) ? outputs : [outputs]
+    half.outputs = resultsOf(outputs)
     return outputs
   })
 }

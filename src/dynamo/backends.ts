@@ -15,6 +15,9 @@ export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPl
   (...inputs: never[]): unknown
 }
 
+/** What compiled code, or a graph, has returned, as a list of results. */
+export const resultsOf = (returned: unknown): readonly unknown[] => (Array.isArray(returned) ? returned : [returned])
+
 /**
  * Compiles a graph: takes it and example inputs (one per placeholder: tensors, or numbers), and returns what computes it. `(gm) => gm` and `(gm) => gm.forward` run
  * the graph as it is.

@@ -9,7 +9,7 @@ import { announce, emit, inScope, newId } from '../events/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { intercepted, runnable } from './backends.ts'
+import { intercepted, resultsOf, runnable } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
 import { config } from './config.ts'
 import { BackendCompilerFailed } from './errors.ts'
@@ -195,16 +195,12 @@ const uncompiled = (gm: GraphModule): CompiledCode => asFunction((...values: rea
 /** What a backend returned, checked; its result as an array. Runs of `graph` may be watched. */
 function asFunction(compiled: BackendCode, graph: WatchedGraph | null = null): CompiledCode {
   const run = runnable(compiled)
-  const plain: CompiledCode = (...values) => {
-    const out = run(...values)
-    return Array.isArray(out) ? out : [out]
-  }
+  const plain: CompiledCode = (...values) => resultsOf(run(...values))
   // Not a function around the plain one: this is called at every run.
   const watched = (of: WatchedGraph): CompiledCode => {
     return (...values) => {
       if (runWatch.current !== null) return runWatch.current({ ...of, inputs: values, code: plain })
-      const out = run(...values)
-      return Array.isArray(out) ? out : [out]
+      return resultsOf(run(...values))
     }
   }
   const call = graph === null ? plain : watched(graph)

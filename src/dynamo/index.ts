@@ -14,6 +14,7 @@ export {
   registerBackend,
   ReluCompileError,
   ReluRuntimeError,
+  resultsOf,
   runnable,
 } from './backends.ts'
 export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends.ts'

@@ -2,7 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { aotFunction } from '../../aot/index.ts'
 import type { CompileGraph } from '../../aot/index.ts'
-import { lookupBackend, runnable, withConfig } from '../../dynamo/index.ts'
+import { lookupBackend, runnable, withConfig, resultsOf } from '../../dynamo/index.ts'
 import type { Backend } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
@@ -117,10 +117,7 @@ function asCompiler(backend: Backend): CompileGraph {
   return (graph, inputs) => {
     delete graph.meta['writeBacks']
     const run = runnable(backend(graph, inputs))
-    return (...values) => {
-      const out = run(...values)
-      return Array.isArray(out) ? out : [out]
-    }
+    return (...values) => resultsOf(run(...values))
   }
 }
 

@@ -1,6 +1,6 @@
 // Bad elements that only compiled code makes: which graph, and which node of it.
 import type { CompiledCode } from '../../aot/index.ts'
-import { runWatch, runnable } from '../../dynamo/index.ts'
+import { runWatch, runnable, resultsOf } from '../../dynamo/index.ts'
 import type { Backend, GraphRun } from '../../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
@@ -104,10 +104,7 @@ function compiledUpTo(gm: GraphModule, last: Node, inputs: readonly unknown[], b
   graph.eliminateDeadCode((node) => node.op === 'placeholder' || node.op === 'output')
   try {
     const run = runnable(backend(new GraphModule(gm, graph, gm.className), isolatedInputs(inputs)))
-    return (...values) => {
-      const outputs = run(...values)
-      return Array.isArray(outputs) ? outputs : [outputs]
-    }
+    return (...values) => resultsOf(run(...values))
   } catch {
     // A part may be what the backend refuses; the graph as a whole is what counts.
     return null
