@@ -90,7 +90,7 @@ export function processRunner(drawn, place, level, log = () => {}) {
   // A small heap is soon exhausted.
   const node = fault.kind === 'memory' ? ['--max-old-space-size=96'] : []
   const run = async (path, words, { cwd = dirname(path), ...options } = {}) => {
-    const ended = await runScript(cwd, path, words, { node, ...options })
+    const ended = await runScript(cwd, path, words, { node, ms: 240_000, ...options })
     log(`$ node ${path} ${words.join(' ')}: ${ended.how} after ${ended.ms.toFixed(0)} ms\n${ended.output}`)
     return ended
   }

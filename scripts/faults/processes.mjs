@@ -16,7 +16,7 @@ export function folderWith(files) {
 }
 
 /** Runs a script: { how: 'exit 1' | 'signal SIGKILL' | 'hang', output, ms }. One that has not ended after `ms` is stopped: a hang. */
-export function runScript(cwd, script, words = [], { env = {}, ms = 240_000, node = [] } = {}) {
+export function runScript(cwd, script, words = [], { env = {}, ms = 180_000, node = [] } = {}) {
   return new Promise((resolve) => {
     const began = performance.now()
     const child = spawn(process.execPath, [...node, script, ...words], { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })

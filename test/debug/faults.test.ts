@@ -5,7 +5,6 @@ import { config, registerBackend, reset } from 'tensorfx/compile'
 import type { Backend } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import { alarmOf, drawRight, fuzzedAlarm } from '../../scripts/faults/alarms.mjs'
-import { loadApi } from '../../scripts/faults/api.mjs'
 import { faultyBackend } from '../../scripts/faults/faulty.mjs'
 import { judgeFault } from '../../scripts/faults/judge.mjs'
 import type { Ended, Runner } from '../../scripts/faults/judge.mjs'
@@ -15,6 +14,7 @@ import type { DrawnFault } from '../../scripts/faults/plan.mjs'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { api as fuzz } from '../fuzz/api.ts'
 import { listen, pathOf, resetConfig, runHere, textOf } from './inProcess.ts'
+import { api } from './faultApi.ts'
 
 /** What is wrong with the debugger. */
 const mutant = vi.hoisted(() => ({ verdict: '', sameValues: '', skipsCopies: false, cutsNothing: false }))
@@ -43,16 +43,6 @@ vi.mock('../../src/debug/cut.ts', async (original) => {
   const keepOnly: typeof real.keepOnly = (...args) => (mutant.cutsNothing ? null : real.keepOnly(...args))
   return { ...real, keepOnly }
 })
-
-const api = await loadApi((name) =>
-  name === 'index'
-    ? import('tensorfx')
-    : name === 'entries/compile'
-      ? import('tensorfx/compile')
-      : name === 'entries/fx'
-        ? import('tensorfx/fx')
-        : import('tensorfx/debug'),
-)
 
 /** The backend that programs and scripts call `suspect`. */
 let suspect: Backend | null = null

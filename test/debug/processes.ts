@@ -1,51 +1,10 @@
 // Programs that fail, the scripts that the debugger writes for them, and those scripts in fresh processes. All run on dist/, as a user's programs do.
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { root } from '../built/node.ts'
 
-export const distUrl = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-
-/** How a process ended. */
-export interface Ended {
-  /** `exit 7`, `signal SIGKILL`, or `hang` if it was stopped after its time. */
-  readonly how: string
-  readonly output: string
-}
-
-// Far more than a script needs: a machine that does much else at the time must not turn an exit into a hang.
-const LONGEST_MS = 180_000
-
-/** Runs a script in a fresh process. */
-export function runScript(
-  cwd: string,
-  script: string,
-  args: readonly string[] = [],
-  {
-    env = {},
-    ms = LONGEST_MS,
-    node = [],
-  }: { readonly env?: Readonly<Record<string, string>>; readonly ms?: number; readonly node?: readonly string[] } = {},
-): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...node, script, ...args], { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    let isLate = false
-    const take = (text: Buffer): void => void (output += text.toString())
-    child.stdout.on('data', take)
-    child.stderr.on('data', take)
-    const timer = setTimeout(() => {
-      isLate = true
-      child.kill('SIGKILL')
-    }, ms)
-    child.on('close', (code, signal) => {
-      clearTimeout(timer)
-      resolve({ how: isLate ? 'hang' : signal === null ? `exit ${code}` : `signal ${signal}`, output })
-    })
-  })
-}
+export { distUrl, runScript } from '../../scripts/faults/processes.mjs'
+export type { Ended } from '../../scripts/faults/processes.mjs'
 
 /** A new folder with these files. */
 export function folderWith(files: Readonly<Record<string, string>> = {}): string {

@@ -5,7 +5,6 @@ import { Node, wrap } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { Tensor, noGrad, torch } from 'tensorfx'
 import { drawRight } from '../../scripts/faults/alarms.mjs'
-import { loadApi } from '../../scripts/faults/api.mjs'
 import { runProgram } from '../../scripts/faults/models.mjs'
 import { VARIANT_NAMES, rightBackend } from '../../scripts/faults/right.mjs'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
@@ -14,16 +13,7 @@ import type { Backend } from '../../src/dynamo/index.ts'
 import { opOf } from '../../src/ops/index.ts'
 import { isolatedInputs } from '../../src/debug/isolated.ts'
 import { randomGraph, randomInputs } from './faultyBackends.ts'
-
-const api = await loadApi((name) =>
-  name === 'index'
-    ? import('tensorfx')
-    : name === 'entries/compile'
-      ? import('tensorfx/compile')
-      : name === 'entries/fx'
-        ? import('tensorfx/fx')
-        : import('tensorfx/debug'),
-)
+import { api } from './faultApi.ts'
 
 const count = Number(process.env['TENSORFX_RIGHT'] ?? 10)
 
