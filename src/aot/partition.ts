@@ -94,7 +94,7 @@ export const minCutPartition: Partition = (joint) => {
   for (const [node, into] of ids) {
     const out = into + 1
     network.addEdge(into, out, exposed.has(viewRoot(node)) ? Infinity : costOf(node))
-    if (!isCheap(node)) network.addEdge(source, into, Infinity)
+    if (!isCheap(node) || isLookedFor(node)) network.addEdge(source, into, Infinity)
     for (const user of node.users.keys()) {
       const to = ids.get(user)
       if (to !== undefined) network.addEdge(out, to, Infinity)
@@ -149,6 +149,24 @@ function isCheap(node: Node): boolean {
   if (op === undefined || op.tags.has('random') || op.tags.has('mutates')) return false
   if (op.tags.has('view') || op.tags.has('creation')) return !Array.isArray(node.meta['val'])
   return op.pointwise !== null && !isExpensive(op.pointwise)
+}
+
+/**
+ * Whether a node looks for this very value among others: the gradient of a maximum goes to the elements that equal it. A kernel of the backward may round a recomputed
+ * value otherwise than the forward did, and then no element would be found.
+ */
+function isLookedFor(node: Node): boolean {
+  for (const user of node.users.keys()) {
+    const op = user.op === 'call_function' ? opOf(user.target) : undefined
+    if (op?.qualname === 'torch.eq' && user.args.filter((arg) => arg instanceof Node && isFloating(arg)).length === 2) return true
+    if (op?.tags.has('view') === true && isLookedFor(user)) return true
+  }
+  return false
+}
+
+function isFloating(node: Node): boolean {
+  const spec = valueSpec(node)
+  return spec !== undefined && 'dtype' in spec && dtypeInfo[spec.dtype].floating
 }
 
 const known = new WeakMap<object, boolean>()

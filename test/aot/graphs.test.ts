@@ -87,6 +87,28 @@ describe('what a split graph saves', () => {
     expect(saved((a) => a.mul(2).add(1).exp().sum(), x)).toEqual(['exp'])
     expect(saved((a) => a.mul(3).tanh().mul(2).sum(), x)).toEqual(['tanh'])
   })
+
+  it('is what a maximum chose from, though it is cheap', () => {
+    expect(saved((a) => a.exp().mul(3).amax(), x).toSorted()).toEqual(['exp', 'mul'])
+    expect(saved((a) => a.exp().mul(3).reshape([8, 8]).amax(1).sum(), x).toSorted()).toEqual(['amax', 'exp', 'view'])
+    // Nothing equal is looked for.
+    expect(saved((a) => a.exp().mul(3).square().sum(), x)).toEqual(['exp'])
+  })
+
+  it('lets the gradient of a maximum find its elements where a backward rounds otherwise', () => {
+    const scaled = (part: fx.GraphModule, by: number) => {
+      for (const node of part.graph.nodes) if (node.name.startsWith('mul') && node.args[1] === 3) node.args = [node.args[0] as fx.Node, by]
+      part.recompile()
+      return (...values: readonly unknown[]) => part.forward(...values) as Tensor[]
+    }
+    const rough = torch.tensor([0.1, 0.7, 0.3], { requiresGrad: true })
+    const f = aotFunction((a: Tensor) => a.exp().mul(3).amax(), {
+      fwCompiler: (part) => scaled(part, 3),
+      bwCompiler: (part) => scaled(part, 3.000001),
+    })
+    f(rough).backward()
+    expect((rough.grad?.toArray() as number[]).map(Math.round)).toEqual([0, 6, 0])
+  })
 })
 
 describe('options of makeFx', () => {
