@@ -3,18 +3,16 @@ import { InvalidBackend, isImportable, lookupBackend, registerBackend } from '..
 import type { Backend } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { isCallable, isObject } from '../protocol/index.ts'
-import { workingDirectory } from './fileStore.ts'
 import { describe } from './describeError.ts'
 import { nodeModule } from './node.ts'
 
 /** Whether a backend is named by its module. */
 export const isModuleBackend = (backend: string): boolean => backend.lastIndexOf('#') > 0
 
-/** The module as a URL: a path is relative to the working directory. */
+/** The module as a URL: a path is relative to the working directory. A drive of Windows, of one letter, is no scheme. */
 function urlOf(module: string): string {
-  if (/^[a-z][a-z\d+.-]+:/i.test(module) && !/^[a-z]:[\\/]/i.test(module)) return module
-  const [urls, paths] = [nodeModule('node:url'), nodeModule('node:path')]
-  return urls === null || paths === null ? module : urls.pathToFileURL(paths.resolve(workingDirectory(), module)).href
+  if (/^[a-z][a-z\d+.-]+:/i.test(module)) return module
+  return nodeModule('node:url')?.pathToFileURL(module).href ?? module
 }
 
 /** A backend that its module has registered, and how other processes find it. */

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { ArgumentError } from 'tensorfx'
-import { registerBackend } from 'tensorfx/compile'
+import { listBackends, registerBackend } from 'tensorfx/compile'
 import { importBackend, isModuleBackend, whyNotNameable } from '../../src/debug/backendModule.ts'
 import { parseCommandLine } from '../../src/debug/commandLine.ts'
 import type { CommandLine } from '../../src/debug/commandLine.ts'
@@ -50,7 +50,7 @@ describe('the command line', () => {
     ['--no-isolate', { isolate: false }],
     ['minify --max-granularity 4', { command: 'minify', maxGranularity: 4 }],
     ['minify --timeout-ms 1', { command: 'minify', timeoutMs: 1 }],
-    ['--runs 7', { runs: 7 }],
+    ['--runs 72', { runs: 72 }],
     ['--save-dir /other', { saveDir: '/other' }],
     ['--no-save-dir', { saveDir: null, random: true }],
     ['--no-save-dir --save-dir /other', { saveDir: '/other' }],
@@ -273,6 +273,7 @@ describe('a backend that is named by its module', () => {
     for (const text of [`${file}#mine`, `${relative(process.cwd(), file)}#mine`, `${url}#mine`]) expect(await importBackend(text)).toEqual(wanted)
     expect(lookupBackend(wanted.name).name).toBe('mine')
     expect(whyNotNameable(wanted.name)).toBeNull()
+    expect(listBackends()).not.toContain(wanted.name)
   })
 
   it('may be one that is registered by that name', async () => {
@@ -290,6 +291,18 @@ describe('a backend that is named by its module', () => {
     await expect(importBackend(`${file}#number`)).rejects.toThrow(message('number'))
     await expect(importBackend(`${file}#absent`)).rejects.toThrow(message('absent'))
     await expect(importBackend(`${join(work, 'absent.mjs')}#mine`)).rejects.toThrow(/its module cannot be imported: /)
+    const thrown = [`${file}#absent`, `${join(work, 'absent.mjs')}#mine`].map((text) => importBackend(text).catch((error: unknown) => error))
+    for (const error of await Promise.all(thrown)) expect(error).toMatchObject({ name: 'ArgumentError', cause: expect.any(Error) })
+    // A scheme comes first, and has no slashes.
+    for (const path of ['no/where:7.mjs', '7:8.mjs']) {
+      const error: unknown = await importBackend(`${path}#mine`).catch((cause: unknown) => cause)
+      expect(String(error)).toContain(pathToFileURL(path).pathname)
+    }
+    // In a page there are no paths.
+    vi.stubGlobal('process', {})
+    const inPage = importBackend('./absent.mjs#mine')
+    vi.unstubAllGlobals()
+    await expect(inPage).rejects.toThrow(/^the backend \.\/absent\.mjs#mine: its module cannot be imported: /)
     // A drive of Windows is no scheme of a URL.
     for (const path of ['C:\\none.mjs', 'c:/none.mjs'])
       await expect(importBackend(`${path}#mine`)).rejects.toThrow(

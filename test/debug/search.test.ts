@@ -83,6 +83,47 @@ describe('a part of a graph', () => {
     expect(told(keepOnly(state, named(state, 'mul')) ?? state)).toBe('a b -> sin(a) mul(sin b) -> mul')
   })
 
+  it('has the inputs and the values of the calls before', () => {
+    const gm = symbolicTrace((_a: Tensor, b: Tensor, c: Tensor) => [torch.cos(torch.mul(torch.sin(b), c))])
+    const call = (...values: number[]): Tensor[] => values.map((value) => t(value))
+    const state: ReproState = { graph: gm.graph.deepCopy(), inputs: call(1, 2, 3), earlier: [call(4, 5, 6), call(7, 8, 9)] }
+    captureValues(new GraphModule(gm, gm.graph.deepCopy()), state)
+    const numbersOf = (part: ReproState | null): unknown =>
+      [part?.inputs, ...(part?.earlier ?? [])].map((values) => values?.map((value) => Number((value as Tensor).item())))
+    const sines = [2, 5, 8].map((value) => torch.sin(t(value)).item())
+    const cut = keepOnly(state, named(state, 'mul'))
+    expect([told(cut ?? state), numbersOf(cut)]).toEqual([
+      'c sin -> mul(sin c) -> mul',
+      [
+        [3, sines[0]],
+        [6, sines[1]],
+        [9, sines[2]],
+      ],
+    ])
+    const used = withoutUnusedInputs(state)
+    expect([told(used ?? state), numbersOf(used)]).toEqual([
+      'b c -> sin(b) mul(sin c) cos(mul) -> cos',
+      [
+        [2, 3],
+        [5, 6],
+        [8, 9],
+      ],
+    ])
+    // Of inputs, the values of the calls count, also where no value was captured.
+    for (const input of state.graph.findNodes({ op: 'placeholder' })) delete input.meta[CONCRETE_VALUE]
+    const first = keepOnly(used ?? state, named(state, 'sin'))
+    expect([told(first ?? state), numbersOf(first)]).toEqual(['b -> sin(b) -> sin', [[2], [5], [8]]])
+  })
+
+  it('is cut before an operator with several results that are returned', () => {
+    const graph = new Graph()
+    const x = graph.placeholder('x')
+    const pair = graph.callFunction(torch.topk, [graph.callFunction(torch.sin, [x]), 1])
+    graph.output([pair, graph.callFunction(torch.cos, [graph.callFunction(operator.getitem as never, [pair, 0])])] as never)
+    const state = stateOf(new GraphModule({}, graph), [t([1, 2])])
+    expect(told(keepOnly(state, named(state, 'topk')) ?? state)).toBe('sin -> topk(sin) getitem(topk) -> getitem')
+  })
+
   it('has no inputs that are not used, and no tensors of its own', () => {
     const state = traced((_a, b) => [torch.sin(b)], 2)
     const used = withoutUnusedInputs(state)

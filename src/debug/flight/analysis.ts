@@ -97,7 +97,11 @@ export class Analysis {
     runWatch.current = null
     backwardState.onApplied = (node, gradients, given) => withoutModes(() => watch.derived(node, gradients, given))
     try {
-      return { watch, result: notingPlaces(() => withMode(watch, () => frame.run(...frame.inputs))), error: null }
+      const result = notingPlaces(() => withMode(watch, () => frame.run(...frame.inputs)))
+      const loss = lossOf(result)
+      // A step may return an input or a weight as it is.
+      if (loss instanceof Tensor && known.has(loss)) watch.nodeOf(loss)
+      return { watch, result, error: null }
     } catch (error) {
       return { watch, result: undefined, error }
     } finally {

@@ -194,13 +194,15 @@ export class FlightRecorder {
     let result: R
     try {
       result = this.#run(frame, () => fn(...inputs))
+      if (result instanceof Promise)
+        throw new ArgumentError(
+          'FlightRecorder.step: the step is async, so that its end is not known; await the data first, and record what follows.',
+        )
     } catch (error) {
       this.#frames.pop()
       frame.snapshot.release()
       throw error
     }
-    if (result instanceof Promise)
-      throw new ArgumentError('FlightRecorder.step: the step is async, so that its end is not known; await the data first, and record what follows.')
     frame.loss = lossValue(lossOf(result))
     const trigger = this.#trouble(frame)
     this.#shrink()

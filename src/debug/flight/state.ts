@@ -1,7 +1,7 @@
 // The state of a training: what a step reads and changes besides its arguments. A snapshot holds it, and can put it back.
 import { isFunction, isObject } from '../../protocol/index.ts'
 import type { Module } from '../../module/index.ts'
-import type { BaseOptions, Optimizer, ParamState } from '../../optim/index.ts'
+import type { BaseOptions, Optimizer, ParamGroup, ParamState } from '../../optim/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Generator, GeneratorState } from '../../tensor/index.ts'
@@ -86,7 +86,7 @@ export class Snapshot {
   readonly #grads: readonly (readonly [Tensor, Tensor | null])[]
   readonly #optimizers: readonly {
     readonly optimizer: Optimizer<BaseOptions>
-    readonly groups: readonly (readonly [object, object])[]
+    readonly groups: readonly (readonly [ParamGroup<BaseOptions>, object])[]
     readonly state: readonly (readonly [Tensor, ParamState])[]
   }[]
   readonly #stateful: readonly unknown[]
@@ -125,11 +125,7 @@ export class Snapshot {
     }
     for (const [tensor, grad] of this.#grads) tensor.grad = grad
     for (const { optimizer, groups, state } of this.#optimizers) {
-      optimizer.paramGroups.splice(
-        0,
-        optimizer.paramGroups.length,
-        ...optimizer.paramGroups.filter((group) => groups.some(([known]) => known === group)),
-      )
+      optimizer.paramGroups.splice(0, optimizer.paramGroups.length, ...groups.map(([group]) => group))
       for (const [group, values] of groups) Object.assign(group, values)
       optimizer.state.clear()
       for (const [parameter, of] of state) optimizer.state.set(parameter, copyOf(of))

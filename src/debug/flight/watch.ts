@@ -11,7 +11,7 @@ import { asStrided, clone } from '../../ops/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { sameShape, Tensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
-import { badnessOf, elementAt, isBad, largestOf } from './badness.ts'
+import { badnessOf, elementAt, indexOf, isBad, largestOf } from './badness.ts'
 import type { BadKind, Badness } from './badness.ts'
 import { Origins } from './origins.ts'
 import type { Argument } from './origins.ts'
@@ -68,7 +68,7 @@ export class StepWatch implements DispatchMode {
     for (const { storage } of results) if (storage !== null && !tensors.some((tensor) => tensor.storage === storage)) this.#own.add(storage)
     if (result instanceof Tensor) this.#nodes.set(result, node)
     else result.forEach((one, i) => this.#nodes.set(one, this.graph.callFunction(operator.getitem, [node, i])))
-    const place = (): OperatorPlace => this.#place(op, args, results, before, node)
+    const place = (): OperatorPlace => this.#place(op, args, results, node)
     withoutModes(() =>
       this.origins.computed(
         before,
@@ -194,14 +194,14 @@ export class StepWatch implements DispatchMode {
     return this.graph.callFunction(op.fn, positional, kwargs)
   }
 
-  #place(op: OpDef, args: readonly Arg[], results: readonly Tensor[], before: readonly Argument[], node: Node): OperatorPlace {
+  #place(op: OpDef, args: readonly Arg[], results: readonly Tensor[], node: Node): OperatorPlace {
     const phase = this.#phase()
     const from = phase === 'backward' ? backwardState.node : null
     const stack = phase !== 'backward' ? captureStack() : from === null ? undefined : placeOf(from)
     const called = from instanceof OpNode ? from.op.name : op.name
     // The element itself is looked up by the origin; here the first bad one of the first bad result is meant.
     const bad = results.find((one) => isBad(badnessOf(one)))
-    const given = bad === undefined ? [] : givenTo(op, args, before, bad, this.#argument(bad).badness)
+    const given = bad === undefined ? [] : givenTo(op, args, bad, this.#argument(bad).badness)
     return { kind: 'operator', phase, operator: called, computedBy: op.name, gradFn: from?.name ?? null, given, stack, node, derivative: from }
   }
 
@@ -233,34 +233,23 @@ export function numbersOf(args: readonly Arg[]): readonly number[] {
 }
 
 /** What the arguments have at the place of the bad element. An argument that was overwritten by the call is left out. */
-function givenTo(op: OpDef, args: readonly Arg[], before: readonly Argument[], result: Tensor, badness: Badness): readonly Given[] {
-  const place = badness.nan ?? badness.infinite ?? 0
-  const index: number[] = []
-  let rest = place
-  for (const size of result.shape.toReversed()) {
-    index.unshift(rest % size)
-    rest = Math.floor(rest / size)
-  }
+function givenTo(op: OpDef, args: readonly Arg[], result: Tensor, badness: Badness): readonly Given[] {
+  const index = indexOf(result.shape, badness.nan ?? badness.infinite ?? 0)
   const isElementwise = (op.functional ?? op).pointwise !== null
-  return before.flatMap(({ tensor }) => {
+  return namedTensors(op, args).flatMap(({ argument, tensor }) => {
     if (tensor.numel === 0 || tensor.storage === result.storage) return []
-    const argument = nameOf(op, args, tensor)
     const at = isElementwise ? indexIn(tensor.shape, index) : null
     return [{ argument, index: at, element: at === null ? largestOf(tensor) : elementAt(tensor, at) }]
   })
 }
 
-const nameOf = (op: OpDef, args: readonly Arg[], tensor: Tensor): string => {
-  const position = args.findIndex((arg) => arg === tensor || (isArgList(arg) && tensorsOf(arg).includes(tensor)))
-  return op.schema.args[position]?.name ?? 'argument'
-}
+/** The tensors among arguments, and what the schema calls the argument. */
+const namedTensors = (op: OpDef, args: readonly Arg[]): readonly { readonly argument: string; readonly tensor: Tensor }[] =>
+  args.flatMap((arg, i) => tensorsOf([arg]).map((tensor) => ({ argument: op.schema.args[i]?.name ?? 'argument', tensor })))
 
-/** The index in an operand that is broadcast to the shape of the result; null if it is not. */
-function indexIn(shape: readonly number[], index: readonly number[]): readonly number[] | null {
-  const skipped = index.length - shape.length
-  if (skipped < 0) return null
-  return shape.map((size, d) => (size === 1 ? 0 : (index[d + skipped] ?? 0)))
-}
+/** The index in an operand that is broadcast to the shape of the result. */
+const indexIn = (shape: readonly number[], index: readonly number[]): readonly number[] =>
+  shape.map((size, d) => (size === 1 ? 0 : (index[d + index.length - shape.length] ?? 0)))
 
 /** What a derivative had at the place of a gradient: the incoming gradients, and the arguments of the operator. */
 function derivativeOf(node: GradNode, gradients: readonly (Tensor | null)[], shape: readonly number[], index: readonly number[]): readonly Given[] {
@@ -268,6 +257,5 @@ function derivativeOf(node: GradNode, gradients: readonly (Tensor | null)[], sha
     sameShape(tensor.shape, shape) ? { argument, index, element: elementAt(tensor, index) } : { argument, index: null, element: largestOf(tensor) }
   const incoming = gradients.flatMap((gradient) => (gradient === null ? [] : [at('gradient', gradient)]))
   if (!(node instanceof OpNode)) return incoming
-  const { op, args } = node
-  return [...incoming, ...tensorsOf(args).map((tensor) => at(nameOf(op, args, tensor), tensor))]
+  return [...incoming, ...namedTensors(node.op, node.args).map(({ argument, tensor }) => at(argument, tensor))]
 }
