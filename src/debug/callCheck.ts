@@ -4,14 +4,16 @@
 import { noGrad } from '../autograd/index.ts'
 import { withMode } from '../dispatch/index.ts'
 import { config, resultsOf } from '../dynamo/index.ts'
+import { Node } from '../fx/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
-import type { GeneratorState, Storage } from '../tensor/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { Storage, Tensor, getRngState, setRngState } from '../tensor/index.ts'
+import type { GeneratorState } from '../tensor/index.ts'
 import { castToFp64 } from './castToFp64.ts'
 import { describe } from './describeError.ts'
 import { sameBytes } from './history.ts'
-import { contained, isolated } from './isolated.ts'
+import { contained, isolated, isolatedInputs } from './isolated.ts'
 import { INPUTS, Rounding, move } from './rounding.ts'
 import { judgedSame } from './same.ts'
 
@@ -88,7 +90,7 @@ export class CallCheck {
   /** To be called before each call. */
   begin(): void {
     this.#random = getRngState()
-    this.#attributesBefore = isolated(null, [...this.#attributes.values()]).inputs
+    this.#attributesBefore = isolatedInputs([...this.#attributes.values()])
     const earlier = new Map<Storage, string>()
     for (const { memory, label } of this.#calls.flat()) {
       const storage = memory.deref()
@@ -118,7 +120,7 @@ export class CallCheck {
     if (finding !== null) {
       restore(before, inputs)
       restore(this.#attributesBefore, [...this.#attributes.values()])
-      for (const { storage, bytes } of earlier) if (!isMemoryOf(storage, inputs)) restoreBytes(storage, bytes)
+      for (const { storage, bytes } of earlier) restoreBytes(storage, bytes)
       return finding
     }
     this.#watch([...outputs, ...kept], inputs)
@@ -196,8 +198,8 @@ export class CallCheck {
   /** Runs the compiled code on copies. Returns copies of its results, and what `look` says right after it: the memory that it has written may be put back then. */
   #again<T>(before: readonly unknown[], look: (results: readonly unknown[]) => T): { readonly results: readonly unknown[]; readonly seen: T } {
     return this.#asBefore(() => {
-      const results = resultsOf(noGrad(() => this.#compiled(...isolated(null, before).inputs)))
-      return { results: isolated(null, results).inputs, seen: look(results) }
+      const results = resultsOf(noGrad(() => this.#compiled(...isolatedInputs(before))))
+      return { results: isolatedInputs(results), seen: look(results) }
     })
   }
 
@@ -205,52 +207,45 @@ export class CallCheck {
 
   #changedInput(before: readonly unknown[], inputs: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
     for (const [i, input] of inputs.entries()) {
-      const copy = before[i]
-      if (!(input instanceof Tensor) || !(copy instanceof Tensor)) continue
-      const [now, then] = [input.storage?.peekBytes() ?? null, copy.storage?.peekBytes() ?? null]
-      if (now === null || then === null) continue
       const wanted = reference.inputs[i]
-      const isWritten = wanted instanceof Tensor && !sameBytes(wanted.storage?.peekBytes() ?? then, then)
-      if (sameBytes(now, then) ? !isWritten : sameBytes(now, this.#writtenBytes(input, copy, inputs, before, outputs))) continue
+      const [now, then] = [bytesOf(input), bytesOf(before[i])]
+      const isWritten = !sameBytes(bytesOf(wanted), then)
+      if (sameBytes(now, then) ? !isWritten : sameBytes(now, this.#writtenBytes(then, input, inputs, before, outputs))) continue
       const reasons: string[] = []
       if (isWritten && this.#same(wanted, input, null, reasons)) continue
       const why = isWritten
         ? 'has another value after the call than the graph writes to it on eager kernels'
         : 'was overwritten, and the graph does not write to it'
-      return { rule: 'inputs', message: `Input ${i} ('${this.#inputNames[i] ?? ''}') ${why}.`, reasons }
+      return { rule: 'inputs', message: `Input ${labelOf(i, this.#inputNames)} ${why}.`, reasons }
     }
     return null
   }
 
-  /** The memory of an input after the writes of the graph, which its outputs hold. */
-  #writtenBytes(input: Tensor, copy: Tensor, inputs: readonly unknown[], before: readonly unknown[], outputs: readonly unknown[]): Uint8Array {
-    const memory = isolated(null, [copy]).inputs[0]
-    if (!(memory instanceof Tensor) || memory.storage === null) return new Uint8Array()
+  /** The memory of an input, of which `then` is a copy, after the writes of the graph, which its outputs hold. */
+  #writtenBytes(then: Uint8Array, input: unknown, inputs: readonly unknown[], before: readonly unknown[], outputs: readonly unknown[]): Uint8Array {
+    const memory = Storage.allocate(then.length)
+    memory.writeBytes(then)
     for (const [position, index] of this.#writeBacks) {
-      const [target, like, value] = [inputs[index], before[index], outputs[position]]
-      if (!(target instanceof Tensor) || !(like instanceof Tensor) || !(value instanceof Tensor) || target.storage !== input.storage) continue
       // The value may lie in the very memory that is compared.
-      const [own] = isolated(null, [value]).inputs
-      if (own instanceof Tensor) copyInto(own, new Tensor(like.shape, like.dtype, memory.storage, like.strides, like.offset))
+      const [like, value] = [before[index], isolatedInputs([outputs[position]])[0]]
+      if (!(like instanceof Tensor) || !(value instanceof Tensor) || !shareMemory(inputs[index], input)) continue
+      copyInto(value, new Tensor(like.shape, like.dtype, memory, like.strides, like.offset))
     }
-    return memory.storage.peekBytes() ?? new Uint8Array()
+    return memory.readBytes()
   }
 
   #secretAlias(inputs: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
     for (const [i, output] of outputs.entries()) {
-      if (!(output instanceof Tensor) || output.storage === null || output.numel === 0) continue
-      const shared = inputs.flatMap((input, k) => (input instanceof Tensor && input.storage?.home === output.storage?.home ? [k] : []))
+      const shared = inputs.flatMap((input, k) => (shareMemory(input, output) ? [k] : []))
       const [first] = shared
       if (first === undefined) continue
       const wanted = reference.outputs[i]
       // The new value of an input may lie in it, and so may what shares memory with that value on eager kernels.
-      const isNewValue = [...this.#writeBacks].some(
-        ([position, k]) => shared.includes(k) && (position === i || shareMemory(reference.outputs[position], wanted)),
-      )
-      if (isNewValue || shared.some((k) => shareMemory(reference.inputs[k], wanted))) continue
+      const isNewValue = [...this.#writeBacks].some(([position, k]) => shared.includes(k) && shareMemory(reference.outputs[position], wanted))
+      if (isNewValue || shareMemory(reference.inputs[first], wanted)) continue
       return {
         rule: 'aliases',
-        message: `Output ${i} ('${this.#names[i] ?? ''}') lies in the memory of input ${first} ('${this.#inputNames[first] ?? ''}'): a write to one would change the other. On eager kernels it has memory of its own.`,
+        message: `Output ${labelOf(i, this.#names)} lies in the memory of input ${labelOf(first, this.#inputNames)}: a write to one would change the other. On eager kernels it has memory of its own.`,
         reasons: [],
       }
     }
@@ -261,24 +256,22 @@ export class CallCheck {
     const fp64 = this.#inFloat64(before)
     const wrong = (results: readonly unknown[]): readonly string[] | null => this.#wrongNumbers(before, results, reference, fp64)
     const first = wrong(outputs) ?? this.#wrongAttributes(reference, fp64)
-    const copies = isolated(null, outputs).inputs
+    const copies = isolatedInputs(outputs)
     // A run on the same inputs may write the values that are there.
     const changed = (results: readonly unknown[]): number =>
-      outputs.findIndex((output, i) => !sameData([output], [copies[i]]) || (this.#isOwn(output) && isMemoryOf(output, results)))
+      outputs.findIndex((output, i) => !sameValue(output, copies[i]) || (this.#isOwn(output) && isMemoryOf(output, results)))
     let overwritten = -1
-    let again: readonly string[] | null = null
+    /** What each run had wrong. */
+    const runs: (readonly string[] | null)[] = [first]
     let threw: string | null = null
-    const runs: boolean[] = []
     const rerun = (): void => {
       try {
         const { results, seen } = this.#again(before, changed)
         overwritten = Math.max(overwritten, seen)
-        const reasons = sameData(copies, results) ? first : wrong(results)
-        runs.push(reasons === null)
-        again ??= reasons
+        runs.push(sameData(copies, results) ? first : wrong(results))
       } catch (error) {
-        runs.push(false)
         threw ??= describe(error)
+        runs.push([threw])
       }
     }
     rerun()
@@ -286,26 +279,25 @@ export class CallCheck {
       outputs.forEach((output, i) => restoreTo(output, copies[i]))
       return {
         rule: 'outputs',
-        message: `Output ${overwritten} ('${this.#names[overwritten] ?? ''}') lies in memory that the next call uses again for its result, while the program still has it.`,
+        message: `Output ${labelOf(overwritten, this.#names)} lies in memory that the next call uses again for its result, while the program still has it.`,
         reasons: [],
       }
     }
-    if (first === null && runs[0] === true) return null
-    while (runs.length < RERUNS) rerun()
-    const bad = runs.filter((right) => !right).length + (first === null ? 0 : 1)
-    const total = runs.length + 1
-    if (bad === total && threw === null) return { rule: 'numbers', message: 'Its numbers are wrong.', reasons: first ?? [] }
+    if (runs.every((reasons) => reasons === null)) return null
+    while (runs.length <= RERUNS) rerun()
+    const bad = runs.filter((reasons) => reasons !== null)
+    const [reasons = []] = bad
+    if (bad.length === runs.length && threw === null) return { rule: 'numbers', message: 'Its numbers are wrong.', reasons }
     const what = threw === null ? 'had wrong numbers' : 'had wrong numbers or threw'
     return {
       rule: 'repeats',
-      message: `The same inputs do not always give the same result: ${bad} of ${total} runs ${what}. The backend is flaky, or its result depends on earlier calls.`,
-      reasons: threw === null ? (first ?? again ?? []) : [threw],
+      message: `The same inputs do not always give the same result: ${bad.length} of ${runs.length} runs ${what}. The backend is flaky, or its result depends on earlier calls.`,
+      reasons: threw === null ? reasons : [threw],
     }
   }
 
   /** Whether a result has memory that no attribute of the graph has. */
-  readonly #isOwn = (output: unknown): output is Tensor =>
-    output instanceof Tensor && output.numel > 0 && !isMemoryOf(output, [...this.#attributes.values()])
+  readonly #isOwn = (output: unknown): boolean => !isMemoryOf(output, [...this.#attributes.values()])
 
   #wrongAttributes(reference: Reference, fp64: Reference | null): readonly string[] | null {
     const named = (values: readonly unknown[]): Record<string, unknown> =>
@@ -341,10 +333,9 @@ export class CallCheck {
   #watch(outputs: readonly unknown[], inputs: readonly unknown[]): void {
     const call = ++this.#count
     const watched = outputs.flatMap((output, i): readonly Watched[] => {
-      const name = this.#names[i]
-      const label = `${name === undefined ? 'a value that was saved for the backward' : `output ${i} ('${name}')`} of call ${call}`
-      if (!(output instanceof Tensor) || output.storage === null || isMemoryOf(output, inputs)) return []
-      return [{ memory: new WeakRef(output.storage.home), label }]
+      const what = i < this.#names.length ? `output ${labelOf(i, this.#names)}` : 'a value that was saved for the backward'
+      const memory = isMemoryOf(output, inputs) ? null : memoryOf(output)
+      return memory === null ? [] : [{ memory: new WeakRef(memory), label: `${what} of call ${call}` }]
     })
     this.#calls = [...this.#calls, watched].slice(-WATCHED_CALLS)
   }
@@ -361,21 +352,25 @@ function attributesOf(gm: GraphModule): ReadonlyMap<string, Tensor> {
 
 function outputNames(gm: GraphModule): readonly string[] {
   const [result] = gm.graph.outputNode().args
-  return resultsOf(result).map((node) => (typeof node === 'object' && node !== null ? String(node) : 'null'))
+  return resultsOf(result).map((value) => (value instanceof Node ? value.name : valueText(value)))
 }
 
-const shareMemory = (a: unknown, b: unknown): boolean => a instanceof Tensor && b instanceof Tensor && a.storage !== null && a.storage === b.storage
+const labelOf = (i: number, names: readonly string[]): string => `${i} ('${names[i] ?? ''}')`
 
-/** Whether a tensor, or memory, is among the memory of some values. */
-function isMemoryOf(of: Tensor | Storage, values: readonly unknown[]): boolean {
-  const home = (of instanceof Tensor ? of.storage : of)?.home
-  return home !== undefined && values.some((value) => value instanceof Tensor && value.storage?.home === home)
+/** The memory that a value shows; null if it is no tensor, or one without elements. */
+const memoryOf = (value: unknown): Storage | null => (value instanceof Tensor && value.numel > 0 ? (value.storage?.home ?? null) : null)
+
+function shareMemory(a: unknown, b: unknown): boolean {
+  const memory = memoryOf(a)
+  return memory !== null && memory === memoryOf(b)
 }
+
+const isMemoryOf = (of: unknown, values: readonly unknown[]): boolean => values.some((value) => shareMemory(of, value))
 
 function changedOutput(earlier: readonly Earlier[], inputs: readonly unknown[]): Finding | null {
   for (const { storage, label, bytes } of earlier) {
     const now = storage.peekBytes()
-    if (now === null || isMemoryOf(storage, inputs) || sameBytes(now, bytes)) continue
+    if (inputs.some((input) => memoryOf(input) === storage.home) || now === null || sameBytes(now, bytes)) continue
     return { rule: 'outputs', message: `The call overwrote ${label}: its memory was used again, while the program still has it.`, reasons: [] }
   }
   return null
@@ -395,8 +390,13 @@ function sameValue(a: unknown, b: unknown): boolean {
 const denseBytes = (tensor: Tensor): Uint8Array => {
   const dense = Tensor.empty(tensor.shape, tensor.dtype)
   copyInto(tensor, dense)
-  return dense.storage?.peekBytes() ?? new Uint8Array()
+  return dense.realize().readBytes()
 }
+
+const NO_BYTES = new Uint8Array()
+
+/** A copy of the memory behind a value; no bytes if there is none. */
+const bytesOf = (value: unknown): Uint8Array => (value instanceof Tensor ? value.storage?.peekBytes() : null) ?? NO_BYTES
 
 /** Gives the memory of tensors the data of copies. */
 export function restore(before: readonly unknown[], inputs: readonly unknown[]): void {
@@ -405,14 +405,11 @@ export function restore(before: readonly unknown[], inputs: readonly unknown[]):
 
 /** Gives a tensor's memory the data of a copy's. */
 function restoreTo(value: unknown, copy: unknown): void {
-  if (!(value instanceof Tensor) || !(copy instanceof Tensor) || value.storage === null) return
-  const bytes = copy.storage?.peekBytes()
-  if (bytes !== undefined && bytes !== null) restoreBytes(value.storage, bytes)
+  if (value instanceof Tensor && value.storage !== null) restoreBytes(value.storage, bytesOf(copy))
 }
 
 function restoreBytes(storage: Storage, bytes: Uint8Array): void {
-  const now = storage.peekBytes()
-  if (now === null || sameBytes(now, bytes)) return
+  if (sameBytes(storage.readBytes(), bytes)) return
   storage.announceWrite()
   storage.writeBytes(bytes)
 }

@@ -29,8 +29,7 @@ export function flatGraph(gm: GraphModule, inputs: readonly unknown[]): { readon
   const copy = gm.deepCopy({ shareTensors: true })
   copy.graph.setCodegen(new CodeGen())
   copy.recompile()
-  const flat: unknown = gm.graph.processInputs(inputs)
-  return { gm: copy, inputs: Array.isArray(flat) ? flat : inputs }
+  return { gm: copy, inputs: gm.graph.processInputs(...inputs) }
 }
 
 /** The class of a graph. The data of its tensors goes to `writer`. Throws ArgumentError for what no code can make. */

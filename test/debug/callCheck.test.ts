@@ -83,7 +83,7 @@ describe('a right call', () => {
         (v) => [v.mul(2), 3],
         (v) => [v.mul(2), 4],
       ).call(x),
-    ).toMatchObject({ rule: 'numbers', reasons: [expect.stringMatching(/3 and 4/), 'Accuracy failed for key name output 1 (null)'] })
+    ).toMatchObject({ rule: 'numbers', reasons: [expect.stringMatching(/3 and 4/), 'Accuracy failed for key name output 1 (3)'] })
   })
 
   it('cannot be judged where the graph fails on eager kernels, and says so', () => {
