@@ -130,7 +130,7 @@ export function setFileStore(store: FileStore): FileStore {
 }
 
 /** Paths with forward slashes, which Node takes on every system; or the address of a page's folder. */
-export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/(?<!:)\/+/g, '/')
+export const joinPath = (...parts: readonly string[]): string => parts.join('/').replace(/(?<!:\/*)\/+/g, '/')
 
 /** The working directory; '' in a browser. */
 export const workingDirectory = (): string => hostProcess()?.cwd?.() ?? ''

@@ -4,10 +4,11 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import { registerBackend } from 'tensorfx/compile'
-import { Isolator } from 'tensorfx/debug'
+import { Isolator, serveWorker } from 'tensorfx/debug'
 import type { FailureSpec, Helper, IsolatorOptions, Outcome } from 'tensorfx/debug'
-import { READY, answerLine, answerReader, progressLine } from '../../src/debug/isolate/pipes.ts'
-import { QueryEncoder, QueryServer } from '../../src/debug/isolate/protocol.ts'
+import { whyHung } from '../../src/debug/isolate/clock.ts'
+import { READY, answerLine, answerReader, progressLine, queryBytes, queryReader } from '../../src/debug/isolate/pipes.ts'
+import { QueryEncoder, QueryServer, progressOf } from '../../src/debug/isolate/protocol.ts'
 import type { Progress, Query } from '../../src/debug/isolate/protocol.ts'
 
 const gm = symbolicTrace((x: Tensor) => [torch.sin(x)])
@@ -310,6 +311,106 @@ describe('the answering side', () => {
   })
 })
 
+describe('a message of a helper', () => {
+  it('that is neither an answer nor progress is passed over; an answer that cannot be read ends it', async () => {
+    const { puppet, ask } = made({}, true)
+    const asked = ask()
+    await asked.begun
+    for (const message of [null, 3, 'ready', {}, { id: puppet().id + 1, imported: puppet().id }, { imported: '0' }, { cpuMs: '9' }])
+      expect(() => puppet().say(message)).not.toThrow()
+    await pass(4000)
+    expect(asked.outcome).toBeNull()
+    puppet().say({ id: puppet().id, outcome: { status: 'maybe', message: '' } })
+    await pass(0)
+    expect(asked.outcome).toEqual({ status: 'unrelated', message: 'the isolated process sent an answer that cannot be read' })
+    expect([puppet().isKilled, vi.getTimerCount()]).toEqual([true, 0])
+  })
+
+  it('says how far it is, or nothing', () => {
+    expect(
+      [
+        { imported: 3, cpuMs: 5 },
+        { cpuMs: 5, more: 1 },
+        { imported: 0, cpuMs: '5' },
+      ].map(progressOf),
+    ).toEqual([{ imported: 3, cpuMs: 5 }, { cpuMs: 5 }, { imported: 0 }])
+    expect([null, undefined, 3, 'id', {}, { cpuMs: '5' }, { imported: null }, { id: 1, cpuMs: 5 }].map(progressOf)).toEqual(Array(8).fill(null))
+  })
+})
+
+describe('an isolator', () => {
+  it('takes the options that it has, and times that are some', () => {
+    const start = (): Promise<Helper> => Promise.reject(new Error('not asked'))
+    expect(() => new Isolator(start, { timeoutMs: 1, importTimeoutMs: 1, imports: [], deathFails: true })).not.toThrow()
+    expect(() => new Isolator(start, { timeout: 1 } as never)).toThrow(/^Isolator: unknown option 'timeout'/)
+    for (const name of ['timeoutMs', 'importTimeoutMs'])
+      for (const value of [0, -1, NaN, '5'])
+        expect(() => new Isolator(start, { [name]: value })).toThrow(new RegExp(`^Isolator: argument 'options.${name}' must be a positive number`))
+  })
+
+  it('knows when a candidate has hung, and says why', () => {
+    const [loops, sleeps] = [
+      'no answer within 100 ms of processor time (an endless loop?)',
+      'no answer within 500 ms, nearly without processor time (does it wait for ever?)',
+    ]
+    const cases: readonly (readonly [wallMs: number, cpuMs: number | null, why: string | null])[] = [
+      [99, null, null],
+      [100, null, 'no answer within 100 ms (an endless loop?)'],
+      // Many threads use much processor time in little time.
+      [99, 400, null],
+      [100, 99, null],
+      [100, 100, loops],
+      [499, 0, null],
+      [500, 0, sleeps],
+      [500, 5, null],
+      [500, 4.9, sleeps],
+      [1999, 50, null],
+      [2000, 50, 'no answer within 2000 ms'],
+      [2000, 100, loops],
+    ]
+    expect(cases.map(([wallMs, cpuMs]) => whyHung({ wallMs, cpuMs }, 100))).toEqual(cases.map(([, , why]) => why))
+  })
+})
+
+describe('queries', () => {
+  it('are read in pieces of their own length', () => {
+    const serializer = {
+      serialize: ({ id }: Query): Uint8Array => new Uint8Array(id).fill(id),
+      deserialize: (bytes: Uint8Array): unknown => [...bytes],
+    }
+    const [one, two] = [1, 2].map((id) => queryBytes(serializer, { ...new QueryEncoder().encode(gm, [], SPEC, []), id })) as [Uint8Array, Uint8Array]
+    expect([[...one], [...two]]).toEqual([
+      [0, 0, 0, 1, 1],
+      [0, 0, 0, 2, 2, 2],
+    ])
+    const read: unknown[] = []
+    const take = queryReader(serializer, (query) => void read.push(query))
+    take(Uint8Array.of(...one, ...two.subarray(0, 5)))
+    expect(read).toEqual([[1]])
+    take(two.subarray(5))
+    expect(read).toEqual([[1], [2, 2]])
+  })
+})
+
+describe('a worker', () => {
+  it('says that the modules are imported before it answers', async () => {
+    vi.useRealTimers()
+    const said: unknown[] = []
+    const scope = { onmessage: null as ((event: { data: unknown }) => void) | null, postMessage: (message: unknown) => void said.push(message) }
+    serveWorker(scope)
+    const data = new QueryEncoder().encode(gm, [[torch.ones([2])]], { ...SPEC, backend: 'eager' }, [])
+    scope.onmessage?.({ data })
+    scope.onmessage?.({ data: { ...data, id: 1, calls: [] } })
+    await vi.waitFor(() => expect(said.length).toBe(4))
+    expect(said).toEqual([
+      { imported: 0 },
+      { id: 0, outcome: { status: 'passes', message: 'compiled and ran' } },
+      { imported: 1 },
+      { id: 1, outcome: expect.objectContaining({ status: 'unrelated' }) as unknown },
+    ])
+  })
+})
+
 describe('lines', () => {
   const read = (...texts: readonly string[]): readonly unknown[] => {
     const messages: unknown[] = []
@@ -332,5 +433,9 @@ describe('lines', () => {
     const [start] = progressLine({ cpuMs: 1 }).trim().split('{')
     expect(read(`${start}"${'x'.repeat(100)}`, '"\n')).toEqual(['x'.repeat(100)])
     expect(read(`${start}"${'x'.repeat(2 ** 20)}`, '"\n', progressLine({ cpuMs: 1 }))).toEqual([{ cpuMs: 1 }])
+    // Up to a mebibyte, and the rest of a longer one is no line of its own.
+    const rest = `${start}"${'x'.repeat(2 ** 20 - `${start}"`.length)}`
+    expect([rest.length, (read(rest, '"\n')[0] as string).length]).toEqual([2 ** 20, 2 ** 20 - `${start}"`.length])
+    expect(read('x'.repeat(2 ** 20 + 1), progressLine({ cpuMs: 2 }).trimStart(), progressLine({ cpuMs: 1 }))).toEqual([{ cpuMs: 1 }])
   })
 })
