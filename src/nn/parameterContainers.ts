@@ -1,7 +1,7 @@
 // ParameterList and ParameterDict: parameters in an array or by name, so that they are registered.
 import { ArgumentError } from '../errors/index.ts'
-import { Module } from '../module/index.ts'
-import { checkArgument, checkIterable, checkString, isObject, valueText } from '../protocol/index.ts'
+import { Module, getAttribute, ownEntries } from '../module/index.ts'
+import { checkArgument, checkIterable, checkString, isObject, isTensorLike, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { Parameter } from './parameter.ts'
 
@@ -11,6 +11,13 @@ function parameterFrom(where: string, value: unknown): Parameter {
   if (value instanceof Tensor) return new Parameter(value)
   throw new ArgumentError(`${where}: expected a Parameter or a Tensor, got ${valueText(value)}.`)
 }
+
+/** The names of what a container holds: parameters, and what takes their places, as values of functionalCall and whole parameters of a sharded module do. */
+const namesIn = (module: Module): string[] =>
+  ownEntries(module).flatMap(([name, value]) => (isTensorLike(value) && !module.hasBuffer(name) ? [name] : []))
+
+/** What is held under a name; a trace records the read. */
+const held = (module: Module, name: string): Parameter => getAttribute(module, name) as Parameter
 
 const describe = (module: Module): string => {
   const lines = [...module.ownParameters()].map(
@@ -28,15 +35,15 @@ export class ParameterList extends Module {
 
   /** Number of parameters. */
   override get length(): number {
-    return [...this.ownParameters()].length
+    return namesIn(this).length
   }
 
   /** The parameter at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Parameter {
-    const found = Number.isInteger(index) ? [...this].at(index) : undefined
+    const found = Number.isInteger(index) ? namesIn(this).at(index) : undefined
     if (found === undefined)
       throw new ArgumentError(`nn.ParameterList.at: index ${valueText(index)} is out of range for ${this.length} parameter(s).`)
-    return found
+    return held(this, found)
   }
 
   /** Adds a parameter at the end; returns this. */
@@ -53,7 +60,7 @@ export class ParameterList extends Module {
   }
 
   *[Symbol.iterator](): IterableIterator<Parameter> {
-    for (const [, parameter] of this.ownParameters()) yield parameterFrom('nn.ParameterList', parameter)
+    for (const name of namesIn(this)) yield held(this, name)
   }
 
   override forward(): never {
@@ -76,16 +83,16 @@ export class ParameterDict extends Module {
 
   /** Number of parameters. */
   get size(): number {
-    return [...this.ownParameters()].length
+    return namesIn(this).length
   }
 
   has(name: string): boolean {
-    return [...this.keys()].includes(name)
+    return namesIn(this).includes(name)
   }
 
   /** The parameter of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): Parameter {
-    for (const [own, parameter] of this.entries()) if (own === name) return parameter
+    if (this.has(name)) return held(this, name)
     throw new ArgumentError(`nn.ParameterDict.get: there is no parameter ${valueText(name)}. The parameters are ${[...this.keys()].join(', ')}.`)
   }
 
@@ -99,11 +106,11 @@ export class ParameterDict extends Module {
   }
 
   *keys(): Generator<string> {
-    for (const [name] of this.ownParameters()) yield name
+    yield* namesIn(this)
   }
 
   *entries(): Generator<[string, Parameter]> {
-    for (const [name, parameter] of this.ownParameters()) yield [name, parameterFrom('nn.ParameterDict', parameter)]
+    for (const name of namesIn(this)) yield [name, held(this, name)]
   }
 
   [Symbol.iterator](): IterableIterator<string> {

@@ -1,6 +1,7 @@
 // Lists and dictionaries of parameters, and other dtypes.
 import { expect, test } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { fx, nn, torch } from 'tensorfx'
+import { functionalCall, grad } from 'tensorfx/func'
 import type { Tensor } from 'tensorfx'
 
 const values = (t: unknown): number[] => Array.from((t as Tensor).detach().contiguous().toTypedArray(), Number)
@@ -18,6 +19,27 @@ test('parameter containers register, count, copy and find their parameters', () 
   expect([net.list.length, net.dict.size, net.list.at(-1).shape, net.dict.has('scale')]).toEqual([2, 1, [3], true])
   expect(net.deepCopy().list.at(0)).not.toBe(net.list.at(0))
   expect(values(net(torch.tensor([1, 2])))).toEqual([1, 2])
+})
+
+test('parameter containers hold what takes the place of a parameter, and a trace records what is read', () => {
+  class Net extends nn.Module {
+    list = new nn.ParameterList([torch.ones([2]), torch.ones([2]).mul(5)])
+    dict = new nn.ParameterDict({ scale: torch.ones([2]), other: torch.zeros([2]) })
+    override forward(x: Tensor): Tensor {
+      return x
+        .mul(this.list.at(-2))
+        .mul(this.dict.get('scale'))
+        .mul([...this.list].length)
+    }
+  }
+  const [net, x] = [new Net(), torch.tensor([1, 2])]
+  const call = (w: Tensor): Tensor => functionalCall(net, { 'list.0': w.mul(3), 'dict.scale': w }, [x]) as Tensor
+  expect(values(call(torch.ones([2])))).toEqual([6, 12])
+  expect(values(grad((w: Tensor) => call(w).sum())(torch.ones([2])))).toEqual([12, 24])
+  const traced = fx.symbolicTrace(new Net())
+  expect(traced.code).toContain('this.dict.scale')
+  expect(traced.code).not.toContain('other')
+  expect(values(traced(x))).toEqual([2, 4])
 })
 
 test('to converts floating-point parameters and buffers; shared ones stay shared', () => {
