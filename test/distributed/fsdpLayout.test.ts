@@ -328,6 +328,33 @@ describe('wrap policies', () => {
     })
   })
 
+  test('no policy wraps a list or dict of modules (difference: containers-unwrapped)', async () => {
+    await asRank(0, 2, () => {
+      const lists = new ModuleWrapPolicy([nn.ModuleList, Block])
+      for (const [policy, expected] of [
+        [alwaysWrapPolicy, 15],
+        [lists, 4],
+        [new CustomPolicy((module) => module instanceof nn.ModuleList), 1],
+        [lambdaAutoWrapPolicy((module) => module instanceof nn.ModuleList), 1],
+      ] as const) {
+        const model = new FullyShardedDataParallel(make('Tower'), { autoWrapPolicy: policy, useOrigParams: true })
+        expect(unitsOf(model).map(([, type]) => type)).not.toContain('ModuleList')
+        expect(unitsOf(model)).toHaveLength(expected)
+      }
+    })
+  })
+
+  test('cpuOffload is checked, and changes nothing (difference: cpu-offload)', async () => {
+    await asRank(0, 2, () => {
+      const units = (options: object): unknown => describeUnits(new FullyShardedDataParallel(make('Tower'), options)).map(({ layout }) => layout)
+      expect(units({ cpuOffload: { offloadParams: true } })).toEqual(units({}))
+      expect(units({ cpuOffload: null })).toEqual(units({}))
+      expect(() => units({ cpuOffload: { offloadParams: 1 } })).toThrow('cpuOffload.offloadParams must be true or false, got 1')
+      expect(() => units({ cpuOffload: { offload: true } })).toThrow(/cpuOffload.*offload/)
+      expect(() => units({ syncModuleStates: 'yes' })).toThrow("syncModuleStates must be true or false, got 'yes'")
+    })
+  })
+
   test('CustomPolicy may give a unit options of its own, and nothing else', async () => {
     await asRank(0, 2, () => {
       const policy = new CustomPolicy((module) => module instanceof Block && { shardingStrategy: 'NO_SHARD' })

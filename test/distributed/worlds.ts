@@ -51,9 +51,9 @@ const SCENARIOS = ['collectives', 'functional', 'ddp', 'fsdpTraining', 'fsdpApi'
 export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>
   world === 'threads' ? [process.execPath, args] : [MPIRUN, ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
 
-/** Runs all scenarios on `size` ranks of a world. */
-async function runScenarios(kind: 'threads' | 'mpi', size: number): Promise<readonly RankResults[]> {
-  const args = [RUN, kind, String(size), ...SCENARIOS.map((name) => at(`scenarios/${name}.mjs`))]
+/** Runs scenarios on `size` ranks of a world. */
+async function runScenarios(kind: 'threads' | 'mpi', size: number, scenarios: readonly string[]): Promise<readonly RankResults[]> {
+  const args = [RUN, kind, String(size), ...scenarios.map((name) => at(`scenarios/${name}.mjs`))]
   const { stdout } = await promisify(execFile)(...command(kind, size, args), {
     env: { ...process.env, ...MPI_ENV },
     timeout: 240_000,
@@ -64,8 +64,8 @@ async function runScenarios(kind: 'threads' | 'mpi', size: number): Promise<read
   return JSON.parse(line.slice('RESULTS '.length)) as readonly RankResults[]
 }
 
-/** Starts a world, and runs suites on what its ranks found. */
-export function describeWorld(kind: 'threads' | 'mpi', size: number, suites: readonly ((world: World) => void)[]): void {
+/** Starts a world, and runs suites on what its ranks found in the scenario files `scenarios`. */
+export function describeWorld(kind: 'threads' | 'mpi', size: number, suites: readonly ((world: World) => void)[], scenarios = SCENARIOS): void {
   if (!worlds.includes(kind)) {
     test(`${kind} is not installed here, so its world of ${size} is not tested`, () => expect(hasMpi).toBe(false))
     return
@@ -73,7 +73,7 @@ export function describeWorld(kind: 'threads' | 'mpi', size: number, suites: rea
   describe(`${size} ranks on ${kind}`, () => {
     let ranks: readonly RankResults[] = []
     beforeAll(async () => {
-      ranks = await runScenarios(kind, size)
+      ranks = await runScenarios(kind, size, scenarios)
     }, 240_000)
 
     test('no scenario fails', () => {

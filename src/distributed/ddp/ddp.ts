@@ -65,7 +65,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
       throw new ArgumentError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
     checkSameModel(parameters, group)
     this.module = module
-    broadcastState(module, group)
+    broadcastState([...module.parameters(), ...module.buffers()], group)
     const reducer = new Reducer(parameters, group, { capBytes: Math.floor(bucketCapMb * MIB), gradientAsBucketView, findUnusedParameters })
     states.set(this, { reducer, group, broadcastBuffers, sync: true })
   }

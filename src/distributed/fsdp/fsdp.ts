@@ -12,8 +12,9 @@ import type { ClipOptions } from './clip.ts'
 import { FlatHandle } from './handle.ts'
 import { WRAPPED } from './names.ts'
 import { readOptions } from './options.ts'
-import type { FsdpOptions, Settings } from './options.ts'
+import type { FsdpOptions } from './options.ts'
 import { collectParameters } from './parameters.ts'
+import type { UnitParameters } from './parameters.ts'
 import { afterGradient, makeRoot, runForward } from './runtime.ts'
 import { loadUnitState, unitState } from './stateDict.ts'
 import { summonFullParams } from './summon.ts'
@@ -113,10 +114,10 @@ function fallThrough(wrapper: Module, inner: Module): void {
   }
 }
 
-function makeHandle(inner: Module, settings: Settings, ignored: Ignored): FlatHandle | null {
+/** The parameters of a unit, before they are divided. */
+function ownParameters(inner: Module, ignored: Ignored): UnitParameters {
   const isOutside = (module: Module): boolean => unitOrNone(module) !== undefined || (module !== inner && ignored.modules.has(module))
-  const parameters = collectParameters(inner, isOutside, ignored.parameters)
-  return parameters.tensors.length === 0 ? null : new FlatHandle(inner, parameters, settings, afterGradient)
+  return collectParameters(inner, isOutside, ignored.parameters)
 }
 
 /**
@@ -142,10 +143,13 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
     const ignored = readIgnored(options)
     autoWrap(module, options, ignored)
     materialize(module, options.paramInitFn)
+    const parameters = ownParameters(module, ignored)
+    // Those of units below are divided already, and were sent when these were made.
     if (options.syncModuleStates === true)
-      for (const group of [settings.shardGroup, settings.replicas]) if (group !== null) broadcastState(module, group)
+      for (const group of [settings.shardGroup, settings.replicas])
+        if (group !== null) broadcastState([...parameters.tensors, ...module.buffers()], group)
     this[WRAPPED] = module
-    const handle = makeHandle(module, settings, ignored)
+    const handle = parameters.tensors.length === 0 ? null : new FlatHandle(module, parameters, settings, afterGradient)
     registerUnit(this, {
       wrapper: this,
       inner: module,

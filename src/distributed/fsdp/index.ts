@@ -5,7 +5,7 @@ export { flatLayout, shardMetadata, shardPadding, shardParamInfos } from './flat
 export type { FlatEntry, FlatLayout, FlatLayoutOptions, FlatSegment, FlatShardMetadata, ShardParamInfo, SharedEntry } from './flatParameter.ts'
 export { FullyShardedDataParallel, FullyShardedDataParallel as FSDP } from './fsdp.ts'
 export { cleanName } from './names.ts'
-export type { FsdpOptions } from './options.ts'
+export type { CpuOffload, FsdpOptions } from './options.ts'
 export { BackwardPrefetch, ShardingStrategy } from './unitOptions.ts'
 export type { MixedPrecision, ShardAndReplicaGroups, UnitOptions } from './unitOptions.ts'
 export { ProfilerType, SimpleProfiler, setProfilerLog } from './profiler.ts'

@@ -21,6 +21,13 @@ export interface FsdpOptions extends UnitOptions {
   readonly paramInitFn?: (module: Module) => void
   /** Whether all ranks start with rank 0's parameters and buffers. Default false. */
   readonly syncModuleStates?: boolean
+  /** Where PyTorch keeps shards that it does not compute with. Tensors are in main memory in any case, so this changes nothing; a program that sets it runs. */
+  readonly cpuOffload?: CpuOffload | null
+}
+
+/** PyTorch's `CPUOffload`. */
+export interface CpuOffload {
+  readonly offloadParams?: boolean
 }
 
 const KNOWN = {
@@ -33,6 +40,7 @@ const KNOWN = {
   ignoredStates: true,
   paramInitFn: true,
   syncModuleStates: true,
+  cpuOffload: true,
   forwardPrefetch: true,
   limitAllGathers: true,
   useOrigParams: true,
@@ -109,6 +117,11 @@ export function readOptions(options: FsdpOptions): Settings {
   checkMixedPrecision(mixedPrecision ?? {})
   if (options.paramInitFn !== undefined && !isCallable(options.paramInitFn))
     throw new ArgumentError(`${WHERE}: paramInitFn must be a function, got ${valueText(options.paramInitFn)}.`)
+  const { cpuOffload = null, syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams } = options
+  if (cpuOffload !== null) checkOptions(`${WHERE}: cpuOffload`, cpuOffload, { offloadParams: true })
+  const flags = { syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams, 'cpuOffload.offloadParams': cpuOffload?.offloadParams }
+  for (const [name, flag] of Object.entries(flags))
+    if (flag !== undefined && typeof flag !== 'boolean') throw new ArgumentError(`${WHERE}: ${name} must be true or false, got ${valueText(flag)}.`)
   const { shardGroup, replicas } = groupsOf(shardingStrategy, options.processGroup)
   // Among one rank nothing is divided.
   const isAlone = shardGroup.size === 1 && replicas === null
@@ -118,9 +131,9 @@ export function readOptions(options: FsdpOptions): Settings {
     replicas,
     backwardPrefetch,
     mixedPrecision: mixedPrecision ?? {},
-    forwardPrefetch: options.forwardPrefetch ?? false,
-    limitAllGathers: options.limitAllGathers ?? true,
-    useOrigParams: options.useOrigParams ?? false,
+    forwardPrefetch: forwardPrefetch ?? false,
+    limitAllGathers: limitAllGathers ?? true,
+    useOrigParams: useOrigParams ?? false,
     reshardsRoot: false,
     showsUnreduced: true,
   }

@@ -1,6 +1,7 @@
 // Which modules of a model become units of their own.
 import { ArgumentError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
+import { ModuleDict, ModuleList, ParameterDict, ParameterList } from '../../nn/index.ts'
 import { checkCallable, checkIterable, checkModule, checkOptions, isCallable, isFunction, isPlainObject, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { UnitOptions } from './unitOptions.ts'
@@ -132,6 +133,11 @@ export function lambdaAutoWrapPolicy(fn: (module: Module) => boolean): WrapFunct
 /** Wraps every module. PyTorch's `always_wrap_policy`. */
 export const alwaysWrapPolicy: WrapFunction = () => true
 
+const CONTAINERS: readonly ModuleClass[] = [ModuleList, ModuleDict, ParameterList, ParameterDict]
+
+/** Whether a module only holds others: without a forward of its own it cannot gather its parameters when it computes, and a wrapper would hide its methods. */
+const isContainer = (module: Module): boolean => CONTAINERS.some((type) => module.forward === type.prototype.forward)
+
 function numelOf(module: Module, ignored: Ignored): number {
   let sum = 0
   for (const parameter of module.parameters()) if (!ignored.parameters.has(parameter)) sum += numel(parameter)
@@ -146,16 +152,16 @@ function recursiveTargets(module: Module, policy: WrapFunction, ignored: Ignored
   if (!policy(module, true, own)) return 0
   let wrapped = 0
   for (const child of module.children()) if (!ignored.modules.has(child)) wrapped += recursiveTargets(child, policy, ignored, false, targets)
-  if (isRoot || !policy(module, false, own - wrapped)) return wrapped
+  if (isRoot || isContainer(module) || !policy(module, false, own - wrapped)) return wrapped
   targets.push({ module, options: {} })
   return own
 }
 
-/** The modules below `root` that a policy wraps; never `root` itself. */
+/** The modules below `root` that a policy wraps; never `root` itself, and no list or dict of modules or parameters: these have no forward. */
 export function wrapTargets(root: Module, policy: AutoWrapPolicy, ignored: Ignored): WrapTarget[] {
   checkModule('wrapTargets', 'root', root)
   if (policy instanceof ModuleWrapPolicy || policy instanceof CustomPolicy)
-    return policy.targets(root, ignored).filter(({ module }) => module !== root)
+    return policy.targets(root, ignored).filter(({ module }) => module !== root && !isContainer(module))
   if (!isCallable(policy))
     throw new ArgumentError(
       `FullyShardedDataParallel: autoWrapPolicy must be a function, a ModuleWrapPolicy or a CustomPolicy, got ${valueText(policy)}.`,
