@@ -200,7 +200,7 @@ export function runBackend(gm: GraphModule, inputs: readonly unknown[], spec: Nu
 /** Whether wrong numbers are the failure that is looked for: where it is known in which way they are wrong, they must be wrong in this way. */
 function ofDifference(reasons: readonly string[], kinds: readonly (DifferenceKind | Rule)[], spec: FailureSpec): Outcome {
   const message = ['Bad accuracy detected', ...reasons].join('\n')
-  const signatures = kinds.length === 0 ? ['accuracy'] : kinds.map((kind) => `accuracy|${kind}`)
+  const signatures = kinds.map((kind) => `accuracy|${kind}`)
   const wanted = spec.signature
   const [first = 'accuracy'] = signatures
   if (wanted === null || !wanted.startsWith('accuracy|') || kinds.length === 0) return { status: 'fails', message, signature: first }
