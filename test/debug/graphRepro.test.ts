@@ -1,9 +1,9 @@
 // The functions that write scripts for any graph: the parts of PyTorch's scripts, in text that runs.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
-import { config } from 'tensorfx/compile'
+import { config, registerBackend } from 'tensorfx/compile'
 import {
   MemoryFileStore,
   dumpCompilerGraphState,
@@ -18,9 +18,9 @@ import {
   setLogSink,
 } from 'tensorfx/debug'
 import type { Helper } from 'tensorfx/debug'
-import { symbolicTrace } from 'tensorfx/fx'
+import { Graph, symbolicTrace } from 'tensorfx/fx'
 import type { Query } from '../../src/debug/isolate/protocol.ts'
-import { resetConfig, runHere, textOf } from './inProcess.ts'
+import { listen, resetConfig, runHere, textOf } from './inProcess.ts'
 
 const nodeStore = fileStore()
 let store = new MemoryFileStore()
@@ -179,4 +179,98 @@ it('inductorFails and isolateFails say whether a graph fails, here and elsewhere
     await expect(isolateFails(relu, [x], 'inductor', { startHelper: answering('fails'), timeoutMs: timeoutMs as never })).rejects.toThrow(
       "isolateFails: argument 'options.timeoutMs' must be a positive number",
     )
+})
+
+describe('what the functions say of bad arguments', () => {
+  const said = async (run: () => unknown): Promise<string> => {
+    try {
+      await run()
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+    return 'nothing'
+  }
+
+  it.each([
+    [{ saveDir: 3 }, "argument 'saveDir' must be a string, got 3"],
+    [{ earlier: 3 }, "argument 'earlier' must be an array, got 3"],
+    [{ earlier: [[x], 4] }, "argument 'earlier[1]' must be an array, got 4"],
+    [{ compilerName: 3 }, "argument 'compilerName' must be a string, got 3"],
+    [{ command: 'walk' }, "argument 'command' must be one of run, minify, analyze, minifier-query, get_args, got 'walk'"],
+    [{ after: 'eager' }, "argument 'after' must be 'aot' or 'dynamo', got 'eager'"],
+    [{ stableOutput: 1 }, "argument 'stableOutput' must be true or false, got 1"],
+    [{ checkStr: 1 }, "argument 'checkStr' must be a string, got 1"],
+    [
+      { tracingMode: 'symbolic' },
+      "argument 'tracingMode' must be 'real' or 'fake'; 'symbolic' needs symbolic sizes, which tensorfx does not have yet, got 'symbolic'",
+    ],
+    [{ accuracy: 'exact' }, "argument 'accuracy' must be true, false, 'none', 'accuracy' or 'strict_accuracy', got 'exact'"],
+    [{ backend: 'eager' }, "unknown option 'backend'"],
+  ])('saveGraphRepro, %j', async (options, text) => {
+    const message = await said(() => saveGraphRepro(relu, [x], options as never))
+    expect(message.slice(0, text.length + 16)).toBe(`saveGraphRepro: ${text}`)
+  })
+
+  it('each names itself, and writes nothing', async () => {
+    const options = { accuracies: true } as never
+    const calls: readonly (readonly [string, (graph: never, inputs: never, more: never) => unknown])[] = [
+      ['saveGraphRepro', (graph, inputs, more) => saveGraphRepro(graph, inputs, more)],
+      ['generateStandaloneRepro', (graph, inputs, more) => generateStandaloneRepro(graph, inputs, more)],
+      ['dumpToMinify', (graph, inputs, more) => dumpToMinify(graph, inputs, 'eager', more)],
+      ['dumpCompilerGraphState', (graph, inputs, more) => dumpCompilerGraphState(graph, inputs, 'eager', more)],
+      ['isolateFails', (graph, inputs, more) => isolateFails(graph, inputs, 'eager', more)],
+    ]
+    for (const [name, call] of calls) {
+      expect(await said(() => call(3 as never, [x] as never, {} as never))).toMatch(new RegExp(`^${name}: argument 'graph' must be a GraphModule`))
+      expect(await said(() => call(relu as never, x as never, {} as never))).toMatch(new RegExp(`^${name}: argument 'inputs' must be an array`))
+      expect(await said(() => call(relu as never, [x] as never, options))).toMatch(new RegExp(`^${name}: unknown option 'accuracies'`))
+    }
+    expect(await said(() => inductorFails(3 as never, [x]))).toMatch(/^inductorFails: argument 'graph'/)
+    expect(await said(() => inductorFails(relu, [x], 3 as never))).toMatch(/^inductorFails: argument 'checkStr' must be a string/)
+    expect(await said(() => generateStandaloneRepro(relu, [x], { savePath: 3 as never }))).toMatch(
+      /^generateStandaloneRepro: argument 'savePath' must be a string/,
+    )
+    expect(await said(() => dumpToMinify(relu, [x], 3 as never))).toMatch(/^dumpToMinify: argument 'compilerName'/)
+    expect(await said(() => dumpCompilerGraphState(relu, [x], 3 as never))).toMatch(/^dumpCompilerGraphState: argument 'compilerName'/)
+    const startHelper = (): never => {
+      throw new Error('not asked')
+    }
+    expect(await said(() => isolateFails(relu, [x], 'unheard of', { startHelper }))).toMatch(
+      /^isolateFails: the graph cannot be judged elsewhere: .+\.$/,
+    )
+    expect(await said(() => isolateFails(relu, [Symbol('s')], 'eager', { startHelper }))).toMatch(
+      /^isolateFails: the graph cannot be judged elsewhere: .*#0.*\.$/,
+    )
+    vi.stubGlobal('process', undefined)
+    expect(await said(() => isolateFails(relu, [x], 'eager'))).toBe(
+      'isolateFails: the graph cannot be judged elsewhere: there are no child processes here; pass startHelper.',
+    )
+    vi.unstubAllGlobals()
+    expect(store.files.size).toBe(0)
+  })
+})
+
+it('a graph without a module is written as one; a repro that is saved says where', () => {
+  const graph = new Graph()
+  graph.output([graph.callFunction(torch.relu, [graph.placeholder('a')])])
+  expect(saveGraphRepro(graph, [x])).toContain('torch.relu(a)')
+  const said = listen()
+  generateStandaloneRepro(relu, [x], { savePath: '/out/alone.mjs' })
+  expect(said).toEqual([['info', 'Saved standalone repro to /out/alone.mjs']])
+})
+
+it('isolateFails counts the end of the process, imports what the graph needs, and ends its helper', async () => {
+  const asked: Query[] = []
+  let ended = 0
+  const dying = async (): Promise<Helper> => {
+    let die: (reason: string) => void = () => {}
+    return { post: (query) => (asked.push(query), die('exit code 3')), listen: (_, onDeath) => (die = onDeath), kill: () => void ended++ }
+  }
+  registerBackend('graph_repro_named', (gm) => gm, { module: 'file:///there/named.mjs' })
+  expect(await isolateFails(relu, [x], 'graph_repro_named', { startHelper: dying, timeoutMs: 1000 })).toBe(true)
+  expect([asked[0]?.imports, asked[0]?.spec, ended > 0]).toEqual([
+    ['file:///there/named.mjs'],
+    { backend: 'graph_repro_named', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true },
+    true,
+  ])
 })
