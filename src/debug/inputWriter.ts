@@ -1,6 +1,6 @@
 // The inputs of a graph, and the tensors that it holds, as source lines that load them again. Small data is in the script, large data in files beside it
 // (contentStore.ts). PyTorch's InputWriter.
-import { ArgumentError } from '../errors/index.ts'
+import { present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { checkArgument, checkOptions, checkString, isPlainObject, lineComment, propertyKey, quote, scalarLiteral } from '../protocol/index.ts'
@@ -193,8 +193,7 @@ class Source {
 
   #storage(tensor: Tensor): { readonly variable: string; readonly from: number } {
     const storage = tensor.realize()
-    const shared = this.#shared.get(storage.block)
-    if (shared === undefined) throw new ArgumentError('InputWriter: the tensor changed its memory while it was written.')
+    const shared = present(this.#shared.get(storage.block), 'the memory of a tensor')
     const known = this.#written.get(shared)
     if (known !== undefined) return { variable: shared.variable, from: known.from }
     const { from, to } = this.#whole ? { from: 0, to: storage.nbytes } : windowOf(shared.tensors)
