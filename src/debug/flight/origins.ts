@@ -64,7 +64,7 @@ export class Origins<W> {
   summarize(
     results: readonly (Argument | null)[],
     isPart: (where: W) => boolean,
-    where: (output: number, index: readonly number[], part: W) => W,
+    where: (result: Tensor, index: readonly number[], part: W) => W,
   ): void {
     for (const [output, result] of results.entries()) {
       if (result === null) continue
@@ -74,7 +74,7 @@ export class Origins<W> {
         const part = place === null ? null : this.of(tensor, bad)
         if (place === null || part === null || !isPart(part.where)) continue
         const index = indexOf(tensor.shape, place)
-        this.#set(tensor, bad, { ...part, bad, output, index, element: elementAt(tensor, index), where: where(output, index, part.where) })
+        this.#set(tensor, bad, { ...part, bad, output, index, element: elementAt(tensor, index), where: where(tensor, index, part.where) })
       }
     }
   }

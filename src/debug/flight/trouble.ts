@@ -92,12 +92,11 @@ export function badTensors(state: readonly StateTensor[], before: Snapshot, chec
   return state.flatMap((one) => {
     const { kind, tensor } = one
     if (kind === 'input' || !checks.has(kind === 'gradient' ? 'gradients' : 'weights')) return []
-    const known = before.tensors.get(tensor)
-    if (kind !== 'gradient' && known !== undefined && known.copy.bytes === null) return []
+    const known = kind === 'gradient' ? undefined : before.tensors.get(tensor)?.copy
+    if (known !== undefined && known.bytes === null) return []
     const badness = badnessOf(tensor)
-    const had =
-      known === undefined || badness.infinite === null || known.copy.bytes === null ? null : badnessOfBytes(tensor, known.copy.bytes).infinite
-    if (badness.nan === null && (badness.infinite === null || (had !== null && kind !== 'gradient'))) return []
+    const isNew = badness.infinite !== null && (!known?.bytes || badnessOfBytes(tensor, known.bytes).infinite === null)
+    if (badness.nan === null && !isNew) return []
     return [{ ...one, badness }]
   })
 }

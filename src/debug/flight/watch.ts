@@ -85,16 +85,13 @@ export class StepWatch implements DispatchMode {
   /** Tells of a derivative that was computed: it counts as one operator, whose results are the gradients. */
   derived(node: GradNode, gradients: readonly (Tensor | null)[], given: readonly (Tensor | null)[]): void {
     const results = gradients.map((gradient) => (gradient === null ? null : this.#argument(gradient)))
-    if (!results.some((result) => result !== null && isBad(result.badness))) return
     this.origins.summarize(
       results,
       (where) => where.kind === 'operator' && where.derivative === node,
-      (output, index, part) => {
-        const gradient = gradients[output]
-        const known = gradient === null || gradient === undefined ? undefined : this.#nodes.get(gradient)
-        if (part.kind !== 'operator' || gradient === null || gradient === undefined) return part
-        return { ...part, given: derivativeOf(node, given, gradient.shape, index), node: known ?? part.node }
-      },
+      (gradient, index, part) =>
+        part.kind === 'operator'
+          ? { ...part, given: derivativeOf(node, given, gradient.shape, index), node: this.#nodes.get(gradient) ?? part.node }
+          : part,
     )
   }
 

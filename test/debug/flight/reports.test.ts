@@ -34,6 +34,7 @@ const plain = (text: string): string =>
   text
     .replaceAll(/File ".*\/(\w+\.test\.ts)", line \d+/g, 'File "$1", line N')
     .replaceAll(/(recorded|Written) by tensorfx .*/gi, '$1 by tensorfx')
+    .replaceAll(/__compiled_fn_\d+/g, '__compiled_fn_N')
     .replaceAll(/^ {2}written: .*\n/gm, '')
     // A script names the package by its path where it is not installed.
     .replaceAll(/(?<= from )'file:.*\/(index|debug)\.js'/g, (_, entry: string) => (entry === 'index' ? "'tensorfx'" : `'tensorfx/${entry}'`))
@@ -45,7 +46,7 @@ function shown(report: FlightReport): readonly string[] {
     if (key === 'stack') return Array.isArray(value) ? value.length : value
     return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value
   })
-  return [plain(String(report)), data.replaceAll(/,"(trigger|origin|compiled|losses|file|notes)"/g, '\n"$1"'), plain(script ?? 'no script')]
+  return [plain(String(report)), plain(data).replaceAll(/,"(trigger|origin|compiled|losses|file|notes)"/g, '\n"$1"'), plain(script ?? 'no script')]
 }
 
 /** Runs steps until one goes wrong, and compares what is reported, and what its script says, with the file of that name. */
@@ -330,4 +331,89 @@ it('what cannot be written', async () => {
     { model: net, dir: 'full' },
     steps((x) => x.log().sum(), [t([-1])]),
   )
+})
+
+it('infinities of an input are judged by its name', async () => {
+  const net = new nn.Identity()
+  const step = (x: Tensor, y: Tensor): unknown => x.softmax(0).sum().add(y)
+  const masked = t([0, -Infinity])
+  await expectReport('otherInput', { model: net }, steps(step, [masked, t(1)], [masked, t(1)], [masked, t(-Infinity)]))
+})
+
+it('what an earlier step made bad, of tensors that share a name', async () => {
+  const net = new nn.Identity()
+  const [weight, total] = [t([1], { requiresGrad: true }), t([1])]
+  net.registerBuffer('total', t([NaN]))
+  const step = (x: Tensor, at: Tensor): unknown => {
+    if (at.item() === 1) total.copy_(x.log())
+    return at.item() === 3 ? total.mul(weight).sum() : x.sum()
+  }
+  const batches = [0, 1, 2, 3].map((at) => [t([-1]), t(at)])
+  await expectReport('earlier', { model: net, tensors: { other: t([NaN]), total }, check: ['loss'] }, steps(step, ...batches))
+})
+
+it('a graph that is bad only as a whole, and other parts of compiled steps', async () => {
+  const backend: CompileOptions['backend'] =
+    (gm) =>
+    (...inputs) => {
+      const outputs = Reflect.apply(gm.forward, gm, inputs) as Tensor[]
+      return outputs.length > 1 ? outputs.map((one, i) => (i === 1 ? one.mul(NaN) : one)) : outputs
+    }
+  const run = compile((x: Tensor) => [x.sin(), x.cos(), x.tanh()], { backend })
+  const step = (x: Tensor): unknown => torch.noGrad(() => run(x)[1]?.sum())
+  await expectReport('wholeGraph', { model: new nn.Identity() }, steps(step, [t([1, 2])]))
+  const eager = compile((x: Tensor) => x.log().sum())
+  await expectReport(
+    'compiledStep',
+    { model: new nn.Identity() },
+    steps((x) => [torch.noGrad(() => eager(x))], [t([1, -2])]),
+  )
+})
+
+it('operands that are broadcast, and results that are views', async () => {
+  const net = new nn.Identity()
+  const x = t([
+    [1, 2, 3],
+    [4, 5, 6],
+  ])
+  await expectReport(
+    'broadcast',
+    { model: net },
+    steps((y, z) => x.mul(y).div(z).sum(), [t([[1], [2]]), t([1, 2, 0])]),
+  )
+  await expectReport(
+    'rows',
+    { model: net },
+    steps((y) => x.div(y).sum(0, true).sum(1).item(), [t([[1], [0]])]),
+  )
+  await expectReport(
+    'split',
+    { model: net },
+    steps((y) => y.mul(1).split(1)[1]?.detach().log().sum(), [t([1, -2])]),
+  )
+})
+
+it('a derivative with several gradients', async () => {
+  const [a, b] = [t([1, 1], { requiresGrad: true }), t([1, 1e-30], { requiresGrad: true })]
+  const step = (x: Tensor): unknown => {
+    a.mul(x).div(b).sum().backward()
+    return null
+  }
+  await expectReport('gradients', { tensors: { a, b } }, steps(step, [t([1, 2])]))
+})
+
+it('a jump without inputs, and one of a tensor', async () => {
+  const weight = t([1, 2], { requiresGrad: true })
+  const optimizer = new optim.SGD([weight], { lr: 0 })
+  let value = 1
+  const step = (): unknown => {
+    optimizer.zeroGrad()
+    const loss = weight.mul(value).sum(0, true)
+    loss.backward()
+    optimizer.step()
+    return loss
+  }
+  await expectReport('jumpAlone', { optimizer, jump: 3 }, (recorder) => {
+    for (value of [1, 1, 1, 1, 1, 2, 9]) recorder.step(step)
+  })
 })
