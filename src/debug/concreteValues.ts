@@ -4,7 +4,7 @@ import { Interpreter } from '../fx/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
 import { clone } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { CONCRETE_VALUE, EARLIER_VALUES } from './cut.ts'
+import { CONCRETE_VALUE, EARLIER_VALUES, operatorsOf } from './cut.ts'
 import type { ReproState } from './cut.ts'
 import { contained, isolatedInputs } from './isolated.ts'
 
@@ -16,22 +16,22 @@ export function captureValues(gm: GraphModule, state: ReproState): void {
   const byCall = state.earlier.map((inputs) => valuesOf(gm, inputs))
   const last = valuesOf(gm, state.inputs)
   for (const node of state.graph.nodes) {
-    if (!last.has(node.name)) continue
+    if (node.op === 'output') continue
     node.meta[CONCRETE_VALUE] = last.get(node.name)
-    if (byCall.length > 0) node.meta[EARLIER_VALUES] = byCall.map((values) => values.get(node.name))
+    node.meta[EARLIER_VALUES] = byCall.map((values) => values.get(node.name))
   }
 }
 
-/** The values of all nodes but the output, by their names. */
+/** The values of all nodes, by their names. */
 function valuesOf(gm: GraphModule, inputs: readonly unknown[]): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   // Where operators write in place, a value is kept as it was before later ones. What they write to outside of the graph is put back.
-  const writes = [...gm.graph.nodes].some((node) => node.op !== 'placeholder' && node.op !== 'output' && node.isImpure())
+  const writes = operatorsOf(gm.graph).some((node) => node.isImpure())
   const kept = (value: unknown): unknown => (writes && value instanceof Tensor ? copyOf(value) : value)
   class ConcreteProp extends Interpreter {
     override runNode(node: Node): unknown {
       const value = super.runNode(node)
-      if (node.op !== 'output') values.set(node.name, kept(value))
+      values.set(node.name, kept(value))
       return value
     }
   }

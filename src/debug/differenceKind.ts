@@ -1,7 +1,6 @@
 // In which way a result is wrong. A search for one kind must not end in another: a wrong value is not a NaN in another place.
-import { dtypeInfo } from '../kernels/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
-import { Tensor, sameShape } from '../tensor/index.ts'
+import { Tensor, exactElements, sameShape } from '../tensor/index.ts'
 
 /**
  * The ways: another shape, dtype or structure; NaN or infinity in other places; another value; another integer or boolean; a wrong value that the graph writes to an input,
@@ -28,8 +27,7 @@ function haveSameForm(a: unknown, b: unknown): boolean {
 /** Whether two values are finite in the same places. */
 function haveSamePlaces(a: unknown, b: unknown): boolean {
   if (typeof a === 'number' && typeof b === 'number') return Number.isFinite(a) === Number.isFinite(b)
-  if (!(a instanceof Tensor) || !(b instanceof Tensor) || !dtypeInfo[a.dtype].floating) return true
-  const [x, y] = [a.toTypedArray(), b.toTypedArray()]
-  for (let i = 0; i < x.length; i++) if (Number.isFinite(x[i]) !== Number.isFinite(y[i])) return false
-  return true
+  if (!(a instanceof Tensor) || !(b instanceof Tensor)) return true
+  const [x, y] = [exactElements(a), exactElements(b)]
+  return Array.from(x).every((element, i) => Number.isFinite(element) === Number.isFinite(y[i]))
 }
