@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compareGradients, detectAnomaly, drift, findFirst, logNumerics } from 'tensorfx/debug'
-import { operator, symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule } from 'tensorfx/fx'
+import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { BatchNorm1d, Linear } from 'tensorfx/nn'
 
 const logs = symbolicTrace((a: Tensor) => a.sub(1).log().mul(2).sum())
@@ -188,4 +187,204 @@ describe('compareGradients', () => {
 
 it('detectAnomaly is that of autograd: it names the operator of a NaN in the backward', () => {
   expect(() => detectAnomaly(() => torch.tensor([0], { requiresGrad: true }).sqrt().mul(0).sum().backward())).toThrow(/sqrt/i)
+})
+
+/** Calls of each kind: a module, a method, functions with one and with several results, an attribute. */
+class Mixed extends nn.Module {
+  fc = new nn.Linear(2, 2)
+  fc2 = new nn.Linear(2, 2)
+  scale = new nn.Parameter(torch.tensor([2, 4]))
+  override forward(batch: Tensor): Tensor {
+    const [low, high] = this.fc2(this.fc(batch)).mul(this.scale).split(1, 1)
+    return torch.cat([low as Tensor, (high as Tensor).to('float64')], 1)
+  }
+}
+function mixed(): GraphModule {
+  const model = new Mixed()
+  for (const layer of [model.fc, model.fc2])
+    torch.noGrad(() => {
+      const [weight, bias] = [layer.weight as unknown as Tensor, layer.bias as unknown as Tensor]
+      weight.copy_(torch.eye(2))
+      bias.fill_(1)
+    })
+  return symbolicTrace(model)
+}
+
+describe('whole texts', () => {
+  const inputs = [torch.tensor([[1, -3]])]
+
+  it('of a log', () => {
+    expect(String(logNumerics(mixed(), inputs))).toMatchInlineSnapshot(`
+      "node       target            value           min  max  mean  NaN  infinite
+      ---------  ----------------  --------------  ---  ---  ----  ---  --------
+      batch      batch             float32 [1, 2]  -3   1    -1    0    0
+      fc         fc                float32 [1, 2]  -2   2    0     0    0
+      fc2        fc2               float32 [1, 2]  -1   3    1     0    0
+      scale      scale             float32 [2]     2    4    3     0    0
+      mul        mul               float32 [1, 2]  -4   6    1     0    0
+      split      split             float32 [1, 1]  6    6    6     0    0
+      split      split             float32 [1, 1]  -4   -4   -4    0    0
+      getitem    operator.getitem  float32 [1, 1]  6    6    6     0    0
+      getitem_1  operator.getitem  float32 [1, 1]  -4   -4   -4    0    0
+      to         to                float64 [1, 1]  -4   -4   -4    0    0
+      cat        torch.cat         float64 [1, 2]  -4   6    1     0    0"
+    `)
+  })
+
+  it('of a drift', () => {
+    const [before, after] = [mixed(), mixed()]
+    torch.noGrad(() => (after.getParameter('fc2.bias') as unknown as Tensor).add_(torch.tensor([0, 0.5])))
+    expect(String(drift({ gm: before, inputs }, { gm: after, inputs }))).toMatchInlineSnapshot(`
+      "name       error
+      ---------  --------
+      batch      0
+      fc         0
+      fc2        2.5e-1 *
+      scale      0
+      mul        4.0e-1 *
+      split[0]   0
+      split[1]   4.0e-1 *
+      getitem    0
+      getitem_1  4.0e-1 *
+      to         4.0e-1 *
+      cat        4.0e-1 *"
+    `)
+    const graph = symbolicTrace((batch: Tensor) => batch.double().neg().add(1))
+    expect(String(drift({ gm: graph, inputs }, { gm: symbolicTrace((batch: Tensor) => batch.neg().sum(0).exp()), inputs }))).toMatchInlineSnapshot(`
+      "name   error
+      -----  -----  -------------------
+      batch  0
+      neg    0      float64 and float32
+      only in the first: double, add
+      only in the second: sum_1, exp"
+    `)
+    expect(String(drift({ gm: before, inputs }, { gm: before, inputs: [torch.ones([2, 2])] }))).toMatchInlineSnapshot(`
+      "name       error
+      ---------  ----------  -----------------------
+      batch      Infinity *  shape [1, 2] and [2, 2]
+      fc         Infinity *  shape [1, 2] and [2, 2]
+      fc2        Infinity *  shape [1, 2] and [2, 2]
+      scale      0
+      mul        Infinity *  shape [1, 2] and [2, 2]
+      split[0]   Infinity *  shape [1, 1] and [2, 1]
+      split[1]   Infinity *  shape [1, 1] and [2, 1]
+      getitem    Infinity *  shape [1, 1] and [2, 1]
+      getitem_1  Infinity *  shape [1, 1] and [2, 1]
+      to         Infinity *  shape [1, 1] and [2, 1]
+      cat        Infinity *  shape [1, 2] and [2, 2]"
+    `)
+  })
+
+  it('of gradients', () => {
+    const layer = new Linear(2, 1)
+    torch.noGrad(() => {
+      for (const parameter of layer.parameters()) (parameter as unknown as Tensor).fill_(1)
+    })
+    const x = torch.tensor([[1, -2]], { requiresGrad: true })
+    const wrong = (a: Tensor): Tensor => layer.call(a.mul(0.5).add(a.detach().mul(0.5))) as Tensor
+    expect(String(compareGradients(layer, wrong, [x, 3, torch.ones([1], { requiresGrad: true })] as never))).toMatchInlineSnapshot(`
+      "name     error
+      -------  --------
+      loss     0
+      weight   0
+      bias     0
+      input 0  2.5e-1 *"
+    `)
+    expect([x.grad, (layer.weight as unknown as Tensor).grad]).toEqual([null, null])
+  })
+})
+
+describe('what is found', () => {
+  it('is told as a whole, at each kind of node', () => {
+    const gm = mixed()
+    const told = (predicate: (v: number) => boolean, given = [torch.tensor([[1, -3]])]): unknown => {
+      const found = findFirst(gm, given, predicate)
+      if (found === null) return null
+      const { node, kind, name, value, inputs, index, element } = found
+      return [node.name, kind, name, value.toArray(), inputs.map((input) => input.toArray()), index, element]
+    }
+    expect(told((v) => v === -3)).toEqual(['batch', 'input', 'batch', [[1, -3]], [], [0, 1], -3])
+    // The first layer computes it; its weights are 0 and 1.
+    expect(told((v) => v === -2)).toEqual(['fc', 'origin', null, [[2, -2]], [[[1, -3]]], [0, 1], -2])
+    expect(told((v) => v === 3)).toEqual(['fc2', 'origin', null, [[3, -1]], [[[2, -2]]], [0, 0], 3])
+    expect(told((v) => v === 4)).toEqual(['scale', 'parameter', 'scale', [2, 4], [], [1], 4])
+    expect(told((v) => v === -4)).toEqual(['mul', 'origin', null, [[6, -4]], [[[3, -1]], [2, 4]], [0, 1], -4])
+    expect(told((v) => v === 7)).toBeNull()
+    // A weight of the second layer is not one of the first, whose name its own begins with.
+    torch.noGrad(() => (gm.getParameter('fc2.bias') as unknown as Tensor).fill_(-2))
+    expect(told((v) => v === -2)).toEqual(['fc', 'origin', null, [[2, -2]], [[[1, -3]]], [0, 1], -2])
+    expect(told((v) => v === -4)).toEqual(['fc2', 'origin', null, [[0, -4]], [[[2, -2]]], [0, 1], -4])
+  })
+
+  it('in a tensor that the graph holds has its name; integers are exact', () => {
+    const values = torch.tensor([2n ** 53n + 1n, 1n], { dtype: 'int64' })
+    const graph = new Graph()
+    const [sum] = [graph.callFunction(torch.add, [graph.placeholder('a'), graph.getAttr('values')])]
+    graph.output(sum)
+    const found = (gm: GraphModule): unknown => {
+      const { kind, name, index, element } = findFirst(gm, [torch.tensor([0, 0], { dtype: 'int64' })], (v) => v === 1) ?? {}
+      return [kind, name, index, element]
+    }
+    expect(found(new GraphModule({ values }, graph))).toEqual(['buffer', 'values', [1], 1])
+    expect(found(symbolicTrace((a: Tensor) => a.add(values)))).toEqual(['buffer', '_tensor_constant0', [1], 1])
+  })
+
+  it('ends the run there, and errors of the graph are thrown', () => {
+    const seen: string[] = []
+    const gm = symbolicTrace((a: Tensor) => a.add(1).matmul(a))
+    const note = (v: number): boolean => {
+      seen.push(String(v))
+      return v === 2
+    }
+    expect(findFirst(gm, [torch.ones([3])], note)?.node.name).toBe('add')
+    expect(seen).toEqual(['1', '1', '1', '2'])
+    const [count, failing] = [{ calls: 0 }, symbolicTrace((a: Tensor, b: Tensor) => a.matmul(b).add(1))]
+    expect(() => findFirst(failing, [torch.ones([3]), torch.ones([2])], () => count.calls++ < 0)).toThrow(/matmul/)
+    expect(count.calls).toBe(5)
+  })
+})
+
+it('arguments are checked by name', () => {
+  const gm = mixed()
+  const inputs = [torch.ones([1, 2])]
+  const run = { gm, inputs }
+  expect(() => findFirst(gm, inputs, 3 as never)).toThrow("findFirst: argument 'predicate' must be a function, got 3.")
+  expect(() => findFirst(3 as never, inputs, isNaN)).toThrow(/^findFirst: .*GraphModule/)
+  expect(() => findFirst(gm, 3 as never, isNaN)).toThrow("findFirst: argument 'inputs' must be an array, got 3.")
+  expect(() => logNumerics(3 as never, inputs)).toThrow(/^logNumerics: .*GraphModule/)
+  expect(() => drift(3 as never, run)).toThrow("drift: argument 'before' must be an object { gm, inputs }, got 3.")
+  expect(() => drift(run, null as never)).toThrow("drift: argument 'after' must be an object { gm, inputs }, got null.")
+  expect(() => drift(run, { gm: 3, inputs } as never)).toThrow(/^drift: .*GraphModule/)
+  expect(() => drift(run, run, { tol: 0 })).toThrow(/^drift: argument 'options\.tol' must be /)
+  expect(() => drift(run, run, { tolerance: 1 } as never)).toThrow(/^drift: unknown option 'tolerance'/)
+  expect(() => compareGradients(gm, gm, inputs, { tolerance: 1 } as never)).toThrow(/^compareGradients: unknown option 'tolerance'/)
+  expect(() => compareGradients(gm, gm, inputs, { tol: -1 })).toThrow(/^compareGradients: argument 'options\.tol' must be /)
+  expect(() => compareGradients(3 as never, gm, inputs)).toThrow("compareGradients: argument 'before' must be a function, got 3.")
+  expect(() => compareGradients(gm, 3 as never, inputs)).toThrow("compareGradients: argument 'after' must be a function, got 3.")
+  expect(() => compareGradients(gm, gm, 3 as never)).toThrow("compareGradients: argument 'inputs' must be an array, got 3.")
+  expect(() =>
+    compareGradients(
+      (a: Tensor) => a,
+      (a: Tensor) => a,
+      inputs,
+    ),
+  ).toThrow('compareGradients: the output of the model requires no gradient; set requiresGrad of a parameter or an input.')
+})
+
+it('a drift beyond the tolerance counts, of the coarser of two dtypes', () => {
+  const gm = symbolicTrace((a: Tensor) => a.mul(1))
+  const differs = (a: Tensor, b: Tensor, options?: { tol: number }): unknown =>
+    drift({ gm, inputs: [a] }, { gm, inputs: [b] }, options).rows.map((row) => row.differs)
+  const [one, near, far] = [1, 1 + 1.9e-4, 1 + 2.1e-4].map((value) => torch.tensor([value], { dtype: 'float64' })) as [Tensor, Tensor, Tensor]
+  expect([differs(one, near), differs(one, far), differs(one, far, { tol: 1e-3 }), differs(one, near, { tol: 1e-5 })]).toEqual([
+    [false, false],
+    [true, true],
+    [false, false],
+    [true, true],
+  ])
+  const [half, off] = [torch.tensor([1], { dtype: 'float16' }), torch.tensor([1 + 5e-4], { dtype: 'float64' })]
+  expect([differs(half, off), differs(off, half)]).toEqual([
+    [false, false],
+    [false, false],
+  ])
 })

@@ -98,9 +98,8 @@ function compiledUpTo(gm: GraphModule, last: Node, inputs: readonly unknown[], b
     copies.set(node, graph.nodeCopy(node, copyOf))
     if (node === last) break
   }
-  // The inputs stay, whether they are used or not.
-  for (const node of gm.graph.nodes) if (node.op === 'placeholder' && !copies.has(node)) return null
   graph.output([copyOf(last)])
+  // The inputs stay, whether they are used or not.
   graph.eliminateDeadCode((node) => node.op === 'placeholder' || node.op === 'output')
   try {
     const run = runnable(backend(new GraphModule(gm, graph, gm.className), isolatedInputs(inputs)))

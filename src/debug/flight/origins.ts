@@ -53,9 +53,9 @@ export class Origins<W> {
       for (const bad of KINDS) {
         if (badness[bad] === null) continue
         const cause = this.#cause(bad, args)
-        const intended = cause?.isIntended === true || (bad === 'infinite' && numbers.some((n) => Math.abs(n) === Infinity))
+        const intended = bad === 'infinite' && numbers.some((n) => Math.abs(n) === Infinity)
         if (cause !== null && (!cause.isIntended || bad === 'infinite')) this.#set(result, bad, cause)
-        else this.#set(result, bad, this.#origin(result, badness, bad, i, intended && bad === 'infinite', where()))
+        else this.#set(result, bad, this.#origin(result, badness, bad, i, intended, where()))
       }
     }
   }
@@ -70,10 +70,9 @@ export class Origins<W> {
       if (result === null) continue
       const { tensor, badness } = result
       for (const bad of KINDS) {
-        const place = badness[bad]
-        const part = place === null ? null : this.of(tensor, bad)
-        if (place === null || part === null || !isPart(part.where)) continue
-        const index = indexOf(tensor.shape, place)
+        const part = badness[bad] === null ? null : this.of(tensor, bad)
+        if (part === null || !isPart(part.where)) continue
+        const index = indexOf(tensor.shape, badness[bad] ?? 0)
         this.#set(tensor, bad, { ...part, bad, output, index, element: elementAt(tensor, index), where: where(tensor, index, part.where) })
       }
     }

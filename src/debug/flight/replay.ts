@@ -92,8 +92,7 @@ export function originIn(
     after: (node, value) => {
       if (node.op === 'output') return
       const results = argumentsIn(value)
-      if (node.op === 'call_function' || node.op === 'call_method' || node.op === 'call_module')
-        return origins.computed(before, numbers, results, () => node)
+      if (node.op !== 'placeholder') return origins.computed(before, numbers, results, () => node)
       for (const { tensor, badness } of results)
         origins.enters(
           tensor,

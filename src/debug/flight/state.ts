@@ -101,7 +101,7 @@ export class Snapshot {
       if (!tensors.has(one.tensor))
         tensors.set(one.tensor, { ...one, copy: copies.hold(one.tensor, one.kind === 'gradient' || one.kind === 'input') })
     this.tensors = tensors
-    this.#grads = all.flatMap(({ tensor, kind }) => (kind === 'parameter' || kind === 'input' ? [[tensor, tensor.grad] as const] : []))
+    this.#grads = all.map(({ tensor }) => [tensor, tensor.grad] as const)
     this.#optimizers = sources.optimizers.map((optimizer) => ({
       optimizer,
       groups: optimizer.paramGroups.map((group) => [group, { ...group, params: [...group.params] }] as const),

@@ -93,6 +93,14 @@ it('refuses steps that it cannot record, and keeps nothing of them', () => {
   expect(recorder.recordedSteps).toEqual([])
 })
 
+it('keeps steps whose copies take as much as is allowed', () => {
+  const recorder = flightRecorder({ model, maxBytes: 0, dir: null })
+  for (let i = 0; i < 3; i++) recorder.step(() => 1)
+  expect([recorder.recordedSteps, recorder.bytes]).toEqual([[0, 1, 2], 0])
+  recorder[Symbol.dispose]()
+  expect(recorder.recordedSteps).toEqual([])
+})
+
 it('reports once, until a step was healthy again', () => {
   const reports: FlightReport[] = []
   const messages: unknown[] = []

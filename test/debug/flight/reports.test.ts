@@ -281,6 +281,15 @@ it('tensors that share memory, and a part of one', async () => {
   await expectReport('sharedMemory', { model: net, tensors: { left, right } }, steps(writing, [t([1, 2])], [t([-1, 2])]))
 })
 
+it('an input that is in a file of its own', async () => {
+  const x = torch.arange(2000).sub(1)
+  await expectReport(
+    'large',
+    { tensors: { total: t([1]) }, dir: '/recorded' },
+    steps((y) => y.log().sum(), [x]),
+  )
+})
+
 it('operators with lists, several results and no arguments', async () => {
   const { model: net } = model()
   await expectReport(
@@ -337,6 +346,7 @@ it('infinities of an input are judged by its name', async () => {
   const net = new nn.Identity()
   const step = (x: Tensor, y: Tensor): unknown => x.softmax(0).sum().add(y)
   const masked = t([0, -Infinity])
+  await expectReport('firstInput', { model: net }, steps(step, [masked, t(-Infinity)]))
   await expectReport('otherInput', { model: net }, steps(step, [masked, t(1)], [masked, t(1)], [masked, t(-Infinity)]))
 })
 
@@ -362,6 +372,13 @@ it('a graph that is bad only as a whole, and other parts of compiled steps', asy
   const run = compile((x: Tensor) => [x.sin(), x.cos(), x.tanh()], { backend })
   const step = (x: Tensor): unknown => torch.noGrad(() => run(x)[1]?.sum())
   await expectReport('wholeGraph', { model: new nn.Identity() }, steps(step, [t([1, 2])]))
+  let calls = 0
+  const other = compile((x: Tensor) => x.sin().sum())
+  await expectReport(
+    'compiledUnknown',
+    { model: new nn.Identity() },
+    steps((x) => other(x).item() * (calls++ === 0 ? NaN : 1), [t([1, 2])]),
+  )
   const eager = compile((x: Tensor) => x.log().sum())
   await expectReport(
     'compiledStep',
@@ -385,6 +402,11 @@ it('operands that are broadcast, and results that are views', async () => {
     'rows',
     { model: net },
     steps((y) => x.div(y).sum(0, true).sum(1).item(), [t([[1], [0]])]),
+  )
+  await expectReport(
+    'several',
+    { model: net },
+    steps((y) => y.mul(1).topk(1)[0].log().sum(), [t([-1, -2])]),
   )
   await expectReport(
     'split',
