@@ -279,6 +279,14 @@ describe('the options of a hunt', () => {
     ).toBe('')
   })
 
+  it('reach the search and the helpers', async () => {
+    expect((await hunted(() => FAILS, { maxGranularity: 3 })).error).toMatch(/^ArgumentError: minifier: maxGranularity 3 is not a power of two/)
+    const never: StartHelper = async () => ({ announces: true, post: () => {}, listen: () => {}, kill: () => {} })
+    expect((await hunted(() => null, { startHelper: never, importTimeoutMs: 10 })).error).toMatch(
+      /: the modules of the backend were not imported within 10 ms$/,
+    )
+  })
+
   it('may leave no other process to judge in, and it is said why', async () => {
     const why = 'the backend is a function without a name; register it with registerBackend(name, fn, { module }) to have it isolated'
     const failing = (gm: GraphModule): GraphModule => {
@@ -290,7 +298,8 @@ describe('the options of a hunt', () => {
     expect(said).toEqual([['warning', `candidates are judged in this process: ${why}`]])
     expect((await hunted(() => PASSES, { backend: failing })).result?.whyNotIsolated).toBe(why)
     expect((await hunted(() => PASSES, { backend: failing, isolate: false })).result?.whyNotIsolated).toBe('isolate is false')
-    expect(said).toHaveLength(1)
+    // Those of the final runs.
+    expect([said.length, here.result?.controls]).toEqual([1, 5])
     expect((await hunted(() => PASSES, { backend: failing, death: 'crash' })).error).toBe(
       `ArgumentError: minifyBackendFailure: the failure ends the process (crash), so candidates need one of their own, but ${why}.`,
     )

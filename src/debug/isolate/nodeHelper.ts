@@ -128,9 +128,12 @@ export function childOptions(given: readonly string[]): string[] {
   return options
 }
 
+/** What of NODE_OPTIONS makes a process wait for a debugger, or take its port, with the value that follows. */
+const WAITING = /(?<=^|\s)(?:--(?:(?:inspect|debug)-port|inspect-publish-uid)\s+[^-\s]\S*|--(?:inspect|debug)\S*)/g
+
 /** The environment of a child, which only judges: it must not write repros, and not wait for a debugger. */
 export function childEnv(given: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
   const env = Object.fromEntries(Object.entries(given).filter(([key]) => !key.startsWith('TENSORFX_REPRO')))
   const { NODE_OPTIONS: options } = env
-  return options === undefined ? env : { ...env, NODE_OPTIONS: options.replace(/(?<=^|\s)--(?:inspect|debug)\S*/g, '').trim() }
+  return options === undefined ? env : { ...env, NODE_OPTIONS: options.replace(WAITING, '').trim() }
 }
