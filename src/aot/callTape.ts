@@ -55,7 +55,7 @@ export function attachBackward(code: BackwardCode, inputs: readonly unknown[], o
   // Each head gets a tensor object of its own, since a backend may return one object for two outputs, or an input.
   const heads = joint.heads.map((position) => {
     const given = asTensor(outputs[position], 'a differentiable output')
-    const head = new Tensor(given.shape, given.dtype, given.storage, undefined, undefined, given)
+    const head = new Tensor(given.sizes, given.dtype, given.storage, undefined, undefined, given)
     outputs[position] = head
     return head
   })

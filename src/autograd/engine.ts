@@ -267,14 +267,14 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
   if (gradient === null || gradient === undefined) {
     if (root.numel === 1) return onesLike(root)
     throw new AutogradError(
-      `${name}: the gradient of a tensor of shape ${formatShape(root.shape)} must be given; only for one element it is 1 by default. ` +
+      `${name}: the gradient of a tensor of shape ${formatShape(root.sizes)} must be given; only for one element it is 1 by default. ` +
         'Reduce it first (sum(), mean()), or pass a gradient of the same shape.',
     )
   }
   if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${valueText(gradient)}.`)
-  if (!sameShape(gradient.shape, root.shape)) {
+  if (!sameShape(gradient.sizes, root.sizes)) {
     throw new ShapeError(
-      `${name}: the gradient has shape ${formatShape(gradient.shape)}, but the output has shape ${formatShape(root.shape)}; they must be equal.`,
+      `${name}: the gradient has shape ${formatShape(gradient.sizes)}, but the output has shape ${formatShape(root.sizes)}; they must be equal.`,
     )
   }
   return gradient
@@ -395,7 +395,7 @@ export function grad(
   wantedTensors.forEach((input, i) => {
     if (input.requiresGrad) return
     throw new AutogradError(
-      `grad: input ${i} (shape ${formatShape(input.shape)}, dtype ${input.dtype}) does not require grad; call requiresGrad_() on it before the computation.`,
+      `grad: input ${i} (shape ${formatShape(input.sizes)}, dtype ${input.dtype}) does not require grad; call requiresGrad_() on it before the computation.`,
     )
   })
   const results = new Map<Tensor, Tensor>()
@@ -409,7 +409,7 @@ export function grad(
     const value = gradientOf(input, results)
     if (value !== null || options.allowUnused === true) return value
     throw new AutogradError(
-      `grad: input ${i} (shape ${formatShape(input.shape)}) was not used to compute the outputs. Pass { allowUnused: true } to get null for it.`,
+      `grad: input ${i} (shape ${formatShape(input.sizes)}) was not used to compute the outputs. Pass { allowUnused: true } to get null for it.`,
     )
   })
 }

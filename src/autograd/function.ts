@@ -29,7 +29,7 @@ export class FunctionNode extends GradNode {
     this.name = options.name ?? 'CompiledFunctionBackward'
     this.identity = options.identity ?? null
     this.#backward = backward
-    this.#shapes = inputs.map(({ shape }) => shape)
+    this.#shapes = inputs.map(({ sizes }) => sizes)
     this.options = options
   }
 
@@ -45,9 +45,9 @@ export class FunctionNode extends GradNode {
     }
     return this.#shapes.map((shape, i) => {
       const result = results[i] ?? null
-      if (result !== null && !sameShape(result.shape, shape)) {
+      if (result !== null && !sameShape(result.sizes, shape)) {
         throw new ShapeError(
-          `${this.name}: its backward returned a gradient of shape ${formatShape(result.shape)} for input ${i} of shape ${formatShape(shape)}.`,
+          `${this.name}: its backward returned a gradient of shape ${formatShape(result.sizes)} for input ${i} of shape ${formatShape(shape)}.`,
         )
       }
       return result
@@ -148,7 +148,7 @@ export class FunctionContext {
     this.#saved.forEach((tensor, i) => {
       if (versionOf(tensor) === this.#versions[i]) return
       throw new AutogradError(
-        `ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.shape)}) has been modified in place since forward; save a clone() of it.`,
+        `ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.sizes)}) has been modified in place since forward; save a clone() of it.`,
       )
     })
     return this.#saved

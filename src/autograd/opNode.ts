@@ -18,12 +18,12 @@ function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
   const storage = Storage.deferred(0, {
     settle(): never {
       throw new AutogradError(
-        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(tensor.shape)}. ` +
+        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(tensor.sizes)}. ` +
           'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
       )
     },
   })
-  return new Tensor(tensor.shape, tensor.dtype, storage, tensor.strides, tensor.offset)
+  return new Tensor(tensor.sizes, tensor.dtype, storage, tensor.steps, tensor.offset, tensor)
 }
 
 export class OpNode extends GradNode {
@@ -152,6 +152,6 @@ export class OpNode extends GradNode {
 
 /** Undoes broadcasting and promotion: the gradient gets the shape and dtype of the argument. */
 function fit(grad: Tensor, arg: Tensor): Tensor {
-  const summed = sameShape(grad.shape, arg.shape) ? grad : sumToSize(grad, arg.shape)
+  const summed = sameShape(grad.sizes, arg.sizes) ? grad : sumToSize(grad, arg.sizes)
   return summed.dtype === arg.dtype ? summed : to(summed, arg.dtype)
 }

@@ -144,7 +144,7 @@ function joinBase(view: Tensor): void {
       `this view of dtype ${view.dtype} was made before a value that requires grad was written into its base of dtype ${base.dtype}, and has no history. Make the view after the write.`,
     )
   }
-  const args = [base, view.shape, view.strides, view.offset]
+  const args = [base, view.sizes, view.steps, view.offset]
   const edges: EdgeList = { targets: [], outputNrs: null }
   pushEdge(edges, base)
   setGradFn(view, new OpNode(op, args, view, edges, withResults(argVersions(args), args, view)), 0)

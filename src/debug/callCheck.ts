@@ -229,7 +229,7 @@ export class CallCheck {
       // The value may lie in the very memory that is compared.
       const [like, value] = [before[index], isolatedInputs([outputs[position]])[0]]
       if (!(like instanceof Tensor) || !(value instanceof Tensor) || !shareMemory(inputs[index], input)) continue
-      copyInto(value, new Tensor(like.shape, like.dtype, memory, like.strides, like.offset))
+      copyInto(value, new Tensor(like.sizes, like.dtype, memory, undefined, undefined, like))
     }
     return memory.readBytes()
   }
@@ -388,7 +388,7 @@ function sameValue(a: unknown, b: unknown): boolean {
 }
 
 const denseBytes = (tensor: Tensor): Uint8Array => {
-  const dense = Tensor.empty(tensor.shape, tensor.dtype)
+  const dense = Tensor.empty(tensor.sizes, tensor.dtype)
   copyInto(tensor, dense)
   return dense.realize().readBytes()
 }

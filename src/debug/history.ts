@@ -48,8 +48,8 @@ function sharedWith(before: readonly unknown[], inputs: readonly unknown[]): rea
     const other = before[i]
     if (storage === null) return input
     if (other instanceof Tensor && other.storage === storage && sameView(input, other)) return other
-    const { shape, dtype, strides, offset, requiresGrad, isParameter } = input
-    return Object.assign(new Tensor(shape, dtype, storage, strides, offset), { requiresGrad, isParameter })
+    const { sizes, dtype, requiresGrad, isParameter } = input
+    return Object.assign(new Tensor(sizes, dtype, storage, undefined, undefined, input), { requiresGrad, isParameter })
   })
 }
 

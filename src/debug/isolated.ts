@@ -56,9 +56,9 @@ class Copies {
 
   tensor(like: TensorLike): Tensor {
     const tensor = asTensor(like, 'a tensor to copy')
-    const { shape, strides, offset, storage } = tensor
+    const { sizes, storage } = tensor
     const dtype = this.#widens && dtypeInfo[tensor.dtype].floating ? 'float64' : tensor.dtype
-    const copy = new Tensor(shape, dtype, storage === null ? null : this.#copyOf(storage, tensor.dtype, dtype), strides, offset)
+    const copy = new Tensor(sizes, dtype, storage === null ? null : this.#copyOf(storage, tensor.dtype, dtype), undefined, undefined, tensor)
     copy.requiresGrad = tensor.requiresGrad
     copy.isParameter = tensor.isParameter
     return copy

@@ -176,7 +176,7 @@ function buffersOfFunction(
     if (storage === null || trace.hasWritten(storage)) continue
     const bytes = storage.peekBytes()
     const candidates = foreign.filter(([, before]) => bytes !== null && sameBytes(before, bytes))
-    const on = ([other]: (typeof foreign)[number]): Tensor => new Tensor(value.shape, value.dtype, other, value.strides, value.offset)
+    const on = ([other]: (typeof foreign)[number]): Tensor => new Tensor(value.sizes, value.dtype, other, value.steps, value.offset, value)
     const wanted = expected.get(name)
     const found = candidates.find((candidate) => wanted !== undefined && sameElements(on(candidate), wanted)) ?? candidates[0]
     if (found === undefined) continue

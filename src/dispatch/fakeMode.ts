@@ -10,7 +10,7 @@ import { markView } from './views.ts'
 /** A tensor of the same shape, strides, dtype and requiresGrad, without data. */
 export function fakeLike(tensor: Tensor): Tensor {
   checkArgument(tensor instanceof Tensor, 'fakeLike', 'tensor', 'a Tensor', tensor)
-  const fake = Tensor.fake({ shape: tensor.shape, dtype: tensor.dtype, strides: tensor.strides, offset: tensor.offset })
+  const fake = Tensor.fake({ shape: tensor.sizes, dtype: tensor.dtype, strides: tensor.steps, offset: tensor.offset })
   fake.requiresGrad = tensor.requiresGrad
   fake.isParameter = tensor.isParameter
   return fake

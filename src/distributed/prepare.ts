@@ -14,7 +14,7 @@ export function contiguous(where: string, name: string, tensor: unknown): Tensor
   if (tensor.isFake) throw new ArgumentError(`${where}: ${name} is fake (it has a shape and no data), so it cannot be sent.`)
   const storage = tensor.realize()
   // The usual case, without operators: small collectives take less time than these.
-  if (tensor.contiguousLayout) return new Tensor(tensor.shape, tensor.dtype, storage, undefined, undefined, tensor)
+  if (tensor.contiguousLayout) return new Tensor(tensor.sizes, tensor.dtype, storage, undefined, undefined, tensor)
   return noGrad(() => tensor.detach().contiguous())
 }
 

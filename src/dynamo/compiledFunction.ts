@@ -143,8 +143,8 @@ export class CompiledFunction {
         key += `|${typeof leaf}`
         continue
       }
-      key += `|${leaf.dtype}[${leaf.shape.join()}]`
-      if (!leaf.contiguousLayout) key += leaf.strides.join()
+      key += `|${leaf.dtype}[${leaf.sizes.join()}]`
+      if (!leaf.contiguousLayout) key += leaf.steps.join()
       if (leaf.requiresGrad) key += 'g'
     }
     let tree = this.#trees.get(key)

@@ -79,8 +79,8 @@ export class EndedSegment {
 
   /** `old` has the data that `storage` had, with that version, until now. */
   keepOld(storage: Storage, version: number, old: Storage): void {
-    for (const [slot, { shape, dtype, strides, offset }] of this.#unchanged(storage, version))
-      this.#kept.set(slot, new Tensor(shape, dtype, old, strides, offset))
+    for (const [slot, value] of this.#unchanged(storage, version))
+      this.#kept.set(slot, new Tensor(value.sizes, value.dtype, old, undefined, undefined, value))
   }
 
   /** Computes a tensor that left the segment unnoticed. Throws EscapedTensorError if the inputs have been modified. */

@@ -223,7 +223,7 @@ export class Segment implements Writer {
     const storage = Storage.deferred(like.numel * dtypeInfo[like.dtype].size, this)
     storage.captureStamp = this.stamp
     storage.captureSlot = slot
-    return new Tensor(like.shape, like.dtype, storage, undefined, undefined, like)
+    return new Tensor(like.sizes, like.dtype, storage, undefined, undefined, like)
   }
 
   #newView(step: Step, like: Tensor, slot: number, source: Tensor): Tensor {
@@ -232,7 +232,7 @@ export class Segment implements Writer {
     // as_strided counts from the start of the memory if it is given an offset, all other views from their source.
     const moved =
       step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
-    const view = new Tensor(like.shape, like.dtype, storage, undefined, like.offset + moved, like)
+    const view = new Tensor(like.sizes, like.dtype, storage, undefined, like.offset + moved, like)
     markView(view, source, step.operator)
     this.views.set(slot, step)
     return view

@@ -119,8 +119,8 @@ function checkSaved(node: OpNode, reached: () => ReadonlySet<number>): void {
 /** A tensor with the memory and the history of `head`, which it keeps when the head gets another. */
 function standIn(head: Tensor): Tensor {
   const gradFn = producerOf(head)
-  const { shape, dtype, storage, outputNr } = head
-  return Object.assign(new Tensor(shape, dtype, storage, undefined, undefined, head), { requiresGrad: true, gradFn, outputNr })
+  const { sizes, dtype, storage, outputNr } = head
+  return Object.assign(new Tensor(sizes, dtype, storage, undefined, undefined, head), { requiresGrad: true, gradFn, outputNr })
 }
 
 /** The tape of one call behind the heads of its compiled graph. It holds the recorded nodes, not their values. */

@@ -5,7 +5,7 @@ import { dispatch, withoutModes } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Storage, Tensor, asTensor, isContiguous, sameShape } from '../tensor/index.ts'
+import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import { argValue } from './evaluate.ts'
 import type { Segment } from './segment.ts'
 import { SegmentTape, gradInputsOf } from './tape.ts'
@@ -17,7 +17,7 @@ const isAllOf = (storage: Storage, { contiguousLayout, numel, dtype }: Tensor): 
 
 /** A copy with memory of its own, and the history of `value`. */
 function ownCopy(value: Tensor): Tensor {
-  const copy = Tensor.empty(value.shape, value.dtype)
+  const copy = Tensor.empty(value.sizes, value.dtype)
   copyInto(value, copy)
   const { requiresGrad, gradFn, outputNr } = value
   return Object.assign(copy, { requiresGrad, gradFn, outputNr })
@@ -26,20 +26,18 @@ function ownCopy(value: Tensor): Tensor {
 /** Gives a lazy tensor the memory of a computed one. */
 export function adopt(tensor: Tensor, computed: Tensor): void {
   const storage = present(tensor.storage, 'the storage of a lazy tensor')
-  const isAsExpected = sameShape(tensor.strides, computed.strides) && computed.offset === 0
+  const isAsExpected = sameShape(tensor.steps, computed.steps) && computed.offset === 0
   let value = computed
   if (!isAsExpected && storage.captureShared) {
     // Views of the tensor rely on its layout.
-    const { shape, dtype, strides } = tensor
-    value = new Tensor(shape, dtype, Storage.allocate(storage.nbytes), strides, 0)
+    value = new Tensor(tensor.sizes, tensor.dtype, Storage.allocate(storage.nbytes), tensor.steps, 0, tensor)
     copyInto(computed, value)
   }
   storage.writer = null
   storage.moveTo(value.realize())
   if (isAsExpected || storage.captureShared) return
   // Only here does a tensor change its layout: nothing has seen it with the other one.
-  const { strides, offset } = value
-  Object.assign(tensor, { strides, offset, contiguousLayout: isContiguous(value.shape, strides) })
+  tensor.adoptLayout(value)
 }
 
 /**
@@ -70,7 +68,7 @@ export function takeResults(
     if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {
       fresh = Storage.allocate(storage.nbytes)
       fresh.writeBytes(storage.readBytes())
-      copyInto(source, new Tensor(target.shape, target.dtype, fresh, target.strides, target.offset))
+      copyInto(source, new Tensor(target.sizes, target.dtype, fresh, target.steps, target.offset, target))
     }
     // The program's storage takes the new data; what needs the old data keeps the old memory.
     taken.add(fresh)

@@ -37,7 +37,7 @@ export class BatchMode implements DispatchMode, Batch {
 
   /** One example of a batch. */
   wrap(whole: Tensor): Tensor {
-    const example = Tensor.fake({ shape: whole.shape.slice(1), dtype: whole.dtype })
+    const example = Tensor.fake({ shape: whole.sizes.slice(1), dtype: whole.dtype })
     this.#behind.set(example, whole)
     return example
   }
@@ -90,7 +90,7 @@ export class BatchMode implements DispatchMode, Batch {
     if (op.tags.has('mutates') && self instanceof Tensor) return self
     const results = (result instanceof Tensor ? [result] : result).map((whole, i) => {
       const spec = specs[i]
-      if (spec === undefined || !sameShape(whole.shape.slice(1), spec.shape))
+      if (spec === undefined || !sameShape(whole.sizes.slice(1), spec.shape))
         throw new InternalError(
           `vmap: ${op.qualname} gave a batch of shape ${formatShape(whole.shape)} for results of shape ${formatShape(spec?.shape ?? [])}`,
         )

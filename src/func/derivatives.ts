@@ -2,7 +2,7 @@
 import { enableGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { onesLike, reshape, zerosLike, eye } from '../ops/index.ts'
-import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, ownCopy, valueText } from '../protocol/index.ts'
 import { treeEqual, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
 import { gradients, inputFor, needsTape, release, runOn, tensorsOf } from './differentiable.ts'
@@ -51,7 +51,7 @@ function choose(where: string, args: readonly unknown[], argnums: Argnums): Chos
 function readOptions(where: string, fn: unknown, options: DerivativeOptions): Required<DerivativeOptions> {
   checkCallable(where, 'fn', fn)
   checkOptions(where, options, { argnums: true, hasAux: true })
-  return { argnums: options.argnums ?? 0, hasAux: options.hasAux ?? false }
+  return { argnums: ownCopy(options.argnums ?? 0), hasAux: options.hasAux ?? false }
 }
 
 /** Takes `[result, others]` apart. */

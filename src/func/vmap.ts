@@ -2,7 +2,7 @@
 import { withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { expand, movedim } from '../ops/index.ts'
-import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, ownCopy, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
@@ -67,7 +67,7 @@ function dimOf(x: Tensor, dim: number): number {
 export function vmap<A extends readonly unknown[], R>(fn: (...args: A) => R, options: VmapOptions = {}): (...args: A) => R {
   checkCallable('vmap', 'fn', fn)
   checkOptions('vmap', options, { inDims: true, outDims: true, randomness: true })
-  const { inDims = 0, outDims = 0, randomness = 'error' } = options
+  const { inDims = 0, outDims = 0, randomness = 'error' } = ownCopy(options)
   if (randomness !== 'error' && randomness !== 'same' && randomness !== 'different')
     throw new ArgumentError(`vmap: option 'randomness' must be 'error', 'same' or 'different', got ${valueText(randomness)}.`)
   return (...args) => {

@@ -3,7 +3,7 @@ import { runKernel } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { InternalError, present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, sameShape } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
 import { addressOf, arena, keep, temporary } from './runtime.ts'
@@ -127,11 +127,11 @@ class ProgramWriter {
   /** A tensor over a window of a buffer. */
   #view(view: BufferView): Value {
     const { buffer } = view
-    const [shape, strides, at] = [constant(view.shape), constant(view.strides), constant(view.offset)]
+    const [shape, strides, at] = [constant([...view.shape]), constant([...view.strides]), constant(view.offset)]
     const inPlace = this.#placement.inPlace.get(buffer)
     const source = inPlace === undefined ? this.#tensors.get(buffer) : input(inPlace)
     if (source !== undefined) {
-      if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && view.shape === buffer.shape) return source
+      if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && sameShape(view.shape, buffer.shape)) return source
       return call('view', viewOf, source, shape, strides, at)
     }
     const offset = this.#plan.offsets.get(buffer)

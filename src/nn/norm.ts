@@ -18,7 +18,7 @@ function shapeOf(where: string, normalizedShape: number | readonly number[]): re
   const shape = typeof normalizedShape === 'number' ? [normalizedShape] : normalizedShape
   checkArgument(Array.isArray(shape), where, 'normalizedShape', 'an integer or an array of integers', shape)
   for (const size of shape) checkInteger(where, 'normalizedShape', size)
-  return shape
+  return [...shape]
 }
 
 /** Options of {@link LayerNorm}. */

@@ -1,6 +1,6 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
+import { checkArgument, isPlainObject, ownCopy, unknownOption, valueText } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
@@ -23,7 +23,7 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
     if (value === undefined) return
     if (typeof Reflect.get(defaults, name) === 'boolean' && typeof value !== 'boolean')
       throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${valueText(value)}.`)
-    Reflect.set(values, name, value)
+    Reflect.set(values, name, ownCopy(value))
   }
   for (const [i, name] of known.entries()) if (i < positional.length) set(name, positional[i])
   for (const [name, value] of Object.entries(options)) {
@@ -49,7 +49,7 @@ export function perDimension(where: string, name: string, value: number | readon
       `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${valueText(value)}.`,
     )
   }
-  return list
+  return [...list]
 }
 
 /** Throws ArgumentError unless `value` is a number for which `holds`. */

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import type { PadMode } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { ownCopy, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { pad } from './functional.ts'
 import { markLeaf } from './leaf.ts'
@@ -24,7 +24,7 @@ abstract class PadLayer extends Module {
     if (!Array.isArray(sides) || sides.length !== 2 * spatial || !sides.every(Number.isInteger))
       throw new ArgumentError(`${where}: padding must be an integer or an array of ${2 * spatial}, got ${valueText(padding)}.`)
     checkNumber(where, 'value', value, 'a number', () => true)
-    this.padding = sides
+    this.padding = ownCopy(sides)
     this.value = value
     this.mode = mode
   }

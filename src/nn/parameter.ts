@@ -35,7 +35,7 @@ function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter 
     )
   }
   const storage = data.isFake ? null : data.realize()
-  const parameter = new Tensor(data.shape, data.dtype, storage, data.contiguousLayout ? undefined : data.strides, data.offset)
+  const parameter = new Tensor(data.sizes, data.dtype, storage, undefined, undefined, data)
   parameter.isParameter = true
   parameter.requiresGrad = requiresGrad
   return parameter

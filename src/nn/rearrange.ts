@@ -1,7 +1,7 @@
 // Layers that only rearrange: Unflatten and ChannelShuffle; and the fixed forms of Upsample.
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, valueText } from '../protocol/index.ts'
+import { checkArgument, ownCopy, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
@@ -20,7 +20,7 @@ export class Unflatten extends Module {
     if (!Number.isInteger(dim)) throw new ArgumentError(`nn.Unflatten: dim must be an integer, got ${valueText(dim)}.`)
     checkArgument(Array.isArray(unflattenedSize), 'nn.Unflatten', 'unflattenedSize', 'an array of sizes', unflattenedSize)
     this.dim = dim
-    this.unflattenedSize = unflattenedSize
+    this.unflattenedSize = ownCopy(unflattenedSize)
   }
 
   override forward(input: Tensor): Tensor {

@@ -18,7 +18,7 @@ export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions =
   checkTensors('torch.allclose', self, other)
   checkOptions('torch.allclose', options, { rtol: true, atol: true, equalNan: true })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
-  if (!sameShape(self.shape, other.shape)) return false
+  if (!sameShape(self.sizes, other.sizes)) return false
   const [values, others] = [exactElements(self), exactElements(other)]
   for (let i = 0; i < values.length; i++) if (!isClose(values[i] ?? NaN, others[i] ?? NaN, rtol, atol, equalNan)) return false
   return true
@@ -37,7 +37,7 @@ function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: number, e
 /** Whether two tensors have the same shape and the same values. PyTorch's `torch.equal`. */
 export function equal(self: Tensor, other: Tensor): boolean {
   checkTensors('torch.equal', self, other)
-  return sameShape(self.shape, other.shape) && allclose(self, other, { rtol: 0, atol: 0 })
+  return sameShape(self.sizes, other.sizes) && allclose(self, other, { rtol: 0, atol: 0 })
 }
 
 function checkTensors(where: string, self: Tensor, other: Tensor): void {

@@ -157,7 +157,7 @@ export const empty: OpFunction<(...size: SizeArguments<CreationOptions>) => Tens
 export const zerosLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'zeros_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.zeros_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.zeros_like', self.sizes, 0, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -171,7 +171,7 @@ export const zerosLike: OpFunction<(self: Tensor, options?: CreationOptions) => 
 export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'ones_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.ones_like', self.shape, 1, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.ones_like', self.sizes, 1, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -185,7 +185,7 @@ export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => T
 export const fullLike: OpFunction<(self: Tensor, fillValue: number, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, value, dtype, requiresGrad) => filled('torch.full_like', self.shape, value, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, value, dtype, requiresGrad) => filled('torch.full_like', self.sizes, value, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -199,7 +199,7 @@ export const fullLike: OpFunction<(self: Tensor, fillValue: number, options?: Cr
 export const emptyLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'empty_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.empty_like', self.shape, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.empty_like', self.sizes, 0, dtype ?? self.dtype, requiresGrad),
 })
 
 /**

@@ -123,7 +123,7 @@ function derivedMeta(op: OpFacts): OpDef['meta'] {
 /** Runs the decomposition on fake tensors. */
 function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readonly Arg[]): ResultSpec {
   const result = withMode(new FakeTensorMode(), () => decompose(...args))
-  const one = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides, offset: t.offset })
+  const one = (t: Tensor): TensorSpec => ({ shape: t.sizes, dtype: t.dtype, strides: t.steps, offset: t.offset })
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 

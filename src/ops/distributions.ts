@@ -53,18 +53,18 @@ export const multinomial: OpFunction<
   decompose: (self, count, replacement, generator) => {
     if (!self.isFloatingPoint()) throw new DTypeError(`torch.multinomial: self holds probabilities and must be floating, got ${self.dtype}.`)
     if (self.ndim !== 1 && self.ndim !== 2)
-      throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.shape)}.`)
-    const size = sizeAt(self.shape, -1)
+      throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+    const size = sizeAt(self.sizes, -1)
     if (size === 0 || count < 1 || (!replacement && count > size))
       throw new ArgumentError(
         `torch.multinomial: cannot draw ${count} of ${size} positions${replacement ? '' : ' without replacement; draw fewer, or with { replacement: true }'}.`,
       )
     const weights = to(self.detach(), 'float32')
     // The k smallest of exponential numbers whose rates are the weights.
-    if (!replacement) return topk(div(weights, add(exponentials(self.shape, generator), 1e-30)), count, -1)[1]
+    if (!replacement) return topk(div(weights, add(exponentials(self.sizes, generator), 1e-30)), count, -1)[1]
     const sums = cumsum(weights, -1)
     const limits = div(sums, narrow(sums, -1, size - 1, 1))
-    return searchsorted(limits, rand([...self.shape.slice(0, -1), count], { generator }), { right: true })
+    return searchsorted(limits, rand([...self.sizes.slice(0, -1), count], { generator }), { right: true })
   },
 })
 
@@ -98,15 +98,15 @@ export const poissonQuantiles: OpFunction<(self: Tensor, u: Tensor) => Tensor> =
   tags: ['rejectsData'],
   halvesInFloat32: true,
   meta: (self, u) => {
-    checkOperand('torch.poisson', 'u', u, self.shape, u.dtype)
-    return { shape: self.shape, dtype: self.dtype }
+    checkOperand('torch.poisson', 'u', u, self.sizes, u.dtype)
+    return { shape: self.sizes, dtype: self.dtype }
   },
   kernel: (self, u) => {
-    checkOperand('torch.poisson', 'u', u, self.shape, u.dtype)
+    checkOperand('torch.poisson', 'u', u, self.sizes, u.dtype)
     const [rates, parts] = [Array.from(self.contiguous().toTypedArray(), Number), Array.from(u.contiguous().toTypedArray(), Number)]
     return tensorFromValues(
       rates.map((rate, i) => poissonQuantile(rate, parts[i] ?? 0)),
-      self.shape,
+      self.sizes,
       self.dtype,
     )
   },
@@ -127,7 +127,7 @@ export const poisson: OpFunction<(self: Tensor, options?: DrawOptions) => Tensor
   decompose: (self, generator) => {
     if (!self.isFloatingPoint()) throw new DTypeError(`torch.poisson: self holds rates and must be floating, got ${self.dtype}.`)
     // A gradient of 0, and not none.
-    return add(poissonQuantiles(self.detach(), rand(self.shape, { generator, dtype: 'float32' })), mul(self, 0))
+    return add(poissonQuantiles(self.detach(), rand(self.sizes, { generator, dtype: 'float32' })), mul(self, 0))
   },
 })
 
@@ -144,11 +144,11 @@ export const bernoulli_: OpFunction<(self: Tensor, p?: number | Tensor | Bernoul
   namespace: 'torch.ops.tensorfx',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   decompose: (self, p, generator) => {
     if (!isTensor(p) && !(typeof p === 'number' && p >= 0 && p <= 1))
       throw new ArgumentError(`bernoulli_: p must be a Tensor or a number between 0 and 1, got ${valueText(p)}.`)
-    return copy_(self, to(lt(rand(self.shape, { generator, dtype: 'float32' }), p), self.dtype))
+    return copy_(self, to(lt(rand(self.sizes, { generator, dtype: 'float32' }), p), self.dtype))
   },
 })
 
@@ -166,10 +166,10 @@ export const exponential_: OpFunction<(self: Tensor, lambd?: number | (DrawOptio
     namespace: 'torch.ops.tensorfx',
     method: true,
     tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
     decompose: (self, lambd, generator) => {
       if (!(lambd > 0)) throw new ArgumentError(`exponential_: lambd must be positive, got ${lambd}.`)
-      return copy_(self, mul(exponentials(self.shape, generator), 1 / lambd))
+      return copy_(self, mul(exponentials(self.sizes, generator), 1 / lambd))
     },
   })
 
@@ -199,7 +199,7 @@ export const normal: OpFunction<{
     const [first] = tensors
     if ((first === undefined) !== (size !== null))
       throw new ArgumentError(`torch.normal: give 'size' if mean and std are numbers, and only then; got size ${valueText(size)}.`)
-    const shape = size ?? tensors.map((t) => t.shape).reduce((a, b) => broadcastShapes('torch.normal', a, b))
+    const shape = size ?? tensors.map((t) => t.sizes).reduce((a, b) => broadcastShapes('torch.normal', a, b))
     const numbers = randn(shape, { generator, dtype: first === undefined ? dtype : asFloating(first.dtype) })
     const result = add(mul(numbers, isTensor(std) ? std : Number(std)), mean)
     return requiresGrad ? result.requiresGrad_() : result

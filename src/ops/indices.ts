@@ -29,7 +29,7 @@ import { clone, contiguous } from './view/reshape.ts'
 export function checkIndexType(op: string, argument: string, indices: Tensor): void {
   if (dtypeInfo[indices.dtype].kind === 'integer') return
   throw new DTypeError(
-    `${op}: argument '${argument}' holds indices and must have an integer dtype, got ${indices.dtype} (shape ${formatShape(indices.shape)}). Convert it: ${argument}.long().`,
+    `${op}: argument '${argument}' holds indices and must have an integer dtype, got ${indices.dtype} (shape ${formatShape(indices.sizes)}). Convert it: ${argument}.long().`,
   )
 }
 
@@ -59,7 +59,7 @@ const MANY = 4096
 /** Whether a kernel finds all indices inside 0..count-1; false too where one might be `ignore`, or they do not lie in a row. */
 function areManyInside(indices: Tensor, count: number): boolean {
   if (indices.numel < MANY || (indices.dtype !== 'int32' && indices.dtype !== 'int64')) return false
-  const { dims, strides } = collapseDims(indices.shape, [indices.strides])
+  const { dims, strides } = collapseDims(indices.sizes, [indices.steps])
   const own = strides[0]?.filter((stride) => stride !== 0) ?? []
   const numel = dims.reduce((n, size, d) => (strides[0]?.[d] === 0 ? n : n * size), 1)
   if (numel < MANY || own.length !== 1 || own[0] !== 1) return false
@@ -78,8 +78,8 @@ function areInside(indices: Tensor, count: number, ignore: number | null): boole
   const { data, base } = windowOf(indices)
   const words = data instanceof BigInt64Array ? new Int32Array(data.buffer, data.byteOffset, 2 * data.length) : data
   const step = data instanceof BigInt64Array ? 2 : 1
-  const dims = indices.shape
-    .map((size, d) => ({ size, stride: step * (indices.strides[d] ?? 0) }))
+  const dims = indices.sizes
+    .map((size, d) => ({ size, stride: step * (indices.steps[d] ?? 0) }))
     .filter(({ size, stride }) => size !== 1 && stride !== 0)
   const last = dims.pop() ?? { size: 1, stride: 0 }
   const visit = (depth: number, from: number): boolean => {
@@ -128,12 +128,12 @@ export function kernelIndices(op: string, argument: string, indices: Tensor, cou
 export function strideIndices(op: string, argument: string, indices: Tensor, count: number): Tensor {
   checkIndexRange(op, argument, indices, count)
   if (indices.dtype !== 'int64') return to(indices, 'int32')
-  const { shape, strides, offset } = indices
+  const { sizes, steps, offset } = indices
   return new Tensor(
-    shape,
+    sizes,
     'int32',
     indices.realize(),
-    strides.map((stride) => 2 * stride),
+    steps.map((step) => 2 * step),
     2 * offset,
   )
 }
@@ -150,7 +150,7 @@ export function strideIndices(op: string, argument: string, indices: Tensor, cou
 export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore: number | null, op: string, argument: string) => Tensor> = defineOp({
   schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (indices) => ({ shape: indices.shape, dtype: indices.dtype }),
+  meta: (indices) => ({ shape: indices.sizes, dtype: indices.dtype }),
   indices: { argument: 'indices', check: (indices, count, ignore, op, argument) => checkIndexRange(op, argument, indices, count, ignore) },
   kernel: (indices, count, ignore, op, argument) => {
     checkIndexRange(op, argument, indices, count, ignore)

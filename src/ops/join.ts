@@ -25,21 +25,21 @@ function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: Tens
   tensors.forEach((t, k) => {
     dtype = promoteTypes(dtype, t.dtype)
     if (isNothing(t)) return
-    if (t.ndim !== first.ndim || t.shape.some((s, i) => i !== at && s !== first.shape[i])) {
+    if (t.ndim !== first.ndim || t.sizes.some((s, i) => i !== at && s !== first.sizes[i])) {
       throw new ShapeError(
-        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.shape)} but tensors[${k}] has ${formatShape(t.shape)}; all sizes but that of dimension ${dim} must agree.`,
+        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.sizes)} but tensors[${k}] has ${formatShape(t.sizes)}; all sizes but that of dimension ${dim} must agree.`,
       )
     }
-    size += sizeAt(t.shape, at)
+    size += sizeAt(t.sizes, at)
   })
-  return { spec: { shape: first.shape.with(at, size), dtype }, at }
+  return { spec: { shape: first.sizes.with(at, size), dtype }, at }
 }
 
 /** Where each tensor starts along a dimension. */
 function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t: Tensor; readonly start: number; readonly size: number }[] {
   let end = 0
   return tensors.map((t) => {
-    const size = isNothing(t) ? 0 : sizeAt(t.shape, at)
+    const size = isNothing(t) ? 0 : sizeAt(t.sizes, at)
     end += size
     return { t, start: end - size, size }
   })
@@ -60,9 +60,9 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
   kernel: (tensors, dim) => {
     const { spec, at } = catSpec(tensors, dim)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const stride = sizeAt(out.strides, at)
+    const stride = sizeAt(out.steps, at)
     for (const { t, start } of startsOf(tensors, at))
-      if (t.numel > 0) copyInto(t, new Tensor(t.shape, out.dtype, out.storage, out.strides, start * stride))
+      if (t.numel > 0) copyInto(t, new Tensor(t.sizes, out.dtype, out.storage, out.steps, start * stride))
     return out
   },
   derivative: ([g], { args: [tensors, dim] }) => {
@@ -70,7 +70,7 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
     return [
       startsOf(tensors, at).map(({ t, start, size }) => {
         const part = slice(g, at, start, start + size)
-        return isNothing(t) ? reshape(part, t.shape) : part
+        return isNothing(t) ? reshape(part, t.sizes) : part
       }),
       null,
     ]
@@ -215,8 +215,8 @@ export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], va
     for (let k = 0; k < pad.length; k += 2) {
       const at = self.ndim - 1 - k / 2
       const [before = 0, after = 0] = pad.slice(k, k + 2)
-      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeAt(out.shape, at) - Math.max(0, -after))
-      const block = (size: number): Tensor => full(out.shape.with(at, size), value, { dtype: out.dtype })
+      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeAt(out.sizes, at) - Math.max(0, -after))
+      const block = (size: number): Tensor => full(out.sizes.with(at, size), value, { dtype: out.dtype })
       const parts = [...(before > 0 ? [block(before)] : []), out, ...(after > 0 ? [block(after)] : [])]
       out = parts.length === 1 ? out : cat(parts, at)
     }

@@ -154,8 +154,8 @@ const floatLike = (self: Tensor, dtype: DType | null): DType => dtype ?? asFloat
 export const randLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `rand_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _generator, dtype) => ({ shape: self.shape, dtype: floatLike(self, dtype) }),
-  decompose: (self, generator, dtype, requiresGrad) => rand(self.shape, { generator, dtype: floatLike(self, dtype), requiresGrad }),
+  meta: (self, _generator, dtype) => ({ shape: self.sizes, dtype: floatLike(self, dtype) }),
+  decompose: (self, generator, dtype, requiresGrad) => rand(self.sizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
 })
 
 /**
@@ -172,9 +172,9 @@ export const randintLike: OpFunction<{
 }> = defineOp({
   schema: `randint_like(Tensor self, int low, int? high=None, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _low, _high, _generator, dtype) => ({ shape: self.shape, dtype: dtype ?? self.dtype }),
+  meta: (self, _low, _high, _generator, dtype) => ({ shape: self.sizes, dtype: dtype ?? self.dtype }),
   decompose: (self, low, high, generator, dtype, requiresGrad) =>
-    randint(high === null ? 0 : low, high ?? low, self.shape, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
+    randint(high === null ? 0 : low, high ?? low, self.sizes, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
 })
 
 /**
@@ -188,8 +188,8 @@ export const randintLike: OpFunction<{
 export const randnLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `randn_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _generator, dtype) => ({ shape: self.shape, dtype: floatLike(self, dtype) }),
-  decompose: (self, generator, dtype, requiresGrad) => randn(self.shape, { generator, dtype: floatLike(self, dtype), requiresGrad }),
+  meta: (self, _generator, dtype) => ({ shape: self.sizes, dtype: floatLike(self, dtype) }),
+  decompose: (self, generator, dtype, requiresGrad) => randn(self.sizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
 })
 
 /**
@@ -210,11 +210,11 @@ export const bernoulli: OpFunction<
   schema: 'bernoulli(Tensor self, float? p=None, *, Generator? generator=None) -> Tensor',
   method: true,
   tags: ['random'],
-  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   decompose: (self, p, generator) => {
     if (p === null && !dtypeInfo[self.dtype].floating)
-      throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.shape)}).`)
-    return to(lt(philoxUniform(self.shape, ...draw(generator)), p ?? self), self.dtype)
+      throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.sizes)}).`)
+    return to(lt(philoxUniform(self.sizes, ...draw(generator)), p ?? self), self.dtype)
   },
 })
 
@@ -232,10 +232,10 @@ export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, opt
     namespace: 'torch.ops.tensorfx',
     method: true,
     tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
     decompose: (self, from, end, generator) => {
       if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
-      return copy_(self, add(mul(uniform(self.shape, generator, self.dtype), end - from), from))
+      return copy_(self, add(mul(uniform(self.sizes, generator, self.dtype), end - from), from))
     },
   })
 
@@ -253,10 +253,10 @@ export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, opt
     namespace: 'torch.ops.tensorfx',
     method: true,
     tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
     decompose: (self, mean, std, generator) => {
       if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
-      return copy_(self, add(mul(philoxNormal(self.shape, ...draw(generator)), std), mean))
+      return copy_(self, add(mul(philoxNormal(self.sizes, ...draw(generator)), std), mean))
     },
   })
 

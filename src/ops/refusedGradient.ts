@@ -15,9 +15,9 @@ import { defineOp } from './defineOp.ts'
 export const refusedGradient: OpFunction<(self: Tensor, message: string) => Tensor> = defineOp({
   schema: 'refused_gradient(Tensor self, str message) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   kernel: (self, message) => {
     if (self.numel > 0) throw new ArgumentError(message)
-    return Tensor.empty(self.shape, self.dtype)
+    return Tensor.empty(self.sizes, self.dtype)
   },
 })

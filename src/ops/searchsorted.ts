@@ -34,12 +34,12 @@ export interface SearchsortedOptions extends SearchOptions {
 }
 
 function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpec {
-  const shared = sequence.ndim === 1 || sameShape(sequence.shape.slice(0, -1), values.shape.slice(0, -1))
+  const shared = sequence.ndim === 1 || sameShape(sequence.sizes.slice(0, -1), values.sizes.slice(0, -1))
   if (sequence.ndim === 0 || !shared)
     throw new ShapeError(
-      `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.shape)} and ${formatShape(values.shape)}.`,
+      `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.sizes)} and ${formatShape(values.sizes)}.`,
     )
-  return { shape: values.shape, dtype: int32 ? 'int32' : 'int64' }
+  return { shape: values.sizes, dtype: int32 ? 'int32' : 'int64' }
 }
 
 /**
@@ -57,8 +57,8 @@ export const places: OpFunction<(sequence: Tensor, values: Tensor, outInt32: boo
   kernel: (sequence, values, int32, right) => {
     const spec = searchSpec(sequence, values, int32)
     const [sorted, wanted] = [exactElements(sequence), exactElements(values)]
-    const n = sizeAt(sequence.shape, -1)
-    const perLine = sequence.ndim === 1 ? wanted.length : sizeAt(values.shape, -1)
+    const n = sizeAt(sequence.sizes, -1)
+    const perLine = sequence.ndim === 1 ? wanted.length : sizeAt(values.sizes, -1)
     const found = Array.from(wanted, (value, i) => {
       const start = sequence.ndim === 1 ? 0 : Math.floor(i / Math.max(1, perLine)) * n
       let [low, high] = [0, n]
@@ -111,7 +111,7 @@ export const searchsorted: OpFunction<(sortedSequence: Tensor, input: Tensor | n
 export const bucketize: OpFunction<(input: Tensor | number, boundaries: Tensor, options?: SearchOptions) => Tensor> = defineOp({
   schema: 'bucketize(any input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor',
   decompose: (input, boundaries, int32, right) => {
-    if (boundaries.ndim !== 1) throw new ShapeError(`torch.bucketize: boundaries must have 1 dimension, got shape ${formatShape(boundaries.shape)}.`)
+    if (boundaries.ndim !== 1) throw new ShapeError(`torch.bucketize: boundaries must have 1 dimension, got shape ${formatShape(boundaries.sizes)}.`)
     return places(boundaries, asTensor('torch.bucketize', input, boundaries), int32, right)
   },
 })
@@ -129,11 +129,11 @@ export const isin: OpFunction<
 > = defineOp({
   schema: 'isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor',
   decompose: (elements, test, _unique, invert) => {
-    if (test.numel === 0) return full(elements.shape, invert ? 1 : 0, { dtype: 'bool' })
+    if (test.numel === 0) return full(elements.sizes, invert ? 1 : 0, { dtype: 'bool' })
     const [sorted] = sort(reshape(test, [-1]))
     const flat = reshape(elements, [-1])
     const found = eq(gather(sorted, 0, clamp(places(sorted, flat, false, false), 0, test.numel - 1)), flat)
-    return reshape(invert ? logicalNot(found) : found, elements.shape)
+    return reshape(invert ? logicalNot(found) : found, elements.sizes)
   },
 })
 
@@ -143,7 +143,7 @@ function binned(x: Tensor, low: Tensor, high: Tensor, bins: number, weights: Ten
   const inside = logicalAnd(ge(flat, low), le(flat, high))
   const bin = floor(mul(div(sub(flat, low), sub(high, low)), bins))
   const index = to(clamp(where(inside, bin, 0), 0, bins - 1), 'int64')
-  const values = where(inside, weights === null ? ones(flat.shape, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
+  const values = where(inside, weights === null ? ones(flat.sizes, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
   return scatterAdd(zeros([bins], { dtype: values.dtype }), 0, index, values)
 }
 
@@ -210,7 +210,7 @@ export const histogram: OpFunction<(self: Tensor, bins: number | Tensor, options
       const flat = reshape(self, [-1])
       const at = sub(places(bins, flat, false, true), to(eq(flat, narrow(bins, 0, n, 1)), 'int64'))
       const inside = logicalAnd(ge(at, 1), le(at, n))
-      const values = where(inside, weight === null ? ones(flat.shape, { dtype: self.dtype }) : reshape(weight, [-1]), 0)
+      const values = where(inside, weight === null ? ones(flat.sizes, { dtype: self.dtype }) : reshape(weight, [-1]), 0)
       return scaled(scatterAdd(zeros([n], { dtype: values.dtype }), 0, clamp(sub(at, 1), 0, n - 1), values), bins)
     }
     if (typeof bins !== 'number' || !Number.isInteger(bins) || bins < 1)
@@ -234,12 +234,12 @@ export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: 
   schema: 'bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor',
   method: true,
   decompose: (self, weights, minlength) => {
-    if (self.ndim !== 1) throw new ShapeError(`torch.bincount: expected 1 dimension, got shape ${formatShape(self.shape)}.`)
+    if (self.ndim !== 1) throw new ShapeError(`torch.bincount: expected 1 dimension, got shape ${formatShape(self.sizes)}.`)
     const numbers = Array.from(self.toTypedArray(), Number)
     const wrong = numbers.findIndex((n) => n < 0)
     if (wrong >= 0) throw new ArgumentError(`torch.bincount: numbers must not be negative, got ${numbers[wrong]} at position ${wrong}.`)
     const size = numbers.reduce((most, n) => Math.max(most, n + 1), minlength)
-    const values = weights ?? ones(self.shape, { dtype: 'int64' })
+    const values = weights ?? ones(self.sizes, { dtype: 'int64' })
     return scatterAdd(zeros([size], { dtype: values.dtype }), 0, to(self, 'int64'), values)
   },
 })

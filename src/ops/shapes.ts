@@ -14,7 +14,7 @@ export function sizeAt(shape: readonly number[], dim: number): number {
 /** The index and the size of a dimension that the user named. Throws ShapeError, naming `op`, if `self` has no such dimension. */
 export function dimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: number] {
   const index = wrapDim(op, dim, self.ndim)
-  const size = self.shape[index]
+  const size = self.sizes[index]
   if (size === undefined) throw new ShapeError(`${op}: self has no dimensions, so there is no dimension ${dim}; call unsqueeze(0) first.`)
   return [index, size]
 }
@@ -68,8 +68,8 @@ const computed = (dtype: DType): DType => (dtype === 'float16' || dtype === 'bfl
  */
 export function checkOperand(op: string, argument: string, tensor: Tensor | null, shape: readonly number[], dtype: DType): void {
   if (tensor === null) return
-  if (!sameShape(tensor.shape, shape))
-    throw new ShapeError(`${op}: argument '${argument}' must have the shape ${formatShape(shape)}, got ${formatShape(tensor.shape)}.`)
+  if (!sameShape(tensor.sizes, shape))
+    throw new ShapeError(`${op}: argument '${argument}' must have the shape ${formatShape(shape)}, got ${formatShape(tensor.sizes)}.`)
   if (computed(tensor.dtype) !== computed(dtype))
     throw new DTypeError(`${op}: argument '${argument}' must be ${dtype}, got ${tensor.dtype}. Convert it: ${argument}.to('${dtype}').`)
 }

@@ -27,9 +27,9 @@ export function ascending(a: ElementValue, b: ElementValue): number {
 
 function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, TensorSpec] {
   const at = wrapDim('torch.topk', dim, self.ndim)
-  const size = self.shape[at] ?? 1
+  const size = self.sizes[at] ?? 1
   if (k < 0 || k > size) throw new ArgumentError(`torch.topk: k=${k} is out of range for dimension ${dim} of size ${size}.`)
-  const shape = self.ndim === 0 ? [] : self.shape.with(at, k)
+  const shape = self.ndim === 0 ? [] : self.sizes.with(at, k)
   return [
     { shape, dtype: self.dtype },
     { shape, dtype: 'int64' },
@@ -60,7 +60,7 @@ export const topk: OpFunction<
     return [contiguous(transpose(values, at, -1)), contiguous(transpose(indices, at, -1))]
   },
   derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
-    g === null ? null : scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, indices, g),
+    g === null ? null : scatterAdd(zeros(self.sizes, { dtype: g.dtype }), dim, indices, g),
     null,
     null,
     null,
@@ -88,7 +88,7 @@ export const sort: OpFunction<
 > = defineOp({
   schema: 'sort(Tensor self, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor, Tensor)',
   method: true,
-  decompose: (self, dim, descending) => topk(self, self.shape[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
+  decompose: (self, dim, descending) => topk(self, self.sizes[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
 })
 
 /**

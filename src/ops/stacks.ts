@@ -39,9 +39,9 @@ function partsOf(op: string, self: Tensor, given: unknown, dim: number): readonl
 }
 
 function equalParts(op: string, self: Tensor, given: unknown, dim: number, least: number): readonly Tensor[] {
-  if (self.ndim < least) throw new ShapeError(`${op}: self must have at least ${least} dimensions, got shape ${formatShape(self.shape)}.`)
-  if (typeof given === 'number' && sizeAt(self.shape, dim) % given !== 0)
-    throw new ShapeError(`${op}: dimension ${dim} of size ${sizeAt(self.shape, dim)} cannot be cut into ${given} equal parts.`)
+  if (self.ndim < least) throw new ShapeError(`${op}: self must have at least ${least} dimensions, got shape ${formatShape(self.sizes)}.`)
+  if (typeof given === 'number' && sizeAt(self.sizes, dim) % given !== 0)
+    throw new ShapeError(`${op}: dimension ${dim} of size ${sizeAt(self.sizes, dim)} cannot be cut into ${given} equal parts.`)
   return partsOf(op, self, given, dim)
 }
 
@@ -227,7 +227,7 @@ export const meshgrid: OpFunction<{
   decompose: (tensors, indexing) => {
     if (indexing !== 'ij' && indexing !== 'xy') throw new ArgumentError(`torch.meshgrid: indexing must be 'ij' or 'xy', got '${indexing}'.`)
     const wide = tensors.find((t) => t.ndim > 1)
-    if (wide !== undefined) throw new ShapeError(`torch.meshgrid: expected vectors, got shape ${formatShape(wide.shape)}.`)
+    if (wide !== undefined) throw new ShapeError(`torch.meshgrid: expected vectors, got shape ${formatShape(wide.sizes)}.`)
     const sizes = tensors.map((t) => t.numel)
     const grids = tensors.map((t, k) =>
       expand(
@@ -294,7 +294,7 @@ export const combinations: OpFunction<
 > = defineOp({
   schema: 'combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor',
   decompose: (self, r, withReplacement) => {
-    if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.shape)}.`)
+    if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.sizes)}.`)
     if (r < 0) throw new ArgumentError(`torch.combinations: r must be at least 0, got ${r}.`)
     const n = self.numel
     const rows = choices(withReplacement ? n + r - 1 : n, r)
@@ -330,12 +330,12 @@ export const blockDiag: OpFunction<(tensors: readonly Tensor[]) => Tensor> = def
   decompose: (tensors) => {
     const blocks = tensors.map((t) => atLeast(t, 2))
     const deep = blocks.find((t) => t.ndim > 2)
-    if (deep !== undefined) throw new ShapeError(`torch.block_diag: expected matrices, got shape ${formatShape(deep.shape)}.`)
-    const width = blocks.reduce((n, t) => n + sizeAt(t.shape, 1), 0)
+    if (deep !== undefined) throw new ShapeError(`torch.block_diag: expected matrices, got shape ${formatShape(deep.sizes)}.`)
+    const width = blocks.reduce((n, t) => n + sizeAt(t.sizes, 1), 0)
     let left = 0
     return cat(
       blocks.map((t) => {
-        const own = sizeAt(t.shape, 1)
+        const own = sizeAt(t.sizes, 1)
         left += own
         return constantPadNd(t, [left - own, width - left])
       }),
@@ -354,7 +354,7 @@ export const blockDiag: OpFunction<(tensors: readonly Tensor[]) => Tensor> = def
 export const broadcastTensors: OpFunction<(tensors: readonly Tensor[]) => readonly Tensor[]> = defineOp({
   schema: 'broadcast_tensors(Tensor[] tensors) -> Tensor[]',
   decompose: (tensors) => {
-    const shape = tensors.reduce<readonly number[]>((known, t) => broadcastShapes('torch.broadcast_tensors', known, t.shape), [])
+    const shape = tensors.reduce<readonly number[]>((known, t) => broadcastShapes('torch.broadcast_tensors', known, t.sizes), [])
     return tensors.map((t) => expand(t, shape))
   },
 })

@@ -67,7 +67,7 @@ export const torchSvd: OpFunction<
   decompose: (self, some, computeUv) => {
     const [u, s, vh] = svd(self, !some && computeUv)
     if (computeUv) return [u, s, transpose(vh, -2, -1)]
-    const square = (dim: number): Tensor => zeros([...self.shape.slice(0, -2), sizeAt(self.shape, dim), sizeAt(self.shape, dim)], { dtype: s.dtype })
+    const square = (dim: number): Tensor => zeros([...self.sizes.slice(0, -2), sizeAt(self.sizes, dim), sizeAt(self.sizes, dim)], { dtype: s.dtype })
     return [square(-2), s, square(-1)]
   },
 })
@@ -195,9 +195,9 @@ export const featureDropout: OpFunction<(input: Tensor, p: number, train: boolea
   schema: 'feature_dropout(Tensor input, float p, bool train) -> Tensor',
   tags: ['random'],
   decompose: (input, p, train) => {
-    if (input.ndim < 2) throw new ShapeError(`torch.feature_dropout: expected [N, C, ..], got shape ${formatShape(input.shape)}.`)
+    if (input.ndim < 2) throw new ShapeError(`torch.feature_dropout: expected [N, C, ..], got shape ${formatShape(input.sizes)}.`)
     const mask = ones(
-      input.shape.map((size, d) => (d < 2 ? size : 1)),
+      input.sizes.map((size, d) => (d < 2 ? size : 1)),
       { dtype: input.dtype },
     )
     return mul(input, dropout(mask, p, train))

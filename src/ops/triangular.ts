@@ -12,8 +12,8 @@ import { unsqueeze } from './view/reshape.ts'
 
 /** Row and column numbers of the last two dimensions; the rows are shifted by the diagonal. */
 function rowsAndColumns(op: string, self: Tensor, diagonal: number): readonly [Tensor, Tensor] {
-  if (self.ndim < 2) throw new ShapeError(`${op}: self must have at least 2 dimensions, got shape ${formatShape(self.shape)}.`)
-  const [height, width] = pairOf(self.shape.slice(-2))
+  if (self.ndim < 2) throw new ShapeError(`${op}: self must have at least 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+  const [height, width] = pairOf(self.sizes.slice(-2))
   return [unsqueeze(arange(diagonal, height + diagonal, { dtype: 'int32' }), 1), arange(width, { dtype: 'int32' })]
 }
 

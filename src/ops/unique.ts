@@ -78,7 +78,7 @@ function different(
   const groups = groupsOf(data, size, width, sorted ? orderOf(rows, data, size, width) : null)
   const values = indexSelect(along.detach(), at, constantIndices(groups.first))
   if (!wantsInverse && !wantsCounts) return values
-  const inverse = tensorFromValues(groups.inverse, dim === null ? self.shape : [size], 'int64')
+  const inverse = tensorFromValues(groups.inverse, dim === null ? self.sizes : [size], 'int64')
   return [values, ...(wantsInverse ? [inverse] : []), ...(wantsCounts ? [constantIndices(groups.counts)] : [])]
 }
 

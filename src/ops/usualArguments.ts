@@ -1,5 +1,6 @@
 // The fast path through argument checks. A call whose arguments obviously fit the schema (tensors, numbers, lists of them, known options) takes one look
 // at each of them. Every other call goes through `normalize`, which knows all spellings and all errors.
+import { isArgList } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { isDType } from '../kernels/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
@@ -57,9 +58,12 @@ function allAre(kind: number, list: readonly unknown[]): boolean {
   return true
 }
 
-/** The value of an argument that fits. A list belongs to the caller, who may change it before the backward pass. */
+/**
+ * The value of an argument that fits. A list belongs to the caller, who may change it before the backward pass. (It may be frozen, as the shape of a tensor is: `slice` would
+ * take 20 times as long.)
+ */
 const owned = (kind: number, arg: Arg): Arg =>
-  Array.isArray(arg) ? arg.slice() : typeof arg === 'number' && (kind & (INTEGERS | NUMBER)) === INTEGERS ? [arg] : arg
+  isArgList(arg) ? [...arg] : typeof arg === 'number' && (kind & (INTEGERS | NUMBER)) === INTEGERS ? [arg] : arg
 
 /** Whether all arguments fit; lists among them are replaced by copies, numbers for lists by lists. */
 function allFit(kinds: Uint16Array, args: unknown[]): args is Arg[] {

@@ -11,6 +11,7 @@ import {
   isModule,
   isPlainObject,
   isTensorLike,
+  ownCopy,
   unknownOption,
   valueText,
 } from '../protocol/index.ts'
@@ -99,7 +100,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
         throw new ArgumentError(`${this.className}: option '${key}' must be an array of numbers, got ${valueText(value)}.`)
     }
     const all: Required<O> = { ...this.defaults }
-    for (const [key, value] of Object.entries(options)) if (value !== undefined && known.includes(key)) Reflect.set(all, key, value)
+    for (const [key, value] of Object.entries(options)) if (value !== undefined && known.includes(key)) Reflect.set(all, key, ownCopy(value))
     this.checkGroup(all)
     return all
   }
@@ -236,7 +237,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
         if (known !== undefined) state[next] = { ...known }
         return next++
       })
-      return { ...given, params: indices }
+      return { ...ownCopy(given), params: indices }
     })
     return names === 'own' ? { state, paramGroups } : withTorchNames({ state, paramGroups })
   }

@@ -64,7 +64,7 @@ declare module './tensor.ts' {
 
 /** The `count` elements from `start` on, nested from dimension `dim` on; `values` holds all elements in row-major order. */
 function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, count: number): NestedArray {
-  const size = tensor.shape[dim]
+  const size = tensor.sizes[dim]
   if (size === undefined) {
     const value = values[start] ?? NaN
     return tensor.dtype === 'bool' ? value !== 0 : value
@@ -108,22 +108,22 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   item(this: Tensor): number | boolean {
     if (this.numel !== 1)
       throw new ArgumentError(
-        `item: a tensor of shape ${formatShape(this.shape)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
+        `item: a tensor of shape ${formatShape(this.sizes)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
       )
     return onlyElement(this)
   },
   toJSON(this: Tensor): TensorJson {
     const values = Array.from<number>(readElements(this))
-    return { dtype: this.dtype, shape: [...this.shape], data: this.dtype === 'bool' ? values.map((value) => value !== 0) : values }
+    return { dtype: this.dtype, shape: [...this.sizes], data: this.dtype === 'bool' ? values.map((value) => value !== 0) : values }
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
-    return dim === undefined ? this.shape : along('Tensor.size', this.shape, dim)
+    return dim === undefined ? this.shape : along('Tensor.size', this.sizes, dim)
   },
   dim(this: Tensor): number {
     return this.ndim
   },
   stride(this: Tensor, dim?: number): readonly number[] | number {
-    return dim === undefined ? this.strides : along('Tensor.stride', this.strides, dim)
+    return dim === undefined ? this.strides : along('Tensor.stride', this.steps, dim)
   },
   isContiguous(this: Tensor): boolean {
     return this.contiguousLayout

@@ -70,7 +70,7 @@ export function storedElements(tensor: Tensor): StorageArray {
   const start = base + tensor.offset
   if (tensor.contiguousLayout) return data.slice(start, start + tensor.numel)
   const out = new dtypeInfo[tensor.dtype].array(tensor.numel)
-  forEachElement(tensor.shape, tensor.strides, tensor.offset, (position, k) => {
+  forEachElement(tensor.sizes, tensor.steps, tensor.offset, (position, k) => {
     const value = data[base + position]
     if (typeof value === 'bigint') {
       if (out instanceof BigInt64Array) out[k] = value
@@ -98,7 +98,7 @@ export function exactElements(tensor: Tensor): ArrayLike<ElementValue> {
  * exact as one.
  */
 export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonly number[], dtype: DType): Tensor {
-  const tensor = Tensor.empty(shape, dtype)
+  const tensor = Tensor.empty([...shape], dtype)
   if (values.length !== tensor.numel) throw new InternalError(`${values.length} values for a tensor of shape ${formatShape(shape)}`)
   const { data, base } = windowOf(tensor)
   // Storing into an Int32Array truncates towards zero, as PyTorch's conversion does.
@@ -135,7 +135,7 @@ export function exactInteger(value: ElementValue): ElementValue {
  */
 export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dtype: DType, strides?: readonly number[]): Tensor {
   const { size } = dtypeInfo[dtype]
-  const layout = strides ?? contiguousStrides(shape)
+  const layout = strides === undefined ? contiguousStrides(shape) : [...strides]
   const [lowest, highest] = reachOf(shape, layout, 0) ?? [0, -1]
   // Written so that a stride that is no number fails too.
   if (!(lowest >= 0 && (highest + 1) * size <= bytes.length) || !layout.every(Number.isSafeInteger)) {
@@ -145,5 +145,5 @@ export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dty
   }
   const storage = Storage.allocate(bytes.length)
   storage.writeBytes(bytes)
-  return new Tensor(shape, dtype, storage, layout)
+  return new Tensor([...shape], dtype, storage, layout)
 }

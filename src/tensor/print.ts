@@ -99,14 +99,14 @@ function body(tensor: Tensor, indent: number): string {
   const at = (position: number): ElementValue => exactElementAt(window, position)
   const values: ElementValue[] = []
   const collect = (dim: number, position: number): void => {
-    const [size, stride] = [tensor.shape[dim], tensor.strides[dim]]
+    const [size, stride] = [tensor.sizes[dim], tensor.steps[dim]]
     if (size === undefined || stride === undefined) values.push(at(position))
     else for (const i of shown(size, summarize)) if (i >= 0) collect(dim + 1, position + i * stride)
   }
   collect(0, tensor.offset)
   const formatter = new Formatter(tensor, values)
   const write = (dim: number, position: number, column: number): string => {
-    const [size, stride] = [tensor.shape[dim], tensor.strides[dim]]
+    const [size, stride] = [tensor.sizes[dim], tensor.steps[dim]]
     if (size === undefined || stride === undefined) return formatter.format(tensor, at(position))
     const indices = shown(size, summarize)
     if (dim < tensor.ndim - 1) {
@@ -130,7 +130,7 @@ export function formatTensor(tensor: Tensor): string {
   const suffixes: string[] = []
   let content = '[]'
   if (tensor.isFake) content = '...'
-  if (tensor.isFake || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.shape)}`)
+  if (tensor.isFake || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.sizes)}`)
   const showsValues = !tensor.isFake && tensor.numel > 0
   if (showsValues ? !isImplied(tensor) : tensor.dtype !== getDefaultDtype()) suffixes.push(`dtype=torch.${tensor.dtype}`)
   if (showsValues) content = body(tensor, prefix.length)

@@ -1,11 +1,12 @@
 // Tensor: shape, strides and dtype over a storage. It has no operators of its own; the operator table (ops/) adds them as methods.
 //
 // A fake tensor has no storage: shape and dtype only (FakeTensorMode, meta functions). The storage of any other tensor has its data, or a writer that computes it when it is read.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { TENSOR } from '../protocol/index.ts'
-import { checkedNumel, contiguousStrides, isContiguous } from './shape.ts'
+import { TENSOR, valueText } from '../protocol/index.ts'
+import { checkedNumel, contiguousStrides, formatShape, isContiguous, sameShape } from './shape.ts'
+import { frozenList } from './sizes.ts'
 import { Storage } from './storage.ts'
 
 /** What autograd attaches to a tensor: the node of the tape that produced it. The autograd room knows its real type. */
@@ -37,15 +38,12 @@ export interface Tensor {
 export class Tensor {
   /** Without it a clone would be an object that looks like a tensor and points into the heap of another thread. @internal */
   readonly notCloned: symbol = NOT_CLONED
-  readonly shape: readonly number[]
-  readonly strides: readonly number[]
-  /** The position of the first element in the storage, in elements. */
-  readonly offset: number
-  readonly dtype: DType
-  /** Number of elements; PyTorch's `numel()` is a property here. */
-  readonly numel: number
-  /** Whether the elements are in row-major order without gaps. @internal */
-  readonly contiguousLayout: boolean
+  readonly #sizes: readonly number[]
+  #steps: readonly number[]
+  readonly #numel: number
+  #contiguous: boolean
+  #offset: number
+  readonly #dtype: DType
   /** The data; null for a fake tensor. @internal */
   storage: Storage | null
   /** Whether this tensor has a history or is a leaf that wants one; null for a view that never follows its base. See {@link requiresGrad}. @internal */
@@ -63,29 +61,33 @@ export class Tensor {
   /** Under which number that capture knows it. @internal */
   captureSlot = -1
 
-  /** `like` is a tensor of the same shape and strides, if there is one: derived properties are copied from it, the offset too unless it is given. */
+  /**
+   * `shape` and `strides` are kept, so they must be plain lists that nobody else changes: {@link sizes} of another tensor rather than its frozen {@link shape}.
+   * `like` is a tensor of the same shape and strides, if there is one: what follows from them is taken from it, and so is the offset unless it is given.
+   */
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
     if (dtype === undefined || typeof dtype === 'number')
       throw new ArgumentError('new Tensor(…) is internal: make tensors with torch.tensor(data), torch.zeros(shape), torch.randn(shape), ….')
-    this.shape = shape
-    this.dtype = dtype
+    this.#dtype = dtype
     this.storage = storage
     if (like !== undefined) {
-      this.numel = like.numel
-      this.strides = like.strides
-      this.contiguousLayout = like.contiguousLayout
-      this.offset = offset ?? like.offset
+      this.#sizes = like.#sizes
+      this.#steps = like.#steps
+      this.#numel = like.#numel
+      this.#contiguous = like.#contiguous
+      this.#offset = offset ?? like.#offset
       return
     }
-    this.numel = checkedNumel(shape, storage !== null)
+    this.#sizes = shape
+    this.#numel = checkedNumel(shape, storage !== null)
     if (strides === undefined) {
-      this.strides = contiguousStrides(shape)
-      this.contiguousLayout = true
+      this.#steps = contiguousStrides(shape)
+      this.#contiguous = true
     } else {
-      this.strides = strides
-      this.contiguousLayout = isContiguous(shape, strides)
+      this.#steps = strides
+      this.#contiguous = isContiguous(shape, strides)
     }
-    this.offset = offset ?? 0
+    this.#offset = offset ?? 0
   }
 
   /** A new contiguous tensor. Its elements are undefined. @internal */
@@ -95,11 +97,61 @@ export class Tensor {
 
   /** A fake tensor: no data. @internal */
   static fake(spec: TensorSpec): Tensor {
-    return new Tensor(spec.shape, spec.dtype, null, spec.strides, spec.offset)
+    return new Tensor([...spec.shape], spec.dtype, null, spec.strides && [...spec.strides], spec.offset)
+  }
+
+  /** The sizes of the dimensions. The list is frozen: `x.reshape(…)` and `x.view(…)` make tensors of other shapes. */
+  get shape(): readonly number[] {
+    return frozenList(this.#sizes)
+  }
+
+  /** The steps between the elements of each dimension, in elements; a frozen list. PyTorch's `stride()`. */
+  get strides(): readonly number[] {
+    return frozenList(this.#steps)
+  }
+
+  /** {@link shape} as a plain list, which operators read faster. It must not be changed, nor reach users. @internal */
+  get sizes(): readonly number[] {
+    return this.#sizes
+  }
+
+  /** {@link strides} as a plain list, like {@link sizes}. @internal */
+  get steps(): readonly number[] {
+    return this.#steps
+  }
+
+  /** The position of the first element in the storage, in elements. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  get dtype(): DType {
+    return this.#dtype
+  }
+
+  /** Number of elements; PyTorch's `numel()` is a property here. */
+  get numel(): number {
+    return this.#numel
+  }
+
+  /** Whether the elements are in row-major order without gaps. @internal */
+  get contiguousLayout(): boolean {
+    return this.#contiguous
+  }
+
+  /** Takes the strides and the offset of `other`, a tensor of the same shape and dtype that nothing has seen yet. @internal */
+  adoptLayout(other: Tensor): void {
+    if (!sameShape(this.sizes, other.sizes) || this.#dtype !== other.#dtype)
+      throw new InternalError(
+        `a ${this.#dtype} tensor of shape ${formatShape(this.sizes)} cannot become a ${other.#dtype} one of shape ${formatShape(other.sizes)}`,
+      )
+    this.#steps = other.#steps
+    this.#contiguous = other.#contiguous
+    this.#offset = other.#offset
   }
 
   get ndim(): number {
-    return this.shape.length
+    return this.#sizes.length
   }
 
   /**
@@ -133,3 +185,22 @@ export class Tensor {
   }
 }
 Object.defineProperty(Tensor.prototype, TENSOR, { value: true })
+
+// Shape, dtype and the rest are facts: what assigns to them wants another tensor.
+const INSTEAD: Readonly<Record<string, string>> = {
+  shape: 'make a tensor of another shape: y = x.reshape([2, 3])',
+  strides: 'make a tensor with other strides: y = x.asStrided(shape, strides)',
+  offset: 'make a tensor that begins elsewhere: y = x.narrow(dim, start, length)',
+  dtype: "make a tensor of another dtype: y = x.to('float64')",
+  numel: 'make a tensor of another shape: y = x.reshape([2, 3])',
+  ndim: 'make a tensor with another number of dimensions: y = x.unsqueeze(0)',
+  isLeaf: 'x.detach() is a leaf',
+}
+for (const [name, instead] of Object.entries(INSTEAD)) {
+  Object.defineProperty(Tensor.prototype, name, {
+    ...Object.getOwnPropertyDescriptor(Tensor.prototype, name),
+    set(value: unknown) {
+      throw new ArgumentError(`x.${name} = ${valueText(value)}: the ${name} of a tensor cannot be assigned; ${instead}.`)
+    },
+  })
+}

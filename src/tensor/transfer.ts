@@ -42,7 +42,7 @@ export function windowNumel(shape: readonly number[], strides: readonly number[]
 /** The bytes from the tensor's first element to its last, gaps included, copied. */
 export function windowBytes(tensor: Tensor): Uint8Array {
   const { size } = dtypeInfo[tensor.dtype]
-  return tensor.realize().readBytes(tensor.offset * size, (tensor.offset + windowNumel(tensor.shape, tensor.strides)) * size)
+  return tensor.realize().readBytes(tensor.offset * size, (tensor.offset + windowNumel(tensor.sizes, tensor.steps)) * size)
 }
 
 /** A copy in a buffer of its own. */
@@ -58,14 +58,14 @@ export const transferMethods: Record<string, (this: Tensor) => TensorTransfer> =
       throw new ArgumentError(
         'transfer: this tensor was computed from tensors that require gradients, which cannot be sent with it; send x.detach().transfer().',
       )
-    const { shape, strides, dtype, requiresGrad } = this
+    const { sizes, steps, dtype, requiresGrad } = this
     // Gaps hold other tensors' elements, which are not sent.
-    const isDense = windowNumel(shape, strides) <= numelOf(shape)
+    const isDense = windowNumel(sizes, steps) <= numelOf(sizes)
     const bytes = isDense ? windowBytes(this) : storedElements(this)
     return {
       kind: KIND,
-      shape: [...shape],
-      strides: [...(isDense ? strides : contiguousStrides(shape))],
+      shape: [...sizes],
+      strides: [...(isDense ? steps : contiguousStrides(sizes))],
       dtype,
       requiresGrad,
       buffer: bufferOf(bytes),

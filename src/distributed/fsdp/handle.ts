@@ -80,7 +80,7 @@ export class FlatHandle {
     this.#isDivided = isSharded || computeDtype !== dtype
     this.#isFull = !this.#isDivided
     this.local = noGrad(() => this.#flatten(parameters.tensors, dtype))
-    this.full = this.#isDivided ? Tensor.empty([this.layout.paddedNumel], computeDtype) : new Tensor(this.local.shape, dtype, this.local.storage)
+    this.full = this.#isDivided ? Tensor.empty([this.layout.paddedNumel], computeDtype) : new Tensor(this.local.sizes, dtype, this.local.storage)
     if (this.#isDivided) disposeBlock(this.full.realize().block)
     const { tensors } = parameters
     this.full.requiresGrad = tensors.some(({ requiresGrad }) => requiresGrad)
@@ -228,7 +228,7 @@ export class FlatHandle {
 
   /** Tensors over the full parameters, one per parameter. */
   #views(full: Tensor): Tensor[] {
-    return this.layout.entries.map(({ shape }, i) => new Tensor(shape, full.dtype, full.storage, undefined, this.layout.offsets[i] ?? 0))
+    return this.layout.entries.map(({ shape }, i) => new Tensor([...shape], full.dtype, full.storage, undefined, this.layout.offsets[i] ?? 0))
   }
 
   /** The modules compute with the full parameters, and gradients go to `full`. */

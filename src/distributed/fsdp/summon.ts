@@ -28,7 +28,7 @@ export interface SummonOptions {
 /** A vector over the whole parameters of a unit, in their own dtype. */
 function gathered(handle: FlatHandle): Tensor {
   const { local, layout } = handle
-  if (!handle.isDivided) return new Tensor(local.shape, local.dtype, local.storage)
+  if (!handle.isDivided) return new Tensor(local.sizes, local.dtype, local.storage)
   const full = Tensor.empty([layout.paddedNumel], local.dtype)
   handle.gatherInto(full)?.wait()
   return full

@@ -1,4 +1,5 @@
 // The patches of images as columns, and images as sums of patches: Unfold and Fold.
+import { ownCopy } from '../../protocol/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fold, unfold } from '../functional.ts'
@@ -26,7 +27,7 @@ abstract class PatchLayer extends OptionLayer {
 
   constructor(where: string, kernelSize: Pair, given: readonly unknown[]) {
     super(where, { dilation: 1, padding: 0, stride: 1 }, given)
-    this.kernelSize = kernelSize
+    this.kernelSize = ownCopy(kernelSize)
     perDimension(where, 'kernelSize', kernelSize, 2, 1)
     perDimension(where, 'dilation', this.dilation, 2, 1)
     perDimension(where, 'padding', this.padding, 2, 0)
@@ -56,7 +57,7 @@ export class Fold extends PatchLayer {
   constructor(outputSize: Pair, kernelSize: Pair, ...options: PatchArguments) {
     super('nn.Fold', kernelSize, options)
     perDimension('nn.Fold', 'outputSize', outputSize, 2, 1)
-    this.outputSize = outputSize
+    this.outputSize = ownCopy(outputSize)
   }
 
   override forward(input: Tensor): Tensor {

@@ -1,4 +1,5 @@
 // Maximum pools over windows at random places.
+import { ownCopy } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -38,7 +39,7 @@ abstract class FractionalMaxPoolLayer<I extends boolean> extends Module {
     perDimension(where, 'kernelSize', kernelSize, spatial, 1)
     if ((outputSize === null) === (outputRatio === null)) throw new ArgumentError(`${where}: give outputSize or outputRatio, one of them.`)
     if (outputSize !== null) perDimension(where, 'outputSize', outputSize, spatial, 1)
-    this.kernelSize = kernelSize
+    this.kernelSize = ownCopy(kernelSize)
     this.outputSize = outputSize
     this.outputRatio = outputRatio
     this.returnIndices = returnIndices

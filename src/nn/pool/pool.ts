@@ -1,6 +1,6 @@
 // Pooling over lines, images and volumes: the maximum or the mean over windows, of given sizes or of a given number.
 import { Module } from '../../module/index.ts'
-import { checkArgument } from '../../protocol/index.ts'
+import { checkArgument, ownCopy } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import {
   adaptiveAvgPool1d,
@@ -52,9 +52,9 @@ export abstract class WindowLayer extends OptionLayer {
   constructor(where: string, spatial: number, kernelSize: WindowSizes, defaults: object, given: readonly unknown[]) {
     super(where, defaults, given)
     perDimension(where, 'kernelSize', kernelSize, spatial, 1)
-    this.kernelSize = kernelSize
+    this.kernelSize = ownCopy(kernelSize)
     const { stride = null, padding = 0 }: { readonly stride?: WindowSizes | null; readonly padding?: WindowSizes } = this
-    if (stride === null) Object.assign(this, { stride: kernelSize })
+    if (stride === null) Object.assign(this, { stride: this.kernelSize })
     else perDimension(where, 'stride', stride, spatial, 1)
     perDimension(where, 'padding', padding, spatial, 0)
   }
@@ -209,7 +209,7 @@ abstract class AdaptivePool extends Module {
     if (typeof outputSize !== 'number') checkArgument(Array.isArray(outputSize), where, 'outputSize', 'a number or an array of sizes', outputSize)
     const sizes = typeof outputSize === 'number' ? outputSize : outputSize.map((size) => size ?? 1)
     perDimension(where, 'outputSize', sizes, spatial, 1)
-    this.outputSize = outputSize
+    this.outputSize = ownCopy(outputSize)
   }
 
   override extraRepr(): string {

@@ -7,7 +7,7 @@ import { copyInto } from './copy.ts'
 type Kernel = NonNullable<OpDef['kernel']>
 
 function cast(tensor: Tensor, dtype: DType): Tensor {
-  const out = Tensor.empty(tensor.shape, dtype)
+  const out = Tensor.empty(tensor.sizes, dtype)
   if (out.numel > 0) copyInto(tensor, out)
   return out
 }

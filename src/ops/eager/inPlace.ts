@@ -10,9 +10,9 @@ import { canCast } from './promotion.ts'
 
 /** Throws ShapeError, DTypeError or ArgumentError if a result of that shape and dtype does not fit into `self`. */
 export function checkFits(qualname: string, result: Pick<TensorSpec, 'shape' | 'dtype'>, self: Tensor): void {
-  if (!sameShape(result.shape, self.shape)) {
+  if (!sameShape(result.shape, self.sizes)) {
     throw new ShapeError(
-      `${qualname}: the result has shape ${formatShape(result.shape)}, which does not fit into self of shape ${formatShape(self.shape)}; the other operands must broadcast to self's shape.`,
+      `${qualname}: the result has shape ${formatShape(result.shape)}, which does not fit into self of shape ${formatShape(self.sizes)}; the other operands must broadcast to self's shape.`,
     )
   }
   if (!canCast(result.dtype, self.dtype)) {
@@ -20,7 +20,7 @@ export function checkFits(qualname: string, result: Pick<TensorSpec, 'shape' | '
       `${qualname}: the result has dtype ${result.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
-  if (self.numel > 0 && self.strides.some((stride, i) => stride === 0 && (self.shape[i] ?? 1) > 1)) {
+  if (self.numel > 0 && self.steps.some((stride, i) => stride === 0 && (self.sizes[i] ?? 1) > 1)) {
     throw new ArgumentError(`${qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
   }
 }
@@ -31,7 +31,7 @@ export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly 
   const spec = functional.meta(...args)
   if (!('shape' in spec)) throw new InternalError(`${functional.qualname} returns several tensors and cannot have an in-place form`)
   checkFits(qualname, spec, self)
-  return { shape: self.shape, dtype: self.dtype, strides: self.strides, offset: self.offset }
+  return { shape: self.sizes, dtype: self.dtype, strides: self.steps, offset: self.offset }
 }
 
 /** Runs `functional` on the arguments and stores the result in `args[0]`. Throws if shape or dtype do not fit, and then nothing is written. */
@@ -59,7 +59,7 @@ function overlapsInAnotherLayout(self: Tensor, args: readonly Arg[]): boolean {
   for (let i = 1; i < args.length; i++) {
     const arg = args[i]
     if (!(arg instanceof Tensor) || arg.storage !== storage || arg === self) continue
-    if (arg.offset !== self.offset || !sameShape(arg.shape, self.shape) || !sameShape(arg.strides, self.strides)) return true
+    if (arg.offset !== self.offset || !sameShape(arg.sizes, self.sizes) || !sameShape(arg.steps, self.steps)) return true
   }
   return false
 }

@@ -21,7 +21,7 @@ export function collapseLayout(shape: readonly number[], strides: readonly (read
 
 /** The strides by which `tensor` is walked along `shape`: 0 where it is broadcast. */
 export function broadcastStrides(tensor: Tensor, shape: readonly number[]): readonly number[] {
-  if (sameShape(tensor.shape, shape)) return tensor.strides
+  if (sameShape(tensor.sizes, shape)) return tensor.steps
   const lead = shape.length - tensor.ndim
-  return shape.map((_, i) => (i < lead || tensor.shape[i - lead] === 1 ? 0 : (tensor.strides[i - lead] ?? 0)))
+  return shape.map((_, i) => (i < lead || tensor.sizes[i - lead] === 1 ? 0 : (tensor.steps[i - lead] ?? 0)))
 }

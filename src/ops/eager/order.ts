@@ -166,8 +166,8 @@ class LineSorter {
  * The first `k` elements of each line in order, and their positions in the line, as int64. The lines are those of the last dimension of a contiguous tensor.
  */
 export function orderedLines(lines: Tensor, k: number, descending: boolean): readonly [values: Tensor, positions: Tensor] {
-  const n = sizeAt(lines.shape, -1)
-  const shape = [...lines.shape.slice(0, -1), k]
+  const n = sizeAt(lines.sizes, -1)
+  const shape = [...lines.sizes.slice(0, -1), k]
   const [values, positions] = [Tensor.empty(shape, lines.dtype), Tensor.empty(shape, 'int64')]
   const sorter = new LineSorter(n, lines.dtype, descending)
   const [from, to, at] = [wordsOf(lines), wordsOf(values), wordsOf(positions)]

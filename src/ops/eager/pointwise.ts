@@ -97,8 +97,8 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
       if (first === null) {
         first = arg
         // A tensor without dimensions promotes differently: see pointwiseDTypes.
-        flat = arg.contiguousLayout && arg.shape.length > 0
-      } else if (flat) flat = arg.contiguousLayout && sameShape(first.shape, arg.shape)
+        flat = arg.contiguousLayout && arg.sizes.length > 0
+      } else if (flat) flat = arg.contiguousLayout && sameShape(first.sizes, arg.sizes)
     } else if (typeof arg === 'number') {
       code = numberCode(kernels, arg, i)
       if (code === LITERAL) literals += Object.is(arg, -0) ? '-0,' : `${arg},`
@@ -110,7 +110,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
     signature = signature * 16 + code
   }
   if (out !== null) {
-    if (flat) flat = out.contiguousLayout && first !== null && sameShape(first.shape, out.shape)
+    if (flat) flat = out.contiguousLayout && first !== null && sameShape(first.sizes, out.sizes)
     signature = -(signature * 16 + codeOf(out.dtype))
   }
   if (!flat || first === null || args.length > 10) {
@@ -133,7 +133,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
 
 /** A new tensor with the shape and strides of a contiguous one. */
 function emptyLike(like: Tensor, dtype: DType): Tensor {
-  return new Tensor(like.shape, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.strides, 0, like)
+  return new Tensor(like.sizes, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.steps, 0, like)
 }
 
 /** The address of a tensor's first element, 0 for one that is not on the heap. */
@@ -199,11 +199,11 @@ function launchPointwiseSpilled(run: CompiledKernel['run'], args: readonly Arg[]
 function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
   const spec = pointwiseSpec(op, args)
   const { shape } = spec
-  if (given !== null && !sameShape(given.shape, shape)) throw new InternalError(`${op.qualname}: the in-place result has another shape`)
+  if (given !== null && !sameShape(given.sizes, shape)) throw new InternalError(`${op.qualname}: the in-place result has another shape`)
   const out = given ?? Tensor.empty(shape, spec.dtype)
   if (out.numel === 0) return out
   const tensors: Tensor[] = [out]
-  const strides = [out.strides]
+  const strides = [out.steps]
   // Promotion depends on which operands have no dimensions.
   let key = `${kernels.key} ${signature}|${literals}|`
   for (const arg of args) {

@@ -52,6 +52,6 @@ export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readon
 /** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast. */
 export function pointwiseSpec(op: PointwiseOp, args: readonly Arg[]): TensorSpec {
   let shape: readonly number[] | null = null
-  for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.shape : broadcastShapes(op.qualname, shape, arg.shape)
+  for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.sizes : broadcastShapes(op.qualname, shape, arg.sizes)
   return { shape: shape ?? [], dtype: pointwiseDTypes(op, args).result }
 }

@@ -39,8 +39,8 @@ export class CommonType {
   #zero: DType | null = null
   #number: DType | null = null
 
-  addTensor({ dtype, shape }: Tensor): void {
-    if (shape.length > 0) this.#dims = joined(this.#dims, dtype)
+  addTensor({ dtype, sizes }: Tensor): void {
+    if (sizes.length > 0) this.#dims = joined(this.#dims, dtype)
     else this.#zero = joined(this.#zero, dtype)
   }
 

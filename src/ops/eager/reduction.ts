@@ -53,8 +53,8 @@ const plansOf = new WeakMap<ReductionOp, Plan[]>()
 
 const sameDims = (a: Arg, b: Arg): boolean => a === b || (isArgList(a) && isArgList(b) && a.length === b.length && a.every((dim, i) => dim === b[i]))
 
-const isPlanOf = (plan: Plan, { dtype, shape, strides }: Tensor, dim: Arg, keepdim: Arg): boolean =>
-  plan.dtype === dtype && plan.keepdim === keepdim && sameShape(plan.shape, shape) && sameShape(plan.strides, strides) && sameDims(plan.dim, dim)
+const isPlanOf = (plan: Plan, { dtype, sizes, steps }: Tensor, dim: Arg, keepdim: Arg): boolean =>
+  plan.dtype === dtype && plan.keepdim === keepdim && sameShape(plan.shape, sizes) && sameShape(plan.strides, steps) && sameDims(plan.dim, dim)
 
 /** Runs a reduction on a real tensor. */
 export function launchReduction(op: ReductionOp, args: readonly Arg[]): Tensor {
@@ -78,10 +78,10 @@ function makePlan(op: ReductionOp, args: readonly Arg[], dim: Arg, keepdim: Arg)
   const self = tensorAt(args, 0)
   const spec = reductionSpec(op, args)
   const { reduced } = reducedDims(op, args)
-  const known = { shape: self.shape, strides: self.strides, dtype: self.dtype, dim, keepdim, outShape: spec.shape, outType: spec.dtype }
+  const known = { shape: self.sizes, strides: self.steps, dtype: self.dtype, dim, keepdim, outShape: spec.shape, outType: spec.dtype }
   if (spec.shape.includes(0)) return { ...known, kernel: null, numbers: [] }
-  const count = self.shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
-  const layout = collapseLayout(self.shape, [self.strides], reduced)
+  const count = self.sizes.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
+  const layout = collapseLayout(self.sizes, [self.steps], reduced)
   const walk = walkOf(layout)
   const key = `${owner} ${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
   let kernel = kernelsByCall.get(key)

@@ -14,7 +14,7 @@ export function reducedDims(op: ReductionOp, args: readonly Arg[]): { readonly r
   const self = tensorAt(args, 0)
   const [, dim = null, keepdim = false] = args
   const list = isArgList(dim) ? dim : dim === null ? [] : [dim]
-  const reduced = self.shape.map(() => list.length === 0)
+  const reduced = self.sizes.map(() => list.length === 0)
   for (const d of list) {
     const wrapped = wrapDim(op.qualname, Number(d), self.ndim)
     if (self.ndim === 0) continue
@@ -28,13 +28,13 @@ export function reducedDims(op: ReductionOp, args: readonly Arg[]): { readonly r
 export function reductionSpec(op: ReductionOp, args: readonly Arg[]): TensorSpec {
   const self = tensorAt(args, 0)
   const { reduced, keepdim } = reducedDims(op, args)
-  const shape = self.shape.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
+  const shape = self.sizes.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
   const rule = op.reduction
   if (rule === null) throw new InternalError(`operator ${op.qualname} has no reduction rule`)
   checkAdmits(op.qualname, rule.dtypes, self.dtype)
   if ((rule.combine === 'max' || rule.combine === 'min') && self.numel === 0 && !shape.includes(0)) {
     throw new ArgumentError(
-      `${op.qualname}: self has no elements (shape ${formatShape(self.shape)}), so it has no extreme value; reduce a tensor with elements.`,
+      `${op.qualname}: self has no elements (shape ${formatShape(self.sizes)}), so it has no extreme value; reduce a tensor with elements.`,
     )
   }
   return { shape, dtype: rule.dtype(self.dtype) }

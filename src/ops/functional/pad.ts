@@ -63,10 +63,10 @@ export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: P
       const [before = 0, after = 0] = amounts.slice(k, k + 2)
       if (before === 0 && after === 0) continue
       const at = input.ndim - 1 - k / 2
-      const size = sizeAt(input.shape, at)
+      const size = sizeAt(input.sizes, at)
       if (size === 0 || Math.max(before, after) > LIMITS[mode](size))
         throw new ShapeError(
-          `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.shape)}).`,
+          `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.sizes)}).`,
         )
       const positions = Array.from({ length: Math.max(0, before + size + after) }, (_, i) => SOURCES[mode](i - before, size))
       out = indexSelect(

@@ -8,19 +8,19 @@ import type { Dense } from './dense.ts'
 
 /** Throws ShapeError unless `self` is a matrix or a batch of them (square ones, if `square`), DTypeError unless it is floating. */
 export function checkMatrix(op: string, self: Tensor, square = false): void {
-  if (self.ndim < 2 || (square && sizeAt(self.shape, -1) !== sizeAt(self.shape, -2)))
+  if (self.ndim < 2 || (square && sizeAt(self.sizes, -1) !== sizeAt(self.sizes, -2)))
     throw new ShapeError(
-      `${op}: expected ${square ? 'square matrices' : 'matrices'} [.., n, ${square ? 'n' : 'm'}], got shape ${formatShape(self.shape)}.`,
+      `${op}: expected ${square ? 'square matrices' : 'matrices'} [.., n, ${square ? 'n' : 'm'}], got shape ${formatShape(self.sizes)}.`,
     )
   if (!self.isFloatingPoint()) throw new DTypeError(`${op}: expected floating-point numbers, got ${self.dtype}. Convert first: x.float().`)
 }
 
 /** The matrices of a batch. */
 export function matricesOf(self: Tensor): readonly Dense[] {
-  const [rows, columns] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+  const [rows, columns] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
   const all = exactElements(contiguous(self))
   const size = rows * columns
-  return Array.from({ length: numelOf(self.shape.slice(0, -2)) }, (_, b) => ({
+  return Array.from({ length: numelOf(self.sizes.slice(0, -2)) }, (_, b) => ({
     rows,
     columns,
     data: Float64Array.from({ length: size }, (__, k) => Number(all[b * size + k])),

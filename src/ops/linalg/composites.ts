@@ -28,7 +28,7 @@ const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 function power(op: string, self: Tensor, n: number): Tensor {
   checkMatrix(op, self, true)
   if (n === 0) {
-    const one = eye(sizeAt(self.shape, -1), { dtype: self.dtype })
+    const one = eye(sizeAt(self.sizes, -1), { dtype: self.dtype })
     // It has the gradient 0, and not none.
     return where(eq(one, one), one, self)
   }
@@ -102,9 +102,9 @@ export const vecdot: OpFunction<(x: Tensor, y: Tensor, options?: { readonly dim?
 
 function crossOf(op: string, self: Tensor, other: Tensor, dim: number): Tensor {
   const at = wrapDim(op, dim, self.ndim)
-  if (self.ndim !== other.ndim || sizeAt(self.shape, at) !== 3 || sizeAt(other.shape, at) !== 3)
+  if (self.ndim !== other.ndim || sizeAt(self.sizes, at) !== 3 || sizeAt(other.sizes, at) !== 3)
     throw new ShapeError(
-      `${op}: dimension ${dim} must have size 3 in both tensors, got shapes ${formatShape(self.shape)} and ${formatShape(other.shape)}.`,
+      `${op}: dimension ${dim} must have size 3 in both tensors, got shapes ${formatShape(self.sizes)} and ${formatShape(other.sizes)}.`,
     )
   const shifted = (t: Tensor, by: number): Tensor => roll(t, by, at)
   return sub(mul(shifted(self, -1), shifted(other, -2)), mul(shifted(self, -2), shifted(other, -1)))
@@ -135,7 +135,7 @@ export const linalgCross: OpFunction<(self: Tensor, other: Tensor, options?: { r
 export const cross: OpFunction<(self: Tensor, other: Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor> = defineOp({
   schema: 'cross(Tensor self, Tensor other, int? dim=None) -> Tensor',
   method: true,
-  decompose: (self, other, dim) => crossOf('torch.cross', self, other, dim ?? Math.max(0, self.shape.indexOf(3))),
+  decompose: (self, other, dim) => crossOf('torch.cross', self, other, dim ?? Math.max(0, self.sizes.indexOf(3))),
 })
 
 /**
@@ -170,7 +170,7 @@ export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: numbe
   decompose: (x, n) => {
     if (x.ndim === 0) throw new ArgumentError('torch.linalg.vander: x must have at least one dimension, got shape [].')
     if (n !== null && n < 1) throw new ArgumentError(`torch.linalg.vander: N must be at least 1, got ${n}.`)
-    return powersOf(x, n ?? sizeAt(x.shape, -1))
+    return powersOf(x, n ?? sizeAt(x.sizes, -1))
   },
 })
 
@@ -187,9 +187,9 @@ export const vander: OpFunction<
 > = defineOp({
   schema: 'vander(Tensor x, int? N=None, bool increasing=False) -> Tensor',
   decompose: (x, n, increasing) => {
-    if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.shape)}.`)
+    if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.sizes)}.`)
     if (n !== null && n < 0) throw new ArgumentError(`torch.vander: N must not be negative, got ${n}.`)
-    const powers = powersOf(x, n ?? sizeAt(x.shape, -1))
+    const powers = powersOf(x, n ?? sizeAt(x.sizes, -1))
     return increasing ? powers : flip(powers, -1)
   },
 })
@@ -208,10 +208,10 @@ export const tensorinv: OpFunction<(self: Tensor, ind?: number | { readonly ind?
   namespace: 'torch.linalg',
   decompose: (self, ind) => {
     if (ind < 1) throw new ArgumentError(`torch.linalg.tensorinv: ind must be positive, got ${ind}.`)
-    const [outer, rest] = [self.shape.slice(0, ind), self.shape.slice(ind)]
+    const [outer, rest] = [self.sizes.slice(0, ind), self.sizes.slice(ind)]
     if (numelOf(outer) !== numelOf(rest))
       throw new ShapeError(
-        `torch.linalg.tensorinv: the first ${ind} dimensions of ${formatShape(self.shape)} must have as many elements as the others.`,
+        `torch.linalg.tensorinv: the first ${ind} dimensions of ${formatShape(self.sizes)} must have as many elements as the others.`,
       )
     return reshape(inv(reshape(self, [numelOf(outer), numelOf(rest)])), [...rest, ...outer])
   },
@@ -240,9 +240,9 @@ export const tensorsolve: OpFunction<
             dims,
             dims.map((_, i) => given.ndim - dims.length + i),
           )
-    const rest = a.shape.slice(b.ndim)
+    const rest = a.sizes.slice(b.ndim)
     if (numelOf(rest) !== b.numel)
-      throw new ShapeError(`torch.linalg.tensorsolve: A of shape ${formatShape(a.shape)} does not map ${b.numel} numbers to ${formatShape(b.shape)}.`)
+      throw new ShapeError(`torch.linalg.tensorsolve: A of shape ${formatShape(a.sizes)} does not map ${b.numel} numbers to ${formatShape(b.sizes)}.`)
     return reshape(linalgSolve(reshape(a, [b.numel, b.numel]), reshape(b, [-1])), rest)
   },
 })
@@ -262,12 +262,12 @@ export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tenso
   namespace: 'torch.linalg',
   decompose: (self, tau) => {
     checkMatrix('torch.linalg.householder_product', self)
-    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const unit = eye(m, { dtype: self.dtype })
-    let out = expand(narrow(unit, -1, 0, n), self.shape)
-    for (let k = sizeAt(tau.shape, -1) - 1; k >= 0; k--) {
+    let out = expand(narrow(unit, -1, 0, n), self.sizes)
+    for (let k = sizeAt(tau.sizes, -1) - 1; k >= 0; k--) {
       const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
-      const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.shape.slice(0, -2), k + 1, 1])
+      const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.sizes.slice(0, -2), k + 1, 1])
       const v = cat([top, below], -2)
       const factor = unsqueeze(unsqueeze(select(tau, -1, k), -1), -1)
       out = sub(out, mul(factor, matmul(v, matmul(turned(v), out))))
@@ -334,7 +334,7 @@ export const choleskyInverse: OpFunction<(L: Tensor, upper?: boolean | { readonl
   method: true,
   decompose: (factor, upper) => {
     checkMatrix('torch.cholesky_inverse', factor, true)
-    return choleskySolve(eye(sizeAt(factor.shape, -1), { dtype: factor.dtype }), factor, upper)
+    return choleskySolve(eye(sizeAt(factor.sizes, -1), { dtype: factor.dtype }), factor, upper)
   },
 })
 

@@ -24,9 +24,9 @@ import { solveTriangular } from './solve.ts'
 
 const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
-const lead = (t: Tensor): readonly number[] => t.shape.slice(0, -2)
+const lead = (t: Tensor): readonly number[] => t.sizes.slice(0, -2)
 const spec = (self: Tensor, ...shape: readonly number[]): TensorSpec => ({ shape: [...lead(self), ...shape], dtype: self.dtype })
-const smaller = (self: Tensor): number => Math.min(sizeAt(self.shape, -2), sizeAt(self.shape, -1))
+const smaller = (self: Tensor): number => Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
 /** The lower triangle with half of the diagonal. */
 const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 0, -2, -1)), 0.5))
 
@@ -46,7 +46,7 @@ export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: bo
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky', self, true)
-    return { shape: self.shape, dtype: self.dtype }
+    return { shape: self.sizes, dtype: self.dtype }
   },
   kernel: (self, upper) => {
     checkMatrix('torch.linalg.cholesky', self, true)
@@ -55,7 +55,7 @@ export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: bo
       if (factor === null) throw failure('torch.linalg.cholesky', batch, 'is not positive-definite')
       return (upper ? transposed(factor) : factor).data
     })
-    return tensorOf(factors, self.shape, self)
+    return tensorOf(factors, self.sizes, self)
   },
   derivative: ([g], { args: [, upper], outputs: [out] }) => {
     const [factor, grad] = upper ? [turned(out), turned(g)] : [out, g]
@@ -85,13 +85,13 @@ export const qr: OpFunction<
     checkMatrix('torch.linalg.qr', self)
     if (mode !== 'reduced' && mode !== 'complete' && mode !== 'r')
       throw new ArgumentError(`torch.linalg.qr: mode must be 'reduced', 'complete' or 'r', got ${valueText(mode)}.`)
-    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const k = mode === 'complete' ? m : Math.min(m, n)
     return [mode === 'r' ? { shape: [0], dtype: self.dtype } : spec(self, m, k), spec(self, k, n)]
   },
   kernel: (self, mode): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.qr', self)
-    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const k = mode === 'complete' ? m : Math.min(m, n)
     const all = matricesOf(self).map(qrOf)
     const q = all.map((one) => dense(m, k, (i, j) => at(one.q, i, j)).data)
@@ -99,7 +99,7 @@ export const qr: OpFunction<
     return [mode === 'r' ? tensorOf([], [0], self) : tensorOf(q, [...lead(self), m, k], self), tensorOf(r, [...lead(self), k, n], self)]
   },
   derivative: ([gq, gr], { args: [self, mode], outputs: [q, r] }) => {
-    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     if (mode === 'r' || (mode === 'complete' && m > n))
       return [
         refusedGradient(
@@ -151,7 +151,7 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
   meta: (self, triangle) => {
     checkMatrix('torch.linalg.eigh', self, true)
     if (triangle !== 'L' && triangle !== 'U') throw new ArgumentError(`torch.linalg.eigh: UPLO must be 'L' or 'U', got ${valueText(triangle)}.`)
-    return [{ shape: self.shape.slice(0, -1), dtype: self.dtype }, spec(self, sizeAt(self.shape, -1), sizeAt(self.shape, -1))]
+    return [{ shape: self.sizes.slice(0, -1), dtype: self.dtype }, spec(self, sizeAt(self.sizes, -1), sizeAt(self.sizes, -1))]
   },
   kernel: (self, triangle): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.eigh', self, true)
@@ -159,12 +159,12 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
     return [
       tensorOf(
         all.map(({ values }) => values),
-        self.shape.slice(0, -1),
+        self.sizes.slice(0, -1),
         self,
       ),
       tensorOf(
         all.map(({ vectors }) => vectors.data),
-        self.shape,
+        self.sizes,
         self,
       ),
     ]
@@ -209,12 +209,12 @@ export const svd: OpFunction<(self: Tensor, fullMatrices?: boolean | { readonly 
     halvesInFloat32: true,
     meta: (self, full) => {
       checkMatrix('torch.linalg.svd', self)
-      const [m, n, k] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1), smaller(self)]
+      const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
       return [spec(self, m, full ? m : k), spec(self, k), spec(self, full ? n : k, n)]
     },
     kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
       checkMatrix('torch.linalg.svd', self)
-      const [m, n, k] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1), smaller(self)]
+      const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
       const all = matricesOf(self).map((a) => svdOf(a, full))
       return [
         tensorOf(
@@ -247,12 +247,12 @@ export const svd: OpFunction<(self: Tensor, fullMatrices?: boolean | { readonly 
       if (gu !== null) {
         const g = narrow(gu, -1, 0, k)
         inner = add(inner, mul(mul(skew(matmul(turned(u), g)), gaps), scale))
-        if (sizeAt(u.shape, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
+        if (sizeAt(u.sizes, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
       }
       if (gvh !== null) {
         const g = turned(narrow(gvh, -2, 0, k))
         inner = add(inner, mul(turned(scale), mul(skew(matmul(turned(v), g)), gaps)))
-        if (sizeAt(v.shape, -2) > k) {
+        if (sizeAt(v.sizes, -2) > k) {
           const extra = matmul(u, turned(sub(mul(g, inverse), matmul(v, matmul(turned(v), mul(g, inverse))))))
           outside = outside === null ? extra : add(outside, extra)
         }
@@ -300,17 +300,17 @@ export const lu: OpFunction<(self: Tensor) => readonly [Tensor, Tensor, Tensor]>
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.lu', self, true)
-    const one = { shape: self.shape, dtype: self.dtype }
+    const one = { shape: self.sizes, dtype: self.dtype }
     return [one, one, one]
   },
   kernel: (self): readonly [Tensor, Tensor, Tensor] => {
     checkMatrix('torch.linalg.lu', self, true)
-    const n = sizeAt(self.shape, -1)
+    const n = sizeAt(self.sizes, -1)
     const all = matricesOf(self).map(luOf)
     const each = (fn: (one: ReturnType<typeof luOf>, i: number, j: number) => number): Tensor =>
       tensorOf(
         all.map((one) => dense(n, n, (i, j) => fn(one, i, j)).data),
-        self.shape,
+        self.sizes,
         self,
       )
     return [

@@ -59,7 +59,7 @@ function labelsOf(term: string, tensor: Tensor, equation: string): string[] {
   const rest = tensor.ndim - before.length - after.length
   if (rest < 0 || (rest > 0 && ellipsis === null))
     throw new ShapeError(
-      `torch.einsum: '${term}' in '${equation}' has ${before.length + after.length} letters for a tensor of shape ${formatShape(tensor.shape)}.`,
+      `torch.einsum: '${term}' in '${equation}' has ${before.length + after.length} letters for a tensor of shape ${formatShape(tensor.sizes)}.`,
     )
   return [...before, ...Array.from({ length: rest }, (_, i) => String(rest - 1 - i)), ...after]
 }
@@ -88,7 +88,7 @@ function checkSizes(operands: readonly Labelled[], equation: string): void {
   const sizes = new Map<string, number>()
   for (const { tensor, labels } of operands) {
     for (const [i, label] of labels.entries()) {
-      const size = sizeAt(tensor.shape, i)
+      const size = sizeAt(tensor.sizes, i)
       const known = sizes.get(label) ?? 1
       if (known !== 1 && size !== 1 && known !== size)
         throw new ShapeError(`torch.einsum: '${label}' in '${equation}' is ${known} in one operand and ${size} in another.`)
@@ -104,9 +104,9 @@ function diagonals({ tensor, labels }: Labelled): Labelled {
   const [first, second] = [labels.indexOf(twice), labels.lastIndexOf(twice)]
   const others = labels.map((_, i) => i).filter((i) => i !== first && i !== second)
   const moved = permute(tensor, [...others, first, second])
-  const [n, other] = [sizeAt(tensor.shape, first), sizeAt(tensor.shape, second)]
+  const [n, other] = [sizeAt(tensor.sizes, first), sizeAt(tensor.sizes, second)]
   if (other !== n) throw new ShapeError(`torch.einsum: '${twice}' occurs twice in an operand, with the sizes ${n} and ${other}.`)
-  const flat = reshape(moved, [...moved.shape.slice(0, -2), n * n])
+  const flat = reshape(moved, [...moved.sizes.slice(0, -2), n * n])
   return diagonals({ tensor: slice(flat, flat.ndim - 1, 0, n * n, n + 1), labels: [...labels.filter((_, i) => others.includes(i)), twice] })
 }
 
@@ -135,7 +135,7 @@ function contract(a: Labelled, b: Labelled, later: ReadonlySet<string>): Labelle
   return { tensor: reshape(product, labels.map(size)), labels }
 }
 
-const sizeIn = ({ tensor, labels }: Labelled, label: string): number => tensor.shape[labels.indexOf(label)] ?? 1
+const sizeIn = ({ tensor, labels }: Labelled, label: string): number => tensor.sizes[labels.indexOf(label)] ?? 1
 
 function arrange({ tensor, labels }: Labelled, order: readonly string[]): Tensor {
   return order.every((label, i) => labels[i] === label)

@@ -52,7 +52,7 @@ let withBias: CompiledKernel | null = null
 export function float32Product(p: Product): void {
   const { aStrides: sa, bStrides: sb } = p
   const scratch = scratchMemory(gemmScratchBytes(p.m, p.n, p.k))
-  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, p.bias?.strides[0] ?? 0, scratch]
+  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, p.bias?.steps[0] ?? 0, scratch]
   if (p.bias === null) {
     plain ??= build(false)
     launch(plain, [p.out, p.a, p.b], sizes)

@@ -17,17 +17,17 @@ import { bmm, mm, sameDType } from './mm.ts'
 function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
   if (self.ndim === 0 || other.ndim === 0) {
     throw new ShapeError(
-      `torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.shape)} and ${formatShape(other.shape)}. Use torch.mul for scalars.`,
+      `torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.sizes)} and ${formatShape(other.sizes)}. Use torch.mul for scalars.`,
     )
   }
-  const a = self.ndim === 1 ? [1, ...self.shape] : self.shape
-  const b = other.ndim === 1 ? [...other.shape, 1] : other.shape
+  const a = self.ndim === 1 ? [1, ...self.sizes] : self.sizes
+  const b = other.ndim === 1 ? [...other.sizes, 1] : other.sizes
   const k = sizeAt(a, -1)
   const k2 = sizeAt(b, -2)
   if (k !== k2) {
     throw new ShapeError(
-      `torch.matmul: self has ${k} elements in its last dimension (shape ${formatShape(self.shape)}) but other has ${k2} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
-        `(shape ${formatShape(other.shape)}); they must be equal.${other.ndim > 1 && other.shape.at(-1) === k ? ' Transpose it: x.matmul(y.transpose(-2, -1)).' : ''}`,
+      `torch.matmul: self has ${k} elements in its last dimension (shape ${formatShape(self.sizes)}) but other has ${k2} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
+        `(shape ${formatShape(other.sizes)}); they must be equal.${other.ndim > 1 && other.sizes.at(-1) === k ? ' Transpose it: x.matmul(y.transpose(-2, -1)).' : ''}`,
     )
   }
   const batch = broadcastShapes('torch.matmul (batch dimensions)', a.slice(0, -2), b.slice(0, -2))
@@ -37,14 +37,14 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
 }
 
 function batched(self: Tensor, other: Tensor): Tensor {
-  const m = sizeAt(self.shape, -2)
-  const k = sizeAt(self.shape, -1)
-  const n = sizeAt(other.shape, -1)
-  const batch = broadcastShapes('torch.matmul (batch dimensions)', self.shape.slice(0, -2), other.shape.slice(0, -2))
+  const m = sizeAt(self.sizes, -2)
+  const k = sizeAt(self.sizes, -1)
+  const n = sizeAt(other.sizes, -1)
+  const batch = broadcastShapes('torch.matmul (batch dimensions)', self.sizes.slice(0, -2), other.sizes.slice(0, -2))
   const count = numelOf(batch)
   const flatten = (t: Tensor, rows: number, cols: number): Tensor => {
     const full = [...batch, rows, cols]
-    const expanded = sameShape(t.shape, full) ? t : expand(t, full)
+    const expanded = sameShape(t.sizes, full) ? t : expand(t, full)
     return expanded.ndim === 3 ? expanded : reshape(expanded, [count, rows, cols])
   }
   const product = bmm(flatten(self, m, k), flatten(other, k, n))
@@ -80,8 +80,8 @@ export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defin
     if (other.ndim === 1) return squeeze(matmul(self, unsqueeze(other, 1)), -1)
     // Many rows times one matrix is one tall product, not a batch.
     if (other.ndim === 2 && self.numel > 0 && other.numel > 0) {
-      const k = sizeAt(self.shape, -1)
-      return reshape(mm(reshape(self, [self.numel / k, k]), other), [...self.shape.slice(0, -1), sizeAt(other.shape, 1)])
+      const k = sizeAt(self.sizes, -1)
+      return reshape(mm(reshape(self, [self.numel / k, k]), other), [...self.sizes.slice(0, -1), sizeAt(other.sizes, 1)])
     }
     return batched(self, other)
   },
@@ -107,10 +107,10 @@ export const mv: OpFunction<(self: Tensor, vec: Tensor) => Tensor> = defineOp({
 })
 
 function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
-  if (self.ndim !== 2 || vec.ndim !== 1 || self.shape[1] !== vec.shape[0]) {
-    throw new ShapeError(`torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.shape)} and ${formatShape(vec.shape)}.`)
+  if (self.ndim !== 2 || vec.ndim !== 1 || self.sizes[1] !== vec.sizes[0]) {
+    throw new ShapeError(`torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.sizes)} and ${formatShape(vec.sizes)}.`)
   }
-  return { shape: self.shape.slice(0, 1), dtype: self.dtype }
+  return { shape: self.sizes.slice(0, 1), dtype: self.dtype }
 }
 
 /**
@@ -129,7 +129,7 @@ export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineO
   decompose: (self, tensor) => {
     if (self.ndim !== 1 || tensor.ndim !== 1 || self.numel !== tensor.numel) {
       throw new ShapeError(
-        `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.shape)} and ${formatShape(tensor.shape)}.`,
+        `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.sizes)} and ${formatShape(tensor.sizes)}.`,
       )
     }
     sameDType('torch.dot', 'self', self, 'tensor', tensor)
@@ -151,7 +151,7 @@ export const outer: OpFunction<(self: Tensor, vec2: Tensor) => Tensor> = defineO
   meta: (self, vec2) => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
   decompose: (self, vec2) => {
     if (self.ndim !== 1 || vec2.ndim !== 1) {
-      throw new ShapeError(`torch.outer: expected two vectors, got shapes ${formatShape(self.shape)} and ${formatShape(vec2.shape)}.`)
+      throw new ShapeError(`torch.outer: expected two vectors, got shapes ${formatShape(self.sizes)} and ${formatShape(vec2.sizes)}.`)
     }
     return mul(unsqueeze(self, 1), unsqueeze(vec2, 0))
   },

@@ -32,14 +32,14 @@ export function sameDType(op: string, firstName: string, first: Tensor, secondNa
 function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
   if (self.ndim !== 2 || mat2.ndim !== 2) {
     throw new ShapeError(
-      `torch.mm: self and mat2 must be matrices (2 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}. Use torch.matmul for other ranks.`,
+      `torch.mm: self and mat2 must be matrices (2 dimensions), got shapes ${formatShape(self.sizes)} and ${formatShape(mat2.sizes)}. Use torch.matmul for other ranks.`,
     )
   }
-  const [m, k] = pairOf(self.shape)
-  const [k2, n] = pairOf(mat2.shape)
+  const [m, k] = pairOf(self.sizes)
+  const [k2, n] = pairOf(mat2.sizes)
   if (k !== k2) {
     throw new ShapeError(
-      `torch.mm: self has ${k} columns (shape ${formatShape(self.shape)}) but mat2 has ${k2} rows (shape ${formatShape(mat2.shape)}); they must be equal. Perhaps one of them needs t().`,
+      `torch.mm: self has ${k} columns (shape ${formatShape(self.sizes)}) but mat2 has ${k2} rows (shape ${formatShape(mat2.sizes)}); they must be equal. Perhaps one of them needs t().`,
     )
   }
   sameDType('torch.mm', 'self', self, 'mat2', mat2)
@@ -64,7 +64,7 @@ export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
   kernel: (self, mat2) => {
     const spec = mmMeta(self, mat2)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [[m, k], [, n]] = [pairOf(self.shape), pairOf(mat2.shape)]
+    const [[m, k], [, n]] = [pairOf(self.sizes), pairOf(mat2.sizes)]
     runProduct({
       out,
       a: self,
@@ -74,8 +74,8 @@ export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
       m,
       n,
       k,
-      aStrides: [0, ...pairOf(self.strides)],
-      bStrides: [0, ...pairOf(mat2.strides)],
+      aStrides: [0, ...pairOf(self.steps)],
+      bStrides: [0, ...pairOf(mat2.steps)],
     })
     return out
   },
@@ -88,14 +88,14 @@ export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
 function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
   if (self.ndim !== 3 || mat2.ndim !== 3) {
     throw new ShapeError(
-      `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.shape)} and ${formatShape(mat2.shape)}.`,
+      `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.sizes)} and ${formatShape(mat2.sizes)}.`,
     )
   }
-  const [b, m, k] = tripleOf(self.shape)
-  const [b2, k2, n] = tripleOf(mat2.shape)
+  const [b, m, k] = tripleOf(self.sizes)
+  const [b2, k2, n] = tripleOf(mat2.sizes)
   if (b !== b2 || k !== k2) {
     throw new ShapeError(
-      `torch.bmm: self of shape ${formatShape(self.shape)} and mat2 of shape ${formatShape(mat2.shape)} do not fit: expected [b, m, k] and [b, k, n]; ` +
+      `torch.bmm: self of shape ${formatShape(self.sizes)} and mat2 of shape ${formatShape(mat2.sizes)} do not fit: expected [b, m, k] and [b, k, n]; ` +
         (b === b2 ? `k is ${k} in self and ${k2} in mat2.` : `b is ${b} in self and ${b2} in mat2.`),
     )
   }
@@ -121,8 +121,8 @@ export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp(
   kernel: (self, mat2) => {
     const spec = bmmMeta(self, mat2)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [[batch, m, k], [, , n]] = [tripleOf(self.shape), tripleOf(mat2.shape)]
-    runProduct({ out, a: self, b: mat2, bias: null, batch, m, n, k, aStrides: tripleOf(self.strides), bStrides: tripleOf(mat2.strides) })
+    const [[batch, m, k], [, , n]] = [tripleOf(self.sizes), tripleOf(mat2.sizes)]
+    runProduct({ out, a: self, b: mat2, bias: null, batch, m, n, k, aStrides: tripleOf(self.steps), bStrides: tripleOf(mat2.steps) })
     return out
   },
   derivative: ([g], { args: [self, mat2], needs }) => [
@@ -135,32 +135,32 @@ const LINEAR = 'torch.nn.functional.linear'
 
 function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorSpec {
   if (weight.ndim !== 2)
-    throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.shape)}.`)
-  const [outFeatures, inFeatures] = pairOf(weight.shape)
-  const last = input.shape[input.ndim - 1]
+    throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.sizes)}.`)
+  const [outFeatures, inFeatures] = pairOf(weight.sizes)
+  const last = input.sizes[input.ndim - 1]
   if (last === undefined) throw new ShapeError(`${LINEAR}: input must have at least 1 dimension, got a scalar.`)
   if (last !== inFeatures) {
     throw new ShapeError(
-      `${LINEAR}: input has ${last} features in its last dimension (shape ${formatShape(input.shape)}) but weight expects ${inFeatures} ` +
-        `(shape ${formatShape(weight.shape)}); the last dimension of input must equal the last of weight.`,
+      `${LINEAR}: input has ${last} features in its last dimension (shape ${formatShape(input.sizes)}) but weight expects ${inFeatures} ` +
+        `(shape ${formatShape(weight.sizes)}); the last dimension of input must equal the last of weight.`,
     )
   }
   sameDType(LINEAR, 'input', input, 'weight', weight)
   if (bias !== null) {
-    if (bias.ndim !== 1 || bias.shape[0] !== outFeatures) {
+    if (bias.ndim !== 1 || bias.sizes[0] !== outFeatures) {
       throw new ShapeError(
-        `${LINEAR}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outFeatures} output features; expected [${outFeatures}].`,
+        `${LINEAR}: bias has shape ${formatShape(bias.sizes)} but weight (shape ${formatShape(weight.sizes)}) has ${outFeatures} output features; expected [${outFeatures}].`,
       )
     }
     sameDType(LINEAR, 'input', input, 'bias', bias)
   }
-  return { shape: [...input.shape.slice(0, -1), outFeatures], dtype: input.dtype }
+  return { shape: [...input.sizes.slice(0, -1), outFeatures], dtype: input.dtype }
 }
 
 /** A tensor seen as a matrix whose rows are its last dimension. */
 function asRows(t: Tensor): Tensor {
   if (t.ndim === 2) return t
-  const last = sizeAt(t.shape, -1)
+  const last = sizeAt(t.sizes, -1)
   return reshape(t, [t.numel / Math.max(1, last), last])
 }
 
@@ -183,10 +183,10 @@ export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | 
   kernel: (input, weight, bias) => {
     const spec = linearMeta(input, weight, bias)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    const [n, k] = pairOf(weight.shape)
-    const [w0, w1] = pairOf(weight.strides)
+    const [n, k] = pairOf(weight.sizes)
+    const [w0, w1] = pairOf(weight.steps)
     const rows = input.ndim === 2 || k === 0 || input.numel === 0 ? input : asRows(input)
-    const [a0, a1] = rows.ndim === 2 ? pairOf(rows.strides) : [k, 1]
+    const [a0, a1] = rows.ndim === 2 ? pairOf(rows.steps) : [k, 1]
     const m = n === 0 ? 0 : out.numel / n
     runProduct({ out, a: rows, b: weight, bias, batch: 1, m, n, k, aStrides: [0, a0, a1], bStrides: [0, w1, w0] })
     return out
@@ -195,7 +195,7 @@ export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | 
     const flat = asRows(g)
     const gi = needs[0] ? mm(flat, weight) : null
     return [
-      gi === null || input.ndim === 2 ? gi : reshape(gi, input.shape),
+      gi === null || input.ndim === 2 ? gi : reshape(gi, input.sizes),
       needs[1] ? mm(transpose(flat, 0, 1), asRows(input)) : null,
       needs[2] ? sum(flat, [0]) : null,
     ]

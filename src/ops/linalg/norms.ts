@@ -46,7 +46,7 @@ function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly num
   const [a, b] = dims.map((d) => wrapDim(op, d, self.ndim))
   if (a === undefined || b === undefined || dims.length !== 2 || a === b)
     throw new ArgumentError(`${op}: dim must name two different dimensions, got [${dims.join(', ')}].`)
-  const kept = self.shape.map((size, d) => (d === a || d === b ? 1 : size))
+  const kept = self.sizes.map((size, d) => (d === a || d === b ? 1 : size))
   const shaped = (values: Tensor): Tensor => (keepdim ? reshape(values, kept) : values)
   if (ord === 'fro') return pNorm(op, self, 2, [a, b], keepdim)
   if (ord === 'nuc' || ord === 2 || ord === -2) {
@@ -59,7 +59,7 @@ function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly num
     return shaped(
       reshape(
         ord > 0 ? amax(sums, [compared], true) : amin(sums, [compared], true),
-        keepdim ? kept : self.shape.filter((_, d) => d !== a && d !== b),
+        keepdim ? kept : self.sizes.filter((_, d) => d !== a && d !== b),
       ),
     )
   }
@@ -153,7 +153,7 @@ export const matrixRank: OpFunction<
   decompose: (self, atol, rtol) => {
     checkMatrix('torch.linalg.matrix_rank', self)
     const values = svdvals(self)
-    const largest = Math.max(sizeAt(self.shape, -2), sizeAt(self.shape, -1))
+    const largest = Math.max(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
     const relative = rtol ?? (atol === null ? largest * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
     const counted = to(gt(values, mul(amax(values, [-1], true), relative)), 'int64')
     return sum(atol === null ? counted : mul(counted, to(gt(values, atol), 'int64')), [-1])

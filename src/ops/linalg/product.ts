@@ -59,5 +59,5 @@ export function runProduct(p: Product): void {
   }
   const { aStrides: sa, bStrides: sb } = p
   const buffers = p.bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, p.bias]
-  launch(loopKernel(p.out.dtype, p.bias !== null), buffers, [p.batch, p.m, p.n, p.k, ...sa, ...sb, p.m * p.n, p.n, p.bias?.strides[0] ?? 0])
+  launch(loopKernel(p.out.dtype, p.bias !== null), buffers, [p.batch, p.m, p.n, p.k, ...sa, ...sb, p.m * p.n, p.n, p.bias?.steps[0] ?? 0])
 }

@@ -133,15 +133,15 @@ export const tensordot: OpFunction<
   schema: 'tensordot(Tensor self, Tensor other, any dims=2) -> Tensor',
   decompose: (self, other, dims) => {
     const [a, b] = contracted(self, other, dims)
-    if (a.some((d, i) => sizeAt(self.shape, d) !== sizeAt(other.shape, b[i] ?? 0)))
+    if (a.some((d, i) => sizeAt(self.sizes, d) !== sizeAt(other.sizes, b[i] ?? 0)))
       throw new ShapeError(
-        `torch.tensordot: the sizes of the dimensions [${a.join(', ')}] of shape ${formatShape(self.shape)} and [${b.join(', ')}] of shape ${formatShape(other.shape)} differ.`,
+        `torch.tensordot: the sizes of the dimensions [${a.join(', ')}] of shape ${formatShape(self.sizes)} and [${b.join(', ')}] of shape ${formatShape(other.sizes)} differ.`,
       )
-    const free = (t: Tensor, used: readonly number[]): number[] => t.shape.map((_, d) => d).filter((d) => !used.includes(d))
+    const free = (t: Tensor, used: readonly number[]): number[] => t.sizes.map((_, d) => d).filter((d) => !used.includes(d))
     const [left, right] = [free(self, a), free(other, b)]
-    const n = numelOf(a.map((d) => sizeAt(self.shape, d)))
+    const n = numelOf(a.map((d) => sizeAt(self.sizes, d)))
     const product = matmul(reshape(permute(self, [...left, ...a]), [-1, n]), reshape(permute(other, [...b, ...right]), [n, -1]))
-    return reshape(product, [...left.map((d) => sizeAt(self.shape, d)), ...right.map((d) => sizeAt(other.shape, d))])
+    return reshape(product, [...left.map((d) => sizeAt(self.sizes, d)), ...right.map((d) => sizeAt(other.sizes, d))])
   },
 })
 
@@ -158,7 +158,7 @@ export const kron: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineO
   method: true,
   decompose: (self, other) => {
     const rank = Math.max(self.ndim, other.ndim)
-    const sizes = (t: Tensor): number[] => [...Array.from({ length: rank - t.ndim }, () => 1), ...t.shape]
+    const sizes = (t: Tensor): number[] => [...Array.from({ length: rank - t.ndim }, () => 1), ...t.sizes]
     const [a, b] = [sizes(self), sizes(other)]
     const product = mul(
       reshape(
@@ -186,10 +186,10 @@ export function chained(op: string, given: readonly Tensor[]): Tensor {
   const all = given.map((t, i) => (t.ndim === 1 && i === 0 ? reshape(t, [1, -1]) : t.ndim === 1 && i === given.length - 1 ? reshape(t, [-1, 1]) : t))
   for (const [i, t] of all.entries()) {
     const next = all[i + 1]
-    if (t.ndim !== 2 || (next !== undefined && next.shape[0] !== t.shape[1]))
-      throw new ShapeError(`${op}: the shapes ${given.map((m) => formatShape(m.shape)).join(', ')} are not those of matrices that can be multiplied.`)
+    if (t.ndim !== 2 || (next !== undefined && next.sizes[0] !== t.sizes[1]))
+      throw new ShapeError(`${op}: the shapes ${given.map((m) => formatShape(m.sizes)).join(', ')} are not those of matrices that can be multiplied.`)
   }
-  const size = (i: number): number => (i < all.length ? sizeAt(all[i]?.shape ?? [0], 0) : sizeAt(all[i - 1]?.shape ?? [0, 0], 1))
+  const size = (i: number): number => (i < all.length ? sizeAt(all[i]?.sizes ?? [0], 0) : sizeAt(all[i - 1]?.sizes ?? [0, 0], 1))
   const memo = new Map<string, { readonly cost: number; readonly split: number }>()
   const best = (i: number, j: number): { readonly cost: number; readonly split: number } => {
     if (i === j) return { cost: 0, split: i }

@@ -27,24 +27,24 @@ const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
   checkMatrix(op, a, true)
   checkMatrix(op, b)
-  if (sizeAt(a.shape, -1) !== sizeAt(b.shape, -2) || !sameShape(a.shape.slice(0, -2), b.shape.slice(0, -2)))
-    throw new ShapeError(`${op}: matrices of shape ${formatShape(a.shape)} do not fit right sides of shape ${formatShape(b.shape)}.`)
-  return { shape: b.shape, dtype: b.dtype }
+  if (sizeAt(a.sizes, -1) !== sizeAt(b.sizes, -2) || !sameShape(a.sizes.slice(0, -2), b.sizes.slice(0, -2)))
+    throw new ShapeError(`${op}: matrices of shape ${formatShape(a.sizes)} do not fit right sides of shape ${formatShape(b.sizes)}.`)
+  return { shape: b.sizes, dtype: b.dtype }
 }
 
 const solved = (a: Tensor, b: Tensor, fn: (a: Dense, b: Dense, batch: number) => Dense): Tensor => {
   const sides = matricesOf(b)
   return tensorOf(
     matricesOf(a).map((matrix, batch) => fn(matrix, sides[batch] ?? matrix, batch).data),
-    b.shape,
+    b.sizes,
     b,
   )
 }
 
 /** Both with the batch dimensions that they broadcast to. */
 function aligned(op: string, a: Tensor, b: Tensor): readonly [Tensor, Tensor] {
-  const batch = broadcastShapes(op, a.shape.slice(0, -2), b.shape.slice(0, -2))
-  return [expand(a, [...batch, ...a.shape.slice(-2)]), expand(b, [...batch, ...b.shape.slice(-2)])]
+  const batch = broadcastShapes(op, a.sizes.slice(0, -2), b.sizes.slice(0, -2))
+  return [expand(a, [...batch, ...a.sizes.slice(-2)]), expand(b, [...batch, ...b.sizes.slice(-2)])]
 }
 
 /**
@@ -89,7 +89,7 @@ export const linalgSolve: OpFunction<(A: Tensor, B: Tensor, options?: { readonly
   schema: 'solve(Tensor A, Tensor B, *, bool left=True) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (a, b, left) => {
-    const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.shape, a.shape.slice(0, -1)))
+    const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.sizes, a.sizes.slice(0, -1)))
     const side = isVector ? unsqueeze(b, -1) : left ? b : turned(b)
     const x = solveMatrix(...aligned('torch.linalg.solve', left ? a : turned(a), side))
     return isVector ? squeeze(x, -1) : left ? x : turned(x)
@@ -164,7 +164,7 @@ export const inv: OpFunction<(self: Tensor) => Tensor> = defineOp({
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
-    return { shape: self.shape, dtype: self.dtype }
+    return { shape: self.sizes, dtype: self.dtype }
   },
   kernel: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
@@ -195,7 +195,7 @@ export const inverse: OpFunction<(self: Tensor) => Tensor> = defineOp({
   decompose: (self) => inv(self),
 })
 
-const scalars = (self: Tensor): TensorSpec => ({ shape: self.shape.slice(0, -2), dtype: self.dtype })
+const scalars = (self: Tensor): TensorSpec => ({ shape: self.sizes.slice(0, -2), dtype: self.dtype })
 /** One number for each matrix, as a factor of it. */
 const perMatrix = (t: Tensor): Tensor => unsqueeze(unsqueeze(t, -1), -1)
 
@@ -257,7 +257,7 @@ export const linalgDet: OpFunction<(self: Tensor) => Tensor> = defineOp({
   },
   // Where the determinant is 0 so is the gradient, as in PyTorch.
   derivative: ([g], { args: [self], outputs: [out] }) => {
-    const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.shape, -1), { dtype: self.dtype }), self)
+    const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.sizes, -1), { dtype: self.dtype }), self)
     return [mul(perMatrix(mul(g, out)), turned(inv(regular)))]
   },
 })
@@ -325,21 +325,21 @@ export const linalgMatrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.matrix_exp', self, true)
-    return { shape: self.shape, dtype: self.dtype }
+    return { shape: self.sizes, dtype: self.dtype }
   },
   kernel: (self) => {
     checkMatrix('torch.linalg.matrix_exp', self, true)
     return tensorOf(
       matricesOf(self).map((a) => expOf(a).data),
-      self.shape,
+      self.sizes,
       self,
     )
   },
   // The upper right block of the exponential of [[A^T, G], [0, A^T]].
   derivative: ([g], { args: [self] }) => {
-    const n = sizeAt(self.shape, -1)
+    const n = sizeAt(self.sizes, -1)
     const a = turned(self)
-    const block = cat([cat([a, g], -1), cat([zeros(a.shape, { dtype: a.dtype }), a], -1)], -2)
+    const block = cat([cat([a, g], -1), cat([zeros(a.sizes, { dtype: a.dtype }), a], -1)], -2)
     return [narrow(narrow(linalgMatrixExp(block), -2, 0, n), -1, n, n)]
   },
 })
@@ -376,16 +376,16 @@ export const pinv: OpFunction<
   halvesInFloat32: true,
   meta: (self) => {
     checkMatrix('torch.linalg.pinv', self)
-    return { shape: [...self.shape.slice(0, -2), sizeAt(self.shape, -1), sizeAt(self.shape, -2)], dtype: self.dtype }
+    return { shape: [...self.sizes.slice(0, -2), sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)], dtype: self.dtype }
   },
   kernel: (self, atol, rtol) => {
     checkMatrix('torch.linalg.pinv', self)
-    const [m, n] = [sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const relative = rtol ?? (atol === null ? Math.max(m, n) * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
     const limit = (greatest: number): number => Math.max(atol ?? 0, relative * greatest)
     return tensorOf(
       matricesOf(self).map((a) => pinvOf(a, limit).data),
-      [...self.shape.slice(0, -2), n, m],
+      [...self.sizes.slice(0, -2), n, m],
       self,
     )
   },

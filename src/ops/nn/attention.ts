@@ -40,10 +40,10 @@ function maskedSoftmax(scores: Tensor, mask: Tensor): Tensor {
 
 /** Each head of `key` as often as `query` has heads for it. */
 function forHeads(query: Tensor, key: Tensor): Tensor {
-  const [heads, own] = [query.shape.at(-3) ?? 0, key.shape.at(-3) ?? 0]
+  const [heads, own] = [query.sizes.at(-3) ?? 0, key.sizes.at(-3) ?? 0]
   if (query.ndim < 3 || key.ndim < 3 || own === 0 || heads % own !== 0)
     throw new ShapeError(
-      `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.shape)} and ${formatShape(key.shape)}.`,
+      `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.sizes)} and ${formatShape(key.sizes)}.`,
     )
   return heads === own ? key : repeatInterleave(key, heads / own, -3)
 }
@@ -72,19 +72,19 @@ export const scaledDotProductAttention: OpFunction<{
   schema:
     'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (query, _key, value) => ({ shape: [...query.shape.slice(0, -1), sizeAt(value.shape, -1)], dtype: query.dtype }),
+  meta: (query, _key, value) => ({ shape: [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)], dtype: query.dtype }),
   decompose: (query, givenKey, givenValue, attnMask, dropoutP, isCausal, scale, enableGqa) => {
     const [key, value] = enableGqa ? [forHeads(query, givenKey), forHeads(query, givenValue)] : [givenKey, givenValue]
-    if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.shape.at(-1) !== key.shape.at(-1) || key.shape.at(-2) !== value.shape.at(-2)) {
+    if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.sizes.at(-1) !== key.sizes.at(-1) || key.sizes.at(-2) !== value.sizes.at(-2)) {
       throw new ShapeError(
-        `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.shape)}, ${formatShape(key.shape)} and ${formatShape(value.shape)}.`,
+        `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.sizes)}, ${formatShape(key.sizes)} and ${formatShape(value.sizes)}.`,
       )
     }
     if (isCausal && attnMask !== null) throw new ArgumentError(`${NAME}: give attn_mask or is_causal, not both.`)
-    const factor = scale ?? 1 / Math.sqrt(sizeAt(query.shape, -1))
+    const factor = scale ?? 1 / Math.sqrt(sizeAt(query.sizes, -1))
     let scores = mul(matmul(query, transpose(key, -2, -1)), factor)
     if (isCausal) {
-      const [rows, cols] = [sizeAt(query.shape, -2), sizeAt(key.shape, -2)]
+      const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
       const hidden = gt(reshape(arange(cols, { dtype: 'int32' }), [1, cols]), reshape(arange(rows, { dtype: 'int32' }), [rows, 1]))
       scores = maskedFill(scores, hidden, -Infinity)
     } else if (attnMask !== null) {

@@ -25,12 +25,12 @@ type PerChannel = Readonly<Record<string, Tensor | null>>
 /** The number of channels. Throws ShapeError unless every vector has that many elements. */
 function channelsOf(input: Tensor, vectors: PerChannel): number {
   if (input.ndim < 2)
-    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.shape)}.`)
-  const channels = sizeAt(input.shape, 1)
+    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.sizes)}.`)
+  const channels = sizeAt(input.sizes, 1)
   for (const [name, tensor] of Object.entries(vectors)) {
-    if (tensor !== null && (tensor.ndim !== 1 || tensor.shape[0] !== channels)) {
+    if (tensor !== null && (tensor.ndim !== 1 || tensor.sizes[0] !== channels)) {
       throw new ShapeError(
-        `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but input has ${channels} channels (shape ${formatShape(input.shape)}, dimension 1); expected [${channels}].`,
+        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but input has ${channels} channels (shape ${formatShape(input.sizes)}, dimension 1); expected [${channels}].`,
       )
     }
     checkOperand(NAME, name, tensor, [channels], input.dtype)
@@ -40,23 +40,23 @@ function channelsOf(input: Tensor, vectors: PerChannel): number {
 
 function checkBackward(grad: Tensor, input: Tensor, weight: Tensor | null, batchMean: Tensor, invstd: Tensor): void {
   channelsOf(input, { weight, mean: batchMean, invstd })
-  checkOperand(NAME, 'grad', grad, input.shape, input.dtype)
+  checkOperand(NAME, 'grad', grad, input.sizes, input.dtype)
 }
 
 /** All dimensions but the channels. */
-const otherDims = (input: Tensor): number[] => input.shape.map((_, i) => i).filter((i) => i !== 1)
+const otherDims = (input: Tensor): number[] => input.sizes.map((_, i) => i).filter((i) => i !== 1)
 /** A vector of channels, shaped to broadcast over the input. */
 const spread = (vector: Tensor, input: Tensor): Tensor =>
   reshape(
     vector,
-    input.shape.map((size, i) => (i === 1 ? size : 1)),
+    input.sizes.map((size, i) => (i === 1 ? size : 1)),
   )
 /** The number of values per channel. */
-const countOf = (input: Tensor): number => input.numel / Math.max(1, sizeAt(input.shape, 1))
+const countOf = (input: Tensor): number => input.numel / Math.max(1, sizeAt(input.sizes, 1))
 
 function sizes(input: Tensor): { readonly numbers: readonly number[]; readonly lanesOverChannels: boolean } {
-  const [images, channels] = [sizeAt(input.shape, 0), sizeAt(input.shape, 1)]
-  const plane = numelOf(input.shape.slice(2))
+  const [images, channels] = [sizeAt(input.sizes, 0), sizeAt(input.sizes, 1)]
+  const plane = numelOf(input.sizes.slice(2))
   return { numbers: [images, channels, plane, channels * plane, images * plane], lanesOverChannels: plane === 1 }
 }
 
@@ -94,15 +94,15 @@ export const nativeBatchNormBackward: OpFunction<
   namespace: 'torch.ops.tensorfx',
   meta: (grad, input, weight, batchMean, invstd) => {
     checkBackward(grad, input, weight, batchMean, invstd)
-    const vector = { shape: [sizeAt(input.shape, 1)], dtype: input.dtype }
-    return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
+    const vector = { shape: [sizeAt(input.sizes, 1)], dtype: input.dtype }
+    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, weight, batchMean, invstd): readonly [Tensor, Tensor, Tensor] => {
     checkBackward(grad, input, weight, batchMean, invstd)
     const { dtype } = input
-    const vector = [sizeAt(input.shape, 1)]
-    const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]
+    const vector = [sizeAt(input.sizes, 1)]
+    const [gi, gw, gb] = [Tensor.empty(input.sizes, dtype), Tensor.empty(vector, dtype), Tensor.empty(vector, dtype)]
     const { numbers, lanesOverChannels } = sizes(input)
     const operands = [grad, input, batchMean, invstd, ...(weight === null ? [] : [weight])].map((t) => contiguous(t))
     launch(batchNormBackwardKernel(dtype, lanesOverChannels, weight !== null), [gi, gw, gb, ...operands], numbers)
@@ -134,14 +134,14 @@ export const nativeBatchNorm: OpFunction<
   namespace: 'torch.ops.tensorfx',
   meta: (input, weight, bias) => {
     const vector: TensorSpec = { shape: [channelsOf(input, { weight, bias })], dtype: input.dtype }
-    return [{ shape: input.shape, dtype: input.dtype }, vector, vector, vector]
+    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (input, weight, bias, eps): readonly [Tensor, Tensor, Tensor, Tensor] => {
     const { dtype } = input
     const channels = channelsOf(input, { weight, bias })
     const vector = (): Tensor => Tensor.empty([channels], dtype)
-    const [out, mu, invstd, variance] = [Tensor.empty(input.shape, dtype), vector(), vector(), vector()]
+    const [out, mu, invstd, variance] = [Tensor.empty(input.sizes, dtype), vector(), vector(), vector()]
     const { numbers, lanesOverChannels } = sizes(input)
     const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
     launch(batchNormKernel(dtype, lanesOverChannels, weight !== null, bias !== null), [out, mu, invstd, variance, ...operands], [...numbers, eps])
@@ -212,7 +212,7 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
   recordAs: 'keywords',
   meta: (input, runningMean, runningVar, weight, bias) => {
     channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
-    return { shape: input.shape, dtype: input.dtype }
+    return { shape: input.sizes, dtype: input.dtype }
   },
   decompose: (input, runningMean, runningVar, weight, bias, training, momentum, eps) => {
     channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
@@ -226,7 +226,7 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
     }
     const count = countOf(input)
     if (count <= 1)
-      throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.shape)}.`)
+      throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.sizes)}.`)
     const [out, batchMean, , variance] = nativeBatchNorm(input, weight, bias, eps)
     const outer = dispatchState.gradEnabled
     dispatchState.gradEnabled = false

@@ -25,19 +25,19 @@ export const bilinear: OpFunction<(input1: Tensor, input2: Tensor, weight: Tenso
   schema: 'bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, weight, bias) => {
-    const lead = x1.shape.slice(0, -1)
+    const lead = x1.sizes.slice(0, -1)
     if (
       weight.ndim !== 3 ||
       x1.ndim < 1 ||
-      !sameShape(lead, x2.shape.slice(0, -1)) ||
-      x1.shape.at(-1) !== weight.shape[1] ||
-      x2.shape.at(-1) !== weight.shape[2] ||
-      (bias !== null && !sameShape(bias.shape, [sizeAt(weight.shape, 0)]))
+      !sameShape(lead, x2.sizes.slice(0, -1)) ||
+      x1.sizes.at(-1) !== weight.sizes[1] ||
+      x2.sizes.at(-1) !== weight.sizes[2] ||
+      (bias !== null && !sameShape(bias.sizes, [sizeAt(weight.sizes, 0)]))
     )
       throw new ShapeError(
-        `${NAME}: expected input1 [.., I], input2 [.., J], weight [O, I, J] and bias [O], got shapes ${[x1, x2, weight, ...(bias === null ? [] : [bias])].map((t) => formatShape(t.shape)).join(', ')}.`,
+        `${NAME}: expected input1 [.., I], input2 [.., J], weight [O, I, J] and bias [O], got shapes ${[x1, x2, weight, ...(bias === null ? [] : [bias])].map((t) => formatShape(t.sizes)).join(', ')}.`,
       )
-    const [outputs = 0, i = 0, j = 0] = weight.shape
+    const [outputs = 0, i = 0, j = 0] = weight.sizes
     // [.., O, J]: each matrix times input1.
     const rows = reshape(matmul(x1, reshape(permute(weight, [1, 0, 2]), [i, outputs * j])), [...lead, outputs, j])
     const out = squeeze(matmul(rows, unsqueeze(x2, -1)), -1)

@@ -76,8 +76,8 @@ export const convolutionBackward: OpFunction<
     const out = convSpec(input, weight, null, stride, padding, dilation, groups)
     checkOperand(CONV2D, 'grad', grad, out.shape, out.dtype)
     return [
-      { shape: needInput ? input.shape : [0], dtype: input.dtype },
-      { shape: needWeight ? weight.shape : [0], dtype: weight.dtype },
+      { shape: needInput ? input.sizes : [0], dtype: input.dtype },
+      { shape: needWeight ? weight.sizes : [0], dtype: weight.dtype },
     ]
   },
   halvesInFloat32: true,
@@ -85,8 +85,8 @@ export const convolutionBackward: OpFunction<
     const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
     checkOperand(CONV2D, 'grad', grad, outShapeOf(geometry), input.dtype)
     const gradOut = contiguous(grad)
-    const gi = Tensor.empty(needInput ? input.shape : [0], input.dtype)
-    const gw = Tensor.empty(needWeight ? weight.shape : [0], weight.dtype)
+    const gi = Tensor.empty(needInput ? input.sizes : [0], input.dtype)
+    const gw = Tensor.empty(needWeight ? weight.sizes : [0], weight.dtype)
     if (needInput) run(geometry, { direction: 'input', out: gi, gradOut, weight: contiguous(weight) })
     if (needWeight) run(geometry, { direction: 'weight', out: gw, gradOut, input })
     return [gi, gw]
@@ -175,7 +175,7 @@ function conv2dDecompose(
   const s = windowPair(CONV2D, 'stride', stride, 1)
   const d = windowPair(CONV2D, 'dilation', dilation, 1)
   if (padding === 'same' && weight.ndim === 4 && input.ndim === 4) {
-    const [padded, half] = samePadding(input, [sizeAt(weight.shape, 2), sizeAt(weight.shape, 3)], s, d)
+    const [padded, half] = samePadding(input, [sizeAt(weight.sizes, 2), sizeAt(weight.sizes, 3)], s, d)
     return convolution(padded, weight, bias, s, half, d, groups)
   }
   return convolution(input, weight, bias, s, typeof padding === 'string' ? [0, 0] : windowPair(CONV2D, 'padding', padding, 0), d, groups)
@@ -191,8 +191,8 @@ function conv2dSpec(
   groups: number,
 ): TensorSpec {
   checkPadding(padding)
-  if (padding === 'same') return { shape: [...input.shape.slice(0, -3), sizeAt(weight.shape, 0), ...input.shape.slice(-2)], dtype: input.dtype }
-  const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.shape], dtype: input.dtype }) : input
+  if (padding === 'same') return { shape: [...input.sizes.slice(0, -3), sizeAt(weight.sizes, 0), ...input.sizes.slice(-2)], dtype: input.dtype }
+  const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.sizes], dtype: input.dtype }) : input
   const spec = convSpec(batched, weight, bias, stride, padding === 'valid' ? 0 : padding, dilation, groups)
   return input.ndim === 3 ? { shape: spec.shape.slice(1), dtype: spec.dtype } : spec
 }
@@ -235,18 +235,18 @@ export const conv1d: OpFunction<Conv> = defineOp({
   schema: 'conv1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (input, weight, _bias, stride, padding, dilation) => {
-    const length = sizeAt(input.shape, -1)
+    const length = sizeAt(input.sizes, -1)
     const pad = typeof padding === 'string' ? 0 : windowSize(CONV1D, 'padding', padding, 0)
     const count =
       padding === 'same'
         ? length
-        : windowCount(length, sizeAt(weight.shape, 2), windowSize(CONV1D, 'stride', stride, 1), pad, windowSize(CONV1D, 'dilation', dilation, 1))
-    return { shape: [...input.shape.slice(0, -2), sizeAt(weight.shape, 0), count], dtype: input.dtype }
+        : windowCount(length, sizeAt(weight.sizes, 2), windowSize(CONV1D, 'stride', stride, 1), pad, windowSize(CONV1D, 'dilation', dilation, 1))
+    return { shape: [...input.sizes.slice(0, -2), sizeAt(weight.sizes, 0), count], dtype: input.dtype }
   },
   decompose: (input, weight, bias, stride, padding, dilation, groups) => {
     if ((input.ndim !== 3 && input.ndim !== 2) || weight.ndim !== 3) {
       throw new ShapeError(
-        `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
+        `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
       )
     }
     const strides = [1, windowSize(CONV1D, 'stride', stride, 1)]

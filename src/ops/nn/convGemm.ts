@@ -120,7 +120,7 @@ export function runConvGemm(g: ConvGeometry, operands: ConvOperands): void {
     return
   }
   const { input } = operands
-  const [s0, s1, s2, s3] = quadrupleOf(input.strides)
+  const [s0, s1, s2, s3] = quadrupleOf(input.steps)
   const image = [channels, height, width, kernelHeight, kernelWidth, outHeight, outWidth, ...window, s1, s2, s3]
   const k = channels * area
   const bSizes = [s0, channels * s1]

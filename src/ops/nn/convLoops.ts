@@ -172,9 +172,9 @@ const kernelOf = kernelCache((dtype: DType, direction: ConvOperands['direction']
 /** Runs one direction. */
 export function runConvLoops(geometry: ConvGeometry, operands: ConvOperands): void {
   const { direction, out } = operands
-  const { strides } = direction === 'input' ? out : operands.input
+  const { steps } = direction === 'input' ? out : operands.input
   const kernel = kernelOf(out.dtype, direction, direction === 'forward' && operands.bias !== null)
-  launch(kernel, buffersOf(operands), [...SIZES.map((name) => geometry[name]), ...strides])
+  launch(kernel, buffersOf(operands), [...SIZES.map((name) => geometry[name]), ...steps])
 }
 
 /** The tensors in the order of a kernel's parameters. */

@@ -44,10 +44,10 @@ export function convGeometry(
   groups: number,
 ): ConvGeometry {
   if (input.ndim !== 4)
-    throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width], got shape ${formatShape(input.shape)}.`)
+    throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width], got shape ${formatShape(input.sizes)}.`)
   if (weight.ndim !== 4) {
     throw new ShapeError(
-      `${op}: weight must have 4 dimensions [outChannels, inChannels / groups, kernelHeight, kernelWidth], got shape ${formatShape(weight.shape)}.`,
+      `${op}: weight must have 4 dimensions [outChannels, inChannels / groups, kernelHeight, kernelWidth], got shape ${formatShape(weight.sizes)}.`,
     )
   }
   if (input.dtype !== weight.dtype) {
@@ -55,20 +55,20 @@ export function convGeometry(
       `${op}: input has dtype ${input.dtype} and weight has dtype ${weight.dtype}; they must be equal. Convert one of them, e.g. input.to('${weight.dtype}').`,
     )
   }
-  const [batch, inChannels, height, width] = quadrupleOf(input.shape)
-  const [outChannels, channels, kernelHeight, kernelWidth] = quadrupleOf(weight.shape)
+  const [batch, inChannels, height, width] = quadrupleOf(input.sizes)
+  const [outChannels, channels, kernelHeight, kernelWidth] = quadrupleOf(weight.sizes)
   if (!Number.isInteger(groups) || groups < 1 || outChannels % groups !== 0) {
     throw new ArgumentError(`${op}: groups must be a positive integer that divides the ${outChannels} output channels of weight, got ${groups}.`)
   }
   if (inChannels !== channels * groups) {
     throw new ShapeError(
-      `${op}: input has ${inChannels} channels (shape ${formatShape(input.shape)}) but weight expects ${channels * groups} ` +
-        `(shape ${formatShape(weight.shape)}, groups ${groups}); dimension 1 of input must equal dimension 1 of weight times groups.`,
+      `${op}: input has ${inChannels} channels (shape ${formatShape(input.sizes)}) but weight expects ${channels * groups} ` +
+        `(shape ${formatShape(weight.sizes)}, groups ${groups}); dimension 1 of input must equal dimension 1 of weight times groups.`,
     )
   }
-  if (bias !== null && (bias.ndim !== 1 || bias.shape[0] !== outChannels)) {
+  if (bias !== null && (bias.ndim !== 1 || bias.sizes[0] !== outChannels)) {
     throw new ShapeError(
-      `${op}: bias has shape ${formatShape(bias.shape)} but weight (shape ${formatShape(weight.shape)}) has ${outChannels} output channels; expected [${outChannels}].`,
+      `${op}: bias has shape ${formatShape(bias.sizes)} but weight (shape ${formatShape(weight.sizes)}) has ${outChannels} output channels; expected [${outChannels}].`,
     )
   }
   checkOperand(op, 'bias', bias, [outChannels], input.dtype)
@@ -79,8 +79,8 @@ export function convGeometry(
   const outWidth = windowCount(width, kernelWidth, strideW, padW, dilationW)
   if (outHeight < 1 || outWidth < 1) {
     throw new ShapeError(
-      `${op}: the kernel does not fit: input of shape ${formatShape(input.shape)} with padding [${padH}, ${padW}] is smaller than ` +
-        `the kernel [${kernelHeight}, ${kernelWidth}] (weight shape ${formatShape(weight.shape)}, dilation [${dilationH}, ${dilationW}]).`,
+      `${op}: the kernel does not fit: input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}] is smaller than ` +
+        `the kernel [${kernelHeight}, ${kernelWidth}] (weight shape ${formatShape(weight.sizes)}, dilation [${dilationH}, ${dilationW}]).`,
     )
   }
   return {

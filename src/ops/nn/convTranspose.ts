@@ -29,11 +29,11 @@ export interface ConvTransposeOptions {
 /** Zeros between the elements of a dimension: `step` - 1 of them after each but the last. */
 function spreadOut(x: Tensor, dim: number, step: number): Tensor {
   if (step === 1) return x
-  const size = sizeAt(x.shape, dim)
+  const size = sizeAt(x.sizes, dim)
   const apart = constantPadNd(unsqueeze(x, -1), [0, step - 1])
   // The zeros stand behind each element, so they become its neighbours in `dim` when the last dimension moves there.
   const order = dim === x.ndim - 1 ? apart : transposeTo(apart, dim + 1)
-  return narrow(reshape(order, x.shape.with(dim, size * step)), dim, 0, (size - 1) * step + 1)
+  return narrow(reshape(order, x.sizes.with(dim, size * step)), dim, 0, (size - 1) * step + 1)
 }
 
 /** Moves the last dimension to `at`. */
@@ -56,11 +56,11 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
   if (
     input.ndim !== spatial + 2 ||
     weight.ndim !== spatial + 2 ||
-    sizeAt(input.shape, 1) !== sizeAt(weight.shape, 0) ||
-    sizeAt(weight.shape, 0) % groups !== 0
+    sizeAt(input.sizes, 1) !== sizeAt(weight.sizes, 0) ||
+    sizeAt(weight.sizes, 0) % groups !== 0
   )
     throw new ShapeError(
-      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
+      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
     )
   let x = input
   const amounts: number[] = []
@@ -71,11 +71,11 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
         `${op}: output_padding must be smaller than stride or dilation, got ${more} with stride ${stride} and dilation ${dilation}.`,
       )
     x = spreadOut(x, k + 2, stride)
-    const reach = dilation * (sizeAt(weight.shape, k + 2) - 1)
+    const reach = dilation * (sizeAt(weight.sizes, k + 2) - 1)
     amounts.unshift(reach - padding, reach - padding + more)
   }
   // [C, O / g, ..] to [O, C / g, ..], group by group.
-  const [inputs, outputs, kernel] = [sizeAt(weight.shape, 0) / groups, sizeAt(weight.shape, 1), weight.shape.slice(2)]
+  const [inputs, outputs, kernel] = [sizeAt(weight.sizes, 0) / groups, sizeAt(weight.sizes, 1), weight.sizes.slice(2)]
   const grouped = transpose(reshape(weight, [groups, inputs, outputs, ...kernel]), 1, 2)
   const turned = flip(
     reshape(grouped, [groups * outputs, inputs, ...kernel]),
@@ -176,7 +176,7 @@ export const convTbc: OpFunction<(input: Tensor, weight: Tensor, bias: Tensor, p
   decompose: (input, weight, bias, pad) => {
     if (input.ndim !== 3 || weight.ndim !== 3)
       throw new ShapeError(
-        `torch.conv_tbc: expected input [time, batch, channels] and weight [kernel, channels, outChannels], got shapes ${formatShape(input.shape)} and ${formatShape(weight.shape)}.`,
+        `torch.conv_tbc: expected input [time, batch, channels] and weight [kernel, channels, outChannels], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
       )
     return permute(conv1d(permute(input, [1, 2, 0]), permute(weight, [2, 1, 0]), bias, 1, pad), [2, 0, 1])
   },

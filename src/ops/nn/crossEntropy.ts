@@ -33,19 +33,19 @@ const classDim = (input: Tensor): number => (input.ndim === 1 ? 0 : 1)
 /** The shape of the logits without the classes. */
 function sampleShape(input: Tensor): readonly number[] {
   const dim = classDim(input)
-  return input.shape.filter((_, i) => i !== dim)
+  return input.sizes.filter((_, i) => i !== dim)
 }
 
 /** A weight per class, shaped to broadcast over the logits. */
 const classWeights = (weight: Tensor, logits: Tensor): Tensor =>
   reshape(
     weight,
-    logits.shape.map((size, i) => (i === classDim(logits) ? size : 1)),
+    logits.sizes.map((size, i) => (i === classDim(logits) ? size : 1)),
   )
 
 function probabilityLoss(logits: Tensor, target: Tensor, weight: Tensor | null, reduction: Reduction, labelSmoothing: number): Tensor {
   const dim = classDim(logits)
-  const classes = sizeAt(logits.shape, dim)
+  const classes = sizeAt(logits.sizes, dim)
   const smooth = labelSmoothing === 0 ? target : add(mul(target, 1 - labelSmoothing), labelSmoothing / classes)
   const products = mul(logSoftmax(logits, dim), weight === null ? smooth : mul(smooth, classWeights(weight, logits)))
   const losses = neg(sum(products, [dim]))
@@ -67,7 +67,7 @@ function smoothedLoss(
   const [losses, weights] = nllLossForward(logProbs, targets, weight, ignoreIndex)
   const weighted = weight === null ? logProbs : mul(logProbs, classWeights(weight, batched))
   const all = mul(neg(sum(weighted, [1])), to(ne(targets, ignoreIndex), logProbs.dtype))
-  const mixed = add(mul(losses, 1 - labelSmoothing), mul(all, labelSmoothing / sizeAt(batched.shape, 1)))
+  const mixed = add(mul(losses, 1 - labelSmoothing), mul(all, labelSmoothing / sizeAt(batched.sizes, 1)))
   if (reduction === 'none') return logits.ndim === 1 ? reshape(mixed, []) : mixed
   return reduction === 'sum' ? sum(mixed) : div(sum(mixed), sum(weights))
 }
@@ -89,10 +89,10 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
   recordAs: 'keywords',
   meta: (input, target, _weight, _ignoreIndex, reduction) => {
     const perSample = sampleShape(input)
-    if (!sameShape(target.shape, perSample) && !sameShape(target.shape, input.shape)) {
+    if (!sameShape(target.sizes, perSample) && !sameShape(target.sizes, input.sizes)) {
       throw new ShapeError(
-        `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(input.shape)}; ` +
-          `expected classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.shape)}.`,
+        `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(input.sizes)}; ` +
+          `expected classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.`,
       )
     }
     return { shape: reduction === 'none' ? perSample : [], dtype: input.dtype }
@@ -102,11 +102,11 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
       throw new ArgumentError(`${NAME}: label_smoothing must be between 0 and 1, got ${labelSmoothing}.`)
     const reduction = checkedReduction(NAME, given)
     const perSample = sampleShape(input)
-    const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.shape, input.shape)
-    if (!probabilities && !sameShape(target.shape, perSample)) {
+    const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.sizes, input.sizes)
+    if (!probabilities && !sameShape(target.sizes, perSample)) {
       throw new ShapeError(
-        `${NAME}: target has shape ${formatShape(target.shape)} (${target.dtype}) but input has shape ${formatShape(input.shape)}; ` +
-          `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.shape)}.`,
+        `${NAME}: target has shape ${formatShape(target.sizes)} (${target.dtype}) but input has shape ${formatShape(input.sizes)}; ` +
+          `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.`,
       )
     }
     if (probabilities) return probabilityLoss(input, target, weight, reduction, labelSmoothing)

@@ -51,7 +51,7 @@ function targetRows(targets: Tensor, lengths: Tensor): Tensor {
   const starts = reshape(sub(cumsum(lengths, 0), lengths), [-1, 1])
   const last = Math.max(0, targets.numel - 1)
   const positions = clamp(add(starts, arange(targets.numel, { dtype: 'int64' })), 0, last)
-  return reshape(gather(to(targets, 'int64'), 0, reshape(positions, [-1])), positions.shape)
+  return reshape(gather(to(targets, 'int64'), 0, reshape(positions, [-1])), positions.sizes)
 }
 
 /** log(e^a + e^b + …), where IMPOSSIBLE counts as nothing. */
@@ -59,7 +59,7 @@ const logAdd = (terms: readonly Tensor[]): Tensor => logsumexp(stack(terms, 0), 
 
 /** The loss of each sample: [T, N, C] log-probabilities, and labels [N, S]. */
 function lossesOf(logProbs: Tensor, labels: Tensor, inputLengths: Tensor, targetLengths: Tensor, blank: number): Tensor {
-  const [steps, samples, longest] = [sizeAt(logProbs.shape, 0), sizeAt(logProbs.shape, 1), sizeAt(labels.shape, 1)]
+  const [steps, samples, longest] = [sizeAt(logProbs.sizes, 0), sizeAt(logProbs.sizes, 1), sizeAt(labels.sizes, 1)]
   const states = 2 * longest + 1
   // Blank, label, blank, label, …, blank.
   const blanks = full([samples, longest], blank, { dtype: 'int64' })
@@ -101,13 +101,13 @@ export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLength
     decompose: (given, targets, inputs, lengths, blank, reductionName, zeroInfinity) => {
       const reduction = checkedReduction(NAME, reductionName)
       if (given.ndim !== 2 && given.ndim !== 3)
-        throw new ShapeError(`${NAME}: expected log_probs [T, N, C] or [T, C], got shape ${formatShape(given.shape)}.`)
+        throw new ShapeError(`${NAME}: expected log_probs [T, N, C] or [T, C], got shape ${formatShape(given.sizes)}.`)
       const logProbs = given.ndim === 2 ? unsqueeze(given, 1) : given
-      if (blank < 0 || blank >= sizeAt(logProbs.shape, 2))
-        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.shape, 2)} classes, got ${blank}.`)
+      if (blank < 0 || blank >= sizeAt(logProbs.sizes, 2))
+        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.sizes, 2)} classes, got ${blank}.`)
       const targetLengths = lengthsOf('target_lengths', lengths)
-      const all = expand(targetLengths, [sizeAt(logProbs.shape, 1)])
-      const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.shape, 1)])
+      const all = expand(targetLengths, [sizeAt(logProbs.sizes, 1)])
+      const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.sizes, 1)])
       const losses = lossesOf(logProbs, targetRows(targets, all), inputLengths, all, blank)
       const counted = zeroInfinity ? where(eq(losses, Infinity), 0, losses) : losses
       if (reduction === 'mean') return mean(div(counted, clamp(to(all, losses.dtype), 1)))

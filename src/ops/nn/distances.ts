@@ -60,7 +60,7 @@ export const pairwiseDistance: OpFunction<
 })
 
 function checkVectors(op: string, x: Tensor): void {
-  if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.shape)}.`)
+  if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.sizes)}.`)
 }
 
 /**
@@ -78,8 +78,8 @@ export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | { readonly 
     checkVectors('torch.cdist', x1)
     checkVectors('torch.cdist', x2)
     if (!(p >= 0)) throw new ArgumentError(`torch.cdist: p must not be negative, got ${p}.`)
-    if (sizeAt(x1.shape, -1) !== sizeAt(x2.shape, -1))
-      throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.shape)} and ${formatShape(x2.shape)}.`)
+    if (sizeAt(x1.sizes, -1) !== sizeAt(x2.sizes, -1))
+      throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.sizes)} and ${formatShape(x2.sizes)}.`)
     return pNorm('torch.cdist', sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, [-1], false)
   },
 })
@@ -96,8 +96,8 @@ export const pdist: OpFunction<(self: Tensor, p?: number | { readonly p?: number
   schema: 'pdist(Tensor self, float p=2.0) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, p) => {
-    if (self.ndim !== 2) throw new ShapeError(`${F}.pdist: expected 2 dimensions, got shape ${formatShape(self.shape)}.`)
-    const n = sizeAt(self.shape, 0)
+    if (self.ndim !== 2) throw new ShapeError(`${F}.pdist: expected 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+    const n = sizeAt(self.sizes, 0)
     const pairs = Array.from({ length: n }, (_, i) => Array.from({ length: n - i - 1 }, (__, j) => [i, i + 1 + j] as const)).flat()
     const rows = (side: 0 | 1): Tensor => indexSelect(self, 0, constantIndices(pairs.map((pair) => pair[side])))
     return pNorm(`${F}.pdist`, sub(rows(0), rows(1)), p, [-1], false)

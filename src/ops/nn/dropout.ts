@@ -35,11 +35,11 @@ export const dropout: OpFunction<{
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   tags: ['random'],
-  meta: (input) => ({ shape: input.shape, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
   decompose: (input, p, training, inplace) => {
     if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.dropout: p must be between 0 and 1, got ${p}.`)
     if (!training || p === 0) return input
-    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(rand(input.shape), p), input.dtype), 1 / (1 - p)))
+    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(rand(input.sizes), p), input.dtype), 1 / (1 - p)))
     return inplace ? input.copy_(masked) : masked
   },
 })
@@ -51,7 +51,7 @@ function checkProbability(name: string, p: number): void {
 }
 
 /** The shape of a mask for whole channels of [N, C, ..], or of [C, ..] if `batched` is false. */
-const channelMask = (input: Tensor, batched: boolean): readonly number[] => input.shape.map((size, d) => (d < (batched ? 2 : 1) ? size : 1))
+const channelMask = (input: Tensor, batched: boolean): readonly number[] => input.sizes.map((size, d) => (d < (batched ? 2 : 1) ? size : 1))
 
 /** Sets whole channels to 0. */
 function droppedChannels(spatial: number, input: Tensor, p: number, training: boolean, inplace: boolean): Tensor {
@@ -59,7 +59,7 @@ function droppedChannels(spatial: number, input: Tensor, p: number, training: bo
   checkProbability(name, p)
   if (input.ndim !== spatial + 1 && input.ndim !== spatial + 2)
     throw new ShapeError(
-      `torch.nn.functional.${name}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.shape)}.`,
+      `torch.nn.functional.${name}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`,
     )
   if (!training || p === 0) return input
   // PyTorch takes [N, C, H] of dropout2d for a batch too.
@@ -144,7 +144,7 @@ export const alphaDropout: Dropout = defineOp({
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   tags: ['random'],
-  decompose: (input, p, training, inplace) => saturated('alpha_dropout', input, input.shape, p, training, inplace),
+  decompose: (input, p, training, inplace) => saturated('alpha_dropout', input, input.sizes, p, training, inplace),
 })
 
 /**

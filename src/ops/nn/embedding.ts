@@ -36,9 +36,9 @@ export interface EmbeddingOptions {
 
 function check(input: Tensor, weight: Tensor): TensorSpec {
   if (weight.ndim !== 2)
-    throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.shape)}.`)
+    throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.sizes)}.`)
   checkIndexType(NAME, 'input', input)
-  return { shape: [...input.shape, sizeAt(weight.shape, 1)], dtype: weight.dtype }
+  return { shape: [...input.sizes, sizeAt(weight.sizes, 1)], dtype: weight.dtype }
 }
 
 const forwardKernel = kernelCache((dtype: DType): CompiledKernel => {
@@ -88,8 +88,8 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
 /** The number of columns of the rows in `grad`. Throws ShapeError unless there is a row for each index. */
 function widthOf(grad: Tensor, indices: Tensor): number {
   checkIndexType(NAME, 'input', indices)
-  const width = grad.shape.at(-1) ?? 1
-  checkOperand(NAME, 'grad', grad, [...indices.shape, width], grad.dtype)
+  const width = grad.sizes.at(-1) ?? 1
+  checkOperand(NAME, 'grad', grad, [...indices.sizes, width], grad.dtype)
   return width
 }
 
@@ -124,7 +124,7 @@ export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWe
 
 /** How often each index occurs: [.., 1], one number for each row of the result. */
 function frequencies(input: Tensor, rows: number, dtype: DType): Tensor {
-  return embedding(input, embeddingBackward(ones([...input.shape, 1], { dtype }), input, rows, -1))
+  return embedding(input, embeddingBackward(ones([...input.sizes, 1], { dtype }), input, rows, -1))
 }
 
 /** Scales the rows of `weight` at the indices `input` down to `maxNorm`, in place; null does nothing. PyTorch's `embedding_renorm_`. */
@@ -165,17 +165,17 @@ export const embedding: OpFunction<{
     renormalizeRows(weight, input, maxNorm, normType)
   },
   meta: (input, weight) => check(input, weight),
-  indices: { argument: 'input', check: (input, weight) => checkIndexRange(NAME, 'input', input, sizeAt(weight.shape, 0)) },
+  indices: { argument: 'input', check: (input, weight) => checkIndexRange(NAME, 'input', input, sizeAt(weight.sizes, 0)) },
   kernel: (input, weight) => {
     const spec = check(input, weight)
-    const [rows, width] = pairOf(weight.shape)
+    const [rows, width] = pairOf(weight.sizes)
     const indices = kernelIndices(NAME, 'input', input, rows)
     const out = Tensor.empty(spec.shape, spec.dtype)
-    launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.strides)])
+    launch(forwardKernel(weight.dtype), [out, weight, indices], [input.numel, width, ...pairOf(weight.steps)])
     return out
   },
   derivative: ([g], { args: [input, weight, paddingIdx, , , byFrequency] }) => {
-    const rows = sizeAt(weight.shape, 0)
+    const rows = sizeAt(weight.sizes, 0)
     const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + rows : paddingIdx
     return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null, null, null]
   },

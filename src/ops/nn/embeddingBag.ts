@@ -51,10 +51,10 @@ interface Bags {
 function bagsOf(input: Tensor, offsets: Tensor | null, includeLast: boolean): Bags {
   if ((input.ndim === 2) === (offsets !== null) || (input.ndim !== 1 && input.ndim !== 2) || (offsets !== null && offsets.ndim !== 1))
     throw new ShapeError(
-      `${NAME}: expected an input [bags, indices] without offsets, or a vector of indices with a vector of offsets, got shape ${formatShape(input.shape)} and ${offsets === null ? 'no offsets' : `offsets of shape ${formatShape(offsets.shape)}`}.`,
+      `${NAME}: expected an input [bags, indices] without offsets, or a vector of indices with a vector of offsets, got shape ${formatShape(input.sizes)} and ${offsets === null ? 'no offsets' : `offsets of shape ${formatShape(offsets.sizes)}`}.`,
     )
   if (offsets === null) {
-    const [count = 0, size = 0] = input.shape
+    const [count = 0, size = 0] = input.sizes
     return { count, of: reshape(expand(unsqueeze(arange(count, { dtype: 'int64' }), 1), [count, size]), [-1]) }
   }
   checkIndexType(NAME, 'offsets', offsets)
@@ -82,9 +82,9 @@ export const embeddingBag: OpFunction<
     if (mode !== 'sum' && mode !== 'mean' && mode !== 'max')
       throw new ArgumentError(`${NAME}: mode must be 'sum', 'mean' or 'max', got ${valueText(mode)}.`)
     if (factors !== null && mode !== 'sum') throw new ArgumentError(`${NAME}: per_sample_weights are for mode 'sum', not '${mode}'.`)
-    if (factors !== null && !sameShape(factors.shape, input.shape))
+    if (factors !== null && !sameShape(factors.sizes, input.sizes))
       throw new ShapeError(
-        `${NAME}: per_sample_weights must have the shape of input, got ${formatShape(factors.shape)} and ${formatShape(input.shape)}.`,
+        `${NAME}: per_sample_weights must have the shape of input, got ${formatShape(factors.sizes)} and ${formatShape(input.sizes)}.`,
       )
     renormalizeRows(weight, input, maxNorm, normType)
     const { count, of } = bagsOf(input, offsets, includeLastOffset)
@@ -92,9 +92,9 @@ export const embeddingBag: OpFunction<
     const found = embedding(flat, weight, padding, { scaleGradByFreq })
     const rows = factors === null ? found : mul(found, unsqueeze(reshape(factors, [-1]), -1))
     // What belongs to no bag, and what is only padding, goes into one behind the others.
-    const skipped = padding === null ? null : eq(flat, padding < 0 ? padding + sizeAt(weight.shape, 0) : padding)
+    const skipped = padding === null ? null : eq(flat, padding < 0 ? padding + sizeAt(weight.sizes, 0) : padding)
     const bags = skipped === null ? of : where(skipped, count, of)
-    const width = sizeAt(weight.shape, 1)
+    const width = sizeAt(weight.sizes, 1)
     const empty = zeros([count + 1, width], { dtype: weight.dtype })
     const bagOfEach = expand(unsqueeze(bags, -1), [flat.numel, width])
     const all = mode === 'max' ? scatterReduce(empty, 0, bagOfEach, rows, 'amax', { includeSelf: false }) : indexAdd(empty, 0, bags, rows)

@@ -97,11 +97,11 @@ function tapsOf(grid: Tensor, size: number, mode: string, padding: string, align
 
 /** The elements of `input` at the neighbours that each dimension has, weighted and added up: [N, C, places]. */
 function mixed(input: Tensor, taps: readonly Taps[]): Tensor {
-  const sizes = input.shape.slice(2)
-  const [batch = 0, channels = 0] = input.shape
-  const places = sizeAt(taps[0]?.at.shape ?? [], 1)
+  const sizes = input.sizes.slice(2)
+  const [batch = 0, channels = 0] = input.sizes
+  const places = sizeAt(taps[0]?.at.sizes ?? [], 1)
   // [N, places, 1, .., taps, .., 1]: the taps of dimension d in a dimension of their own.
-  const along = (t: Tensor, d: number): Tensor => reshape(t, [batch, places, ...sizes.map((_, k) => (k === d ? sizeAt(t.shape, -1) : 1))])
+  const along = (t: Tensor, d: number): Tensor => reshape(t, [batch, places, ...sizes.map((_, k) => (k === d ? sizeAt(t.sizes, -1) : 1))])
   const [first, ...rest] = taps.map(({ at, weights }, d) => {
     const size = sizeAt(sizes, d)
     const valid = logicalAnd(ge(at, 0), le(at, size - 1))
@@ -115,7 +115,7 @@ function mixed(input: Tensor, taps: readonly Taps[]): Tensor {
     position = add(mul(position, sizeAt(sizes, k + 1)), one.position)
     weight = mul(weight, one.weight)
   })
-  const count = numelOf(position.shape.slice(2))
+  const count = numelOf(position.sizes.slice(2))
   const index = expand(reshape(position, [batch, 1, places * count]), [batch, channels, places * count])
   const elements = reshape(gather(reshape(input, [batch, channels, numelOf(sizes)]), -1, index), [batch, channels, places, count])
   return sum(mul(elements, reshape(weight, [batch, 1, places, count])), [-1])
@@ -143,22 +143,22 @@ export const gridSample: OpFunction<
     if (
       (spatial !== 2 && spatial !== 3) ||
       grid.ndim !== input.ndim ||
-      grid.shape[0] !== input.shape[0] ||
-      grid.shape.at(-1) !== spatial ||
-      input.shape.slice(2).includes(0)
+      grid.sizes[0] !== input.sizes[0] ||
+      grid.sizes.at(-1) !== spatial ||
+      input.sizes.slice(2).includes(0)
     )
       throw new ShapeError(
-        `${NAME}: expected input [N, C, H, W] and grid [N, OH, OW, 2], or input [N, C, D, H, W] and grid [N, OD, OH, OW, 3], with no empty image, got shapes ${formatShape(input.shape)} and ${formatShape(grid.shape)}.`,
+        `${NAME}: expected input [N, C, H, W] and grid [N, OH, OW, 2], or input [N, C, D, H, W] and grid [N, OD, OH, OW, 3], with no empty image, got shapes ${formatShape(input.sizes)} and ${formatShape(grid.sizes)}.`,
       )
     if (mode === 'bicubic' && spatial === 3)
-      throw new ArgumentError(`${NAME}: mode 'bicubic' is for images of 4 dimensions, got shape ${formatShape(input.shape)}; use 'bilinear'.`)
-    const places = grid.shape.slice(1, -1)
-    const flat = reshape(to(grid, accumulatedIn(grid.dtype)), [sizeAt(grid.shape, 0), numelOf(places), spatial])
+      throw new ArgumentError(`${NAME}: mode 'bicubic' is for images of 4 dimensions, got shape ${formatShape(input.sizes)}; use 'bilinear'.`)
+    const places = grid.sizes.slice(1, -1)
+    const flat = reshape(to(grid, accumulatedIn(grid.dtype)), [sizeAt(grid.sizes, 0), numelOf(places), spatial])
     const taps = range(spatial).map((d) =>
-      tapsOf(select(flat, -1, spatial - 1 - d), sizeAt(input.shape, d + 2), mode, padding, alignCorners === true),
+      tapsOf(select(flat, -1, spatial - 1 - d), sizeAt(input.sizes, d + 2), mode, padding, alignCorners === true),
     )
     const out = mixed(to(input, accumulatedIn(input.dtype)), taps)
-    return to(reshape(out, [...input.shape.slice(0, 2), ...places]), input.dtype)
+    return to(reshape(out, [...input.sizes.slice(0, 2), ...places]), input.dtype)
   },
 })
 
@@ -186,9 +186,9 @@ export const affineGrid: OpFunction<
     const spatial = size.length - 2
     if (size.some((n) => n < 1)) throw new ArgumentError(`${name}: size must hold positive numbers, got ${valueText(size)}.`)
     const [batch = 0] = size
-    if ((spatial !== 2 && spatial !== 3) || !sameShape(theta.shape, [batch, spatial, spatial + 1]))
+    if ((spatial !== 2 && spatial !== 3) || !sameShape(theta.sizes, [batch, spatial, spatial + 1]))
       throw new ShapeError(
-        `${name}: expected theta [N, 2, 3] and size [N, C, H, W], or theta [N, 3, 4] and size [N, C, D, H, W], got shape ${formatShape(theta.shape)} and size ${valueText(size)}.`,
+        `${name}: expected theta [N, 2, 3] and size [N, C, H, W], or theta [N, 3, 4] and size [N, C, D, H, W], got shape ${formatShape(theta.sizes)} and size ${valueText(size)}.`,
       )
     const sizes = size.slice(2)
     // [.., places of dimension d, ..], with the last dimension first.

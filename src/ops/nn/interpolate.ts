@@ -68,7 +68,7 @@ function resized(
   const spatial = input.ndim - 2
   if (!MODES[mode].includes(spatial))
     throw new ShapeError(
-      `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.shape)}.`,
+      `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.sizes)}.`,
     )
   const align = alignCorners === true
   if (alignCorners !== null && (mode === 'nearest' || mode === 'nearest-exact' || mode === 'area'))
@@ -82,7 +82,7 @@ function resized(
   const scales: number[] = []
   for (let k = 0; k < spatial; k++) {
     const dim = k + 2
-    const own = sizeAt(input.shape, dim)
+    const own = sizeAt(input.sizes, dim)
     const factor = factors?.[k]
     const wanted = sizes?.[k] ?? Math.floor(own * (factor ?? 1))
     if (!Number.isInteger(wanted) || wanted < 1 || wanted * (mode === 'area' || antialias ? own : 1) > MOST_WEIGHTS)

@@ -18,14 +18,14 @@ import { narrowTo, wideFor } from './wide.ts'
 const NAME = 'torch.nn.functional.layer_norm'
 
 function check(input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null): void {
-  const tail = input.shape.slice(input.ndim - normalizedShape.length)
+  const tail = input.sizes.slice(input.ndim - normalizedShape.length)
   if (normalizedShape.length === 0 || !sameShape(tail, normalizedShape)) {
-    throw new ShapeError(`${NAME}: input of shape ${formatShape(input.shape)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
+    throw new ShapeError(`${NAME}: input of shape ${formatShape(input.sizes)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
   }
   for (const [name, tensor] of Object.entries({ weight, bias })) {
-    if (tensor !== null && !sameShape(tensor.shape, normalizedShape)) {
+    if (tensor !== null && !sameShape(tensor.sizes, normalizedShape)) {
       throw new ShapeError(
-        `${NAME}: ${name} has shape ${formatShape(tensor.shape)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
+        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
       )
     }
     checkOperand(NAME, name, tensor, normalizedShape, input.dtype)
@@ -36,12 +36,12 @@ const lastDims = (shape: readonly number[]): number[] => shape.map((_, i) => i -
 
 /** The shape of the mean and the deviation of each row. */
 const statShape = (input: Tensor, normalizedShape: readonly number[]): readonly number[] =>
-  input.shape.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
+  input.sizes.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
 
 function checkBackward(grad: Tensor, input: Tensor, normalizedShape: readonly number[], mu: Tensor, rstd: Tensor, weight: Tensor | null): void {
   check(input, normalizedShape, weight, null)
   const stat = statShape(input, normalizedShape)
-  checkOperand(NAME, 'grad', grad, input.shape, input.dtype)
+  checkOperand(NAME, 'grad', grad, input.sizes, input.dtype)
   checkOperand(NAME, 'mean', mu, stat, input.dtype)
   checkOperand(NAME, 'rstd', rstd, stat, input.dtype)
 }
@@ -69,7 +69,7 @@ function backwardFormula(
   weight: Tensor | null,
 ): readonly [Tensor, Tensor, Tensor] {
   const dims = lastDims(normalizedShape)
-  const lead = input.shape.map((_, i) => i).slice(0, input.ndim - normalizedShape.length)
+  const lead = input.sizes.map((_, i) => i).slice(0, input.ndim - normalizedShape.length)
   const normal = mul(sub(input, mu), rstd)
   const weighted = weight === null ? grad : mul(grad, weight)
   const gi = mul(rstd, sub(sub(weighted, mean(weighted, dims, true)), mul(normal, mean(mul(weighted, normal), dims, true))))
@@ -101,13 +101,13 @@ export const nativeLayerNormBackward: OpFunction<
   meta: (grad, input, normalizedShape, mu, rstd, weight) => {
     checkBackward(grad, input, normalizedShape, mu, rstd, weight)
     const vector = { shape: normalizedShape, dtype: input.dtype }
-    return [{ shape: input.shape, dtype: input.dtype }, vector, vector]
+    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, normalizedShape, mu, rstd, weight): readonly [Tensor, Tensor, Tensor] => {
     checkBackward(grad, input, normalizedShape, mu, rstd, weight)
     const { dtype } = input
-    const [gi, gw, gb] = [Tensor.empty(input.shape, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
+    const [gi, gw, gb] = [Tensor.empty(input.sizes, dtype), Tensor.empty(normalizedShape, dtype), Tensor.empty(normalizedShape, dtype)]
     const operands = [grad, input, mu, rstd, ...(weight === null ? [] : [weight])].map((t) => contiguous(t))
     launch(layerNormBackwardKernel(dtype, weight !== null), [gi, gw, gb, ...operands], sizes(input, normalizedShape))
     return [gi, gw, gb]
@@ -138,14 +138,14 @@ export const nativeLayerNorm: OpFunction<
   meta: (input, normalizedShape, weight, bias) => {
     check(input, normalizedShape, weight, bias)
     const stat = { shape: statShape(input, normalizedShape), dtype: input.dtype }
-    return [{ shape: input.shape, dtype: input.dtype }, stat, stat]
+    return [{ shape: input.sizes, dtype: input.dtype }, stat, stat]
   },
   halvesInFloat32: true,
   kernel: (input, normalizedShape, weight, bias, eps): readonly [Tensor, Tensor, Tensor] => {
     check(input, normalizedShape, weight, bias)
     const { dtype } = input
     const stat = statShape(input, normalizedShape)
-    const [out, mu, rstd] = [Tensor.empty(input.shape, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
+    const [out, mu, rstd] = [Tensor.empty(input.sizes, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
     const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
     launch(layerNormKernel(dtype, weight !== null, bias !== null), [out, mu, rstd, ...operands], [...sizes(input, normalizedShape), eps])
     return [out, mu, rstd]
@@ -198,7 +198,7 @@ export const layerNorm: OpFunction<LayerNorm> = defineOp({
   recordAs: 'keywords',
   meta: (input, normalizedShape, weight, bias) => {
     check(input, normalizedShape, weight, bias)
-    return { shape: input.shape, dtype: input.dtype }
+    return { shape: input.sizes, dtype: input.dtype }
   },
   decompose: (...args) => nativeLayerNorm(...args)[0],
 })
@@ -221,20 +221,20 @@ export const groupNorm: OpFunction<{
   schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input) => ({ shape: input.shape, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
   decompose: (input, numGroups, weight, bias, eps) => {
-    const [images, channels] = input.shape
+    const [images, channels] = input.sizes
     if (images === undefined || channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
       throw new ArgumentError(
-        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.shape)}, dimension 1), got ${numGroups}.`,
+        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.sizes)}, dimension 1), got ${numGroups}.`,
       )
     }
     const width = input.numel / Math.max(1, images * numGroups)
-    let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], input.shape)
+    let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], input.sizes)
     const spread = (t: Tensor): Tensor =>
       reshape(
         t,
-        input.shape.map((size, i) => (i === 1 ? size : 1)),
+        input.sizes.map((size, i) => (i === 1 ? size : 1)),
       )
     if (weight !== null) out = mul(out, spread(weight))
     if (bias !== null) out = add(out, spread(bias))
@@ -266,7 +266,7 @@ export const instanceNorm: OpFunction<
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input) => ({ shape: input.shape, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
   decompose: (input, runningMean, runningVar, weight, bias, useInputStats, momentum, eps) => {
     if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
     if (runningMean !== null || runningVar !== null) {
@@ -274,6 +274,6 @@ export const instanceNorm: OpFunction<
         'torch.nn.functional.instance_norm: running statistics are only read (use_input_stats=False), not updated; pass null for them.',
       )
     }
-    return groupNorm(input, input.shape[1] ?? 0, weight, bias, eps)
+    return groupNorm(input, input.sizes[1] ?? 0, weight, bias, eps)
   },
 })

@@ -40,7 +40,7 @@ export const klDiv: OpFunction<(input: Tensor, target: Tensor, options?: KlDivOp
   namespace: 'torch.nn.functional',
   decompose: (input, target, reduction, logTarget) => {
     const each = logTarget ? mul(exp(target), sub(target, input)) : sub(xlogy(target, target), mul(target, input))
-    return reduction === 'batchmean' ? div(sum(each), input.ndim === 0 ? 1 : sizeAt(input.shape, 0)) : reduce(`${F}.kl_div`, each, reduction)
+    return reduction === 'batchmean' ? div(sum(each), input.ndim === 0 ? 1 : sizeAt(input.sizes, 0)) : reduce(`${F}.kl_div`, each, reduction)
   },
 })
 
@@ -95,10 +95,10 @@ export const gaussianNllLoss: OpFunction<(input: Tensor, target: Tensor, varianc
   decompose: (input, target, given, full, eps, reduction) => {
     const op = `${F}.gaussian_nll_loss`
     if (!(eps > 0)) throw new ArgumentError(`${op}: eps must be positive, got ${eps}.`)
-    const shorter = given.ndim > 0 && sameShape([...given.shape, 1].slice(0, -1), input.shape.slice(0, -1))
-    const spread = shorter && !sameShape(given.shape, input.shape) ? unsqueeze(given, -1) : given
-    if (spread.ndim !== 0 && !spread.shape.every((size, d) => size === input.shape[d] || size === 1))
-      throw new ShapeError(`${op}: var of shape ${formatShape(given.shape)} does not fit input of shape ${formatShape(input.shape)}.`)
+    const shorter = given.ndim > 0 && sameShape([...given.sizes, 1].slice(0, -1), input.sizes.slice(0, -1))
+    const spread = shorter && !sameShape(given.sizes, input.sizes) ? unsqueeze(given, -1) : given
+    if (spread.ndim !== 0 && !spread.sizes.every((size, d) => size === input.sizes[d] || size === 1))
+      throw new ShapeError(`${op}: var of shape ${formatShape(given.sizes)} does not fit input of shape ${formatShape(input.sizes)}.`)
     // Limited variances keep their gradient, as in PyTorch.
     const variance = add(spread, detach(sub(clamp(spread, eps), spread)))
     const loss = mul(add(log(variance), div(square(sub(input, target)), variance)), 0.5)

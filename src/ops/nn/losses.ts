@@ -31,7 +31,7 @@ export function reduce(op: string, losses: Tensor, given: string): Tensor {
 
 /** The result of a loss of pairs of elements. Throws ShapeError if the shapes do not broadcast. */
 function pairSpec(op: string, input: Tensor, target: Tensor, reduction: string): TensorSpec {
-  const shape = broadcastShapes(op, input.shape, target.shape)
+  const shape = broadcastShapes(op, input.sizes, target.sizes)
   return { shape: reduction === 'none' ? shape : [], dtype: input.dtype }
 }
 
@@ -50,11 +50,11 @@ export const mseLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossO
   recordAs: 'keywords',
   meta: (input, target, reduction) => pairSpec(`${F}.mse_loss`, input, target, reduction),
   decompose: (input, target, reduction, weight) => {
-    broadcastShapes(`${F}.mse_loss`, input.shape, target.shape)
+    broadcastShapes(`${F}.mse_loss`, input.sizes, target.sizes)
     const squares = square(sub(input, target))
     if (weight === null || reduction !== 'mean') return reduce(`${F}.mse_loss`, weight === null ? squares : mul(squares, weight), reduction)
     // PyTorch divides by the sum of the weights.
-    return div(sum(mul(squares, weight)), sum(expand(weight, squares.shape)))
+    return div(sum(mul(squares, weight)), sum(expand(weight, squares.sizes)))
   },
 })
 
@@ -118,8 +118,8 @@ export const huberLoss: OpFunction<(input: Tensor, target: Tensor, options?: Los
 })
 
 function sameShapes(op: string, input: Tensor, target: Tensor): void {
-  if (!sameShape(input.shape, target.shape)) {
-    throw new ShapeError(`${op}: input has shape ${formatShape(input.shape)} and target has shape ${formatShape(target.shape)}; they must be equal.`)
+  if (!sameShape(input.sizes, target.sizes)) {
+    throw new ShapeError(`${op}: input has shape ${formatShape(input.sizes)} and target has shape ${formatShape(target.sizes)}; they must be equal.`)
   }
 }
 

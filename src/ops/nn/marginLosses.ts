@@ -169,7 +169,7 @@ export const tripletMarginWithDistanceLoss: OpFunction<
 /** `input` as [N, C], whatever the target has: [N], or [] for a single sample. */
 function samplesOf(op: string, input: Tensor): Tensor {
   if (input.ndim === 1 || input.ndim === 2) return input.ndim === 1 ? unsqueeze(input, 0) : input
-  throw new ShapeError(`${op}: expected an input [N, C] or [C], got shape ${formatShape(input.shape)}.`)
+  throw new ShapeError(`${op}: expected an input [N, C] or [C], got shape ${formatShape(input.sizes)}.`)
 }
 
 export interface MultiMarginOptions extends MarginOptions {
@@ -199,8 +199,8 @@ export const multiMarginLoss: OpFunction<(input: Tensor, target: Tensor, options
     const gaps = positivePart(add(sub(x, gather(x, 1, classes)), margin))
     const powers = p === 1 ? gaps : pow(gaps, 2)
     const weighted = weight === null ? powers : mul(powers, reshape(gather(weight, 0, reshape(classes, [-1])), [-1, 1]))
-    const others = where(eq(arange(sizeAt(x.shape, 1), { dtype: 'int64' }), classes), 0, weighted)
-    return reduce(op, reshape(div(sum(others, [1]), sizeAt(x.shape, 1)), target.shape), reduction)
+    const others = where(eq(arange(sizeAt(x.sizes, 1), { dtype: 'int64' }), classes), 0, weighted)
+    return reduce(op, reshape(div(sum(others, [1]), sizeAt(x.sizes, 1)), target.sizes), reduction)
   },
 })
 
@@ -221,7 +221,7 @@ export const multilabelMarginLoss: OpFunction<(input: Tensor, target: Tensor, op
     const op = `${F}.multilabel_margin_loss`
     const x = samplesOf(op, input)
     const labels = samplesOf(op, target)
-    const classes = sizeAt(x.shape, 1)
+    const classes = sizeAt(x.sizes, 1)
     const valid = eq(cumsum(to(eq(labels, -1), 'int64'), 1), 0)
     const chosen = where(valid, labels, -1)
     // [N, C]: whether the class is one of the targets.
@@ -229,7 +229,7 @@ export const multilabelMarginLoss: OpFunction<(input: Tensor, target: Tensor, op
     const own = gather(x, 1, where(valid, labels, 0))
     const gaps = positivePart(add(sub(unsqueeze(x, 1), unsqueeze(own, 2)), 1))
     const counted = where(unsqueeze(isTarget, 1), 0, where(unsqueeze(valid, 2), gaps, 0))
-    return reduce(op, reshape(div(sum(counted, [1, 2]), classes), input.shape.slice(0, -1)), reduction)
+    return reduce(op, reshape(div(sum(counted, [1, 2]), classes), input.sizes.slice(0, -1)), reduction)
   },
 })
 

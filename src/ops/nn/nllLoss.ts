@@ -44,19 +44,19 @@ export function checkedReduction(op: string, reduction: string): Reduction {
 const NAME = 'torch.nn.functional.nll_loss'
 
 function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
-  const [images, classes, ...plane] = self.shape
+  const [images, classes, ...plane] = self.sizes
   if (images === undefined || classes === undefined)
-    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.shape)}.`)
+    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.sizes)}.`)
   const expected = [images, ...plane]
-  if (!sameShape(target.shape, expected)) {
+  if (!sameShape(target.sizes, expected)) {
     throw new ShapeError(
-      `${NAME}: target has shape ${formatShape(target.shape)} but input has shape ${formatShape(self.shape)}; target holds a class per element: expected ${formatShape(expected)}.`,
+      `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(self.sizes)}; target holds a class per element: expected ${formatShape(expected)}.`,
     )
   }
   checkIndexType(NAME, 'target', target)
-  if (weight !== null && (weight.ndim !== 1 || weight.shape[0] !== classes)) {
+  if (weight !== null && (weight.ndim !== 1 || weight.sizes[0] !== classes)) {
     throw new ShapeError(
-      `${NAME}: weight has shape ${formatShape(weight.shape)} but input has ${classes} classes (shape ${formatShape(self.shape)}); expected [${classes}].`,
+      `${NAME}: weight has shape ${formatShape(weight.sizes)} but input has ${classes} classes (shape ${formatShape(self.sizes)}); expected [${classes}].`,
     )
   }
   checkOperand(NAME, 'weight', weight, [classes], self.dtype)
@@ -64,11 +64,11 @@ function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
 
 function checkBackward(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null): void {
   check(self, target, weight)
-  checkOperand(NAME, 'scaled', scaled, target.shape, self.dtype)
+  checkOperand(NAME, 'scaled', scaled, target.sizes, self.dtype)
 }
 
 /** [batch, classes, plane] sizes. */
-const sizesOf = (self: Tensor): readonly [number, number, number] => [sizeAt(self.shape, 0), sizeAt(self.shape, 1), numelOf(self.shape.slice(2))]
+const sizesOf = (self: Tensor): readonly [number, number, number] => [sizeAt(self.sizes, 0), sizeAt(self.sizes, 1), numelOf(self.sizes.slice(2))]
 
 /** Params: losses, weights, input, target, weight?, images, classes, plane, ignore. */
 const forwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
@@ -130,8 +130,8 @@ const backwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledK
 
 /** bool, in the shape of the input: true at the target's class, unless the element is ignored. */
 function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
-  const classes = sizeAt(self.shape, 1)
-  const numbers = reshape(arange(classes, { dtype: 'int32' }), [1, classes, ...self.shape.slice(2).map(() => 1)])
+  const classes = sizeAt(self.sizes, 1)
+  const numbers = reshape(arange(classes, { dtype: 'int32' }), [1, classes, ...self.sizes.slice(2).map(() => 1)])
   const hit = eq(unsqueeze(target, 1), numbers)
   return ignoreIndex >= 0 && ignoreIndex < classes ? hit.logicalAnd(unsqueeze(ne(target, ignoreIndex), 1)) : hit
 }
@@ -139,7 +139,7 @@ function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
 const weightView = (weight: Tensor, self: Tensor): Tensor =>
   reshape(
     weight,
-    self.shape.map((size, i) => (i === 1 ? size : 1)),
+    self.sizes.map((size, i) => (i === 1 ? size : 1)),
   )
 
 /**
@@ -157,15 +157,15 @@ export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: 
     halvesInFloat32: true,
     meta: (scaled, self, target, weight) => {
       checkBackward(scaled, self, target, weight)
-      return { shape: self.shape, dtype: self.dtype }
+      return { shape: self.sizes, dtype: self.dtype }
     },
     indices: {
       argument: 'target',
-      check: (_scaled, self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.shape[1] ?? 1, ignoreIndex),
+      check: (_scaled, self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
     },
     kernel: (scaled, self, target, weight, ignoreIndex) => {
       checkBackward(scaled, self, target, weight)
-      const out = Tensor.empty(self.shape, self.dtype)
+      const out = Tensor.empty(self.sizes, self.dtype)
       const [images, classes, plane] = sizesOf(self)
       const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
       const tensors = [out, contiguous(scaled), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
@@ -203,24 +203,24 @@ export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: T
     halvesInFloat32: true,
     meta: (self, target, weight) => {
       check(self, target, weight)
-      const spec = { shape: target.shape, dtype: self.dtype }
+      const spec = { shape: target.sizes, dtype: self.dtype }
       return [spec, spec]
     },
     indices: {
       argument: 'target',
-      check: (self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.shape[1] ?? 1, ignoreIndex),
+      check: (self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
     },
     kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
       check(self, target, weight)
       const [images, classes, plane] = sizesOf(self)
       const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
-      const [losses, weights] = [Tensor.empty(target.shape, self.dtype), Tensor.empty(target.shape, self.dtype)]
+      const [losses, weights] = [Tensor.empty(target.sizes, self.dtype), Tensor.empty(target.sizes, self.dtype)]
       const tensors = [losses, weights, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
       launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
       return [losses, weights]
     },
     decompose: (self, target, weight, ignoreIndex) => {
-      const mask = classMask(self, checkedIndices(target, sizeAt(self.shape, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
+      const mask = classMask(self, checkedIndices(target, sizeAt(self.sizes, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
       const weighted = weight === null ? self : mul(self, weightView(weight, self))
       const losses = neg(sum(where(mask, weighted, 0), [1]))
       const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])
@@ -259,7 +259,7 @@ export const nllLoss: OpFunction<{
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.shape : [], dtype: self.dtype }),
+  meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.sizes : [], dtype: self.dtype }),
   decompose: (self, target, weight, ignoreIndex, given) => {
     const reduction = checkedReduction(NAME, given)
     if (self.ndim === 1 && target.ndim === 0) {

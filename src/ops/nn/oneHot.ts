@@ -27,7 +27,7 @@ export const oneHot: OpFunction<(self: Tensor, numClasses?: number) => Tensor> =
   namespace: 'torch.nn.functional',
   meta: (self, numClasses) => {
     if (numClasses < 0) throw new ArgumentError(`${NAME}: without data the number of classes is not known; give numClasses.`)
-    return { shape: [...self.shape, numClasses], dtype: 'int64' }
+    return { shape: [...self.sizes, numClasses], dtype: 'int64' }
   },
   decompose: (self, numClasses) => {
     checkIndexType(NAME, 'self', self)

@@ -9,7 +9,7 @@ import { permute } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
 
 function check(op: string, self: Tensor, fits: boolean, needed: string): void {
-  if (self.ndim < 3 || !fits) throw new ShapeError(`${op}: expected ${needed}, got shape ${formatShape(self.shape)}.`)
+  if (self.ndim < 3 || !fits) throw new ShapeError(`${op}: expected ${needed}, got shape ${formatShape(self.sizes)}.`)
 }
 
 /**
@@ -25,8 +25,8 @@ export const pixelShuffle: OpFunction<(self: Tensor, upscaleFactor: number) => T
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
     const op = 'torch.nn.functional.pixel_shuffle'
-    check(op, self, self.ndim > 2 && sizeAt(self.shape, -3) % (r * r) === 0, `[.., C * ${r * r}, H, W]`)
-    const [lead, c, h, w] = [self.shape.slice(0, -3), sizeAt(self.shape, -3) / (r * r), sizeAt(self.shape, -2), sizeAt(self.shape, -1)]
+    check(op, self, self.ndim > 2 && sizeAt(self.sizes, -3) % (r * r) === 0, `[.., C * ${r * r}, H, W]`)
+    const [lead, c, h, w] = [self.sizes.slice(0, -3), sizeAt(self.sizes, -3) / (r * r), sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const n = lead.length
     const split = reshape(self, [...lead, c, r, r, h, w])
     return reshape(permute(split, [...lead.map((_, d) => d), n, n + 3, n + 1, n + 4, n + 2]), [...lead, c, h * r, w * r])
@@ -46,8 +46,8 @@ export const pixelUnshuffle: OpFunction<(self: Tensor, downscaleFactor: number) 
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
     const op = 'torch.nn.functional.pixel_unshuffle'
-    check(op, self, self.ndim > 2 && sizeAt(self.shape, -2) % r === 0 && sizeAt(self.shape, -1) % r === 0, `[.., C, H * ${r}, W * ${r}]`)
-    const [lead, c, h, w] = [self.shape.slice(0, -3), sizeAt(self.shape, -3), sizeAt(self.shape, -2) / r, sizeAt(self.shape, -1) / r]
+    check(op, self, self.ndim > 2 && sizeAt(self.sizes, -2) % r === 0 && sizeAt(self.sizes, -1) % r === 0, `[.., C, H * ${r}, W * ${r}]`)
+    const [lead, c, h, w] = [self.sizes.slice(0, -3), sizeAt(self.sizes, -3), sizeAt(self.sizes, -2) / r, sizeAt(self.sizes, -1) / r]
     const n = lead.length
     const split = reshape(self, [...lead, c, h, r, w, r])
     return reshape(permute(split, [...lead.map((_, d) => d), n, n + 2, n + 4, n + 1, n + 3]), [...lead, c * r * r, h, w])
@@ -66,7 +66,7 @@ export const channelShuffle: OpFunction<(self: Tensor, groups: number) => Tensor
   schema: 'channel_shuffle(Tensor self, int groups) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, groups) => {
-    const [n = 0, c = 0, ...rest] = self.shape
+    const [n = 0, c = 0, ...rest] = self.sizes
     check(
       'torch.nn.functional.channel_shuffle',
       self,
@@ -74,6 +74,6 @@ export const channelShuffle: OpFunction<(self: Tensor, groups: number) => Tensor
       `[N, C, ..] with C a multiple of ${groups} groups`,
     )
     const split = reshape(self, [n, groups, c / groups, ...rest])
-    return reshape(permute(split, [0, 2, 1, ...rest.map((_, d) => d + 3)]), self.shape)
+    return reshape(permute(split, [0, 2, 1, ...rest.map((_, d) => d + 3)]), self.sizes)
   },
 })

@@ -38,7 +38,7 @@ function geometryOf(
 ): PoolGeometry {
   if (input.ndim !== 4 && input.ndim !== 3) {
     throw new ShapeError(
-      `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.shape)}.`,
+      `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.sizes)}.`,
     )
   }
   const [kernelH, kernelW] = windowPair(op, 'kernel_size', kernelSize, 1)
@@ -59,15 +59,15 @@ function geometryOf(
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
   if (outHeight < 1 || outWidth < 1) {
     throw new ShapeError(
-      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.shape)} with padding [${padH}, ${padW}].`,
+      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}].`,
     )
   }
   return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }
 }
 
-const planeOf = (t: Tensor): readonly [number, number] => pairOf(t.shape.slice(-2))
-const planesOf = (t: Tensor): number => numelOf(t.shape.slice(0, -2))
-const outShape = (input: Tensor, g: PoolGeometry): readonly number[] => [...input.shape.slice(0, -2), g.outHeight, g.outWidth]
+const planeOf = (t: Tensor): readonly [number, number] => pairOf(t.sizes.slice(-2))
+const planesOf = (t: Tensor): number => numelOf(t.sizes.slice(0, -2))
+const outShape = (input: Tensor, g: PoolGeometry): readonly number[] => [...input.sizes.slice(0, -2), g.outHeight, g.outWidth]
 
 function maxSpec(
   input: Tensor,
@@ -86,10 +86,10 @@ function maxSpec(
 
 function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: number): TensorSpec {
   if (grad.ndim < 2)
-    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.shape)}.`)
+    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.sizes)}.`)
   checkIndexType(MAX, 'indices', indices)
-  checkOperand(MAX, 'indices', indices, grad.shape, indices.dtype)
-  return { shape: [...grad.shape.slice(0, -2), height, width], dtype: grad.dtype }
+  checkOperand(MAX, 'indices', indices, grad.sizes, indices.dtype)
+  return { shape: [...grad.sizes.slice(0, -2), height, width], dtype: grad.dtype }
 }
 
 /**
@@ -118,9 +118,9 @@ export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, heigh
     return out
   },
   derivative: ([g], { args: [grad, indices] }) => {
-    const lead = grad.shape.slice(0, -2)
+    const lead = grad.sizes.slice(0, -2)
     const flat = reshape(g, [...lead, numelOf(planeOf(g))])
-    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(planeOf(grad))])), grad.shape), null, null, null]
+    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(planeOf(grad))])), grad.sizes), null, null, null]
   },
 })
 
@@ -279,13 +279,13 @@ export const avgPool2dBackward: OpFunction<
   namespace: 'torch.ops.tensorfx',
   meta: (grad, input, kernelSize, stride, padding, ceilMode) => {
     checkOperand(AVG, 'grad', grad, outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)), input.dtype)
-    return { shape: input.shape, dtype: input.dtype }
+    return { shape: input.sizes, dtype: input.dtype }
   },
   halvesInFloat32: true,
   kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
     checkOperand(AVG, 'grad', grad, outShape(input, g), input.dtype)
-    const out = Tensor.empty(input.shape, input.dtype)
+    const out = Tensor.empty(input.sizes, input.dtype)
     const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
     launch(kernel, [out, contiguous(grad)], [out.numel, planesOf(input)])
     return out
@@ -363,7 +363,7 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
     avgPool2dBackward(
       g,
       // Only the shape matters: a graph of the backward need not keep the input.
-      expand(zeros([], { dtype: input.dtype }), input.shape),
+      expand(zeros([], { dtype: input.dtype }), input.sizes),
       checkedPair(AVG, 'kernel_size', kernelSize),
       checkedStride(AVG, stride),
       checkedPair(AVG, 'padding', padding),
@@ -390,13 +390,13 @@ function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, num
     if (h > 0 && w > 0) return [h, w]
   }
   throw new ArgumentError(
-    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.shape)} and ${valueText(outputSize)}.`,
+    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.sizes)} and ${valueText(outputSize)}.`,
   )
 }
 
 /** The mean over `count` nearly equal stretches of dimension `dim`. */
 function stretches(input: Tensor, dim: number, count: number): Tensor {
-  const size = sizeAt(input.shape, dim)
+  const size = sizeAt(input.sizes, dim)
   // Stretches of one element or two, so that this costs as much as the result.
   if (count > size) {
     const from = (offset: number): Tensor => indexSelect(input, dim, floorDivide(rangeOf(offset, size, count, 'int64'), count))
@@ -421,7 +421,7 @@ function stretches(input: Tensor, dim: number, count: number): Tensor {
 export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
   namespace: 'torch.nn.functional',
-  meta: (input, outputSize) => ({ shape: [...input.shape.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
+  meta: (input, outputSize) => ({ shape: [...input.sizes.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
   decompose: (input, outputSize) => {
     const [h, w] = adaptiveSize(input, outputSize)
     const [height, width] = planeOf(input)

@@ -94,7 +94,7 @@ export const maxPool3d: OpFunction<MaxPoolNd> = defineOp({
       dilation: sizesOf(op, 'dilation', dilation, 3, 1),
       ceilMode,
     })
-    const sizes = input.shape.slice(-3)
+    const sizes = input.sizes.slice(-3)
     const both = maxOver(input, sizes, [windowTable(axes, sizes)])
     return returnIndices ? both : both[0]
   },
@@ -146,9 +146,9 @@ export const avgPool3d: OpFunction<AvgPoolNd> = defineOp({
       dilation: [1, 1, 1],
       ceilMode,
     })
-    const table = windowTable(axes, input.shape.slice(-3))
+    const table = windowTable(axes, input.sizes.slice(-3))
     const counts = countIncludePad ? table.covered : table.inside
-    return meanOver(input, input.shape.slice(-3), table, divisorOverride === null ? counts : counts.map(() => divisorOverride))
+    return meanOver(input, input.sizes.slice(-3), table, divisorOverride === null ? counts : counts.map(() => divisorOverride))
   },
 })
 

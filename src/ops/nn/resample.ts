@@ -118,8 +118,8 @@ const shrunkImages = madeOnce(({ size, positions }) => compileShrunk(true, size,
 /** The lines of dimension `axis` with the elements that the table says. */
 function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
-  const result = Tensor.empty(self.shape.with(axis, m), self.dtype)
-  const [outer, n, inner] = linesOf(self.shape, axis)
+  const result = Tensor.empty(self.sizes.with(axis, m), self.dtype)
+  const [outer, n, inner] = linesOf(self.sizes, axis)
   const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table) : null
   if (rows !== null) {
     const [source, { words, lanes }] = [contiguous(self), rows]
@@ -145,15 +145,15 @@ function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const columnsFirst = second.axis === last
   const [{ axis, table: rows }, { axis: other, table: columns }] = columnsFirst ? [second, first] : [first, second]
   if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded || columns.guarded || rows.taps !== columns.taps) return null
-  const [n, height] = [sizeAt(self.shape, last), sizeAt(self.shape, last - 1)]
+  const [n, height] = [sizeAt(self.sizes, last), sizeAt(self.sizes, last - 1)]
   const between = columnsFirst ? n * columns.out : rows.out * height
   const made = rowsTable(rows)
   if (made === null) return null
   const { words, lanes } = made
   if (lanes === null ? !columnsFirst || columns.out < 2 : between > MOST_SCRATCH) return null
-  const result = Tensor.empty(self.shape.with(last, rows.out).with(other, columns.out), self.dtype)
+  const result = Tensor.empty(self.sizes.with(last, rows.out).with(other, columns.out), self.dtype)
   const tensors = [result, contiguous(self), words, columnsTable(columns)]
-  const images = numelOf(self.shape.slice(0, -2))
+  const images = numelOf(self.sizes.slice(0, -2))
   if (lanes === null) for (const kernel of shrunkImages(rows)) launch(kernel, tensors, [images, height, columns.out])
   else {
     const scratch = scratchMemory(4 * between)
@@ -199,7 +199,7 @@ function sizesOf(self: Tensor, dims: readonly number[], size: readonly number[])
 }
 
 function resizedSpec(self: Tensor, dims: readonly number[], size: readonly number[]): TensorSpec {
-  const shape = sizesOf(self, dims, size).reduce((out: readonly number[], { axis, wanted }) => out.with(axis, wanted), self.shape)
+  const shape = sizesOf(self, dims, size).reduce((out: readonly number[], { axis, wanted }) => out.with(axis, wanted), self.sizes)
   return { shape, dtype: self.dtype }
 }
 
@@ -224,7 +224,7 @@ const LONG_TABLE = 2 ** 14
  */
 function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
   const [mode, scale, align, antialias] = how
-  const lists = [self.shape, dims, size, scale]
+  const lists = [self.sizes, dims, size, scale]
   const kind = `${mode} ${align} ${antialias} ${isBackward}`
   const known = plans.find((plan) => plan.kind === kind && plan.lists.every((list, i) => sameShape(list, lists[i] ?? [])))
   if (known !== undefined) return known.passes
@@ -243,7 +243,7 @@ function passesOf(self: Tensor, dims: readonly number[], size: readonly number[]
 /** The entries of tap `t` as constants: positions, and weights that multiply the elements of dimension `dim`. */
 function tapOf(self: Tensor, dim: number, { out, positions, weights }: ResampleTable, t: number): readonly [Tensor, Tensor | null] {
   const [start, end] = [t * out, (t + 1) * out]
-  const along = self.shape.map((_, d) => (d === dim ? -1 : 1))
+  const along = self.sizes.map((_, d) => (d === dim ? -1 : 1))
   return [
     constantIndices(Array.from(positions.subarray(start, end))),
     weights === null ? null : reshape(constantOf(weights.subarray(start, end), [out], self.dtype), along),
@@ -254,7 +254,7 @@ function tapOf(self: Tensor, dim: number, { out, positions, weights }: ResampleT
 function byOperators(self: Tensor, dim: number, table: ResampleTable): Tensor {
   const { out, taps, positions, weights, guarded } = table
   if (guarded && weights !== null) {
-    const size = sizeAt(self.shape, dim)
+    const size = sizeAt(self.sizes, dim)
     const matrix = new Float64Array(size * out)
     positions.forEach((position, entry) => {
       const axis = position * out + (entry % out)

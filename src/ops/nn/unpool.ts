@@ -38,7 +38,7 @@ function unpooled(
     given.size === null
       ? own.map((size, d) => (size - 1) * (stride[d] ?? 1) - 2 * (padding[d] ?? 0) + (kernel[d] ?? 1))
       : sizesOf(op, 'output_size', Array.isArray(given.size) ? given.size.slice(-spatial) : given.size, spatial, 1)
-  const lead = input.shape.slice(0, -spatial)
+  const lead = input.sizes.slice(0, -spatial)
   const flat = (t: Tensor): Tensor => reshape(t, [...lead, numelOf(own)])
   const empty = zeros([...lead, numelOf(sizes)], { dtype: input.dtype })
   return reshape(scatterValues(empty, -1, flat(indices), flat(input), 'set'), [...lead, ...sizes])
@@ -134,7 +134,7 @@ function fractional(
     throw new ArgumentError(
       `${op}: output_size [${wanted.join(', ')}] and kernel_size [${kernel.join(', ')}] are too large for sizes [${sizes.join(', ')}].`,
     )
-  const planes = numelOf(input.shape.slice(0, -spatial))
+  const planes = numelOf(input.sizes.slice(0, -spatial))
   const samples = given.samples ?? rand([planes, spatial], { dtype: 'float64' })
   const numbers = Array.from(samples.detach().contiguous().toTypedArray(), Number)
   // The samples of an image are for the width first; those of a volume are in the order of its dimensions.

@@ -159,12 +159,12 @@ export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defin
   namespace: 'torch.nn.functional',
   method: true,
   decompose: (self, weight) => {
-    const channels = self.ndim > 1 ? self.shape[1] : 1
+    const channels = self.ndim > 1 ? self.sizes[1] : 1
     if (weight.numel !== 1 && (weight.ndim !== 1 || weight.numel !== channels))
       throw new ShapeError(
-        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.shape)}.`,
+        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.sizes)}.`,
       )
-    const slope = reshape(weight, self.ndim < 2 ? (weight.numel === 1 ? [] : [-1]) : [1, -1, ...self.shape.slice(2).map(() => 1)])
+    const slope = reshape(weight, self.ndim < 2 ? (weight.numel === 1 ? [] : [-1]) : [1, -1, ...self.sizes.slice(2).map(() => 1)])
     return where(gt(self, 0), self, mul(slope, self))
   },
 })

@@ -17,7 +17,7 @@ import { expand } from '../view/windows.ts'
 function integerSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
   const dtype = promoteTypes(a.dtype, b.dtype)
   if (dtypeInfo[dtype].kind !== 'integer') throw new DTypeError(`${op}: expected integers, got ${a.dtype} and ${b.dtype}. Convert first: x.long().`)
-  return { shape: broadcastShapes(op, a.shape, b.shape), dtype }
+  return { shape: broadcastShapes(op, a.sizes, b.sizes), dtype }
 }
 
 /**

@@ -29,10 +29,10 @@ import { linesOf } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 
 function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec {
-  if (self.numel === 0) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.shape.join(', ')}]).`)
-  if (dim === null) return { shape: keepdim ? self.shape.map(() => 1) : [], dtype: 'int64' }
+  if (self.numel === 0) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.sizes.join(', ')}]).`)
+  if (dim === null) return { shape: keepdim ? self.sizes.map(() => 1) : [], dtype: 'int64' }
   const wrapped = wrapDim(op, dim, self.ndim)
-  return { shape: self.shape.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
+  return { shape: self.sizes.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
 }
 
 /** Index of the first extreme of each line of [outer, n, inner]; NaN counts as extreme. */
@@ -70,7 +70,7 @@ const kernelOf = kernelCache((dtype: DType, greatest: boolean): CompiledKernel =
 function launchArg(op: string, self: Tensor, dim: number | null, keepdim: boolean, greatest: boolean): Tensor {
   const spec = argSpec(op, self, dim, keepdim)
   const out = Tensor.empty(spec.shape, 'int64')
-  const [outer, n, inner] = dim === null ? [1, self.numel, 1] : linesOf(self.shape, wrapDim(op, dim, self.ndim))
+  const [outer, n, inner] = dim === null ? [1, self.numel, 1] : linesOf(self.sizes, wrapDim(op, dim, self.ndim))
   launch(kernelOf(self.dtype, greatest), [out, contiguous(self)], [outer, n, inner, n * inner])
   return out
 }

@@ -75,7 +75,7 @@ export const renorm: OpFunction<(self: Tensor, p: number, dim: number, maxnorm: 
   inPlace: 'method',
   decompose: (self, p, dim, maxnorm) => {
     const at = wrapDim('torch.renorm', dim, self.ndim)
-    const others = self.shape.map((_, d) => d).filter((d) => d !== at)
+    const others = self.sizes.map((_, d) => d).filter((d) => d !== at)
     const length = pNorm('torch.renorm', self, p, others, true)
     return mul(self, where(gt(length, maxnorm), mul(reciprocal(add(length, 1e-7)), maxnorm), 1))
   },

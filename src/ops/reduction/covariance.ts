@@ -36,14 +36,14 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
   schema: 'cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor',
   method: true,
   decompose: (self, correction, fweights, aweights) => {
-    if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.shape)}.`)
+    if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.sizes)}.`)
     const x = self.ndim === 2 ? self : reshape(self, [1, -1])
     const f = fweights === null ? null : to(fweights, x.dtype)
     const weights = f === null ? aweights : aweights === null ? f : mul(f, aweights)
     const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, transpose(right, 0, 1))
     if (weights === null) {
       const centered = sub(x, mean(x, [1], true))
-      return shaped(self, div(products(centered, centered), Math.max(0, (x.shape[1] ?? 0) - correction)))
+      return shaped(self, div(products(centered, centered), Math.max(0, (x.sizes[1] ?? 0) - correction)))
     }
     const all = sum(weights)
     const centered = sub(x, div(sum(mul(x, weights), [1], true), all))

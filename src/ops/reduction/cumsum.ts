@@ -58,11 +58,11 @@ export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: num
   inPlace: 'method',
   meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
-    return { shape: self.shape, dtype: summedType(self.dtype) }
+    return { shape: self.sizes, dtype: summedType(self.dtype) }
   },
   kernel: (self, dim) => {
-    const out = Tensor.empty(self.shape, summedType(self.dtype))
-    const [outer, n, inner] = linesOf(self.shape, wrapDim('torch.cumsum', dim, self.ndim))
+    const out = Tensor.empty(self.sizes, summedType(self.dtype))
+    const [outer, n, inner] = linesOf(self.sizes, wrapDim('torch.cumsum', dim, self.ndim))
     if (out.numel > 0) launch(kernelOf(self.dtype), [out, contiguous(self)], [outer, n, inner, n * inner])
     return out
   },

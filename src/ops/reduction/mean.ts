@@ -18,7 +18,7 @@ import type { Dims, ReductionOptions } from './sum.ts'
 /** How many elements each result of a reduction combines. */
 export function reducedCount(x: Tensor, dim: Dims): number {
   const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
-  return list.length === 0 || x.ndim === 0 ? x.numel : list.reduce((n, d) => n * sizeAt(x.shape, d), 1)
+  return list.length === 0 || x.ndim === 0 ? x.numel : list.reduce((n, d) => n * sizeAt(x.sizes, d), 1)
 }
 
 /**

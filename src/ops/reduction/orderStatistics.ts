@@ -42,7 +42,7 @@ function chosen(self: Tensor, at: number, positions: Tensor, keepdim: boolean): 
 const lineOf = (op: string, self: Tensor, dim: number): readonly [Tensor, number, number] => {
   const at = wrapDim(op, dim, self.ndim)
   const line = self.ndim === 0 ? reshape(self, [1]) : self
-  const size = sizeAt(line.shape, at)
+  const size = sizeAt(line.sizes, at)
   if (size === 0) throw new ArgumentError(`${op}: dimension ${dim} has no elements.`)
   return [line, at, size]
 }
@@ -176,7 +176,7 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const [sorted] = sort(transpose(line, at, -1), -1)
   const missing = isnan(sorted)
   const last = ignoreNaN ? clamp(sub(sum(to(logicalNot(missing), sorted.dtype), [-1], true), 1), 0) : scalarTensor(size - 1, { dtype: sorted.dtype })
-  const lead = sorted.shape.slice(0, -1)
+  const lead = sorted.sizes.slice(0, -1)
   // [.., quantiles]: the rank of each in its line.
   const rank = expand(mul(reshape(q, [-1]), last), [...lead, q.numel])
   const at_ = (position: Tensor): Tensor => gather(sorted, -1, to(position, 'int64'))
@@ -192,9 +192,9 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const values = ignoreNaN ? between : where(any(missing, [-1], true), NaN, between)
   // The dimension of the quantiles stands first, or not at all for a single one.
   const first = movedim(values, -1, 0)
-  const rest = line.shape.filter((_, d) => d !== at)
-  const kept = dim === null ? self.shape.map(() => 1) : flat.ndim === 0 ? [] : line.shape.with(at, 1)
-  return reshape(first, [...q.shape, ...(keepdim ? kept : dim === null ? [] : rest)])
+  const rest = line.sizes.filter((_, d) => d !== at)
+  const kept = dim === null ? self.sizes.map(() => 1) : flat.ndim === 0 ? [] : line.sizes.with(at, 1)
+  return reshape(first, [...q.sizes, ...(keepdim ? kept : dim === null ? [] : rest)])
 }
 
 type Quantile = (self: Tensor, q: number | Tensor, dim?: number | null | QuantileOptions, keepdim?: boolean, options?: QuantileOptions) => Tensor

@@ -68,9 +68,9 @@ function runningExtreme(op: string, self: Tensor, dim: number, wins: (later: Ten
   const [at, size] = dimAndSize(op, self, dim)
   const along = reshape(
     arange(size, { dtype: 'int64' }),
-    self.shape.map((_, d) => (d === at ? size : 1)),
+    self.sizes.map((_, d) => (d === at ? size : 1)),
   )
-  const indices = scan(op, expand(along, self.shape), at, (earlier, later) => {
+  const indices = scan(op, expand(along, self.sizes), at, (earlier, later) => {
     const [before, after] = [gather(self, at, earlier), gather(self, at, later)]
     return where(logicalOr(isnan(after), wins(after, before)), later, earlier)
   })
@@ -158,7 +158,7 @@ function areas(op: string, y: Tensor, x: Tensor | null, dx: number, dim: number)
   const sums = add(narrow(y, at, Math.min(1, size), n), narrow(y, at, 0, n))
   if (x === null) return [mul(sums, dx), at]
   if (x.ndim !== 1 && x.ndim !== y.ndim)
-    throw new ShapeError(`${op}: x must have 1 dimension or those of y ${formatShape(y.shape)}, got shape ${formatShape(x.shape)}.`)
+    throw new ShapeError(`${op}: x must have 1 dimension or those of y ${formatShape(y.sizes)}, got shape ${formatShape(x.sizes)}.`)
   if (x.ndim !== 1) return [mul(sums, diff(x, 1, at)), at]
   const steps = diff(x)
   return [
@@ -166,7 +166,7 @@ function areas(op: string, y: Tensor, x: Tensor | null, dx: number, dim: number)
       sums,
       reshape(
         steps,
-        y.shape.map((_, d) => (d === at ? steps.numel : 1)),
+        y.sizes.map((_, d) => (d === at ? steps.numel : 1)),
       ),
     ),
     at,

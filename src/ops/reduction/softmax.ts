@@ -19,7 +19,7 @@ import type { ReductionOptions } from './sum.ts'
 function spec(op: string, self: Tensor, dim: number): TensorSpec {
   wrapDim(op, dim, self.ndim)
   checkAdmits(op, 'floating', self.dtype)
-  return { shape: self.shape, dtype: self.dtype }
+  return { shape: self.sizes, dtype: self.dtype }
 }
 
 /** The values in the dtype in which they are combined, so that the result rounds once. */
@@ -89,7 +89,7 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
     // Subtracting an infinite peak from infinite values would give NaN.
     const top = where(eq(abs(peak), Infinity), 0, peak)
     const total = log(sum(exp(sub(x, top)), dim, keepdim))
-    return to(add(total, keepdim ? top : reshape(top, total.shape)), asFloating(self.dtype))
+    return to(add(total, keepdim ? top : reshape(top, total.sizes)), asFloating(self.dtype))
   },
 })
 

@@ -26,7 +26,7 @@ export interface ReductionOptions {
 
 /** The gradient of a reduction, spread over the reduced dimensions again. */
 export function spread(grad: Tensor, like: Tensor, dim: Dims, keepdim: boolean): Tensor {
-  return expand(withReducedDims(grad, like, dim, keepdim), like.shape)
+  return expand(withReducedDims(grad, like, dim, keepdim), like.sizes)
 }
 
 /** A reduction's result (or gradient) with its reduced dimensions put back, with size 1. */
@@ -36,7 +36,7 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
   const reduced = new Set(list.map((d) => (d < 0 ? d + like.ndim : d)))
   return reshape(
     value,
-    like.shape.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)),
+    like.sizes.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)),
   )
 }
 
@@ -77,8 +77,8 @@ export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keep
 
 /** `self` with the reduced dimensions last, as one: [.., n]. */
 function asLines(self: Tensor, reduced: readonly number[]): Tensor {
-  const kept = self.shape.flatMap((_, d) => (reduced.includes(d) ? [] : [d]))
-  return reshape(permute(self, [...kept, ...reduced]), [...kept.map((d) => sizeAt(self.shape, d)), -1])
+  const kept = self.sizes.flatMap((_, d) => (reduced.includes(d) ? [] : [d]))
+  return reshape(permute(self, [...kept, ...reduced]), [...kept.map((d) => sizeAt(self.sizes, d)), -1])
 }
 
 /**
@@ -106,24 +106,24 @@ export const prodBackward: OpFunction<(grad: Tensor, self: Tensor, dim?: Dims | 
     const toGrad = needs[0] ? sum(mul(g, prodBackward(ones, self, dim, keepdim)), dim, keepdim) : null
     if (!needs[1]) return [toGrad, null, null, null]
     // Row i of the square is the line with element i replaced by 1, so that its product is that of the others, zeros or not.
-    const dims = dim === null || dim.length === 0 ? self.shape.map((_, d) => d) : dim.map((d) => (d < 0 ? d + self.ndim : d))
+    const dims = dim === null || dim.length === 0 ? self.sizes.map((_, d) => d) : dim.map((d) => (d < 0 ? d + self.ndim : d))
     const line = asLines(self, dims)
-    const n = sizeAt(line.shape, -1)
+    const n = sizeAt(line.sizes, -1)
     const isOwn = to(eye(n), 'bool')
     const square = where(isOwn, 1, unsqueeze(line, -2))
     const weights = unsqueeze(asLines(mul(g, spread(grad, self, dim, keepdim)), dims), -1)
     const slopes = sum(where(isOwn, 0, prodBackward(weights, square, [-1], true)), -2)
     // Back to the order and the sizes of the dimensions of self.
-    const order = [...self.shape.flatMap((_, d) => (dims.includes(d) ? [] : [d])), ...dims]
+    const order = [...self.sizes.flatMap((_, d) => (dims.includes(d) ? [] : [d])), ...dims]
     const moved = reshape(
       slopes,
-      order.map((d) => sizeAt(self.shape, d)),
+      order.map((d) => sizeAt(self.sizes, d)),
     )
     return [
       toGrad,
       permute(
         moved,
-        self.shape.map((_, d) => order.indexOf(d)),
+        self.sizes.map((_, d) => order.indexOf(d)),
       ),
       null,
       null,
@@ -144,11 +144,11 @@ export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Te
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size) => {
-    if (sameShape(self.shape, size)) return self
+    if (sameShape(self.sizes, size)) return self
     const lead = self.ndim - size.length
-    const dims = self.shape.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && n !== 1) ? [i] : []))
+    const dims = self.sizes.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && n !== 1) ? [i] : []))
     const summed = dims.length === 0 ? self : sum(self, dims, true)
-    return sameShape(summed.shape, size) ? summed : reshape(summed, size)
+    return sameShape(summed.sizes, size) ? summed : reshape(summed, size)
   },
 })
 

@@ -31,15 +31,15 @@ function perDimension(op: string, self: Tensor, given: unknown): readonly (Tenso
       found.push(item)
       continue
     }
-    const covered = self.shape.slice(found.length, found.length + item.ndim)
-    if (!sameShape(covered, item.shape))
+    const covered = self.sizes.slice(found.length, found.length + item.ndim)
+    if (!sameShape(covered, item.sizes))
       throw new ShapeError(
-        `${op}: a mask of shape ${formatShape(item.shape)} does not fit dimensions ${found.length} and following of self, of shape ${formatShape(self.shape)}.`,
+        `${op}: a mask of shape ${formatShape(item.sizes)} does not fit dimensions ${found.length} and following of self, of shape ${formatShape(self.sizes)}.`,
       )
     found.push(...nonzero(item, { asTuple: true }))
   }
   if (found.length > self.ndim)
-    throw new ArgumentError(`${op}: ${found.length} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
+    throw new ArgumentError(`${op}: ${found.length} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}).`)
   return found
 }
 
@@ -64,16 +64,16 @@ function planOf(op: string, self: Tensor, given: unknown): Plan | null {
   const dims = indices.flatMap((index, d) => (index === null ? [] : [d]))
   const [first] = dims
   if (first === undefined) return null
-  const count = dims.reduce((n, d) => n * sizeAt(self.shape, d), 1)
+  const count = dims.reduce((n, d) => n * sizeAt(self.sizes, d), 1)
   let shape: readonly number[] = []
   let flat: Tensor | null = null
   let step = count
   for (const d of dims) {
     const index = indices[d]
     if (index === undefined || index === null) continue
-    const size = sizeAt(self.shape, d)
+    const size = sizeAt(self.sizes, d)
     step = size === 0 ? 0 : step / size
-    shape = broadcastShapes(op, shape, index.shape)
+    shape = broadcastShapes(op, shape, index.sizes)
     const positions = dtypeInfo[index.dtype].size < 4 ? index.to('int64') : index
     // A position outside its dimension must not be one of another slice: it goes beyond all of them, where it is noticed.
     const outside = logicalOr(lt(positions, -size), ge(positions, size))
@@ -81,11 +81,11 @@ function planOf(op: string, self: Tensor, given: unknown): Plan | null {
     flat = flat === null ? part : add(flat, part)
   }
   if (flat === null) return null
-  const others = self.shape.flatMap((_, d) => (dims.includes(d) ? [] : [d]))
+  const others = self.sizes.flatMap((_, d) => (dims.includes(d) ? [] : [d]))
   const neighbours = (dims.at(-1) ?? first) - first === dims.length - 1
   return {
     order: [...dims, ...others],
-    rest: others.map((d) => sizeAt(self.shape, d)),
+    rest: others.map((d) => sizeAt(self.sizes, d)),
     count,
     shape,
     flat: reshape(flat, -1),
@@ -122,7 +122,7 @@ export const index: OpFunction<(self: Tensor, indices: TensorIndices) => Tensor>
     const { order, rest, count, shape, flat, at } = plan
     // One indexed dimension stays where it is.
     if (rest.length === self.ndim - 1)
-      return reshape(indexSelect(self, at, flat), [...self.shape.slice(0, at), ...shape, ...self.shape.slice(at + 1)])
+      return reshape(indexSelect(self, at, flat), [...self.sizes.slice(0, at), ...shape, ...self.sizes.slice(at + 1)])
     const chosen = reshape(indexSelect(reshape(permute(self, order), [count, ...rest]), 0, flat), [...shape, ...rest])
     return at === 0 ? chosen : contiguous(permute(chosen, fromFront(shape.length, at, chosen.ndim)))
   },
@@ -145,7 +145,7 @@ export const indexPut: OpFunction<
   inPlace: 'function',
   decompose: (self, indices, values, accumulate) => {
     const plan = planOf('torch.index_put', self, indices)
-    if (plan === null) return accumulate ? add(self, values) : expand(values, self.shape)
+    if (plan === null) return accumulate ? add(self, values) : expand(values, self.sizes)
     const { order, rest, count, shape, flat, at } = plan
     const layout = fromFront(shape.length, at, shape.length + rest.length)
     const wanted = layout.map((d) => [...shape, ...rest][d] ?? 1)
@@ -153,7 +153,7 @@ export const indexPut: OpFunction<
     const target = permute(self, order)
     const lines = reshape(target, [count, ...rest])
     const written = accumulate ? indexAdd(lines, 0, flat, source) : indexCopy(lines, 0, flat, source)
-    return permute(reshape(written, target.shape), inverse(order))
+    return permute(reshape(written, target.sizes), inverse(order))
   },
 })
 

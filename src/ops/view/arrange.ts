@@ -34,8 +34,8 @@ export const movedim: OpFunction<(self: Tensor, source: Dims, destination: Dims)
       throw new ArgumentError(
         `torch.movedim: source [${source.join(', ')}] and destination [${destination.join(', ')}] must name as many dimensions, each once.`,
       )
-    const rest = self.shape.flatMap((_, d) => (from.includes(d) ? [] : [d]))
-    const order = self.shape.map((_, d) => (to.includes(d) ? (from[to.indexOf(d)] ?? d) : (rest.shift() ?? d)))
+    const rest = self.sizes.flatMap((_, d) => (from.includes(d) ? [] : [d]))
+    const order = self.sizes.map((_, d) => (to.includes(d) ? (from[to.indexOf(d)] ?? d) : (rest.shift() ?? d)))
     return permute(self, order)
   },
 })
@@ -113,7 +113,7 @@ export const unflatten: OpFunction<(self: Tensor, dim: number, sizes: readonly n
     const full = sizes.map((s) => (s === -1 ? size / known : s))
     if (full.reduce((a, b) => a * b, 1) !== size || full.some((s) => !Number.isInteger(s)))
       throw new ShapeError(`torch.unflatten: the sizes [${sizes.join(', ')}] do not multiply to ${size}, the size of dimension ${dim}.`)
-    return reshape(self, [...self.shape.slice(0, at), ...full, ...self.shape.slice(at + 1)])
+    return reshape(self, [...self.sizes.slice(0, at), ...full, ...self.sizes.slice(at + 1)])
   },
 })
 
@@ -143,7 +143,7 @@ export const viewAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defin
   schema: 'view_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => view(self, other.shape),
+  decompose: (self, other) => view(self, other.sizes),
 })
 
 /**
@@ -158,7 +158,7 @@ export const reshapeAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
   schema: 'reshape_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => reshape(self, other.shape),
+  decompose: (self, other) => reshape(self, other.sizes),
 })
 
 /**
@@ -173,7 +173,7 @@ export const expandAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = def
   schema: 'expand_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => expand(self, other.shape),
+  decompose: (self, other) => expand(self, other.sizes),
 })
 
 /**
@@ -251,7 +251,7 @@ export const rot90: OpFunction<(self: Tensor, k?: number, dims?: readonly number
 export const tile: OpFunction<(self: Tensor, ...dims: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'tile(Tensor self, int[] dims) -> Tensor',
   method: true,
-  decompose: (self, dims) => repeat(self, [...self.shape.slice(0, Math.max(0, self.ndim - dims.length)).map(() => 1), ...dims]),
+  decompose: (self, dims) => repeat(self, [...self.sizes.slice(0, Math.max(0, self.ndim - dims.length)).map(() => 1), ...dims]),
 })
 
 /**
@@ -270,7 +270,7 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
     const [at, length] = dimAndSize('torch.Tensor.unfold', self, dimension)
     if (!(size >= 0 && size <= length && step > 0))
       throw new ArgumentError(
-        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.shape)}).`,
+        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.sizes)}).`,
       )
     const count = Math.floor((length - size) / step) + 1
     const positions = add(mul(unsqueeze(arange(count, { dtype: 'int64' }), 1), step), arange(size, { dtype: 'int64' }))
@@ -298,14 +298,14 @@ export const repeatInterleave: OpFunction<
   method: true,
   decompose: (self, repeats, dim) => {
     if (repeats === null) {
-      if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.shape)}.`)
+      if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.sizes)}.`)
       return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
     }
     const flat = dim === null ? reshape(self, -1) : self
     const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
     if (repeats instanceof Tensor && repeats.numel !== 1) {
-      if (repeats.shape.join() !== String(size))
-        throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.shape)}.`)
+      if (repeats.sizes.join() !== String(size))
+        throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.sizes)}.`)
       const counts = Array.from(repeats.toTypedArray(), Number)
       const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
       if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
@@ -321,8 +321,8 @@ export const repeatInterleave: OpFunction<
     const times = repeats instanceof Tensor ? repeats.item() : repeats
     if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
       throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
-    const spread = expand(unsqueeze(flat, at + 1), [...flat.shape.slice(0, at + 1), times, ...flat.shape.slice(at + 1)])
-    return reshape(spread, flat.shape.with(at, size * times))
+    const spread = expand(unsqueeze(flat, at + 1), [...flat.sizes.slice(0, at + 1), times, ...flat.sizes.slice(at + 1)])
+    return reshape(spread, flat.sizes.with(at, size * times))
   },
 })
 

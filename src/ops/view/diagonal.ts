@@ -15,13 +15,13 @@ import { viewSpec } from './strides.ts'
 function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number): TensorSpec {
   const [a, b] = [wrapDim('torch.diagonal', dim1, self.ndim), wrapDim('torch.diagonal', dim2, self.ndim)]
   if (a === b || self.ndim < 2)
-    throw new ShapeError(`torch.diagonal: dim1 and dim2 must be two dimensions of self, got ${dim1} and ${dim2} (shape ${formatShape(self.shape)}).`)
+    throw new ShapeError(`torch.diagonal: dim1 and dim2 must be two dimensions of self, got ${dim1} and ${dim2} (shape ${formatShape(self.sizes)}).`)
   const [down, right] = [Math.max(0, -offset), Math.max(0, offset)]
-  const length = Math.max(0, Math.min(sizeAt(self.shape, a) - down, sizeAt(self.shape, b) - right))
-  const [strideA, strideB] = [sizeAt(self.strides, a), sizeAt(self.strides, b)]
+  const length = Math.max(0, Math.min(sizeAt(self.sizes, a) - down, sizeAt(self.sizes, b) - right))
+  const [strideA, strideB] = [sizeAt(self.steps, a), sizeAt(self.steps, b)]
   const others = (_: number, i: number): boolean => i !== a && i !== b
   const start = length === 0 ? 0 : down * strideA + right * strideB
-  return viewSpec(self, [...self.shape.filter(others), length], [...self.strides.filter(others), strideA + strideB], self.offset + start)
+  return viewSpec(self, [...self.sizes.filter(others), length], [...self.steps.filter(others), strideA + strideB], self.offset + start)
 }
 
 /**
@@ -38,7 +38,7 @@ export const diagonalScatter: OpFunction<(self: Tensor, src: Tensor, offset?: nu
   meta: (self, src, offset, dim1, dim2) => scatterSpec('torch.diagonal_scatter', self, src, diagonalSpec(self, offset, dim1, dim2)),
   kernel: (self, src, offset, dim1, dim2) => scatterInto('torch.diagonal_scatter', self, src, (whole) => diagonalSpec(whole, offset, dim1, dim2)),
   derivative: ([g], { args: [, src, offset, dim1, dim2], needs }) => [
-    needs[0] ? diagonalScatter(g, zeros(src.shape, { dtype: g.dtype }), offset, dim1, dim2) : null,
+    needs[0] ? diagonalScatter(g, zeros(src.sizes, { dtype: g.dtype }), offset, dim1, dim2) : null,
     needs[1] ? diagonal(g, offset, dim1, dim2) : null,
     null,
     null,
@@ -60,7 +60,7 @@ export const diagonal: OpFunction<(self: Tensor, offset?: number, dim1?: number,
   tags: ['view'],
   meta: diagonalSpec,
   derivative: ([g], { args: [self, offset, dim1, dim2] }) => [
-    diagonalScatter(zeros(self.shape, { dtype: g.dtype }), g, offset, dim1, dim2),
+    diagonalScatter(zeros(self.sizes, { dtype: g.dtype }), g, offset, dim1, dim2),
     null,
     null,
     null,
@@ -82,13 +82,13 @@ export const fillDiagonal_: OpFunction<(self: Tensor, fillValue: number, wrap?: 
   namespace: 'torch.Tensor',
   method: true,
   tags: ['mutates'],
-  meta: (self) => ({ shape: self.shape, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   decompose: (self, value, wrap) => {
-    if (self.ndim < 2 || (self.ndim > 2 && self.shape.some((size) => size !== self.shape[0])))
-      throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.shape)}.`)
+    if (self.ndim < 2 || (self.ndim > 2 && self.sizes.some((size) => size !== self.sizes[0])))
+      throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.sizes)}.`)
     // Through a mask, since a write to a view has no gradient.
-    const mask = zeros(self.shape, { dtype: 'bool' })
-    const [rows, columns] = [sizeAt(self.shape, 0), sizeAt(self.shape, 1)]
+    const mask = zeros(self.sizes, { dtype: 'bool' })
+    const [rows, columns] = [sizeAt(self.sizes, 0), sizeAt(self.sizes, 1)]
     for (let start = 0; start < (wrap && self.ndim === 2 ? Math.max(1, rows) : 1); start += columns + 1) {
       let line = narrow(mask, 0, start, rows - start)
       while (line.ndim > 1) line = diagonal(line, 0, 0, -1)

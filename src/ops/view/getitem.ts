@@ -31,7 +31,7 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
   const items = isList(index) ? index : [index]
   const named = items.reduce<number>((n, item) => n + dimensionsOf(item), 0)
   if (named > self.ndim)
-    throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}).`)
+    throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}).`)
   let out = self
   let dim = 0
   // Positions by dimension of `out`; they are looked up at the end, together.
@@ -111,7 +111,7 @@ function reversed(self: unknown): Tensor {
   if (!(self instanceof Tensor)) throw new ArgumentError('T: the receiver must be a Tensor.')
   return permute(
     self,
-    self.shape.map((_, i) => self.ndim - 1 - i),
+    self.sizes.map((_, i) => self.ndim - 1 - i),
   )
 }
 

@@ -17,9 +17,9 @@ import { expand } from './windows.ts'
 export function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const wrapped = wrapDim(op, dim, self.ndim)
   checkIndexType(op, 'index', index)
-  if (index.ndim !== self.ndim || index.shape.some((s, i) => i !== wrapped && s > sizeAt(self.shape, i))) {
+  if (index.ndim !== self.ndim || index.sizes.some((s, i) => i !== wrapped && s > sizeAt(self.sizes, i))) {
     throw new ShapeError(
-      `${op}: argument 'index' has shape ${formatShape(index.shape)}, which does not fit self of shape ${formatShape(self.shape)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
+      `${op}: argument 'index' has shape ${formatShape(index.sizes)}, which does not fit self of shape ${formatShape(self.sizes)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
     )
   }
   return wrapped
@@ -67,8 +67,8 @@ const lineKernel = kernelCache((kind: LineKind, dtype: DType, layout: IndexLayou
 })
 
 /** The stride of the dimensions from `start` to `end - 1` of a tensor, walked as one; null if that takes several. */
-function jointStride({ shape, strides }: Tensor, start: number, end?: number): number | null {
-  const { dims, strides: joint } = collapseDims(shape.slice(start, end), [strides.slice(start, end)])
+function jointStride({ sizes, steps }: Tensor, start: number, end?: number): number | null {
+  const { dims, strides: joint } = collapseDims(sizes.slice(start, end), [steps.slice(start, end)])
   return dims.length > 1 ? null : (joint[0]?.[0] ?? 0)
 }
 
@@ -77,7 +77,7 @@ function jointStride({ shape, strides }: Tensor, start: number, end?: number): n
  * indices are checked, and read where they are if their strides allow it.
  */
 export function launchLines(kind: LineKind, op: string, target: Tensor, source: Tensor, index: Tensor, dim: number, size: number): void {
-  const [outer, n, inner] = linesOf(index.shape, dim)
+  const [outer, n, inner] = linesOf(index.sizes, dim)
   const words = strideIndices(op, 'index', index, size)
   const isWalkable = jointStride(words, 0, dim) !== null && jointStride(words, dim + 1) !== null
   const positions = isWalkable ? words : contiguous(words)
@@ -86,7 +86,7 @@ export function launchLines(kind: LineKind, op: string, target: Tensor, source: 
   launch(
     lineKernel(kind, target.dtype, layout),
     [target, source, positions],
-    [outer, n, inner, n * inner, size * inner, outerStep, positions.strides[dim] ?? 0, innerStep],
+    [outer, n, inner, n * inner, size * inner, outerStep, positions.steps[dim] ?? 0, innerStep],
   )
 }
 
@@ -104,31 +104,31 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
   method: true,
   meta: (self, dim, index) => {
     checkIndex('torch.gather', self, dim, index)
-    return { shape: index.shape, dtype: self.dtype }
+    return { shape: index.sizes, dtype: self.dtype }
   },
-  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.shape.at(dim) ?? 1) },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
     // Lines must be as wide as the index in every other dimension.
     const source = contiguous(trimmed(self, index, wrapped))
-    const out = Tensor.empty(index.shape, self.dtype)
-    launchLines('gather', 'torch.gather', out, source, index, wrapped, self.shape[wrapped] ?? 1)
+    const out = Tensor.empty(index.sizes, self.dtype)
+    launchLines('gather', 'torch.gather', out, source, index, wrapped, self.sizes[wrapped] ?? 1)
     return out
   },
-  derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.shape, { dtype: g.dtype }), dim, index, g), null, null],
+  derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.sizes, { dtype: g.dtype }), dim, index, g), null, null],
 })
 
 /** `self` cut to the sizes of `index` in every dimension but `dim`; a view. */
 export function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
-  return index.shape.reduce((out, size, d) => (d !== dim && size < sizeAt(self.shape, d) ? narrow(out, d, 0, size) : out), self)
+  return index.sizes.reduce((out, size, d) => (d !== dim && size < sizeAt(self.sizes, d) ? narrow(out, d, 0, size) : out), self)
 }
 
 export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor, op = 'torch.scatter_add'): number {
   const wrapped = checkIndex(op, self, dim, index)
   if (src.dtype !== self.dtype) throw new DTypeError(`${op}: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
-  if (src.ndim !== index.ndim || index.shape.some((s, i) => s > sizeAt(src.shape, i))) {
+  if (src.ndim !== index.ndim || index.sizes.some((s, i) => s > sizeAt(src.sizes, i))) {
     throw new ShapeError(
-      `${op}: argument 'src' has shape ${formatShape(src.shape)}, which is smaller than index's shape ${formatShape(index.shape)}.`,
+      `${op}: argument 'src' has shape ${formatShape(src.sizes)}, which is smaller than index's shape ${formatShape(index.sizes)}.`,
     )
   }
   return wrapped
@@ -136,9 +136,9 @@ export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tens
 
 /** The gradient of the elements of `src` that the index reaches; that of the others is 0. */
 export const widened = (grad: Tensor, src: Tensor): Tensor =>
-  src.shape.reduce((out, size, d) => {
-    const n = sizeAt(out.shape, d)
-    return n < size ? sliceBackward(out, out.shape.with(d, size), d, 0, n, 1) : out
+  src.sizes.reduce((out, size, d) => {
+    const n = sizeAt(out.sizes, d)
+    return n < size ? sliceBackward(out, out.sizes.with(d, size), d, 0, n, 1) : out
   }, grad)
 
 /**
@@ -157,16 +157,16 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
   halvesInFloat32: true,
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src)
-    return { shape: self.shape, dtype: self.dtype }
+    return { shape: self.sizes, dtype: self.dtype }
   },
-  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.shape.at(dim) ?? 1) },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src) => {
     const wrapped = checkScatter(self, dim, index, src)
     const out = clone(self)
     // The part of the result that the index reaches.
     const window = trimmed(out, index, wrapped)
     const target = contiguous(window)
-    launchLines('scatter', 'torch.scatter_add', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.shape[wrapped] ?? 1)
+    launchLines('scatter', 'torch.scatter_add', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.sizes[wrapped] ?? 1)
     if (target !== window) copyInto(target, window)
     return out
   },
@@ -189,9 +189,9 @@ export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) 
   method: true,
   decompose: (self, dim, index) => {
     const wrapped = wrapDim('torch.index_select', dim, self.ndim)
-    if (index.ndim !== 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.shape)}.`)
-    const along = self.shape.map((_, i) => (i === wrapped ? index.numel : 1))
-    return gather(self, wrapped, expand(reshape(index, along), self.shape.with(wrapped, index.numel)))
+    if (index.ndim !== 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
+    const along = self.sizes.map((_, i) => (i === wrapped ? index.numel : 1))
+    return gather(self, wrapped, expand(reshape(index, along), self.sizes.with(wrapped, index.numel)))
   },
 })
 

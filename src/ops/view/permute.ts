@@ -26,8 +26,8 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
       throw new ShapeError(`torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.`)
     return viewSpec(
       self,
-      order.map((d) => sizeAt(self.shape, d)),
-      order.map((d) => sizeAt(self.strides, d)),
+      order.map((d) => sizeAt(self.sizes, d)),
+      order.map((d) => sizeAt(self.steps, d)),
     )
   },
   derivative: ([g], { args: [, dims] }) => [unpermuted(g, dims), null],
@@ -59,7 +59,7 @@ export const transpose: OpFunction<(self: Tensor, dim0: number, dim1: number) =>
     const a = wrapDim('torch.transpose', dim0, self.ndim)
     const b = wrapDim('torch.transpose', dim1, self.ndim)
     const swap = (list: readonly number[]): number[] => list.map((v, i) => (i === a ? (list[b] ?? v) : i === b ? (list[a] ?? v) : v))
-    return viewSpec(self, swap(self.shape), swap(self.strides))
+    return viewSpec(self, swap(self.sizes), swap(self.steps))
   },
   derivative: ([g], { args: [, dim0, dim1] }) => [transpose(g, dim0, dim1), null, null],
   scatter: (value, _self, dim0, dim1) => transpose(value, dim0, dim1),
@@ -77,7 +77,7 @@ export const t: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 't(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
-    if (self.ndim > 2) throw new ShapeError(`torch.t: expected at most 2 dimensions, got shape ${formatShape(self.shape)}; use transpose or permute.`)
+    if (self.ndim > 2) throw new ShapeError(`torch.t: expected at most 2 dimensions, got shape ${formatShape(self.sizes)}; use transpose or permute.`)
     return self.ndim < 2 ? self : transpose(self, 0, 1)
   },
 })
@@ -96,7 +96,7 @@ export const transposeAccessors: object = {
 function transposeOf(self: unknown): Tensor {
   if (self instanceof Tensor && self.ndim >= 2) return transpose(self, -2, -1)
   throw new ShapeError(
-    `x.mT: expected a matrix or a batch of them, got ${self instanceof Tensor ? `shape ${formatShape(self.shape)}` : valueText(self)}.`,
+    `x.mT: expected a matrix or a batch of them, got ${self instanceof Tensor ? `shape ${formatShape(self.sizes)}` : valueText(self)}.`,
   )
 }
 

@@ -21,12 +21,12 @@ import { expand } from './windows.ts'
 /** A list of positions along `dim` as the index of a gather that takes whole slices. */
 function sliceIndex(op: string, self: Tensor, dim: number, index: Tensor): { readonly at: number; readonly full: Tensor } {
   const at = wrapDim(op, dim, self.ndim)
-  if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.shape)}.`)
+  if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
   const along = reshape(
     index,
-    self.shape.map((_, d) => (d === at ? index.numel : 1)),
+    self.sizes.map((_, d) => (d === at ? index.numel : 1)),
   )
-  return { at, full: expand(along, self.shape.with(at, index.numel)) }
+  return { at, full: expand(along, self.sizes.with(at, index.numel)) }
 }
 
 /** Positions in a dimension of `size` elements, negative ones counted from its end. */
@@ -140,7 +140,7 @@ export const indexReduce: OpFunction<
 export const take: OpFunction<(self: Tensor, index: Tensor) => Tensor> = defineOp({
   schema: 'take(Tensor self, Tensor index) -> Tensor',
   method: true,
-  decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.numel), -1)), index.shape),
+  decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.numel), -1)), index.sizes),
 })
 
 /**
@@ -158,7 +158,7 @@ export const put: OpFunction<(self: Tensor, index: Tensor, source: Tensor, accum
     inPlace: 'method',
     decompose: (self, index, source, accumulate) => {
       const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
-      return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.shape)
+      return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.sizes)
     },
   })
 
@@ -179,10 +179,10 @@ export const takeAlongDim: OpFunction<(self: Tensor, indices: Tensor, dim?: numb
     const at = wrapDim('torch.take_along_dim', dim, self.ndim)
     if (self.ndim !== indices.ndim)
       throw new ShapeError(
-        `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.shape)} and ${formatShape(indices.shape)}.`,
+        `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.sizes)} and ${formatShape(indices.sizes)}.`,
       )
-    const shape = broadcastShapes('torch.take_along_dim', self.shape.with(at, 1), indices.shape.with(at, 1))
-    return gather(expand(self, shape.with(at, sizeAt(self.shape, at))), at, expand(indices, shape.with(at, sizeAt(indices.shape, at))))
+    const shape = broadcastShapes('torch.take_along_dim', self.sizes.with(at, 1), indices.sizes.with(at, 1))
+    return gather(expand(self, shape.with(at, sizeAt(self.sizes, at))), at, expand(indices, shape.with(at, sizeAt(indices.sizes, at))))
   },
 })
 
@@ -204,8 +204,8 @@ export const nonzero: OpFunction<{
   method: true,
   decompose: (self, asTuple) => {
     const positions = flatPositions(self)
-    const steps = self.shape.map((_, d) => self.shape.slice(d + 1).reduce((a, b) => a * b, 1))
-    const rows = positions.flatMap((p) => steps.map((step, d) => Math.floor(p / step) % sizeAt(self.shape, d)))
+    const steps = self.sizes.map((_, d) => self.sizes.slice(d + 1).reduce((a, b) => a * b, 1))
+    const rows = positions.flatMap((p) => steps.map((step, d) => Math.floor(p / step) % sizeAt(self.sizes, d)))
     const table = tensorFromValues(rows, [positions.length, self.ndim], 'int64')
     return asTuple ? unbind(table, 1) : table
   },
@@ -230,7 +230,7 @@ export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: 
   meta: (self, size) => ({ shape: [rowCount(size), self.ndim], dtype: 'int64' }),
   kernel: (self, size, fillValue) => {
     const found = nonzero(self)
-    const rows = Math.min(rowCount(size), sizeAt(found.shape, 0))
+    const rows = Math.min(rowCount(size), sizeAt(found.sizes, 0))
     return cat([narrow(found, 0, 0, rows), full([size - rows, self.ndim], fillValue, { dtype: 'int64' })])
   },
 })
@@ -261,7 +261,7 @@ export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = 
   schema: 'masked_select(Tensor self, Tensor mask) -> Tensor',
   method: true,
   decompose: (self, mask) => {
-    const shape = broadcastShapes('torch.masked_select', self.shape, mask.shape)
+    const shape = broadcastShapes('torch.masked_select', self.sizes, mask.sizes)
     const positions = flatPositions(expand(mask, shape))
     return indexSelect(reshape(expand(self, shape), -1), 0, tensorFromValues(positions, [positions.length], 'int64'))
   },
@@ -280,7 +280,7 @@ export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tens
   method: true,
   inPlace: 'method',
   decompose: (self, mask, source) => {
-    const shape = broadcastShapes('torch.masked_scatter', self.shape, mask.shape)
+    const shape = broadcastShapes('torch.masked_scatter', self.sizes, mask.sizes)
     const positions = flatPositions(expand(mask, shape))
     if (source.numel < positions.length)
       throw new ShapeError(`torch.masked_scatter: the mask holds ${positions.length} places, but source has only ${source.numel} elements.`)

@@ -29,10 +29,10 @@ export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | re
     const lead = repeats.length - self.ndim
     if (lead < 0)
       throw new ShapeError(
-        `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.shape)}); give at least one per dimension.`,
+        `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}); give at least one per dimension.`,
       )
     if (repeats.some((r) => r < 0)) throw new ArgumentError(`Tensor.repeat: repeats must be at least 0, got [${repeats.join(', ')}].`)
-    const pairs = repeats.map((times, i) => ({ times, size: self.shape[i - lead] ?? 1 }))
+    const pairs = repeats.map((times, i) => ({ times, size: self.sizes[i - lead] ?? 1 }))
     const apart = reshape(
       self,
       pairs.flatMap(({ size }) => [1, size]),
@@ -83,14 +83,14 @@ export const roll: OpFunction<(self: Tensor, shifts: number | readonly number[],
   method: true,
   decompose: (self, shifts, dims) => {
     const [shift] = shifts
-    if (dims.length === 0 && shifts.length === 1 && shift !== undefined) return reshape(rolled(flatten(self), shift, 0), self.shape)
+    if (dims.length === 0 && shifts.length === 1 && shift !== undefined) return reshape(rolled(flatten(self), shift, 0), self.sizes)
     if (dims.length !== shifts.length) throw new ArgumentError(`torch.roll: ${shifts.length} shifts for ${dims.length} dims; give one per dimension.`)
     return shifts.reduce((out, by, i) => rolled(out, by, wrapDim('torch.roll', dims[i] ?? 0, self.ndim)), self)
   },
 })
 
 function rolled(x: Tensor, shift: number, dim: number): Tensor {
-  const n = x.shape[dim] ?? 0
+  const n = x.sizes[dim] ?? 0
   if (n === 0) return clone(x)
   const split = (((n - shift) % n) + n) % n
   return split === 0 ? clone(x) : cat([slice(x, dim, split, n), slice(x, dim, 0, split)], dim)

@@ -56,12 +56,12 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
     const strides = viewStrides(self, shape)
     if (strides === null)
       throw new ShapeError(
-        `torch.Tensor.view: self of shape ${formatShape(self.shape)} and strides ${formatShape(self.strides)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`,
+        `torch.Tensor.view: self of shape ${formatShape(self.sizes)} and strides ${formatShape(self.steps)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`,
       )
     return viewSpec(self, shape, strides)
   },
-  derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
-  scatter: (value, self) => reshape(value, self.shape),
+  derivative: ([g], { args: [self] }) => [reshape(g, self.sizes), null],
+  scatter: (value, self) => reshape(value, self.sizes),
 })
 
 /**
@@ -77,7 +77,7 @@ export const reshape: OpFunction<(self: Tensor, ...shape: readonly (number | rea
   method: true,
   decompose: (self, shape) => {
     const target = inferShape('torch.reshape', self, shape)
-    if (sameShape(self.shape, target)) return self
+    if (sameShape(self.sizes, target)) return self
     return view(viewStrides(self, target) === null ? clone(self) : self, target)
   },
 })
@@ -96,9 +96,9 @@ export const flatten: OpFunction<(self: Tensor, startDim?: number, endDim?: numb
   decompose: (self, startDim, endDim) => {
     const from = wrapDim('torch.flatten', startDim, self.ndim)
     const to = wrapDim('torch.flatten', endDim, self.ndim)
-    if (from > to) throw new ShapeError(`torch.flatten: start_dim ${startDim} comes after end_dim ${endDim} (shape ${formatShape(self.shape)}).`)
+    if (from > to) throw new ShapeError(`torch.flatten: start_dim ${startDim} comes after end_dim ${endDim} (shape ${formatShape(self.sizes)}).`)
     if (self.ndim === 0) return reshape(self, [1])
-    return reshape(self, [...self.shape.slice(0, from), numelOf(self.shape.slice(from, to + 1)), ...self.shape.slice(to + 1)])
+    return reshape(self, [...self.sizes.slice(0, from), numelOf(self.sizes.slice(from, to + 1)), ...self.sizes.slice(to + 1)])
   },
 })
 
@@ -116,8 +116,8 @@ export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defi
   tags: ['view'],
   meta: (self, dim) => {
     const at = wrapDim('torch.unsqueeze', dim, self.ndim + 1)
-    const stride = at < self.ndim ? sizeAt(self.shape, at) * sizeAt(self.strides, at) : 1
-    return viewSpec(self, self.shape.toSpliced(at, 0, 1), self.strides.toSpliced(at, 0, stride))
+    const stride = at < self.ndim ? sizeAt(self.sizes, at) * sizeAt(self.steps, at) : 1
+    return viewSpec(self, self.sizes.toSpliced(at, 0, 1), self.steps.toSpliced(at, 0, stride))
   },
   derivative: ([g], { args: [, dim] }) => [squeeze(g, dim), null],
   scatter: (value, _self, dim) => squeeze(value, dim),
@@ -148,11 +148,11 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | readonly number[]
   tags: ['view'],
   meta: (self, dim) => {
     const dims = squeezedDims(self, dim)
-    const stays = (_: number, i: number): boolean => self.shape[i] !== 1 || (dims !== null && !dims.includes(i))
-    return viewSpec(self, self.shape.filter(stays), self.strides.filter(stays))
+    const stays = (_: number, i: number): boolean => self.sizes[i] !== 1 || (dims !== null && !dims.includes(i))
+    return viewSpec(self, self.sizes.filter(stays), self.steps.filter(stays))
   },
-  derivative: ([g], { args: [self] }) => [reshape(g, self.shape), null],
-  scatter: (value, self) => reshape(value, self.shape),
+  derivative: ([g], { args: [self] }) => [reshape(g, self.sizes), null],
+  scatter: (value, self) => reshape(value, self.sizes),
 })
 
 declare module '../../tensor/tensor.ts' {

@@ -33,16 +33,16 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
   halvesInFloat32: true,
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src, 'torch.scatter')
-    return { shape: self.shape, dtype: self.dtype }
+    return { shape: self.sizes, dtype: self.dtype }
   },
-  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter', 'index', index, self.shape.at(dim) ?? 1) },
+  indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src, kind) => {
     const wrapped = checkScatter(self, dim, index, src, 'torch.scatter')
     if (!isKind(kind)) throw new ArgumentError(`torch.scatter: unknown kind ${valueText(kind)}.`)
     const out = clone(self)
     const window = trimmed(out, index, wrapped)
     const target = contiguous(window)
-    launchLines(kind, 'torch.scatter', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.shape[wrapped] ?? 1)
+    launchLines(kind, 'torch.scatter', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.sizes[wrapped] ?? 1)
     if (target !== window) copyInto(target, window)
     return out
   },
@@ -145,7 +145,7 @@ export const scatterReduce: OpFunction<
     if (kind !== undefined) return scatterValues(start, dim, index, src, kind)
     const total = scatterAdd(start, dim, index, src)
     if (reduce === 'sum') return total
-    const counts = scatterAdd(fullLike(self, includeSelf ? 1 : 0), dim, index, ones(index.shape, { dtype: self.dtype }))
+    const counts = scatterAdd(fullLike(self, includeSelf ? 1 : 0), dim, index, ones(index.sizes, { dtype: self.dtype }))
     return self.isFloatingPoint() ? div(total, clamp(counts, 1)) : div(total, clamp(counts, 1), { roundingMode: 'floor' })
   },
 })

@@ -14,10 +14,10 @@ export function fillWindow(whole: Tensor, src: Tensor, windowOf: (whole: Tensor)
 
 /** The layout of the result, a contiguous one. Throws ShapeError or DTypeError if `src` does not fit the window. */
 export function scatterSpec(op: string, self: Tensor, src: Tensor, window: TensorSpec): TensorSpec {
-  if (!sameShape(src.shape, window.shape))
-    throw new ShapeError(`${op}: src has shape ${formatShape(src.shape)}, but its place in self has shape ${formatShape(window.shape)}.`)
+  if (!sameShape(src.sizes, window.shape))
+    throw new ShapeError(`${op}: src has shape ${formatShape(src.sizes)}, but its place in self has shape ${formatShape(window.shape)}.`)
   if (src.dtype !== self.dtype) throw new DTypeError(`${op}: src is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
-  return { shape: self.shape, dtype: self.dtype }
+  return { shape: self.sizes, dtype: self.dtype }
 }
 
 /** A contiguous copy of `self` with `src` in the window. */

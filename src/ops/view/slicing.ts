@@ -13,7 +13,7 @@ function selectSpec(self: Tensor, dim: number, index: number): TensorSpec {
   const [at, size] = dimAndSize('torch.select', self, dim)
   if (index < -size || index >= size) throw new ArgumentError(`torch.select: index ${index} is out of range for dimension ${dim} with size ${size}.`)
   const i = index < 0 ? index + size : index
-  return viewSpec(self, self.shape.toSpliced(at, 1), self.strides.toSpliced(at, 1), self.offset + i * sizeAt(self.strides, at))
+  return viewSpec(self, self.sizes.toSpliced(at, 1), self.steps.toSpliced(at, 1), self.offset + i * sizeAt(self.steps, at))
 }
 
 function sliceSpec(self: Tensor, dim: number, start: number | null, end: number | null, step: number): TensorSpec {
@@ -22,8 +22,8 @@ function sliceSpec(self: Tensor, dim: number, start: number | null, end: number 
   const clip = (v: number): number => Math.min(size, Math.max(0, v < 0 ? v + size : v))
   const [from, until] = [clip(start ?? 0), clip(end ?? size)]
   const count = Math.max(0, Math.ceil((until - from) / step))
-  const stride = sizeAt(self.strides, at)
-  return viewSpec(self, self.shape.with(at, count), self.strides.with(at, stride * step), self.offset + from * stride)
+  const stride = sizeAt(self.steps, at)
+  return viewSpec(self, self.sizes.with(at, count), self.steps.with(at, stride * step), self.offset + from * stride)
 }
 
 /** Zeros of `shape` with `grad` in the window that `windowOf` cuts from a tensor of that shape. */
@@ -86,7 +86,7 @@ export const selectScatter: OpFunction<(self: Tensor, src: Tensor, dim: number, 
   meta: (self, src, dim, index) => scatterSpec(SELECT_SCATTER, self, src, selectSpec(self, dim, index)),
   kernel: (self, src, dim, index) => scatterInto(SELECT_SCATTER, self, src, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, src, dim, index], needs }) => [
-    needs[0] ? selectScatter(g, zeros(src.shape, { dtype: g.dtype }), dim, index) : null,
+    needs[0] ? selectScatter(g, zeros(src.sizes, { dtype: g.dtype }), dim, index) : null,
     needs[1] ? select(g, dim, index) : null,
     null,
     null,
@@ -110,7 +110,7 @@ export const sliceScatter: OpFunction<
   meta: (self, src, dim, start, end, step) => scatterSpec(SLICE_SCATTER, self, src, sliceSpec(self, dim, start, end, step)),
   kernel: (self, src, dim, start, end, step) => scatterInto(SLICE_SCATTER, self, src, (whole) => sliceSpec(whole, dim, start, end, step)),
   derivative: ([g], { args: [, src, dim, start, end, step], needs }) => [
-    needs[0] ? sliceScatter(g, zeros(src.shape, { dtype: g.dtype }), dim, start, end, step) : null,
+    needs[0] ? sliceScatter(g, zeros(src.sizes, { dtype: g.dtype }), dim, start, end, step) : null,
     needs[1] ? slice(g, dim, start, end, step) : null,
     null,
     null,
@@ -133,7 +133,7 @@ export const select: OpFunction<(self: Tensor, dim: number, index: number) => Te
   method: true,
   tags: ['view'],
   meta: selectSpec,
-  derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.shape, dim, index), null, null],
+  derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.sizes, dim, index), null, null],
   scatter: (value, self, dim, index) => selectScatter(self, value, dim, index),
 })
 
@@ -152,7 +152,7 @@ export const slice: OpFunction<(self: Tensor, dim?: number, start?: number | nul
   method: true,
   tags: ['view'],
   meta: sliceSpec,
-  derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.shape, dim, start, end, step), null, null, null, null],
+  derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.sizes, dim, start, end, step), null, null, null, null],
   scatter: (value, self, dim, start, end, step) => sliceScatter(self, value, dim, start, end, step),
 })
 

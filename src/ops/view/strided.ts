@@ -34,7 +34,7 @@ export const asStridedScatter: OpFunction<
   derivative: ([g], { args: [, src, size, stride, offset], needs }) => {
     const whole = contiguous(g)
     return [
-      needs[0] ? asStridedScatter(whole, zeros(src.shape, { dtype: g.dtype }), size, stride, offset) : null,
+      needs[0] ? asStridedScatter(whole, zeros(src.sizes, { dtype: g.dtype }), size, stride, offset) : null,
       needs[1] ? asStrided(whole, size, stride, whole.offset + (offset ?? 0)) : null,
       null,
       null,
@@ -45,26 +45,26 @@ export const asStridedScatter: OpFunction<
 
 /** A window on a contiguous tensor of the shape of `self`. */
 function windowOf(self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec {
-  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel, `self (shape ${formatShape(self.shape)})`)
+  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel, `self (shape ${formatShape(self.sizes)})`)
   return viewSpec(self, size, stride, offset ?? 0)
 }
 
 /** The gradient of a window on contiguous elements: elements that occur in it several times get the sum. */
 function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
   if (!self.contiguousLayout)
-    throw new UnsupportedError(`backward of torch.as_strided: self of shape ${formatShape(self.shape)} is not contiguous; call contiguous() first.`)
+    throw new UnsupportedError(`backward of torch.as_strided: self of shape ${formatShape(self.sizes)} is not contiguous; call contiguous() first.`)
   const along = (count: number, i: number): Tensor =>
     reshape(
       mul(arange(0, count, { dtype: 'int64' }), sizeAt(stride, i)),
       size.map((n, d) => (d === i ? n : 1)),
     )
   const places = size.reduce((sum, count, i) => add(sum, along(count, i)), add(zeros(size, { dtype: 'int64' }), first))
-  return reshape(scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(places, [-1]), reshape(g, [-1])), self.shape)
+  return reshape(scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(places, [-1]), reshape(g, [-1])), self.sizes)
 }
 
 /** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
 export function windowSpec(self: Tensor, size: readonly number[], stride: readonly number[], offset: number): TensorSpec {
-  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.shape)})`)
+  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.sizes)})`)
   return viewSpec(self, size, stride, offset)
 }
 

@@ -33,7 +33,7 @@ export function storedElementsOf(self: Tensor): number {
   let root = self
   while (root.storage === null && root.viewBase !== null) root = root.viewBase
   if (root.storage !== null) return Math.floor(root.storage.nbytes / dtypeInfo[root.dtype].size)
-  return (reachOf(root.shape, root.strides, root.offset)?.[1] ?? -1) + 1
+  return (reachOf(root.sizes, root.steps, root.offset)?.[1] ?? -1) + 1
 }
 
 /** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */
@@ -43,14 +43,14 @@ export function inferShape(op: string, self: Tensor, shape: readonly number[]): 
   const out = unknown < 0 ? shape : shape.map((s, i) => (i === unknown ? self.numel / known : s))
   if (shape.filter((s) => s === -1).length > 1 || out.some((s) => !Number.isInteger(s) || s < 0) || numelOf(out) !== self.numel) {
     throw new ShapeError(
-      `${op}: the shape ${formatShape(shape)} does not hold the ${self.numel} elements of self (shape ${formatShape(self.shape)}).`,
+      `${op}: the shape ${formatShape(shape)} does not hold the ${self.numel} elements of self (shape ${formatShape(self.sizes)}).`,
     )
   }
   return out
 }
 
 /** What {@link viewStrides} reads of a tensor. */
-type Laid = Pick<Tensor, 'shape' | 'strides' | 'numel' | 'contiguousLayout'>
+type Laid = Pick<Tensor, 'sizes' | 'steps' | 'numel' | 'contiguousLayout'>
 
 /** Strides under which the elements of `self` form `shape` without a copy; null if its layout does not allow that. */
 export function viewStrides(self: Laid, shape: readonly number[]): readonly number[] | null {
@@ -74,10 +74,10 @@ export function viewStrides(self: Laid, shape: readonly number[]): readonly numb
 }
 
 /** Stretches of dimensions that are walked as one, from the last; dimensions of size 1 do not count. */
-function runsOf({ shape, strides }: Laid): readonly { readonly size: number; readonly stride: number }[] {
+function runsOf({ sizes, steps }: Laid): readonly { readonly size: number; readonly stride: number }[] {
   const runs: { size: number; stride: number }[] = []
-  shape.toReversed().forEach((size, i) => {
-    const stride = strides.at(-1 - i)
+  sizes.toReversed().forEach((size, i) => {
+    const stride = steps.at(-1 - i)
     if (size === 1 || stride === undefined) return
     const run = runs.at(-1)
     if (run !== undefined && stride === run.stride * run.size) run.size *= size

@@ -22,13 +22,13 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   tags: ['view'],
   meta: (self, size) => {
     const lead = size.length - self.ndim
-    if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.shape)} has more dimensions than ${formatShape(size)}.`)
-    const shape = size.map((s, i) => (s === -1 ? (self.shape[i - lead] ?? s) : s))
+    if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.sizes)} has more dimensions than ${formatShape(size)}.`)
+    const shape = size.map((s, i) => (s === -1 ? (self.sizes[i - lead] ?? s) : s))
     const strides = shape.map((s, i) => {
-      const [own = 1, stride = 0] = [self.shape[i - lead], self.strides[i - lead]]
+      const [own = 1, stride = 0] = [self.sizes[i - lead], self.steps[i - lead]]
       if (s < 0 || (own !== s && own !== 1))
         throw new ShapeError(
-          `torch.Tensor.expand: shape ${formatShape(self.shape)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`,
+          `torch.Tensor.expand: shape ${formatShape(self.sizes)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`,
         )
       return own === s ? stride : 0
     })
@@ -36,7 +36,7 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   },
   // Autograd sums a gradient over the dimensions that were broadcast.
   derivative: ([g]) => [g, null],
-  scatter: (value, self) => reshape(value, self.shape),
+  scatter: (value, self) => reshape(value, self.sizes),
 })
 
 /**
@@ -51,7 +51,7 @@ export const detach: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'detach(Tensor self) -> Tensor',
   method: true,
   tags: ['view'],
-  meta: (self) => viewSpec(self, self.shape, self.strides),
+  meta: (self) => viewSpec(self, self.sizes, self.steps),
   scatter: (value) => value,
 })
 
