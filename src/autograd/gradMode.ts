@@ -19,8 +19,28 @@ class GradModeGuard implements Disposable {
   }
 }
 
+/**
+ * What `noGrad()` returns. The mode begins where `using` asks for the method that ends it, so a bare `noGrad()` changes nothing, as in PyTorch: nobody could end it.
+ */
+class GradModeScope implements Disposable {
+  readonly #enabled: boolean
+  #end: (() => void) | null = null
+
+  constructor(enabled: boolean) {
+    this.#enabled = enabled
+  }
+
+  get [Symbol.dispose](): () => void {
+    if (this.#end === null) {
+      const guard = new GradModeGuard(this.#enabled)
+      this.#end = () => guard[Symbol.dispose]()
+    }
+    return this.#end
+  }
+}
+
 function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefined): T | Disposable {
-  if (fn === undefined) return new GradModeGuard(enabled)
+  if (fn === undefined) return new GradModeScope(enabled)
   checkArgument(isCallable(fn), where, 'fn', 'a function', fn)
   const outer = dispatchState.gradEnabled
   dispatchState.gradEnabled = enabled
@@ -32,7 +52,8 @@ function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefi
 }
 
 /**
- * Runs `fn` without recording gradients and returns its result; without an argument, a disposable that ends the mode: `using _ = noGrad()`.
+ * Runs `fn` without recording gradients and returns its result; without an argument, the scope of a block: `using _ = noGrad()`.
+ * Without `using` that call does nothing; `setGradEnabled(false)` turns recording off from now on.
  * The mode ends when `fn` returns, so for an async function it covers the part before the first `await`. PyTorch's `torch.no_grad`.
  */
 export function noGrad(): Disposable

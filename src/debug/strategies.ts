@@ -65,7 +65,7 @@ const removeOutputs: Strategy = {
 const eliminateDeadCode: Strategy = {
   name: 'Eliminate dead code',
   async run(state, _granularity, fails) {
-    return state.graph.eliminateDeadCode().length > 0 && (await fails(state)) ? state : null
+    return state.graph.eliminateDeadCode() && (await fails(state)) ? state : null
   },
 }
 

@@ -64,6 +64,8 @@ const compiledFunctions = new WeakRefs<CompiledFunction>()
  *     const fast = compile((x) => torch.relu(x.mul(2)).sum())
  */
 export function compile<M extends Module>(module: M, options?: CompileOptions): CompiledModule<M>
+/** Parameters without types are tensors. */
+export function compile<A extends readonly Tensor[], R>(fn: (...args: A) => R, options?: CompileOptions): Compiled<(...args: A) => R>
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
   checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })

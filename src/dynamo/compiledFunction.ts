@@ -5,7 +5,8 @@ import { dispatchState, withMode } from '../dispatch/index.ts'
 import { count, eventState } from '../events/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
-import { treeFlatten, treeLeaves } from '../pytree/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, getDefaultDtype } from '../tensor/index.ts'
 import { Capture } from './capture.ts'
@@ -42,6 +43,8 @@ export class CompiledFunction {
   readonly #trees = new Map<string, FunctionTree>()
   readonly reports: Reports
 
+  #moduleList: readonly Module[] | null = null
+
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
     this.#options = options
@@ -64,7 +67,7 @@ export class CompiledFunction {
   /** A call while someone listens to events. */
   #watched(self: unknown, args: readonly unknown[]): unknown {
     const { fn, name } = this.reports
-    const watch = new CallWatch(fn, name, this.#target, treeLeaves(args))
+    const watch = new CallWatch(fn, name, this.#target, flatten(args).leaves)
     let error: readonly [unknown] | null = null
     try {
       return this.#answer(self, args, watch)
@@ -78,8 +81,8 @@ export class CompiledFunction {
 
   #answer(self: unknown, args: readonly unknown[], watch: CallWatch | null): unknown {
     const isFlat = args.every((arg) => arg instanceof Tensor)
-    const { leaves, spec } = isFlat ? { leaves: args, spec: null } : treeFlatten(args)
-    if (!isFlat && findOverride(leaves) !== null) return this.#run(self, args)
+    const { leaves, spec } = isFlat ? { leaves: args, spec: null } : flatten(args)
+    if (spec !== null && findOverride(leaves) !== null) return this.#run(self, args)
     const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts) {
@@ -114,7 +117,7 @@ export class CompiledFunction {
       if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
       return result
     }
-    const outputs = result instanceof Tensor ? [result] : treeLeaves(result).filter((leaf) => leaf instanceof Tensor)
+    const outputs = result instanceof Tensor ? [result] : flatten([result]).leaves.filter((leaf) => leaf instanceof Tensor)
     // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
@@ -132,11 +135,16 @@ export class CompiledFunction {
     watch?.answered(isEager ? 'eager' : isFresh ? 'recorded' : 'replayed', index, ended)
   }
 
+  /** The modules whose mode a call depends on: the target and all below it, as they were at the first call. */
+  #modules(): readonly Module[] {
+    return (this.#moduleList ??= this.#target instanceof Module ? [...this.#target.modules()] : [])
+  }
+
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
     const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
     let key = `${isGradEnabled() ? 'g' : ''}|${isFlat ? '' : JSON.stringify(spec)}`
-    if (this.#options.skipReplay && this.#target instanceof Module) key += this.#target.training ? 't' : 'e'
+    if (this.#options.skipReplay) for (const module of this.#modules()) key += module.training ? 't' : 'e'
     if (this.#options.skipReplay) key += getDefaultDtype()
     for (const leaf of leaves) {
       if (!(leaf instanceof Tensor)) {
@@ -161,6 +169,16 @@ export class CompiledFunction {
     tree = { root: Step.root(), branches: 0, shortcuts: [], index, leavesText }
     this.#trees.set(key, tree)
     return tree
+  }
+}
+
+/** The tensors and other leaves of values, and their structure. Values that contain themselves have none, and are leaves as they are. */
+function flatten(values: readonly unknown[]): { readonly leaves: readonly unknown[]; readonly spec: TreeSpec | null } {
+  try {
+    return treeFlatten(values)
+  } catch (error) {
+    if (error instanceof ArgumentError) return { leaves: values, spec: null }
+    throw error
   }
 }
 

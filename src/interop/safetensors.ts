@@ -6,6 +6,7 @@ import { decode, integer, list, mapOf, name as nameText, object, string } from '
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { checkArray, checkIterable, isPlainObject, valueText } from '../protocol/index.ts'
+import type { TensorLike } from '../protocol/index.ts'
 import { OTHER_DTYPES } from './otherDtypes.ts'
 import type { OtherDtype } from './otherDtypes.ts'
 import { Tensor, numelOf, storedElements, tensorFromBytes } from '../tensor/index.ts'
@@ -46,7 +47,7 @@ export interface Safetensors {
  * there twice; and for values that are not tensors.
  */
 export function writeSafetensors(
-  tensors: Iterable<readonly [string, Tensor]>,
+  tensors: Iterable<readonly [string, TensorLike]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
   checkIterable('writeSafetensors', 'tensors', tensors)

@@ -122,7 +122,7 @@ export abstract class Module extends CallableObject {
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
     checkOptions('registerBuffer', options, { persistent: true })
-    checkName('registerBuffer', name)
+    checkName('registerBuffer', name, this)
     if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
     setAttribute(this, name, tensor)
     buffersOf(this).set(name, options.persistent ?? true)
@@ -130,14 +130,14 @@ export abstract class Module extends CallableObject {
 
   /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
   registerParameter(name: string, parameter: TensorLike | null): void {
-    checkName('registerParameter', name)
+    checkName('registerParameter', name, this)
     if (parameter !== null && !isParameter(parameter)) throw new ArgumentError(`registerParameter: '${name}' must be a Parameter or null.`)
     setAttribute(this, name, parameter)
   }
 
   /** Adds a child whose name is only known at run time. Otherwise, assign a property. PyTorch's add_module. */
   addModule(name: string, module: Module): void {
-    checkName('addModule', name)
+    checkName('addModule', name, this)
     checkModule('addModule', name, module)
     setAttribute(this, name, module)
   }
@@ -261,8 +261,8 @@ export abstract class Module extends CallableObject {
   }
 
   /**
-   * The parameters and persistent buffers by dotted name. They are not copied. With `names: 'pytorch'`, the names are PyTorch's (`running_mean` for
-   * `runningMean`), so that PyTorch loads a file of them.
+   * The parameters and persistent buffers by dotted name. They are not copied. With `names: 'pytorch'`, the names are PyTorch's: `running_mean` for
+   * `runningMean`, so that PyTorch loads a file of them. Names that are not in camel case (`LayerNorm`, `A_log`) stay as they are.
    */
   stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
     checkOptions('stateDict', options, { names: true })
@@ -270,7 +270,7 @@ export abstract class Module extends CallableObject {
     if (names !== 'own' && names !== 'pytorch')
       throw new ArgumentError(`stateDict: option 'names' must be 'own' or 'pytorch', got ${valueText(names)}.`)
     const state = hookedState(this)
-    return names === 'pytorch' ? new Map([...state].map(([name, value]) => [attributeName(name), value])) : state
+    return names === 'pytorch' ? new Map([...state].map(([path, value]) => [torchPath(path), value])) : state
   }
 
   /**
@@ -328,16 +328,23 @@ export interface Module {
 Object.defineProperty(Module.prototype, MODULE, { value: true })
 inspectAs(Module.prototype, String)
 
+/** PyTorch's spelling of a dotted path: the parts in camel case as PyTorch's layers would spell them, the others as the program does. */
+const torchPath = (path: string): string =>
+  path
+    .split('.')
+    .map((name) => (/^[a-z][a-zA-Z0-9]*$/.test(name) ? attributeName(name) : name))
+    .join('.')
+
 /** The module that owns the attribute at a dotted path, and the attribute's name. */
 function placeOf(module: Module, path: string): [Module, string] {
   const [owner, name] = splitPath(path)
   return [module.getSubmodule(owner), name]
 }
 
-/** Throws ArgumentError for a name that no attribute can have: the members of modules, `toString` and `__proto__` among them, would be hidden by it. */
-const checkName = (where: string, name: string): void =>
+/** Throws ArgumentError for a name that no attribute can have: a member of the module's class, `forward`, `toString` and `__proto__` among them, would be hidden by it. */
+const checkName = (where: string, name: string, module: Module): void =>
   checkArgument(
-    typeof name === 'string' && /^[^.]+$/.test(name) && !(name in Module.prototype),
+    typeof name === 'string' && /^[^.]+$/.test(name) && !(name in Object.getPrototypeOf(module)),
     where,
     'name',
     'a name without dots that no Module has already',

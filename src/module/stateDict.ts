@@ -9,6 +9,8 @@ import type { HookKind } from './internals.ts'
 interface Stateful {
   readonly ['constructor']: { readonly name: string }
   namedModules(): Iterable<readonly [path: string, module: Stateful]>
+  /** Without it, the paths are those of {@link namedModules}. */
+  namedChildren?(): Iterable<readonly [name: string, module: Stateful]>
   ownParameters(): Iterable<readonly [name: string, parameter: TensorLike]>
   ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
 }
@@ -38,10 +40,17 @@ export class LoadStateError extends TensorfxError {
   }
 }
 
-/** The parameters and persistent buffers of a module and all modules below it. */
+/** All paths of the modules of a tree: a module that is there under two names has two. One that contains itself is not entered again. */
+function* everyPath(module: Stateful, path = '', around: readonly Stateful[] = []): Generator<readonly [path: string, module: Stateful]> {
+  if (around.includes(module)) return
+  yield [path, module]
+  for (const [name, child] of module.namedChildren?.() ?? []) yield* everyPath(child, childPath(path, name), [...around, module])
+}
+
+/** The parameters and persistent buffers of a module and all modules below it. What is there under two names is listed under both, as in PyTorch. */
 export function collectState(module: Stateful): Map<string, TensorLike> {
   const state = new Map<string, TensorLike>()
-  for (const [path, part] of module.namedModules()) {
+  for (const [path, part] of module.namedChildren === undefined ? module.namedModules() : everyPath(module)) {
     for (const [name, value] of part.ownParameters()) state.set(childPath(path, name), value)
     for (const [name, value, persistent] of part.ownBuffers()) if (persistent) state.set(childPath(path, name), value)
   }
@@ -116,7 +125,9 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   const own = collectState(module)
   const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []
-  const missingKeys = [...own.keys()].filter((key) => !source.has(key))
+  // One name is enough for a tensor that has several, as in files that hold each tensor once.
+  const found = new Set([...own].filter(([key]) => source.has(key)).map(([, tensor]) => tensor))
+  const missingKeys = [...own].filter(([key, tensor]) => !source.has(key) && !found.has(tensor)).map(([key]) => key)
   const unexpectedKeys = [...source.keys()].filter((key) => !own.has(key))
   if (strict && missingKeys.length > 0) problems.push(`Missing key(s) in stateDict: ${listed(missingKeys, [])}.`)
   if (strict && unexpectedKeys.length > 0) problems.push(`Unexpected key(s) in stateDict: ${listed(unexpectedKeys, missingKeys)}.`)

@@ -8,8 +8,10 @@ import { checkOptions, isParameter, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
-/** A tensor with `isParameter` true; PyTorch's `torch.nn.Parameter`. */
-export interface Parameter extends Tensor {}
+/** A tensor with `isParameter` true; PyTorch's `torch.nn.Parameter`. A tensor that is none cannot take its place: `linear.weight = torch.zeros([2, 2])` is a type error. */
+export interface Parameter extends Tensor {
+  isParameter: true
+}
 
 /** Options of {@link Parameter}. */
 export interface ParameterOptions {
@@ -36,9 +38,8 @@ function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter 
   }
   const storage = data.isFake ? null : data.realize()
   const parameter = new Tensor(data.sizes, data.dtype, storage, undefined, undefined, data)
-  parameter.isParameter = true
   parameter.requiresGrad = requiresGrad
-  return parameter
+  return Object.assign(parameter, { isParameter: true as const })
 }
 
 /** Makes parameters: `this.scale = new Parameter(torch.ones([3]))`. `x instanceof Parameter` tells them from other tensors. PyTorch's `torch.nn.Parameter`. */

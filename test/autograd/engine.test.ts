@@ -1,6 +1,6 @@
 // The engine and the tape: what backward() does, apart from the derivatives of single operators (those are in test/ops).
 import { describe, expect, it } from 'vitest'
-import { AutogradError, enableGrad, isGradEnabled, noGrad, setGradEnabled, torch } from 'tensorfx'
+import { AutogradError, enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled, torch } from 'tensorfx'
 import type { FunctionContext, Tensor } from 'tensorfx'
 import { attachGradNode } from '../../src/autograd/index.ts'
 
@@ -179,10 +179,19 @@ describe('grad modes', () => {
     ).toThrow('inside')
     expect(isGradEnabled()).toBe(true)
     {
-      const guard = noGrad()
+      using _scope = noGrad()
       expect(isGradEnabled()).toBe(false)
-      guard[Symbol.dispose]()
+      {
+        using _inner = enableGrad()
+        expect(isGradEnabled()).toBe(true)
+      }
+      expect(isGradEnabled()).toBe(false)
     }
+    expect(isGradEnabled()).toBe(true)
+    // As in PyTorch, the call alone does nothing: the mode begins where `using` keeps what ends it.
+    for (const bare of [noGrad, inferenceMode]) bare()
+    expect(isGradEnabled()).toBe(true)
+    expect(leaf([1]).mul(2).requiresGrad).toBe(true)
     expect(isGradEnabled()).toBe(true)
     const guard = setGradEnabled(false)
     expect(isGradEnabled()).toBe(false)

@@ -195,7 +195,7 @@ describe.each(Object.entries(cases))('%s', (_, { program, plain, inputs, target 
       new GraphModule(gm, graphFromJson(JSON.parse(JSON.stringify(graphToJson(gm.graph))) as never)),
     ]
     const cleaned = gm.deepCopy()
-    expect(cleaned.graph.eliminateDeadCode()).toEqual([])
+    expect(cleaned.graph.eliminateDeadCode()).toBe(false)
     for (const given of inputs()) {
       const want = plain(...given)
       close(new Interpreter(gm).run(...given), want)

@@ -179,7 +179,8 @@ test('no operator reads or writes outside its tensors, whatever integers, shapes
       const text = `${qualname}(${args.map(textOf).join(', ')}) in ${float} and ${int}`
       const make = (): unknown[] => args.map((arg) => replace(arg, (plain) => tensorOf(plain, float, int)))
       attempt(text, () => Reflect.apply(fn, undefined, make()))
-      if (round % 4 === 0) attempt(`compiled ${text}`, () => compile((...inputs: unknown[]) => Reflect.apply(fn, undefined, inputs))(...make()))
+      if (round % 4 === 0)
+        attempt(`compiled ${text}`, () => compile<(...inputs: unknown[]) => unknown>((...inputs) => Reflect.apply(fn, undefined, inputs))(...make()))
     }
     reset()
     try {

@@ -100,7 +100,7 @@ describe('operator', () => {
       operator.isub(y, 1)
       return y
     })
-    expect(gm.graph.eliminateDeadCode()).toEqual([])
+    expect(gm.graph.eliminateDeadCode()).toBe(false)
     expect(values(gm.call(tensor([1, 2])))).toEqual([4, 1])
   })
 })

@@ -166,7 +166,7 @@ function weighted(results: readonly Tensor[], seeds: readonly number[]): Tensor 
 export function runCase(golden: GoldenCase, compiled: boolean): void {
   const { tol = 2e-5, grad_tol: gradTolerance = 5e-5 } = golden
   const { fn: call, module } = prepare(golden)
-  const fn = compiled ? (compile(call) as Fn) : call
+  const fn = compiled ? (compile<typeof call>(call) as Fn) : call
   const inputs = new Map(Object.entries(golden.inputs).map(([key, stored]) => [key, fromStored(stored)]))
   for (const [key, input] of inputs) if (isFloating(golden.inputs[key] ?? { shape: [], dtype: '', data: [] })) input.requiresGrad_()
   const outputs = tensorsIn(fn(...inputs.values()))

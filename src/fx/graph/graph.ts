@@ -107,8 +107,8 @@ export class Graph {
   }
 
   /** Adds a call of a function. A function is printed, saved and loaded by its registered name, which `fx.wrap` gives it. PyTorch's call_function. */
-  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
-    return this.createNode('call_function', fn, args, kwargs, null, type)
+  callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null, name: string | null = null): Node {
+    return this.createNode('call_function', fn, args, kwargs, name, type)
   }
 
   /** Adds the output: a node, or any structure of nodes and constants. */
@@ -189,9 +189,12 @@ export class Graph {
 
   /**
    * Copies the nodes of `graph`, except its output, to the insert point. Nodes that are already in `valueMap` are not copied; the copies are added to it. Returns
-   * the mapped value of the output, null if there is no output. Throws GraphError if the graph is not in order.
+   * the mapped value of the output, null if there is no output; with `returnOutputNode`, that value and the output of `graph`. Throws GraphError if the graph is not in
+   * order.
    */
-  graphCopy(graph: Graph, valueMap: Map<Node, Argument>): Argument {
+  graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode?: false): Argument
+  graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode: boolean): Argument | readonly [value: Argument, output: Node]
+  graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode = false): Argument | readonly [value: Argument, output: Node] {
     checkGraph('Graph.graphCopy', graph)
     checkArgument(valueMap instanceof Map, 'Graph.graphCopy', 'valueMap', 'a Map', valueMap)
     const get = (n: Node): Argument => {
@@ -201,7 +204,10 @@ export class Graph {
     }
     for (const node of graph.nodes) {
       if (valueMap.has(node)) continue
-      if (node.op === 'output') return mapArg(node.args[0], get)
+      if (node.op === 'output') {
+        const value = mapArg(node.args[0], get)
+        return returnOutputNode ? [value, node] : value
+      }
       valueMap.set(node, this.nodeCopy(node, get))
     }
     return null
@@ -257,18 +263,17 @@ export class Graph {
   }
 
   /**
-   * Removes nodes that are unused and have no side effects, and whatever only they used. Returns them, last first (PyTorch returns whether there were any).
+   * Removes nodes that are unused and have no side effects, and whatever only they used. Returns whether there were any.
    * `isImpure` tells which unused nodes to keep. Throws GraphError if the graph is not well formed (see lint) or if purity cannot be determined (see
    * Node.isImpure). If anything throws, including `isImpure`, nothing is removed.
    */
-  eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): Node[] {
+  eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): boolean {
     checkCallable('Graph.eliminateDeadCode', 'isImpure', isImpure)
     this.lint()
     const dead = new Set<Node>()
     for (const node of this.nodes.reversed()) if (areAllIn(node.users, dead) && !isImpure(node)) dead.add(node)
-    const removed = [...dead]
-    for (const node of removed) this.eraseNode(node)
-    return removed
+    for (const node of dead) this.eraseNode(node)
+    return dead.size > 0
   }
 
   /** See Node.rename. @internal */
@@ -287,8 +292,8 @@ export class Graph {
   }
 
   /** See Node.isImpure. @internal */
-  isImpure(node: Node): boolean {
-    return isImpureNode(node)
+  isImpure(node: Node, impureRandom: boolean): boolean {
+    return isImpureNode(node, impureRandom)
   }
 
   /** See Node.formatNode. @internal */

@@ -69,7 +69,7 @@ export interface NodeGraph {
   /** @internal */
   moveBefore(node: Node, point: Node | null): void
   /** @internal */
-  isImpure(node: Node): boolean
+  isImpure(node: Node, impureRandom: boolean): boolean
   /** @internal */
   formatNode(node: Node): string
 }
@@ -304,10 +304,11 @@ class BaseNode {
 
   /**
    * Whether removing this node, if unused, would change what the program does. True for inputs and outputs, random operators, and whatever writes, asserts or
-   * has other side effects (`hasSideEffect`, a module's `isImpure`). Throws GraphError for a call_module in a graph that no module owns.
+   * has other side effects (`hasSideEffect`, a module's `isImpure`). With `impureRandom: false`, given by position, random operators do not count. Throws GraphError for a
+   * call_module in a graph that no module owns.
    */
-  isImpure(this: Node): boolean {
-    return this.graph.isImpure(this)
+  isImpure(this: Node, impureRandom = true): boolean {
+    return this.graph.isImpure(this, impureRandom)
   }
 
   /**

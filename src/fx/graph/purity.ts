@@ -37,10 +37,11 @@ export function nodeEffects(node: Node): Effects {
 }
 
 /** See Node.isImpure. */
-export function isImpureNode(node: Node): boolean {
+export function isImpureNode(node: Node, impureRandom: boolean): boolean {
   if (node.op === 'call_module' && node.graph.owningModule === null)
     throw new GraphError(`node '${node.name}': graph.owningModule not set for purity check; give the graph to a GraphModule first.`)
-  return nodeEffects(node) !== 'pure'
+  const effects = nodeEffects(node)
+  return effects !== 'pure' && (impureRandom || effects !== 'random')
 }
 
 const isInPlaceName = (method: string): boolean => /[^_]_$/.test(method)

@@ -51,9 +51,9 @@ class DropoutRemover extends Transformer {
 function deadCode(gm: GraphModule): Transformed {
   const removed = gm.graph.eliminateDeadCode()
   const checks = gm.graph.eliminateDeadCode((node) => node.target !== _assertIsNone && node.isImpure())
-  if (checks.length > 0) usedDifferences.add('none-checks-stay')
+  if (checks) usedDifferences.add('none-checks-stay')
   gm.recompile()
-  return { gm, changed: removed.length + checks.length > 0 }
+  return { gm, changed: removed || checks }
 }
 
 function deadCodeWithDead(gm: GraphModule): Transformed {

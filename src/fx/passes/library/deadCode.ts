@@ -8,6 +8,6 @@ export const deadCode: Pass<GraphModule> = {
   name: 'deadCode',
   run: (gm) => {
     checkGraphModule('deadCode', gm)
-    return gm.graph.eliminateDeadCode().length > 0
+    return gm.graph.eliminateDeadCode()
   },
 }
