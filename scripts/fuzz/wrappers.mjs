@@ -41,6 +41,7 @@ export function wrappers(api, backend) {
     compile: (f) => compile(f, { backend }),
     makeFx: traced((f, args) => makeFx(f)(...args)),
     // Writes to views cannot be differentiated.
+    // What a graph overwrites a backward may need.
     reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...leavesOf(args, Tensor)), api.noGrad),
     aot: (f) =>
       aotFunction(f, {

@@ -15,7 +15,7 @@ import { isApart, sameStrides } from './layout.ts'
  * Turns `b = torch.add(a, 1)` into `a.add_(1)` where that changes no result: `a` was computed in the graph (inputs and attributes are never written), has the shape, dtype and strides
  * of the result, occurs once among the arguments, and neither it nor a view of it is used later. Later uses of `b` become uses of `a`. A scatter into such an `a` becomes a
  * copy into the view, or disappears if the values are there already. For functional graphs, as makeFx captures them; `sampleArgs` are inputs of the graph (their
- * shapes matter, not their data). Writes to views are not differentiable, so run the result under `noGrad`. Changes and returns `gm`. PyTorch's reinplace.
+ * shapes matter, not their data). A backward may need what is overwritten, so run the result under `noGrad`. Changes and returns `gm`. PyTorch's reinplace.
  */
 export function reinplace(gm: GraphModule, ...sampleArgs: readonly unknown[]): GraphModule {
   if (!(gm instanceof GraphModule))

@@ -1,13 +1,15 @@
 // Recording: what happens above the modes when an operator is called on tensors that require grad.
-import { anyRequiresGrad, dispatchBelowAutograd, dispatchState, isArgList, tensorAt } from '../dispatch/index.ts'
+import { anyRequiresGrad, dispatchBelowAutograd, dispatchState, isArgList, isDetached, isViewOfDetached, tensorAt } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, opOf } from '../ops/index.ts'
-import { historyOfViews, Tensor } from '../tensor/index.ts'
+import { historyOfViews, memoryOrder, Tensor } from '../tensor/index.ts'
+import { CopySlices } from './copySlices.ts'
 import { AutogradError } from './errors.ts'
 import { pushEdge, setGradFn } from './node.ts'
 import type { EdgeList } from './node.ts'
 import { OpNode } from './opNode.ts'
+import { keptArguments } from './overwrittenSelf.ts'
 import { raiseVersion, versionOf } from './versions.ts'
 
 /** Whether an operator without derivative has results that do not depend differentiably on its arguments. Any other one fails in backward, not silently. */
@@ -88,21 +90,41 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   return outputs
 }
 
+/** The tensor that a write to `self` gives a new history: what it is a view of, or itself. Throws AutogradError if that cannot have one. */
+function historyOwner(op: OpDef, self: Tensor): { readonly base: Tensor; readonly order: readonly number[] } | null {
+  const base = self.viewBase
+  if (base === null || isDetached(self)) {
+    if (self.requiresGrad && self.gradFn === null)
+      throw new AutogradError(
+        `${op.qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
+          'Do it inside noGrad(() => …) (as optimizers do), or use the operator without the trailing underscore.',
+      )
+    return null
+  }
+  if (self.ownHistory === null || isViewOfDetached(self))
+    throw new AutogradError(
+      `${op.qualname}: self is a view that was made inside noGrad, or of a detached tensor, and is modified in place while gradients are recorded: it is not clear whether the tensor ` +
+        'behind it shall get a history. Make the view and write to it both inside noGrad(() => …), or both outside.',
+    )
+  // A leaf may be a view itself: its own views lead to what it is a view of, and past it.
+  if (self.requiresGrad && (base.gradFn === null || self.gradFn === null))
+    throw new AutogradError(
+      `${op.qualname}: self is a view of a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
+        'Do it inside noGrad(() => …) (as optimizers do), or write to a clone() of the leaf.',
+    )
+  const order = memoryOrder(base.sizes, base.steps)
+  if (self.dtype !== base.dtype || order === null)
+    throw new AutogradError(
+      `${op.qualname}: self is a view of a tensor ${order === null ? 'with gaps in its memory' : `of another dtype, ${base.dtype}`}, and writing a value that requires grad into it is not supported. ` +
+        'Compute the pieces and join them with torch.cat or torch.stack.',
+    )
+  return { base, order }
+}
+
 function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Result {
   const self = tensorAt(args, 0)
   if (!(dispatchState.gradEnabled && anyRequiresGrad(args))) return write(op, args, self, false)
-  if (self.requiresGrad && self.gradFn === null) {
-    throw new AutogradError(
-      `${op.qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
-        'Do it inside noGrad(() => …) (as optimizers do), or use the operator without the trailing underscore.',
-    )
-  }
-  if (self.viewBase !== null) {
-    throw new AutogradError(
-      `${op.qualname}: self is a view, and modifying a view in place while gradients are recorded is not supported: the base would need a new history. ` +
-        'Compute the pieces and join them with torch.cat or torch.stack, or do it inside noGrad(() => …).',
-    )
-  }
+  const owner = historyOwner(op, self)
   if (!dtypeInfo[self.dtype].floating) {
     throw new AutogradError(
       `${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point tensors have gradients.`,
@@ -110,9 +132,15 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
   }
   const edges: EdgeList = { targets: [], outputNrs: null }
   pushEdges(args, edges)
-  const before = argVersions(args)
+  const kept = keptArguments(functional, args)
+  const before = argVersions(kept)
   const result = write(op, args, self, true)
-  setGradFn(self, new OpNode(functional, args, self, edges, withResults(before, args, self)), 0)
+  const node = new OpNode(functional, kept, self, edges, withResults(before, kept, self))
+  if (owner === null) setGradFn(self, node, 0)
+  else {
+    setGradFn(owner.base, new CopySlices(owner.base, self, node, owner.order), 0)
+    joinBase(self)
+  }
   return result
 }
 

@@ -5,7 +5,7 @@ export type { AutogradHandler, DispatchMode } from './dispatch.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
-export { markView } from './views.ts'
+export { isDetached, isViewOfDetached, markView } from './views.ts'
 export type {
   Arg,
   DTypeSet,

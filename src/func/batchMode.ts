@@ -1,11 +1,12 @@
 // The mode of vmap. Inside of it a batched tensor looks like one example: a tensor of the example's shape without data. The mode keeps what stands behind it, the
 // tensor of the whole batch (the batch is its first dimension), and computes operators on that, by rules that say how each operator treats the batch.
 import { enableGrad, noGrad } from '../autograd/index.ts'
-import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
+import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, markView, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { argsort, expand, philoxUniform, select, stack, to } from '../ops/index.ts'
 import { Tensor, sameShape, formatShape } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
 import type { Batch } from './batch.ts'
 import { ruleOf } from './batchRules.ts'
 
@@ -35,9 +36,15 @@ export class BatchMode implements DispatchMode, Batch {
     return this.behind(tensor) ?? expand(tensor, [this.size, ...tensor.shape])
   }
 
-  /** One example of a batch. */
-  wrap(whole: Tensor): Tensor {
-    const example = Tensor.fake({ shape: whole.sizes.slice(1), dtype: whole.dtype })
+  /** One example of a batch; `layout` is that of one example by itself, by default without gaps. */
+  wrap(whole: Tensor, layout: Partial<TensorSpec> = {}): Tensor {
+    const { strides, offset } = layout
+    const example = Tensor.fake({
+      shape: whole.sizes.slice(1),
+      dtype: whole.dtype,
+      ...(strides === undefined ? {} : { strides }),
+      ...(offset === undefined ? {} : { offset }),
+    })
     this.#behind.set(example, whole)
     return example
   }
@@ -94,7 +101,11 @@ export class BatchMode implements DispatchMode, Batch {
         throw new InternalError(
           `vmap: ${op.qualname} gave a batch of shape ${formatShape(whole.shape)} for results of shape ${formatShape(spec?.shape ?? [])}`,
         )
-      return this.wrap(whole.dtype === spec.dtype ? whole : to(whole, spec.dtype))
+      const example = this.wrap(whole.dtype === spec.dtype ? whole : to(whole, spec.dtype), spec)
+      // A write to it is one to what it is a view of.
+      if (op.tags.has('view') && self instanceof Tensor && whole.storage !== null && whole.storage === this.behind(self)?.storage)
+        markView(example, self, op)
+      return example
     })
     const [only] = results
     return result instanceof Tensor && only !== undefined ? only : results

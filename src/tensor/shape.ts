@@ -104,3 +104,10 @@ export function wrapDim(op: string, dim: number, rank: number): number {
   }
   return dim < 0 ? dim + bound : dim
 }
+
+/** The dimensions in the order of their strides, largest first, if the elements lie in memory in that order without gaps; null if they do not. */
+export function memoryOrder(shape: readonly number[], strides: readonly number[]): readonly number[] | null {
+  const order = shape.map((_, dim) => dim).toSorted((a, b) => (strides[b] ?? 0) - (strides[a] ?? 0) || (shape[b] ?? 0) - (shape[a] ?? 0))
+  const inOrder = (list: readonly number[]): number[] => order.map((dim) => list[dim] ?? 0)
+  return isContiguous(inOrder(shape), inOrder(strides)) ? order : null
+}

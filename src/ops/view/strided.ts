@@ -1,6 +1,6 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, memoryOrder } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -8,6 +8,7 @@ import { defineOp } from '../defineOp.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
 import { scatterAdd } from './indexing.ts'
+import { permute } from './permute.ts'
 import { contiguous, reshape } from './reshape.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
 import { checkWindow, storedElementsOf, viewSpec } from './strides.ts'
@@ -49,17 +50,30 @@ function windowOf(self: Tensor, size: readonly number[], stride: readonly number
   return viewSpec(self, size, stride, offset ?? 0)
 }
 
-/** The gradient of a window on contiguous elements: elements that occur in it several times get the sum. */
-function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
-  if (!self.contiguousLayout)
-    throw new UnsupportedError(`backward of torch.as_strided: self of shape ${formatShape(self.sizes)} is not contiguous; call contiguous() first.`)
+/** The positions of a window's elements in memory, from that of its first element: int64, of the shape `size`. */
+export function windowPlaces(size: readonly number[], stride: readonly number[], first: number): Tensor {
   const along = (count: number, i: number): Tensor =>
     reshape(
       mul(arange(0, count, { dtype: 'int64' }), sizeAt(stride, i)),
       size.map((n, d) => (d === i ? n : 1)),
     )
-  const places = size.reduce((sum, count, i) => add(sum, along(count, i)), add(zeros(size, { dtype: 'int64' }), first))
-  return reshape(scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(places, [-1]), reshape(g, [-1])), self.sizes)
+  return size.reduce((sum, count, i) => add(sum, along(count, i)), add(zeros(size, { dtype: 'int64' }), first))
+}
+
+/** The gradient of a window on elements without gaps: those that occur in it several times get the sum. */
+function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
+  const order = memoryOrder(self.sizes, self.steps)
+  if (order === null)
+    throw new UnsupportedError(
+      `backward of torch.as_strided: self of shape ${formatShape(self.sizes)} has gaps in its memory, or elements that share a place; call contiguous() first.`,
+    )
+  const places = reshape(windowPlaces(size, stride, first), [-1])
+  const inMemory = scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, places, reshape(g, [-1]))
+  const sizes = order.map((dim) => sizeAt(self.sizes, dim))
+  return permute(
+    reshape(inMemory, sizes),
+    order.map((_, dim) => order.indexOf(dim)),
+  )
 }
 
 /** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */

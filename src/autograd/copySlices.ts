@@ -1,0 +1,52 @@
+// A write to a view changes the tensor behind it: the base gets a history in which a window of what it was is replaced by what was written.
+import { indexSelect, permute, reshape, scatter, where, windowPlaces, zeros } from '../ops/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { anomaly, notePlace } from './anomaly.ts'
+import { GradNode, pushEdge } from './node.ts'
+import type { EdgeList } from './node.ts'
+
+/** The history of a base after a write to one of its views. PyTorch's CopySlices. */
+export class CopySlices extends GradNode {
+  readonly name = 'CopySlices'
+  released = false
+  /** The window, in elements from the start of the base. */
+  readonly #shape: readonly number[]
+  readonly #strides: readonly number[]
+  readonly #first: number
+  /** The dimensions of the base in the order of its memory. */
+  readonly #order: readonly number[]
+
+  /** `written`: the node that computed what is in the view now. */
+  constructor(base: Tensor, view: Tensor, written: GradNode, order: readonly number[]) {
+    const edges: EdgeList = { targets: [], outputNrs: null }
+    pushEdge(edges, base)
+    edges.targets.push(written)
+    if (edges.outputNrs !== null) edges.outputNrs.push(0)
+    super(edges, 1)
+    this.#shape = view.sizes
+    this.#strides = view.steps
+    this.#first = view.offset - base.offset
+    this.#order = order
+    if (anomaly.notesPlaces) notePlace(this)
+  }
+
+  apply([grad]: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
+    if (grad === null || grad === undefined) return [null, null]
+    // In the order of the base's memory. The window is found by positions, and not by strides: under vmap the memory of a gradient is that of all examples.
+    const whole = permute(grad, this.#order)
+    const places = reshape(windowPlaces(this.#shape, this.#strides, this.#first), [-1])
+    const outside = (): Tensor => {
+      const inside = scatter(zeros([grad.numel], { dtype: 'bool' }), 0, places, 1)
+      return permute(
+        where(reshape(inside, whole.sizes), 0, whole),
+        this.#order.map((_, dim) => this.#order.indexOf(dim)),
+      )
+    }
+    return [needs[0] === true ? outside() : null, needs[1] === true ? reshape(indexSelect(reshape(whole, [-1]), 0, places), this.#shape) : null]
+  }
+
+  release(): null {
+    this.released = true
+    return null
+  }
+}
