@@ -1,5 +1,5 @@
 // aotFunction: forward and backward of a function, traced ahead of time and compiled by compilers of your own.
-import { noGrad } from '../autograd/index.ts'
+import { isGradEnabled, noGrad } from '../autograd/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
@@ -13,8 +13,8 @@ import { memoryRead } from './partition.ts'
 import type { JointGraph } from './partition.ts'
 
 /**
- * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes
- * are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes,
+ * under another grad mode, or after `requiresGrad_` of a tensor from outside are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
  * call: the graphs take seeds and offsets as inputs. `fn` runs while it is traced only, and a second time if it writes to arguments that share memory. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
@@ -28,10 +28,12 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     const key = JSON.stringify([
       spec,
       getDefaultDtype(),
+      isGradEnabled(),
       leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : constantKey(leaf))),
       sharing(tensors),
     ])
-    const entry = compiled.get(key) ?? compileFor()
+    const known = compiled.get(key)
+    const entry = known?.isCurrent() === true ? known : compileFor()
     const { template, run } = entry
     const results = run(tensors)
     let next = 0
@@ -65,10 +67,13 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
       }
       const { run } = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
       const read = memoryRead(joint)
+      const outer = joint.constants ?? []
+      const needs = outer.map(({ requiresGrad }) => requiresGrad)
       const made: Entry = {
+        isCurrent: () => outer.every(({ requiresGrad }, i) => requiresGrad === needs[i]),
         run: (all) => {
           const given = split(all).inputs
-          const every = [...given, ...(joint.constants ?? [])]
+          const every = [...given, ...outer]
           const outputs = run(...given)
           const results = writeBack(outputs, every, joint)
           watch(outputs, every, joint, read)
@@ -94,6 +99,8 @@ function constantKey(leaf: unknown): unknown {
 }
 
 interface Entry {
+  /** Whether the tensors from outside want gradients as they did when the function was traced. */
+  readonly isCurrent: () => boolean
   readonly run: (tensors: readonly Tensor[]) => readonly unknown[]
   readonly template: Template
 }

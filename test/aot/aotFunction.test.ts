@@ -209,3 +209,39 @@ it('constants are told apart: numbers and texts, zeros of either sign, and objec
   const given = [2, '2', 0, -0, new Box(torch.tensor(5)), new Box(torch.tensor(7))]
   expect(given.map((other) => f(torch.tensor(1), other).item())).toEqual([0.5, 10, Infinity, -Infinity, 6, 8])
 })
+
+describe('what changes between two calls', () => {
+  const gradOf = (f: (w: Tensor) => Tensor, w: Tensor): unknown => {
+    w.grad = null
+    f(w).sum().backward()
+    return w.grad === null ? null : (w.grad as Tensor).toArray()
+  }
+
+  it('a call under noGrad leaves those after it their gradients, and the reverse', () => {
+    const w = torch.tensor([1, 2], { requiresGrad: true })
+    const f = (x: Tensor): Tensor => x.mul(x).add(torch.noGrad(() => x.mul(3)))
+    for (const underNoGradFirst of [true, false]) {
+      const g = aot(f)
+      if (underNoGradFirst) expect(torch.noGrad(() => g(w)).requiresGrad).toBe(false)
+      expect(gradOf(g, w)).toEqual([2, 4])
+      expect(torch.noGrad(() => g(w)).requiresGrad).toBe(false)
+      expect(gradOf(g, w)).toEqual([2, 4])
+    }
+  })
+
+  it('a parameter from outside that is frozen, and unfrozen', () => {
+    const outer = torch.tensor([5, 7], { requiresGrad: true })
+    const w = torch.tensor([1, 2], { requiresGrad: true })
+    const f = aot((x: Tensor) => x.mul(outer))
+    outer.requiresGrad_(false)
+    expect(gradOf(f, w)).toEqual([5, 7])
+    expect(outer.grad).toBeNull()
+    outer.requiresGrad_(true)
+    expect(gradOf(f, w)).toEqual([5, 7])
+    expect(outer.grad?.toArray()).toEqual([1, 2])
+    outer.requiresGrad_(false)
+    outer.grad = null
+    expect(gradOf(f, w)).toEqual([5, 7])
+    expect(outer.grad).toBeNull()
+  })
+})
