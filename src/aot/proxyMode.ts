@@ -1,5 +1,5 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { dispatchBelowAutograd, dispatchState, isArgList, markView, withMode, withoutModes } from '../dispatch/index.ts'
+import { decomposed, dispatchBelowAutograd, dispatchState, isArgList, markView, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
@@ -206,7 +206,7 @@ export class ProxyTensorMode implements DispatchMode {
     if (rule !== undefined && !this.#decomposing.has(op)) return this.#decomposeWith(rule, op, args)
     const { decompose } = op
     const isWhole = op.tags.has('template') || op.tags.has('fusedKernel') || op.pointwise !== null || op.reduction !== null
-    if (this.decompose && decompose !== null && !isWhole) return withMode(this, () => decompose(...args))
+    if (this.decompose && decompose !== null && !isWhole) return withMode(this, () => decomposed(op.qualname, decompose, args))
     if (op.tags.has('view')) return this.#view(op, args)
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
   }

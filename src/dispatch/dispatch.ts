@@ -3,6 +3,7 @@
 import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { anyRequiresGrad } from './args.ts'
+import { decomposed } from './decomposed.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
 /** A layer that sees every operator call below autograd: fake tensors, tracing, compile's capture, profiling. PyTorch's TorchDispatchMode. */
@@ -88,7 +89,7 @@ export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !
 
 /** Calls an operator with normalized arguments (one per schema argument). */
 export function dispatch(op: OpDef, args: readonly Arg[]): Result {
-  if (op.derivative === null && op.decompose !== null) return op.decompose(...args)
+  if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   const state = dispatchState
   if (state.autograd !== null && ((state.gradEnabled && anyRequiresGrad(args)) || op.functional !== null)) return state.autograd(op, args)
   return dispatchBelowAutograd(op, args)
@@ -113,6 +114,6 @@ export function dispatchBelowAutograd(op: OpDef, args: readonly Arg[]): Result {
 /** Runs the eager implementation: the kernel, or the decomposition of an operator without a kernel of its own. */
 export function runKernel(op: OpDef, args: readonly Arg[]): Result {
   if (op.kernel !== null) return op.kernel(...args)
-  if (op.decompose !== null) return op.decompose(...args)
+  if (op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   throw new InternalError(`operator ${op.qualname} has neither a kernel nor a decomposition`)
 }

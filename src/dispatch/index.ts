@@ -2,6 +2,7 @@
 export { anyRequiresGrad, anyTensor, isArgList, tensorAt } from './args.ts'
 export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, withChangingNumbers, withMode, withoutModes } from './dispatch.ts'
 export type { AutogradHandler, DispatchMode } from './dispatch.ts'
+export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'

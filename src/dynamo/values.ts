@@ -35,7 +35,8 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   }
   storage.writer = null
   storage.moveTo(value.realize())
-  if (isAsExpected || storage.captureShared) return
+  // A result that nobody asked for has no elements, whatever the compiled code made of it.
+  if (isAsExpected || storage.captureShared || tensor.numel === 0) return
   // Only here does a tensor change its layout: nothing has seen it with the other one.
   tensor.adoptLayout(value)
 }

@@ -1,7 +1,7 @@
 // The mode of vmap. Inside of it a batched tensor looks like one example: a tensor of the example's shape without data. The mode keeps what stands behind it, the
 // tensor of the whole batch (the batch is its first dimension), and computes operators on that, by rules that say how each operator treats the batch.
 import { enableGrad, noGrad } from '../autograd/index.ts'
-import { dispatch, dispatchBelowAutograd, dispatchState, isArgList, markView, withMode } from '../dispatch/index.ts'
+import { decomposed, dispatch, dispatchBelowAutograd, dispatchState, isArgList, markView, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { argsort, expand, philoxUniform, select, stack, to } from '../ops/index.ts'
@@ -88,7 +88,7 @@ export class BatchMode implements DispatchMode, Batch {
     const rule = ruleOf(op, args, this)
     if (rule === null && op.decompose !== null) {
       const { decompose } = op
-      return withMode(this, () => decompose(...args))
+      return withMode(this, () => decomposed(op.qualname, decompose, args))
     }
     // For its errors, which then speak of one example, and for the dtypes of results: a number behind is a tensor, which counts when dtypes are promoted.
     const meta = op.meta(...args)

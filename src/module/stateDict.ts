@@ -119,7 +119,7 @@ const listed = (names: readonly string[], others: readonly string[]): string =>
 export function loadState(module: Stateful, given: State, strict: boolean): LoadStateResult {
   // For callers in JavaScript.
   const copy: Map<string, TensorLike> | null =
-    isObject(given) && !isTensorLike(given) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
+    isObject(given) && !isTensorLike(given) && !(given instanceof Promise) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
   if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
     throw new ArgumentError(`loadStateDict: expected a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.`)
   const own = collectState(module)

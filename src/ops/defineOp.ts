@@ -10,7 +10,7 @@
 //     declare module '../tensor/tensor.ts' { interface Tensor { relu(): Tensor } }
 //
 // Defining an operator has no effect beyond itself; table.ts registers it.
-import { FakeTensorMode, withMode } from '../dispatch/index.ts'
+import { FakeTensorMode, decomposed, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { camelCase, checkArgument, findOverride, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
@@ -116,13 +116,13 @@ function derivedMeta(op: OpFacts): OpDef['meta'] {
   if (functional !== null) return (...args) => inPlaceSpec(op.qualname, functional, args)
   if (op.pointwise !== null) return (...args) => pointwiseSpec(op, args)
   if (op.reduction !== null) return (...args) => reductionSpec(op, args)
-  if (decompose !== null) return (...args) => decomposedSpec(decompose, args)
+  if (decompose !== null) return (...args) => decomposedSpec(op.qualname, decompose, args)
   throw new InternalError(`operator ${op.qualname} declares no meta, and none can be derived`)
 }
 
 /** Runs the decomposition on fake tensors. */
-function decomposedSpec(decompose: NonNullable<OpDef['decompose']>, args: readonly Arg[]): ResultSpec {
-  const result = withMode(new FakeTensorMode(), () => decompose(...args))
+function decomposedSpec(qualname: string, decompose: NonNullable<OpDef['decompose']>, args: readonly Arg[]): ResultSpec {
+  const result = withMode(new FakeTensorMode(), () => decomposed(qualname, decompose, args))
   const one = (t: Tensor): TensorSpec => ({ shape: t.sizes, dtype: t.dtype, strides: t.steps, offset: t.offset })
   return result instanceof Tensor ? one(result) : result.map(one)
 }

@@ -2,7 +2,7 @@
 import { valueText } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { Tensor, formatShape, wrapDim } from '../tensor/index.ts'
+import { Tensor, formatShape, sameShape, wrapDim } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -116,11 +116,18 @@ export const concatenate: typeof cat = defineOp({
  */
 export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
   schema: 'stack(Tensor[] tensors, int dim=0) -> Tensor',
-  decompose: (tensors, dim) =>
-    cat(
+  decompose: (tensors, dim) => {
+    const [first] = tensors
+    const other = tensors.findIndex((t) => first !== undefined && !sameShape(t.sizes, first.sizes))
+    if (other >= 0)
+      throw new ShapeError(
+        `torch.stack: tensors[0] has shape ${formatShape(first?.sizes ?? [])} but tensors[${other}] has ${formatShape(tensors[other]?.sizes ?? [])}; all tensors must have one shape. torch.cat joins others.`,
+      )
+    return cat(
       tensors.map((t) => unsqueeze(t, dim)),
       dim,
-    ),
+    )
+  },
 })
 
 const isSizes = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((size) => Number.isInteger(size) && size >= 0)

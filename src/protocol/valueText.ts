@@ -32,6 +32,7 @@ function objectText(value: object): string {
     return text !== false && text.length <= LONGEST ? text : `an array of length ${value.length}`
   }
   if (isTensorLike(value)) return `a ${classText(value)} of shape [${value.shape.join(', ')}]`
+  if (value instanceof Promise) return 'a Promise (write await before it)'
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === null || prototype === Object.prototype) return 'an object'
   const name = classText(value)

@@ -125,6 +125,56 @@ describe('compile', () => {
   })
 })
 
+describe('an error', () => {
+  const two = torch.ones([2, 2])
+
+  test.each([
+    [() => torch.softmax(two, 4), 'torch.softmax: dim 4 is out of range for a tensor of 2 dimensions; expected -2 to 1.'],
+    [() => torch.std(two, 5), 'torch.std: dim 5 is out of range for a tensor of 2 dimensions; expected -2 to 1.'],
+    [
+      () => torch.hstack([two, torch.ones([3, 3])]),
+      'torch.hstack: tensors[0] has shape [2, 2] but tensors[1] has [3, 3]; all sizes but that of dimension 1 must agree.',
+    ],
+    [
+      () => torch.stack([torch.ones([2]), torch.ones([3])]),
+      'torch.stack: tensors[0] has shape [2] but tensors[1] has [3]; all tensors must have one shape. torch.cat joins others.',
+    ],
+  ])('names the operator that was called: %s', (run, message) => {
+    const error = thrownBy(run)
+    expect(error.message).toBe(message)
+    expect(error.stack?.split('\n')[0]).toBe(`ShapeError: ${message}`)
+    expect(thrownBy(compile(run)).message).toBe(message)
+  })
+
+  test('names it for tensors that require gradients, and for its caller’s caller', () => {
+    const message = 'torch.softmax: dim 4 is out of range for a tensor of 2 dimensions; expected -2 to 1.'
+    expect(thrownBy(() => torch.softmax(torch.ones([2, 2]).requiresGrad_(), 4)).message).toBe(message)
+    const outer = 'torch.nn.functional.softmin: dim 4 is out of range for a tensor of 2 dimensions; expected -2 to 1.'
+    expect(thrownBy(() => torch.nn.functional.softmin(two, 4)).message).toBe(outer)
+  })
+
+  test('says that await is missing', () => {
+    const later: unknown = Promise.resolve(two)
+    expect(thrownBy(() => Reflect.apply(torch.add, null, [later, 1])).message).toBe(
+      "torch.add: argument 'self' must be a Tensor, got a Promise (write await before it).",
+    )
+    const linear = new nn.Linear(2, 2)
+    expect(thrownBy(() => Reflect.apply(linear.loadStateDict, linear, [later])).message).toBe(
+      'loadStateDict: expected a Map or an object from string to Tensor, as of stateDict(), got a Promise (write await before it).',
+    )
+  })
+})
+
+/** The error that `run` throws. */
+function thrownBy(run: () => unknown): Error {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Error) return error
+  }
+  throw new Error('nothing was thrown')
+}
+
 describe('a graph', () => {
   test('takes PyTorch’s last positional arguments', () => {
     const graph = new Graph()
