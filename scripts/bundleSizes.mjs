@@ -10,8 +10,8 @@ const { allOperators } = await import(`${root}dist/ops/generated/all.js`)
 const { Module, ...nn } = await import(`${root}dist/nn/index.js`)
 const operators = allOperators.filter(({ name }) => !name.endsWith('_')).length
 const layers = Object.values(nn).filter((value) => value?.prototype instanceof Module).length
-/** The first version had 213 operators besides in-place forms and 33 layers, and weighed 402; each operator since may add 0.8, each layer 0.2, and each of six dtypes 4. */
-const torchLimit = 407 + 4 * 6 + 0.8 * (operators - 213) + 0.2 * (layers - 33)
+/** The first version had 213 operators besides in-place forms and 33 layers, and weighed 402; each operator since may add 0.8, each layer 0.2, and each of six dtypes 4. torch.masked and torch.signal.windows, which are no operators, weigh 12. */
+const torchLimit = 419 + 4 * 6 + 0.8 * (operators - 213) + 0.2 * (layers - 33)
 /** What `compile` may add to the program that has only `torch`: capture, functionalization, the compiler, its events and logs, and the debugger for failures. */
 const COMPILER = 198
 

@@ -24,6 +24,8 @@ import * as internal from './ops/generated/internal.ts'
 import * as linalg from './ops/generated/linalg.ts'
 import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
+import * as maskedFunctions from './ops/masked.ts'
+import * as signalWindows from './ops/signalWindows.ts'
 import { allclose, asTensor, canCast, equal, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
 import { checkArgument, explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
@@ -58,7 +60,7 @@ export type Torch = typeof operators &
     /** `x.isFloatingPoint()` */
     readonly isFloatingPoint: (x: Tensor) => boolean
     /** The shape to which all of them broadcast; throws ShapeError if there is none. */
-    readonly broadcastShapes: (...shapes: readonly (readonly number[])[]) => readonly number[]
+    readonly broadcastShapes: (...shapes: readonly (number | readonly number[])[]) => readonly number[]
     readonly allclose: typeof allclose
     readonly equal: typeof equal
     readonly nn: typeof nn
@@ -67,6 +69,10 @@ export type Torch = typeof operators &
     readonly linalg: typeof linalg
     /** PyTorch's `torch.special`. */
     readonly special: typeof special
+    /** PyTorch's `torch.masked`: reductions, scans and normalizations of the elements where a mask holds. */
+    readonly masked: typeof masked
+    /** PyTorch's `torch.signal`: windows. */
+    readonly signal: { readonly windows: typeof signalWindows }
     /** PyTorch's `torch.autograd`: gradients without `.grad`, and operators with a backward of your own. */
     readonly autograd: {
       readonly Function: typeof Function
@@ -136,6 +142,9 @@ const special = {
   xlogy: operators.xlogy,
 }
 
+/** PyTorch's `torch.masked`, with its names. */
+const masked = { ...maskedFunctions, var: maskedFunctions.variance }
+
 /** The operators of control flow, as graphs name them. */
 const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: typeof scanOp; mapImpl: typeof mapOp } = {
   cond: condOp,
@@ -162,6 +171,8 @@ const INSTEAD = new Map([
   ['LongTensor', "write torch.tensor(data, { dtype: 'int64' })"],
 ])
 
+const isShape = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((n) => Number.isSafeInteger(n) && n >= 0)
+
 /** A namespace that explains unknown names. */
 const namespace = <T extends object>(owner: string, members: T, instead: ReadonlyMap<string, string> = new Map()): T =>
   explainUnknownNames(members, { owner, known: () => Object.keys(members), instead })
@@ -180,16 +191,19 @@ export const torch: Torch = namespace(
       if (findOverride([x]) === null) checkTensor('torch.isFloatingPoint', 'x', x)
       return x.isFloatingPoint()
     },
-    broadcastShapes: (...shapes: readonly (readonly number[])[]) =>
-      shapes.reduce((a, b) => {
-        checkArgument(Array.isArray(b) && b.every((n) => Number.isSafeInteger(n) && n >= 0), 'torch.broadcastShapes', 'shapes', 'lists of sizes', b)
-        return broadcastShapes('torch.broadcastShapes', a, b)
+    broadcastShapes: (...shapes: readonly (number | readonly number[])[]) =>
+      shapes.reduce<readonly number[]>((a, b) => {
+        const shape: unknown = typeof b === 'number' ? [b] : b
+        checkArgument(isShape(shape), 'torch.broadcastShapes', 'shapes', 'lists of sizes', b)
+        return isShape(shape) ? broadcastShapes('torch.broadcastShapes', a, shape) : a
       }, []),
     allclose,
     equal,
     nn: namespace('torch.nn', { ...nn }),
     linalg: namespace('torch.linalg', { ...linalg }),
     special: namespace('torch.special', special),
+    masked: namespace('torch.masked', masked),
+    signal: { windows: namespace('torch.signal.windows', { ...signalWindows }) },
     optim: namespace(
       'torch.optim',
       { ...optim },

@@ -88,7 +88,8 @@ export function withChangingNumbers<T>(fn: () => T): T {
 export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !== null || (dispatchState.gradEnabled && anyRequiresGrad(args))
 
 /** Calls an operator with normalized arguments (one per schema argument). */
-export function dispatch(op: OpDef, args: readonly Arg[]): Result {
+export function dispatch(op: OpDef, given: readonly Arg[]): Result {
+  const args = op.prepare === null ? given : op.prepare(given)
   if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   const state = dispatchState
   if (state.autograd !== null && ((state.gradEnabled && anyRequiresGrad(args)) || op.functional !== null)) return state.autograd(op, args)

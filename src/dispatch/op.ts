@@ -133,6 +133,8 @@ export interface OpDef {
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
   readonly indices: IndexRule | null
+  /** The arguments that the operator gets for those of a call: the same list, or another one, such as with `self` in the dtype that an argument names. */
+  readonly prepare: ((args: readonly Arg[]) => readonly Arg[]) | null
   /** URL of the module that registers the operator when imported; null for tensorfx's own. */
   readonly module: string | null
 }

@@ -2,7 +2,7 @@
 import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import { airyAi, besselI, besselJ, besselK0, besselY, erfcx, incompleteGamma, ndtri, scaledBesselI } from './besselFunctions.ts'
-import { digamma, erfc, erfinv, hurwitzZeta, lgamma, polygamma } from './specialFunctions.ts'
+import { digamma, erfc, erfinv, lgamma, polygamma, zeta } from './specialFunctions.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
 
@@ -91,5 +91,5 @@ export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
   ndtri: rare('ndtri', ndtri),
   igamma: rare('igamma', (a, x) => incompleteGamma(a, x, false), 2),
   igammac: rare('igammac', (a, x) => incompleteGamma(a, x, true), 2),
-  zeta: rare('zeta', hurwitzZeta, 2),
+  zeta: rare('zeta', zeta, 2),
 }

@@ -77,6 +77,13 @@ export function polygamma(n: number, x: number): number {
   return sign * factorial * hurwitzZeta(n + 1, x)
 }
 
+/** The zeta function as PyTorch has it: for s > 1 only, with the pole at s = 1, and for q of at most 0 as Cephes. */
+export function zeta(s: number, q: number): number {
+  if (s === 1) return Infinity
+  if (s < 1) return NaN
+  return hurwitzZeta(s, q)
+}
+
 /** The sum of (q + k)^-s over k >= 0, by Euler and Maclaurin's formula; infinite at the poles 0, -1, …, NaN for other q below 0 unless s is an integer. */
 export function hurwitzZeta(s: number, q: number): number {
   if (Number.isNaN(s) || Number.isNaN(q) || q === -Infinity) return NaN

@@ -1,10 +1,10 @@
 // Batch normalization, with running statistics as buffers.
 import { ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
+import { noGrad } from '../autograd/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
 import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
-import { noGrad } from '../autograd/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -182,20 +182,7 @@ abstract class InstanceNormLayer extends BatchNormLayer {
   private normalize(input: Tensor): Tensor {
     const { runningMean, runningVar, weight, bias, eps } = this
     const momentum = this.momentum ?? 0
-    if (runningMean === null || runningVar === null) return instanceNorm(input, null, null, weight, bias, true, momentum, eps)
-    if (!this.training) return instanceNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
-    // Each sample's channels count as channels of one sample; the running statistics get the mean of theirs.
-    const [n = 1, c = 0, ...rest] = input.shape
-    const each = (t: Tensor): Tensor => t.repeat(n)
-    const [means, variances] = noGrad(() => [each(runningMean), each(runningVar)] as const)
-    const scale = { weight: weight === null ? null : each(weight), bias: bias === null ? null : each(bias) }
-    const out = batchNorm(input.reshape(1, n * c, ...rest), means, variances, { ...scale, training: true, momentum, eps })
-    noGrad(() => {
-      runningMean.copy_(means.view(n, c).mean(0))
-      runningVar.copy_(variances.view(n, c).mean(0))
-      this.numBatchesTracked?.add_(1)
-    })
-    return out.view(input.shape)
+    return instanceNorm(input, runningMean, runningVar, weight, bias, this.training || runningMean === null, momentum, eps)
   }
 }
 

@@ -78,6 +78,8 @@ export interface GroupNormLayerOptions {
   readonly eps?: number
   /** Learn a scale and a shift per channel. */
   readonly affine?: boolean
+  /** Whether there is a shift at all. Default true. */
+  readonly bias?: boolean
   readonly dtype?: DType
 }
 
@@ -92,10 +94,10 @@ export class GroupNorm extends Module {
   weight: Parameter | null
   bias: Parameter | null
 
-  constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean], GroupNormLayerOptions>) {
+  constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean, bias: boolean], GroupNormLayerOptions>) {
     super()
-    const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, dtype: getDefaultDtype() }
-    const { eps, affine, dtype } = readOptions('nn.GroupNorm', defaults, options)
+    const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, bias: true, dtype: getDefaultDtype() }
+    const { eps, affine, bias, dtype } = readOptions('nn.GroupNorm', defaults, options)
     checkInteger('nn.GroupNorm', 'numGroups', numGroups)
     checkInteger('nn.GroupNorm', 'numChannels', numChannels)
     if (numChannels % numGroups !== 0)
@@ -105,7 +107,7 @@ export class GroupNorm extends Module {
     this.eps = eps
     this.affine = affine
     this.weight = affine ? new Parameter(ones([numChannels], { dtype })) : null
-    this.bias = affine ? new Parameter(zeros([numChannels], { dtype })) : null
+    this.bias = affine && bias ? new Parameter(zeros([numChannels], { dtype })) : null
   }
 
   /** Scale 1, shift 0. */

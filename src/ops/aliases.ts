@@ -1,7 +1,8 @@
 // PyTorch's other names of operators: one table. Each is an operator of its own name, which traces record, and computes what the one that it stands for does.
 import { dispatch } from '../dispatch/index.ts'
+import type { Result } from '../dispatch/index.ts'
 import { attributeName } from '../protocol/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { makeOp } from './defineOp.ts'
 import {
@@ -27,7 +28,7 @@ import {
 } from './generated/inPlace.ts'
 import { outer } from './linalg/matmul.ts'
 import { rrelu } from './functional/smoothActivations.ts'
-import { split, chunk } from './join.ts'
+import { chunk, split, unbind } from './join.ts'
 import { householderProduct } from './linalg/composites.ts'
 import { bilinear } from './nn/bilinear.ts'
 import { conv1d, conv2d } from './nn/conv.ts'
@@ -44,28 +45,39 @@ import { fill, fill_, zero_ } from './pointwise/fill.ts'
 import { hardshrink, prelu, threshold } from './pointwise/hardActivations.ts'
 import { abs, div, mul, neg, sub } from './pointwise/arithmetic.ts'
 import { ge, gt, le, lt, ne } from './pointwise/comparison.ts'
+import { positive } from './pointwise/variations.ts'
 import { acos, acosh, asin, asinh, atan, atan2, atanh } from './pointwise/trigonometry.ts'
 import { trapezoid } from './reduction/scans.ts'
 import { vstack } from './stacks.ts'
+import { unfold } from './view/arrange.ts'
+import { diagonal } from './view/diagonal.ts'
+import { permute, t, transpose } from './view/permute.ts'
+import { clone, squeeze, unsqueeze, view } from './view/reshape.ts'
+import { select, slice } from './view/slicing.ts'
+import { asStrided } from './view/strided.ts'
+import { detach, expand } from './view/windows.ts'
 
 /** The operator `fn` under another name, or in another namespace. A method of the same name is left as it is. */
-function aliasOf<F extends OpFunction>(fn: F, name: string, namespace?: string): F
-function aliasOf(fn: OpFunction, name: string, namespace?: string): OpFunction {
+function aliasOf<F extends OpFunction>(fn: F, name: string, namespace?: string, copied?: boolean): F
+function aliasOf(fn: OpFunction, name: string, namespace?: string, copied = false): OpFunction {
   const { op } = fn
   const other = attributeName(name)
   return makeOp({
     schema: op.schema.text.replace(/^\w+/, other),
     namespace: namespace ?? op.qualname.slice(0, -op.name.length - 1),
-    method: op.method && other !== op.name,
+    method: op.method && other !== op.name && !copied,
     tags: op.tags.has('mutates') ? ['mutates'] : [],
     aliasOf: fn,
-    decompose: (...args) => dispatch(op, args),
+    decompose: (...args) => (copied ? copyOf(dispatch(op, args)) : dispatch(op, args)),
   })
 }
 
-function made<T extends Readonly<Record<string, OpFunction>>>(table: T, namespace?: string): T {
+/** Copies of the views that an operator gives. */
+const copyOf = (views: Result): Result => (views instanceof Tensor ? clone(views) : views.map((view) => clone(view)))
+
+function made<T extends Readonly<Record<string, OpFunction>>>(table: T, namespace?: string, copied = false): T {
   const aliases = { ...table }
-  for (const [name, fn] of Object.entries(table)) Reflect.set(aliases, name, aliasOf(fn, name, namespace))
+  for (const [name, fn] of Object.entries(table)) Reflect.set(aliases, name, aliasOf(fn, name, namespace, copied))
   return aliases
 }
 
@@ -88,6 +100,11 @@ const OF_TORCH = {
   multiply: mul,
   negative: neg,
   notEqual: ne,
+  conj: positive,
+  conjPhysical: positive,
+  real: positive,
+  resolveConj: positive,
+  resolveNeg: positive,
   rowStack: vstack,
   subtract: sub,
   trapz: trapezoid,
@@ -143,6 +160,27 @@ const ALSO_OF_TORCH = {
   zero_,
 }
 
+/** Functions of torch that give copies of what the views of these names show. */
+const COPIES = {
+  aliasCopy: positive,
+  asStridedCopy: asStrided,
+  detachCopy: detach,
+  diagonalCopy: diagonal,
+  expandCopy: expand,
+  permuteCopy: permute,
+  selectCopy: select,
+  sliceCopy: slice,
+  splitCopy: split,
+  splitWithSizesCopy: split,
+  squeezeCopy: squeeze,
+  tCopy: t,
+  transposeCopy: transpose,
+  unbindCopy: unbind,
+  unfoldCopy: unfold,
+  unsqueezeCopy: unsqueeze,
+  viewCopy: view,
+}
+
 /** Methods of tensors only. */
 const OF_TENSORS = {
   arctan2_: atan2_,
@@ -157,7 +195,11 @@ const OF_TENSORS = {
 }
 
 /** The functions of torch that are other names of operators. */
-export const torchAliases: typeof OF_TORCH & typeof ALSO_OF_TORCH = /* @__PURE__ */ { ...made(OF_TORCH), ...made(ALSO_OF_TORCH, 'torch') }
+export const torchAliases: typeof OF_TORCH & typeof ALSO_OF_TORCH & typeof COPIES = /* @__PURE__ */ {
+  ...made(OF_TORCH),
+  ...made(ALSO_OF_TORCH, 'torch'),
+  ...made(COPIES, 'torch', true),
+}
 
 /** All operators that are other names of operators. */
 export const allAliases: readonly OpFunction[] = /* @__PURE__ */ Object.values<OpFunction>({ ...torchAliases, ...made(OF_TENSORS) })
@@ -169,10 +211,12 @@ type BinaryMethods = Record<OfTwo | `${OfTwo}_`, (other: Tensor | number) => Ten
 type DivideMethods = Record<'divide' | 'divide_', (other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor>
 type SubtractMethods = Record<'subtract' | 'subtract_', (other: Tensor | number, options?: { readonly alpha?: number }) => Tensor>
 type OtherMethods = Record<'arctan2' | 'arctan2_' | 'ger', (other: Tensor) => Tensor>
+/** Of numbers that are not complex, they give the tensor itself. */
+type RealMethods = Record<'conj' | 'conjPhysical' | 'real' | 'resolveConj' | 'resolveNeg', () => Tensor>
 
 declare module '../tensor/tensor.ts' {
   /** PyTorch's other names of {@link Tensor.abs}, {@link Tensor.mul} and so on. */
-  interface Tensor extends UnaryMethods, BinaryMethods, DivideMethods, SubtractMethods, OtherMethods {
+  interface Tensor extends UnaryMethods, BinaryMethods, DivideMethods, SubtractMethods, OtherMethods, RealMethods {
     /** {@link split} */
     splitWithSizes(splitSizes: readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
     /** {@link split} */

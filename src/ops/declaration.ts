@@ -1,5 +1,5 @@
 // What an operator declares about itself. The types of its rules follow from its schema.
-import type { DTypeSet, OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
+import type { Arg, DTypeSet, OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -65,6 +65,8 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
    * 'method', as a call of the method of that name. Default: as the user wrote it.
    */
   readonly recordAs?: 'keywords' | 'method'
+  /** See `OpDef.prepare`. */
+  readonly prepare?: (args: readonly Arg[]) => readonly Arg[]
   /** The operator of which this one is another name. */
   readonly aliasOf?: OpFunction
   /** What a call with only the first argument computes instead: PyTorch's `torch.where(condition)`. */

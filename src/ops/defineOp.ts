@@ -103,6 +103,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     indices: declaration.indices ?? null,
+    prepare: declaration.prepare ?? null,
     module: declaration.module ?? null,
   }
   const meta = declaration.meta ?? derivedMeta(facts)

@@ -15,6 +15,8 @@ import { log1p } from './pointwise/unary.ts'
 import { rand, randn } from './random.ts'
 import type { RandomOptions } from './random.ts'
 import { cumsum } from './reduction/cumsum.ts'
+import { amax, amin } from './reduction/extremes.ts'
+import { sum } from './reduction/sum.ts'
 import { searchsorted } from './searchsorted.ts'
 import { checkOperand, sizeAt } from './shapes.ts'
 import { topk } from './sort.ts'
@@ -60,6 +62,7 @@ export const multinomial: OpFunction<
         `torch.multinomial: cannot draw ${count} of ${size} positions${replacement ? '' : ' without replacement; draw fewer, or with { replacement: true }'}.`,
       )
     const weights = to(self.detach(), 'float32')
+    if (!weights.isFake) checkProbabilities(weights)
     // The k smallest of exponential numbers whose rates are the weights.
     if (!replacement) return topk(div(weights, add(exponentials(self.sizes, generator), 1e-30)), count, -1)[1]
     const sums = cumsum(weights, -1)
@@ -67,6 +70,15 @@ export const multinomial: OpFunction<
     return searchsorted(limits, rand([...self.sizes.slice(0, -1), count], { generator }), { right: true })
   },
 })
+
+/** Throws unless the rows of numbers can be weights of a draw. */
+function checkProbabilities(weights: Tensor): void {
+  const least = amin(weights).item()
+  if (!(least >= 0) || !Number.isFinite(amax(weights).item()))
+    throw new ArgumentError('torch.multinomial: self holds probabilities, which must be finite numbers that are not negative; one of them is not.')
+  if (amin(sum(weights, -1)).item() <= 0)
+    throw new ArgumentError('torch.multinomial: self must hold a positive probability in each row; one has none.')
+}
 
 /** The smallest k at which the distribution function of Poisson's distribution reaches u. */
 function poissonQuantile(rate: number, u: number): number {

@@ -222,6 +222,11 @@ export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], va
     for (let k = 0; k < pad.length; k += 2) {
       const at = self.ndim - 1 - k / 2
       const [before = 0, after = 0] = pad.slice(k, k + 2)
+      const size = sizeAt(out.sizes, at)
+      if (before + size + after < 0)
+        throw new ShapeError(
+          `torch.constant_pad_nd: ${before} and ${after} elements cannot be cut off dimension ${at} of size ${size} (shape ${formatShape(self.sizes)}).`,
+        )
       if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeAt(out.sizes, at) - Math.max(0, -after))
       const block = (size: number): Tensor => full(out.sizes.with(at, size), value, { dtype: out.dtype })
       const parts = [...(before > 0 ? [block(before)] : []), out, ...(after > 0 ? [block(after)] : [])]

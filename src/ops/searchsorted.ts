@@ -147,16 +147,16 @@ function binned(x: Tensor, low: Tensor, high: Tensor, bins: number, weights: Ten
   return scatterAdd(zeros([bins], { dtype: values.dtype }), 0, index, values)
 }
 
-/** The range of a histogram: that of the elements if none is given; never empty. */
-function rangeOf(x: Tensor, low: number, high: number): readonly [Tensor, Tensor] {
-  if (low !== 0 || high !== 0) return [scalarTensor(low, { dtype: x.dtype }), scalarTensor(low === high ? high + 1 : high, { dtype: x.dtype })]
-  const [least, greatest] = [amin(x), amax(x)]
-  const same = to(eq(least, greatest), x.dtype)
+/** The range of a histogram: the given one, or that of the elements. It is never empty: `margin` is added on both sides of a single value. */
+function rangeOf(x: Tensor, given: readonly [number, number] | null, margin: number): readonly [Tensor, Tensor] {
+  const of = (value: number): Tensor => scalarTensor(value, { dtype: x.dtype })
+  const [least, greatest] = given !== null ? [of(given[0]), of(given[1])] : [amin(x), amax(x)]
+  const same = mul(to(eq(least, greatest), x.dtype), margin)
   return [sub(least, same), add(greatest, same)]
 }
 
 /**
- * How many elements fall into each of `bins` intervals of equal width between `min` and `max`; if both are 0, between the least and the greatest element. PyTorch's `torch.histc`.
+ * How many elements fall into each of `bins` intervals of equal width between `min` and `max`; if these are equal, between the least and the greatest element. PyTorch's `torch.histc`.
  *
  * Shape: [bins].
  *
@@ -171,7 +171,7 @@ export const histc: OpFunction<
   decompose: (self, bins, min, max) => {
     if (bins < 1) throw new ArgumentError(`torch.histc: bins must be positive, got ${bins}.`)
     if (max < min) throw new ArgumentError(`torch.histc: max must not be less than min, got ${min} and ${max}.`)
-    const [low, high] = rangeOf(self, min, max)
+    const [low, high] = rangeOf(self, min === max && self.numel > 0 ? null : [min, max], 1)
     return binned(self.detach(), low, high, bins, null)
   },
 })
@@ -215,7 +215,7 @@ export const histogram: OpFunction<(self: Tensor, bins: number | Tensor, options
     }
     if (typeof bins !== 'number' || !Number.isInteger(bins) || bins < 1)
       throw new ArgumentError(`${op}: bins must be a positive number or a Tensor of edges, got ${valueText(bins)}.`)
-    const [low, high] = range === null ? rangeOf(self, 0, 0) : rangeOf(self, range[0], range[1])
+    const [low, high] = rangeOf(self, range ?? (self.numel === 0 ? [0, 1] : null), 0.5)
     const edges = add(low, mul(linspace(0, 1, bins + 1, { dtype: self.dtype }), sub(high, low)))
     return scaled(binned(self, low, high, bins, weight), edges)
   },
@@ -239,7 +239,7 @@ export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: 
     const wrong = numbers.findIndex((n) => n < 0)
     if (wrong >= 0) throw new ArgumentError(`torch.bincount: numbers must not be negative, got ${numbers[wrong]} at position ${wrong}.`)
     const size = numbers.reduce((most, n) => Math.max(most, n + 1), minlength)
-    const values = weights ?? ones(self.sizes, { dtype: 'int64' })
+    const values = weights === null ? ones(self.sizes, { dtype: 'int64' }) : weights.dtype === 'float32' ? weights : to(weights, 'float64')
     return scatterAdd(zeros([size], { dtype: values.dtype }), 0, to(self, 'int64'), values)
   },
 })

@@ -24,9 +24,23 @@ function atLeast(self: Tensor, n: 1 | 2 | 3): Tensor {
   return self.ndim === 1 ? unsqueeze(unsqueeze(self, 0), 2) : unsqueeze(self, 2)
 }
 
+type AtLeast = {
+  (self: Tensor): Tensor
+  (self: readonly Tensor[]): readonly Tensor[]
+}
+
+function eachAtLeast(self: unknown, n: 1 | 2 | 3): Tensor | readonly Tensor[] {
+  const one = (t: unknown): Tensor => {
+    if (t instanceof Tensor) return atLeast(t, n)
+    throw new ArgumentError(`torch.atleast_${n}d: argument 'self' must be a Tensor or an array of Tensors, got ${valueText(t)}.`)
+  }
+  return Array.isArray(self) ? self.map(one) : one(self)
+}
+
 const isPositions = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((p) => Number.isInteger(p))
 
-function partsOf(op: string, self: Tensor, given: unknown, dim: number): readonly Tensor[] {
+function partsOf(op: string, self: Tensor, wanted: unknown, dim: number): readonly Tensor[] {
+  const given: unknown = wanted instanceof Tensor && wanted.ndim <= 1 && !wanted.isFloatingPoint() ? wanted.toArray() : wanted
   const [at, size] = dimAndSize(op, self, dim)
   if (isPositions(given)) return [...given, size].map((end, i) => slice(self, at, i === 0 ? 0 : (given[i - 1] ?? 0), end))
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
@@ -46,42 +60,42 @@ function equalParts(op: string, self: Tensor, given: unknown, dim: number, least
 }
 
 /**
- * `self`, with dimensions of size 1 added until it has 1. PyTorch's `torch.atleast_1d`.
+ * `self`, with dimensions of size 1 added until it has 1; of a list each tensor. PyTorch's `torch.atleast_1d`.
  *
  * Shape: that of `self`, with sizes of 1 added.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws ArgumentError if `self` is neither a Tensor nor a list of them.
  * @example torch.atleast1d(torch.tensor(1)).shape // [1]
  */
-export const atleast1d: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'atleast_1d(Tensor self) -> Tensor',
-  decompose: (self) => atLeast(self, 1),
+export const atleast1d: OpFunction<AtLeast> = defineOp({
+  schema: 'atleast_1d(any self) -> any',
+  decompose: (self) => eachAtLeast(self, 1),
 })
 
 /**
- * `self`, with dimensions of size 1 added until it has 2. PyTorch's `torch.atleast_2d`.
+ * `self`, with dimensions of size 1 added until it has 2; of a list each tensor. PyTorch's `torch.atleast_2d`.
  *
  * Shape: that of `self`, with sizes of 1 added.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws ArgumentError if `self` is neither a Tensor nor a list of them.
  * @example torch.atleast2d(torch.tensor(1)).shape // [1, 1]
  */
-export const atleast2d: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'atleast_2d(Tensor self) -> Tensor',
-  decompose: (self) => atLeast(self, 2),
+export const atleast2d: OpFunction<AtLeast> = defineOp({
+  schema: 'atleast_2d(any self) -> any',
+  decompose: (self) => eachAtLeast(self, 2),
 })
 
 /**
- * `self`, with dimensions of size 1 added until it has 3. PyTorch's `torch.atleast_3d`.
+ * `self`, with dimensions of size 1 added until it has 3; of a list each tensor. PyTorch's `torch.atleast_3d`.
  *
  * Shape: that of `self`, with sizes of 1 added.
  *
- * @throws ArgumentError if `self` is not a Tensor.
+ * @throws ArgumentError if `self` is neither a Tensor nor a list of them.
  * @example torch.atleast3d(torch.tensor(1)).shape // [1, 1, 1]
  */
-export const atleast3d: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'atleast_3d(Tensor self) -> Tensor',
-  decompose: (self) => atLeast(self, 3),
+export const atleast3d: OpFunction<AtLeast> = defineOp({
+  schema: 'atleast_3d(any self) -> any',
+  decompose: (self) => eachAtLeast(self, 3),
 })
 
 /**
@@ -161,7 +175,7 @@ export const columnStack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = d
  * @example torch.tensorSplit(torch.arange(5), [1, 3]).map((t) => t.toArray()) // [[0], [1, 2], [3, 4]]
  */
 export const tensorSplit: OpFunction<
-  (self: Tensor, indicesOrSections: number | readonly number[], dim?: number | { readonly dim?: number }) => readonly Tensor[]
+  (self: Tensor, indicesOrSections: number | readonly number[] | Tensor, dim?: number | { readonly dim?: number }) => readonly Tensor[]
 > = defineOp({
   schema: 'tensor_split(Tensor self, any indices_or_sections, int dim=0) -> Tensor[]',
   method: true,

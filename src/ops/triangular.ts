@@ -5,7 +5,7 @@ import type { Tensor } from '../tensor/index.ts'
 import { arange } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import { ge, le } from './pointwise/comparison.ts'
+import { ge, le, logicalAnd } from './pointwise/comparison.ts'
 import { where } from './pointwise/select.ts'
 import { pairOf } from './shapes.ts'
 import { unsqueeze } from './view/reshape.ts'
@@ -16,6 +16,9 @@ function rowsAndColumns(op: string, self: Tensor, diagonal: number): readonly [T
   const [height, width] = pairOf(self.sizes.slice(-2))
   return [unsqueeze(arange(diagonal, height + diagonal, { dtype: 'int32' }), 1), arange(width, { dtype: 'int32' })]
 }
+
+/** The elements where `mask` holds; 0, or false, elsewhere. */
+const only = (mask: Tensor, self: Tensor): Tensor => (self.dtype === 'bool' ? logicalAnd(mask, self) : where(mask, self, 0))
 
 /**
  * The lower triangle of matrices, with zeros above it; `diagonal` moves the border to the right. PyTorch's `torch.tril`.
@@ -31,7 +34,7 @@ export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
   inPlace: 'method',
   decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.tril', self, diagonal)
-    return where(ge(rows, columns), self, 0)
+    return only(ge(rows, columns), self)
   },
 })
 
@@ -49,7 +52,7 @@ export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
   inPlace: 'method',
   decompose: (self, diagonal) => {
     const [rows, columns] = rowsAndColumns('torch.triu', self, diagonal)
-    return where(le(rows, columns), self, 0)
+    return only(le(rows, columns), self)
   },
 })
 

@@ -102,7 +102,7 @@ describe('types', () => {
     const normal = second(new NormalizeArgs(gm).transform())
     expect([normal?.args, Object.keys(normal?.kwargs ?? {}), normal?.kwargs['dim'], normal?.type, normal?.meta['note']]).toEqual([
       [],
-      ['input', 'dim', 'keepdim'],
+      ['input', 'dim', 'keepdim', 'dtype'],
       1,
       'Own',
       5,

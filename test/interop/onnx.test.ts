@@ -51,7 +51,8 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
     ),
   'ONNX has no linear algebra beyond products':
     `linalg.cholesky linalg.qr linalg.eigh linalg.eigvalsh linalg.svd linalg.svdvals linalg.lu linalg.solve linalg.solve_triangular
-    linalg.inv inverse linalg.slogdet slogdet linalg.det det logdet linalg.matrix_exp matrix_exp linalg.pinv linalg.matrix_norm linalg.norm norm linalg.cond linalg.matrix_rank
+    linalg.inv inverse linalg.slogdet slogdet linalg.det det logdet linalg.matrix_exp matrix_exp linalg.pinv ops.tensorfx.pseudo_inverse linalg.lu_factor linalg.lu_factor_ex
+    ops.tensorfx.row_order lu lu_solve lu_unpack linalg.lu_solve linalg.solve_ex linalg.inv_ex linalg.matrix_norm linalg.norm norm linalg.cond linalg.matrix_rank
     linalg.matrix_power linalg.tensorinv linalg.tensorsolve linalg.lstsq cholesky_solve cholesky_inverse ops.tensorfx.solve_matrix ops.tensorfx.triangular_solve
     cholesky qr svd pinverse triangular_solve`.split(/\s+/),
   'it has kernels of its own for gradients': `ops.tensorfx.convolution_backward ops.tensorfx.embedding_backward ops.tensorfx.max_pool2d_backward

@@ -13,18 +13,25 @@ const aliases = builtInOps().filter((op) => op.aliasOf !== null)
 
 /** PyTorch's names, and what each stands for. */
 const NAMES = `absolute abs, arccos acos, arccosh acosh, arcsin asin, arcsinh asinh, arctan atan, arctan2 atan2, arctanh atanh, divide div, ger outer, greater gt,
-  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid, split_with_sizes split, unsafe_chunk chunk, unsafe_split split, unsafe_split_with_sizes split`
+  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid, split_with_sizes split, conj positive, conj_physical positive, real positive, resolve_conj positive, resolve_neg positive, unsafe_chunk chunk, unsafe_split split, unsafe_split_with_sizes split`
 
 /** Functions of torch that torch.nn.functional, torch.linalg or tensors have too, with the same arguments. */
 const ALSO_OF_TORCH = `adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
   cosine_similarity dropout feature_alpha_dropout fill fill_ group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d orgqr pairwise_distance pdist
   pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ threshold threshold_ zero_`
 
+/** Functions of torch that give copies of views, and the views. */
+const COPIES = `alias_copy positive, as_strided_copy as_strided, detach_copy detach, diagonal_copy diagonal, expand_copy expand, permute_copy permute, select_copy select,
+  slice_copy slice, split_copy split, split_with_sizes_copy split, squeeze_copy squeeze, t_copy t, transpose_copy transpose, unbind_copy unbind, unfold_copy unfold,
+  unsqueeze_copy unsqueeze, view_copy view`
+
 const spaceOf = (op: OpDef | null): string => (op === null ? '' : op.qualname.slice(0, -op.name.length - 1))
-const inSameSpace = aliases.filter((op) => spaceOf(op) === spaceOf(op.aliasOf))
+const copies = aliases.filter((op) => op.name.endsWith('_copy'))
+const names = aliases.filter((op) => !copies.includes(op))
+const inSameSpace = names.filter((op) => spaceOf(op) === spaceOf(op.aliasOf))
 
 test('torch has these functions of other namespaces', () => {
-  const others = aliases.filter((op) => !inSameSpace.includes(op))
+  const others = names.filter((op) => !inSameSpace.includes(op))
   expect(others.map((op) => op.qualname).toSorted()).toEqual(
     ALSO_OF_TORCH.split(/\s+/)
       .map((name) => `torch.${name}`)
@@ -35,6 +42,16 @@ test('torch has these functions of other namespaces', () => {
   expect(torch.conv1d(x, torch.tensor([[[1, 1]]]), null, 1, 1).toArray()).toEqual([[[1, 3, 5, 3]]])
   expect(String(symbolicTrace((y: Tensor) => torch.prelu(y, y)).graph)).toContain('target=torch.prelu')
   expect(String(makeFx((y: Tensor) => torch.layerNorm(y, [3]))(x).graph)).not.toContain('target=torch.layer_norm')
+})
+
+test('torch has copies of views', () => {
+  const expected = COPIES.split(',').map((pair) => pair.trim().split(' '))
+  expect(copies.map((op) => [op.name, op.aliasOf?.name]).toSorted()).toEqual(expected.toSorted())
+  const x = torch.arange(4)
+  torch.viewCopy(x, [2, 2]).add_(1)
+  for (const part of torch.unbindCopy(x)) part.add_(1)
+  torch.aliasCopy(x).add_(1)
+  expect(x.toArray()).toEqual([0, 1, 2, 3])
 })
 
 test('these operators have other names', () => {

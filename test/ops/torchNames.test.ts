@@ -51,7 +51,7 @@ const FUNCTIONS = `
 
 /** What torch lacks. */
 const FUNCTIONS_MISSING: Readonly<Record<string, string>> = {
-  'there are no complex numbers': `angle complex conj conj_physical imag is_complex is_conj istft polar real resolve_conj resolve_neg stft view_as_complex view_as_real`,
+  'there are no complex numbers': `angle complex imag is_complex is_conj istft polar stft view_as_complex view_as_real`,
   'there are no sparse and no quantized tensors': `choose_qparams_optimized crow_indices_copy dequantize dsmm fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_int8_weight
     fused_moving_avg_obs_fake_quant hsmm hspmm quantize_per_tensor quantized_batch_norm saddmm smm sparse_coo_tensor spmm sspaddmm`,
   'there are no devices and no threads to set, and no memory formats': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads get_num_threads is_distributed is_inference
@@ -60,14 +60,13 @@ const FUNCTIONS_MISSING: Readonly<Record<string, string>> = {
   'tensors have it: x.numel, x.item(), x.dtype, x.detach_(); and strides belong to views': `detach_ empty_permuted empty_strided is_nonzero is_same_size is_signed is_storage numel resize_as_`,
   'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,
   'manualSeed and Generator have the seed': `initial_seed seed`,
-  'only the passes of PyTorch call it: copies of views, and symbolic sizes': `alias_copy as_strided_copy diagonal_copy expand_copy permute_copy select_copy slice_copy slice_inverse split_copy squeeze_copy
-    sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy`,
+  'only the passes of PyTorch call it: symbolic sizes': `slice_inverse sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum`,
   'only the layers of PyTorch call it, with numbers for modes; torch.nn.functional and torch.nn have it': `affine_grid_generator alpha_dropout_ binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss dropout_ embedding_bag
     feature_alpha_dropout_ feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
     margin_ranking_loss native_batch_norm native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
     norm_except_dim poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss`,
-  'PyTorch has deprecated it': `frobenius_norm ger_ lu matrix_rank nuclear_norm range`,
-  'it is missing: packed and approximate decompositions, and rare statistics': `binomial geqrf hash_tensor histogramdd lobpcg lu_solve lu_unpack ormqr pca_lowrank segment_reduce svd_lowrank`,
+  'PyTorch has deprecated it': `frobenius_norm ger_ matrix_rank nuclear_norm range`,
+  'it is missing: packed and approximate decompositions, and rare statistics': `binomial geqrf hash_tensor histogramdd lobpcg ormqr pca_lowrank segment_reduce svd_lowrank`,
 }
 
 /** The public methods and properties of PyTorch 2.13's torch.Tensor. */
@@ -108,7 +107,7 @@ const METHODS = `
 
 /** What tensors lack. */
 const METHODS_MISSING: Readonly<Record<string, string>> = {
-  'there are no complex numbers': `angle cdouble cfloat chalf conj conj_physical conj_physical_ imag is_complex is_conj istft real resolve_conj resolve_neg stft`,
+  'there are no complex numbers': `angle cdouble cfloat chalf conj_physical_ imag is_complex is_conj istft stft`,
   'there are no sparse and no quantized tensors': `dense_dim dequantize indices int_repr is_quantized is_sparse q_scale q_zero_point qscheme smm sparse_dim sparse_mask sspaddmm to_dense to_sparse
     values`,
   'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
@@ -118,7 +117,7 @@ const METHODS_MISSING: Readonly<Record<string, string>> = {
   'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `H data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
   'it calls Python, or belongs to subclasses of tensors': `apply_ as_subclass map_ module_load reinforce`,
   'the tape is internal': `is_inference retains_grad`,
-  'it is missing: packed decompositions, and two in-place forms': `float_power_ geqrf lu lu_solve orgqr ormqr polygamma_`,
+  'it is missing: packed decompositions, and two in-place forms': `float_power_ geqrf orgqr ormqr polygamma_`,
 }
 
 const listed = (missing: Readonly<Record<string, string>>): readonly string[] => Object.values(missing).flatMap(names).toSorted()

@@ -58,17 +58,25 @@ export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: P
     if (!isCopied(mode)) throw new ArgumentError(`${NAME}: mode must be 'constant', 'reflect', 'replicate' or 'circular', got ${valueText(mode)}.`)
     if (amounts.length % 2 !== 0 || amounts.length / 2 > input.ndim)
       throw new ArgumentError(`${NAME}: pad must hold pairs for at most ${input.ndim} dimensions, got [${amounts.join(', ')}].`)
-    let out = input
+    // What is cut off is not wrapped around either.
+    let out =
+      mode === 'circular' && amounts.some((n) => n < 0)
+        ? constantPadNd(
+            input,
+            amounts.map((n) => Math.min(n, 0)),
+            0,
+          )
+        : input
     for (let k = 0; k < amounts.length; k += 2) {
-      const [before = 0, after = 0] = amounts.slice(k, k + 2)
+      const [before = 0, after = 0] = mode === 'circular' ? amounts.slice(k, k + 2).map((n) => Math.max(n, 0)) : amounts.slice(k, k + 2)
       if (before === 0 && after === 0) continue
       const at = input.ndim - 1 - k / 2
-      const size = sizeAt(input.sizes, at)
-      if (size === 0 || Math.max(before, after) > LIMITS[mode](size))
+      const size = sizeAt(out.sizes, at)
+      if (size === 0 || before + size + after < 1 || Math.max(before, after) > LIMITS[mode](size))
         throw new ShapeError(
           `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.sizes)}).`,
         )
-      const positions = Array.from({ length: Math.max(0, before + size + after) }, (_, i) => SOURCES[mode](i - before, size))
+      const positions = Array.from({ length: before + size + after }, (_, i) => SOURCES[mode](i - before, size))
       out = indexSelect(
         out,
         at,

@@ -1,5 +1,6 @@
 // Activations composed of other operators: selu, celu, mish, glu and more.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -14,6 +15,8 @@ import { sigmoid, tanh } from '../pointwise/unary.ts'
 import { randLike } from '../random.ts'
 import { pNorm } from '../reduction/mean.ts'
 import { softmax } from '../reduction/softmax.ts'
+import type { SoftmaxDim } from '../reduction/softmax.ts'
+import { castFirst } from '../reduction/sum.ts'
 import { dimAndSize } from '../shapes.ts'
 
 // The constants of the paper on self-normalizing networks, to float64.
@@ -103,9 +106,10 @@ export const tanhshrink: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if `dim` is out of range.
  * @example F.softmin(torch.tensor([0, 0]), 0).toArray() // [0.5, 0.5]
  */
-export const softmin: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
-  schema: 'softmin(Tensor self, int dim) -> Tensor',
+export const softmin: OpFunction<(self: Tensor, dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
+  schema: 'softmin(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   namespace: 'torch.nn.functional',
+  prepare: castFirst,
   decompose: (self, dim) => softmax(neg(self), dim),
 })
 
@@ -149,8 +153,10 @@ export const rrelu: OpFunction<
   namespace: 'torch.nn.functional',
   inPlace: 'function',
   tags: ['random'],
-  decompose: (self, lower, upper, training) =>
-    training ? where(gt(self, 0), self, mul(self, add(mul(randLike(self), upper - lower), lower))) : leakyRelu(self, (lower + upper) / 2),
+  decompose: (self, lower, upper, training) => {
+    if (!(lower <= upper)) throw new ArgumentError(`torch.nn.functional.rrelu: lower must not be greater than upper, got ${lower} and ${upper}.`)
+    return training ? where(gt(self, 0), self, mul(self, add(mul(randLike(self), upper - lower), lower))) : leakyRelu(self, (lower + upper) / 2)
+  },
 })
 
 /**

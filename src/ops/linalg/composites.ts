@@ -2,26 +2,32 @@
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { arange, eye } from '../creation.ts'
+import { valueText } from '../../protocol/index.ts'
+import { arange, eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
 import { mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
+import { square } from '../pointwise/unary.ts'
+import { amin } from '../reduction/extremes.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { movedim } from '../view/arrange.ts'
 import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
 import { flip, roll } from '../view/repeat.ts'
-import { reshape, unsqueeze } from '../view/reshape.ts'
+import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow, select } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { checkMatrix } from './batches.ts'
+import { svdvals } from './decompositions.ts'
 import { matmul } from './matmul.ts'
+import { matrixRank } from './norms.ts'
 import { chained } from './products.ts'
-import { inv, linalgSolve, pinv, solveTriangular } from './solve.ts'
+import { pinv } from './pinv.ts'
+import { inv, linalgSolve, solveTriangular } from './solve.ts'
 
 const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
@@ -32,13 +38,13 @@ function power(op: string, self: Tensor, n: number): Tensor {
     // It has the gradient 0, and not none.
     return where(eq(one, one), one, self)
   }
-  let square = n < 0 ? inv(self) : self
+  let factor = n < 0 ? inv(self) : self
   let out: Tensor | null = null
   for (let rest = Math.abs(n); rest > 0; rest = Math.floor(rest / 2)) {
-    if (rest % 2 === 1) out = out === null ? square : matmul(out, square)
-    if (rest > 1) square = matmul(square, square)
+    if (rest % 2 === 1) out = out === null ? factor : matmul(out, factor)
+    if (rest > 1) factor = matmul(factor, factor)
   }
-  return out ?? square
+  return out ?? factor
 }
 
 /**
@@ -159,7 +165,7 @@ const powersOf = (x: Tensor, n: number): Tensor => pow(unsqueeze(x, -1), arange(
 /**
  * The powers 0, 1, … of each element. PyTorch's `torch.linalg.vander`.
  *
- * Shape: [.., n] gives [.., n, N]; N is n by default.
+ * Shape: [.., n] gives [.., n, N]; N is n by default. A scalar counts as [1].
  *
  * @throws ArgumentError if `N` is less than 1.
  * @example torch.linalg.vander(torch.tensor([2, 3]), { N: 3 }).toArray() // [[1, 2, 4], [1, 3, 9]]
@@ -168,9 +174,9 @@ export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: numbe
   schema: 'vander(Tensor x, *, int? N=None) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (x, n) => {
-    if (x.ndim === 0) throw new ArgumentError('torch.linalg.vander: x must have at least one dimension, got shape [].')
     if (n !== null && n < 1) throw new ArgumentError(`torch.linalg.vander: N must be at least 1, got ${n}.`)
-    return powersOf(x, n ?? sizeAt(x.sizes, -1))
+    const line = x.ndim === 0 ? reshape(x, [1]) : x
+    return powersOf(line, n ?? sizeAt(line.sizes, -1))
   },
 })
 
@@ -276,13 +282,17 @@ export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tenso
   },
 })
 
+const DRIVERS: readonly string[] = ['gels', 'gelsy', 'gelsd', 'gelss']
+
 /**
- * The least-squares solutions of A X = B, of the least norm: [solution, residuals, rank, singular values], of which only the first is computed; the others are empty.
- * PyTorch's `torch.linalg.lstsq`.
+ * The least-squares solutions of A X = B, of the least norm: [solution, residuals, rank, singular values]. What PyTorch's `driver` (default 'gelsy') does not compute is empty:
+ * 'gels' gives no rank, only 'gelsd' and 'gelss' give singular values, and residuals, the squared errors, need more rows than columns, full rank, and another driver than
+ * 'gelsy'. Singular values up to `rcond` times the greatest count as 0. PyTorch's `torch.linalg.lstsq`.
  *
- * Shapes: `A` [.., m, n] and `B` [.., m, k] give [.., n, k].
+ * Shapes: `A` [.., m, n] and `B` [.., m, k] give [.., n, k]; residuals [.., k], rank [..], singular values [.., min(m, n)].
  *
  * @throws ShapeError unless `A` holds matrices.
+ * @throws ArgumentError for an unknown `driver`.
  * @throws DTypeError unless the tensors are floating.
  * @example torch.linalg.lstsq(torch.tensor([[1], [1]]), torch.tensor([[2], [4]]))[0].toArray() // [[3]]
  */
@@ -295,10 +305,20 @@ export const lstsq: OpFunction<
 > = defineOp({
   schema: 'lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
-  decompose: (a, b, rcond) => {
+  decompose: (a, b, rcond, driver) => {
     checkMatrix('torch.linalg.lstsq', a)
-    const none = narrow(reshape(b.detach(), [-1]), 0, 0, 0)
-    return [matmul(pinv(a, { rtol: rcond }), b), none, none.long(), none]
+    const how = driver ?? 'gelsy'
+    if (!DRIVERS.includes(how)) throw new ArgumentError(`torch.linalg.lstsq: driver must be one of ${DRIVERS.join(', ')}, got ${valueText(driver)}.`)
+    const side = b.ndim === a.ndim - 1 ? unsqueeze(b, -1) : b
+    const x = matmul(pinv(a, { rtol: rcond }), side)
+    const solution = side === b ? x : squeeze(x, -1)
+    const [m, n] = [sizeAt(a.sizes, -2), sizeAt(a.sizes, -1)]
+    const none = zeros([0], { dtype: a.dtype })
+    const values = how === 'gels' || how === 'gelsy' ? none : svdvals(a.detach())
+    const rank = how === 'gels' ? zeros([0], { dtype: 'int64' }) : matrixRank(a.detach(), { rtol: rcond })
+    const isFull = (): boolean => how === 'gels' || rank.isFake || rank.numel === 0 || amin(rank).item() === n
+    const residuals = m > n && how !== 'gelsy' && isFull() ? sum(square(sub(matmul(a, x), side)), [-2]) : none
+    return [solution, residuals, rank, values]
   },
 })
 

@@ -11,13 +11,13 @@ import { where } from '../pointwise/select.ts'
 import { reciprocal } from '../pointwise/unary.ts'
 import { refusedGradient } from '../refusedGradient.ts'
 import { sizeAt } from '../shapes.ts'
-import { tril, triu } from '../triangular.ts'
+import { tril } from '../triangular.ts'
 import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
 import { unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
-import { at, choleskyOf, dense, eighOf, luOf, qrOf, svdOf, transposed } from './dense.ts'
+import { at, choleskyOf, dense, eighOf, qrOf, svdOf, transposed } from './dense.ts'
 import { diagEmbed } from './diagonals.ts'
 import { matmul } from './matmul.ts'
 import { solveTriangular } from './solve.ts'
@@ -282,49 +282,4 @@ export const svdvals: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'svdvals(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self) => svd(self, false)[1],
-})
-
-/**
- * The decomposition of square matrices into a permutation, a lower triangular matrix with ones in the diagonal, and an upper triangular one: [P, L, U], so that P L U is `self`.
- * PyTorch's `torch.linalg.lu`.
- *
- * Shapes: [.., n, n], and so the results.
- *
- * @throws ShapeError unless the matrices are square.
- * @throws DTypeError unless `self` is floating.
- * @example torch.linalg.lu(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 3], [0, 2]]]
- */
-export const lu: OpFunction<(self: Tensor) => readonly [Tensor, Tensor, Tensor]> = defineOp({
-  schema: 'lu(Tensor self) -> (Tensor, Tensor, Tensor)',
-  namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  meta: (self) => {
-    checkMatrix('torch.linalg.lu', self, true)
-    const one = { shape: self.sizes, dtype: self.dtype }
-    return [one, one, one]
-  },
-  kernel: (self): readonly [Tensor, Tensor, Tensor] => {
-    checkMatrix('torch.linalg.lu', self, true)
-    const n = sizeAt(self.sizes, -1)
-    const all = matricesOf(self).map(luOf)
-    const each = (fn: (one: ReturnType<typeof luOf>, i: number, j: number) => number): Tensor =>
-      tensorOf(
-        all.map((one) => dense(n, n, (i, j) => fn(one, i, j)).data),
-        self.sizes,
-        self,
-      )
-    return [
-      each(({ order }, i, j) => Number(order[j] === i)),
-      each((one, i, j) => (i > j ? at(one.lu, i, j) : Number(i === j))),
-      each((one, i, j) => (i <= j ? at(one.lu, i, j) : 0)),
-    ]
-  },
-  derivative: ([, gl, gu], { outputs: [p, l, u] }) => {
-    const lower = gl === null ? null : tril(matmul(turned(l), gl), -1)
-    const upper = gu === null ? null : triu(matmul(gu, turned(u)))
-    const inner = lower === null ? upper : upper === null ? lower : add(lower, upper)
-    if (inner === null) return [null]
-    const left = solveTriangular(turned(l), inner, { upper: true, unitriangular: true })
-    return [matmul(p, turned(solveTriangular(u, turned(left), { upper: true })))]
-  },
 })

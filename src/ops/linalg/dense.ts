@@ -31,34 +31,44 @@ export function product(a: Dense, b: Dense): Dense {
   return out
 }
 
-/** LU with partial pivoting of a square matrix: both factors in one, the rows of the original in the order of the factors, and the sign of that order. */
-export function luOf(given: Dense): { readonly lu: Dense; readonly order: readonly number[]; readonly sign: number } {
+/** LU, with partial pivoting if `pivoting`: both factors in one, the row that each was exchanged with, and the number of the first pivot that is 0, counted from 1, or 0. */
+export function factorsOf(given: Dense, pivoting: boolean): { readonly lu: Dense; readonly pivots: readonly number[]; readonly info: number } {
   const lu = copyOf(given)
-  const n = given.rows
-  const order = Array.from({ length: n }, (_, i) => i)
-  let sign = 1
-  for (let k = 0; k < n; k++) {
+  const pivots: number[] = []
+  let info = 0
+  for (let k = 0; k < Math.min(given.rows, given.columns); k++) {
     let pivot = k
-    for (let i = k + 1; i < n; i++) if (Math.abs(at(lu, i, k)) > Math.abs(at(lu, pivot, k))) pivot = i
-    if (pivot !== k) {
-      for (let j = 0; j < n; j++) {
+    if (pivoting) for (let i = k + 1; i < given.rows; i++) if (Math.abs(at(lu, i, k)) > Math.abs(at(lu, pivot, k))) pivot = i
+    pivots.push(pivot)
+    if (pivot !== k)
+      for (let j = 0; j < given.columns; j++) {
         const value = at(lu, k, j)
         put(lu, k, j, at(lu, pivot, j))
         put(lu, pivot, j, value)
       }
-      const row = order[k] ?? 0
-      order[k] = order[pivot] ?? 0
-      order[pivot] = row
-      sign = -sign
+    if (at(lu, k, k) === 0) {
+      if (info === 0) info = k + 1
+      continue
     }
-    if (at(lu, k, k) === 0) continue
-    for (let i = k + 1; i < n; i++) {
+    for (let i = k + 1; i < given.rows; i++) {
       const factor = at(lu, i, k) / at(lu, k, k)
       put(lu, i, k, factor)
-      for (let j = k + 1; j < n; j++) put(lu, i, j, at(lu, i, j) - factor * at(lu, k, j))
+      for (let j = k + 1; j < given.columns; j++) put(lu, i, j, at(lu, i, j) - factor * at(lu, k, j))
     }
   }
-  return { lu, order, sign }
+  return { lu, pivots, info }
+}
+
+/** LU with partial pivoting of a square matrix: both factors in one, the rows of the original in the order of the factors, and the sign of that order. */
+export function luOf(given: Dense): { readonly lu: Dense; readonly order: readonly number[]; readonly sign: number } {
+  const { lu, pivots } = factorsOf(given, true)
+  const order = pivots.map((_, i) => i)
+  for (const [k, pivot] of pivots.entries()) {
+    const row = order[k] ?? 0
+    order[k] = order[pivot] ?? 0
+    order[pivot] = row
+  }
+  return { lu, order, sign: pivots.filter((pivot, k) => pivot !== k).length % 2 === 0 ? 1 : -1 }
 }
 
 /** x with a x = b for a triangular matrix `a`. With `unit`, its diagonal counts as 1. */

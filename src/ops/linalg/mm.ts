@@ -1,14 +1,16 @@
 // The primitive matrix products: mm, bmm, linear, and addmm and baddbmm on top of them. Kernels are in product.ts, the broadcasting forms in matmul.ts.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
-import { formatShape, Tensor } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { sum } from '../reduction/sum.ts'
 import { pairOf, sizeAt, tripleOf } from '../shapes.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
+import { expand } from '../view/windows.ts'
 import { runProduct } from './product.ts'
 
 /** The factors of `torch.addmm` and `torch.baddbmm`: `beta * self + alpha * product`. */
@@ -202,7 +204,20 @@ export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | 
   },
 })
 
-const scaled = (t: Tensor, factor: number): Tensor => (factor === 1 ? t : mul(t, factor))
+/** A factor of integers is an integer too, and of bools a bool. */
+function scaled(t: Tensor, factor: number): Tensor {
+  if (t.isFloatingPoint()) return factor === 1 ? t : mul(t, factor)
+  const whole = Math.trunc(factor)
+  return whole === 1 ? t : to(mul(t, whole), t.dtype)
+}
+
+/** beta * self + alpha * product; a self with the factor 0 does not count, even if it is NaN. */
+export const blend = (self: Tensor, product: Tensor, beta: number, alpha: number): Tensor => {
+  const right = scaled(product, alpha)
+  if (beta !== 0) return add(scaled(self, beta), right)
+  const shape = broadcastShapes('torch.add', self.sizes, product.sizes)
+  return sameShape(shape, right.sizes) ? right : expand(right, shape)
+}
 
 /**
  * `beta * self + alpha * (mat1 @ mat2)`. PyTorch's `torch.addmm`.
@@ -218,7 +233,7 @@ export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, option
   method: true,
   inPlace: 'method',
   meta: (_self, mat1, mat2) => mmMeta(mat1, mat2),
-  decompose: (self, mat1, mat2, beta, alpha) => add(scaled(self, beta), scaled(mm(mat1, mat2), alpha)),
+  decompose: (self, mat1, mat2, beta, alpha) => blend(self, mm(mat1, mat2), beta, alpha),
 })
 
 /**
@@ -235,7 +250,7 @@ export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, 
   method: true,
   inPlace: 'method',
   meta: (_self, batch1, batch2) => bmmMeta(batch1, batch2),
-  decompose: (self, batch1, batch2, beta, alpha) => add(scaled(self, beta), scaled(bmm(batch1, batch2), alpha)),
+  decompose: (self, batch1, batch2, beta, alpha) => blend(self, bmm(batch1, batch2), beta, alpha),
 })
 
 declare module '../../tensor/tensor.ts' {

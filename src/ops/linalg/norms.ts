@@ -3,21 +3,22 @@ import { ArgumentError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { abs, div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
-import { gt } from '../pointwise/comparison.ts'
 import { amax, amin } from '../reduction/extremes.ts'
 import { pNorm } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import type { Dims, ReductionOptions } from '../reduction/sum.ts'
-import { sizeAt } from '../shapes.ts'
 import { movedim } from '../view/arrange.ts'
 import { reshape } from '../view/reshape.ts'
 import { select } from '../view/slicing.ts'
 import { checkMatrix } from './batches.ts'
 import { svdvals } from './decompositions.ts'
+import { counting, singularValues, toleranceOf } from './pinv.ts'
+import type { PinvOptions } from './pinv.ts'
 import { inv } from './solve.ts'
 
 interface NormSizes {
@@ -137,26 +138,24 @@ export const cond: OpFunction<(self: Tensor, p?: MatrixOrder | null | { readonly
 })
 
 /**
- * The number of singular values above a tolerance: `atol`, or `rtol` times the greatest. PyTorch's `torch.linalg.matrix_rank`.
+ * The number of singular values above a tolerance: `atol`, or `rtol` times the greatest. With `hermitian`, the matrices are symmetric, and only their lower triangles count.
+ * PyTorch's `torch.linalg.matrix_rank`.
  *
- * Shape: [.., m, n] gives [..]. The result is int64.
+ * Shape: [.., m, n] gives [..]. The result is int64. The limits are numbers, or tensors [..].
  *
  * @throws ShapeError unless `self` holds matrices.
  * @throws DTypeError unless it is floating.
  * @example torch.linalg.matrixRank(torch.tensor([[1, 2], [2, 4]])).item() // 1
  */
-export const matrixRank: OpFunction<
-  (self: Tensor, options?: { readonly atol?: number | null; readonly rtol?: number | null; readonly hermitian?: boolean }) => Tensor
-> = defineOp({
-  schema: 'matrix_rank(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor',
+export const matrixRank: OpFunction<(self: Tensor, options?: PinvOptions) => Tensor> = defineOp({
+  schema: 'matrix_rank(Tensor self, *, any? atol=None, any? rtol=None, bool hermitian=False) -> Tensor',
   namespace: 'torch.linalg',
-  decompose: (self, atol, rtol) => {
-    checkMatrix('torch.linalg.matrix_rank', self)
-    const values = svdvals(self)
-    const largest = Math.max(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
-    const relative = rtol ?? (atol === null ? largest * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
-    const counted = to(gt(values, mul(amax(values, [-1], true), relative)), 'int64')
-    return sum(atol === null ? counted : mul(counted, to(gt(values, atol), 'int64')), [-1])
+  decompose: (self, atol, rtol, hermitian) => {
+    const op = 'torch.linalg.matrix_rank'
+    checkMatrix(op, self, hermitian)
+    if (self.numel === 0) return zeros(self.sizes.slice(0, -2), { dtype: 'int64' })
+    const values = singularValues(self.detach(), hermitian)
+    return sum(to(counting(self, values, toleranceOf(op, 'atol', atol), toleranceOf(op, 'rtol', rtol)), 'int64'), [-1])
   },
 })
 

@@ -5,12 +5,12 @@ import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { add, mul } from '../pointwise/arithmetic.ts'
+import { mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { permute } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
-import { bmm } from './mm.ts'
+import { blend, bmm } from './mm.ts'
 import { dot, matmul, mv, outer } from './matmul.ts'
 
 export interface BlendOptions {
@@ -18,12 +18,6 @@ export interface BlendOptions {
   readonly beta?: number
   /** The factor of the product. */
   readonly alpha?: number
-}
-
-/** beta * self + alpha * product; a self with the factor 0 does not count, even if it is NaN. */
-const blend = (self: Tensor, product: Tensor, beta: number, alpha: number): Tensor => {
-  const scaled = alpha === 1 ? product : mul(product, alpha)
-  return beta === 0 ? scaled : add(scaled, beta === 1 ? self : mul(self, beta))
 }
 
 /**

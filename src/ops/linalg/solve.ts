@@ -6,7 +6,7 @@ import { eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
-import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
+import { add, mul, neg } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { log } from '../pointwise/unary.ts'
@@ -17,7 +17,7 @@ import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
-import { at, dense, expOf, luOf, pinvOf, solveOf, solveTriangularOf } from './dense.ts'
+import { at, dense, expOf, luOf, solveOf, solveTriangularOf } from './dense.ts'
 import type { Dense } from './dense.ts'
 import { matmul } from './matmul.ts'
 
@@ -357,47 +357,6 @@ export const matrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'matrix_exp(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => linalgMatrixExp(self),
-})
-
-/**
- * The pseudo-inverse, for which singular values up to `rtol` times the greatest count as 0. PyTorch's `torch.linalg.pinv`.
- *
- * Shape: [.., m, n] gives [.., n, m].
- *
- * @throws ShapeError unless `self` holds matrices.
- * @throws DTypeError unless it is floating.
- * @example torch.linalg.pinv(torch.tensor([[2], [0]])).toArray() // [[0.5, 0]]
- */
-export const pinv: OpFunction<
-  (self: Tensor, options?: { readonly atol?: number | null; readonly rtol?: number | null; readonly hermitian?: boolean }) => Tensor
-> = defineOp({
-  schema: 'pinv(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor',
-  namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  meta: (self) => {
-    checkMatrix('torch.linalg.pinv', self)
-    return { shape: [...self.sizes.slice(0, -2), sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)], dtype: self.dtype }
-  },
-  kernel: (self, atol, rtol) => {
-    checkMatrix('torch.linalg.pinv', self)
-    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
-    const relative = rtol ?? (atol === null ? Math.max(m, n) * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23) : 0)
-    const limit = (greatest: number): number => Math.max(atol ?? 0, relative * greatest)
-    return tensorOf(
-      matricesOf(self).map((a) => pinvOf(a, limit).data),
-      [...self.sizes.slice(0, -2), n, m],
-      self,
-    )
-  },
-  // Golub and Pereyra's formula for matrices of constant rank.
-  derivative: ([g], { args: [a], outputs: [p] }) => {
-    const gt = turned(g)
-    const pt = turned(p)
-    const direct = neg(turned(matmul(matmul(p, gt), p)))
-    const left = matmul(sub(gt, matmul(matmul(a, p), gt)), matmul(p, pt))
-    const right = matmul(matmul(pt, p), sub(gt, matmul(matmul(gt, p), a)))
-    return [add(add(direct, left), right), null, null, null]
-  },
 })
 
 declare module '../../tensor/tensor.ts' {

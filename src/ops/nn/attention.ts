@@ -5,8 +5,10 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { checkAdmits } from '../eager/admittedTypes.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
 import { maskedFill } from '../pointwise/select.ts'
 import { amax, any } from '../reduction/extremes.ts'
@@ -16,6 +18,7 @@ import { repeatInterleave } from '../view/arrange.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
 import { dropout } from './dropout.ts'
+import { wideFor } from './wide.ts'
 
 const NAME = 'torch.nn.functional.scaled_dot_product_attention'
 
@@ -53,7 +56,7 @@ function forHeads(query: Tensor, key: Tensor): Tensor {
  *
  * Shapes: query [.., L, E], key [.., S, E] and value [.., S, V] give [.., L, V]; leading dimensions broadcast.
  *
- * @throws ShapeError if the sizes do not fit.
+ * @throws ShapeError if the sizes do not fit, DTypeError unless the tensors are floating.
  * @throws ArgumentError if both `attnMask` and `isCausal` are given.
  * @example F.scaledDotProductAttention(torch.ones([1, 2]), torch.ones([2, 2]), torch.tensor([[1, 2], [3, 4]])).toArray() // [[2, 3]]
  */
@@ -73,8 +76,13 @@ export const scaledDotProductAttention: OpFunction<{
     'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (query, _key, value) => ({ shape: [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)], dtype: query.dtype }),
-  decompose: (query, givenKey, givenValue, attnMask, dropoutP, isCausal, scale, enableGqa) => {
-    const [key, value] = enableGqa ? [forHeads(query, givenKey), forHeads(query, givenValue)] : [givenKey, givenValue]
+  decompose: (given, givenKey, givenValue, givenMask, dropoutP, isCausal, scale, enableGqa) => {
+    checkAdmits(NAME, 'floating', given.dtype)
+    // Scores are large numbers, of which a softmax takes the exponentials: halves are computed in float32, and rounded once.
+    const wide = wideFor(given)
+    const query = wide(given)
+    const attnMask = givenMask === null || givenMask.dtype === 'bool' ? givenMask : wide(givenMask)
+    const [key, value] = enableGqa ? [forHeads(query, wide(givenKey)), forHeads(query, wide(givenValue))] : [wide(givenKey), wide(givenValue)]
     if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.sizes.at(-1) !== key.sizes.at(-1) || key.sizes.at(-2) !== value.sizes.at(-2)) {
       throw new ShapeError(
         `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.sizes)}, ${formatShape(key.sizes)} and ${formatShape(value.sizes)}.`,
@@ -91,6 +99,6 @@ export const scaledDotProductAttention: OpFunction<{
       scores = attnMask.dtype === 'bool' ? maskedFill(scores, logicalNot(attnMask), -Infinity) : add(scores, attnMask)
     }
     const weights = attnMask === null ? softmax(scores, -1) : maskedSoftmax(scores, attnMask)
-    return matmul(dropout(weights, dropoutP, true), value)
+    return to(matmul(dropout(weights, dropoutP, true), value), given.dtype)
   },
 })

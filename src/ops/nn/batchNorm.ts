@@ -13,6 +13,7 @@ import { mean } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
+import { select } from '../view/slicing.ts'
 import { to } from '../pointwise/cast.ts'
 import { batchNormBackwardKernel, batchNormKernel } from './normKernels.ts'
 import { narrowTo, wideFor } from './wide.ts'
@@ -164,6 +165,12 @@ export const nativeBatchNorm: OpFunction<
   },
 })
 
+/** No values have no statistics; the weight and the bias get gradients of 0. */
+function emptyOutput(input: Tensor, weight: Tensor | null, bias: Tensor | null): Tensor {
+  const scaled = weight === null ? mul(input, 1) : mul(input, select(weight, 0, 0))
+  return bias === null ? scaled : add(scaled, select(bias, 0, 0))
+}
+
 /** Options of batchNorm. */
 export interface BatchNormOptions {
   readonly weight?: Tensor | null
@@ -225,7 +232,8 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
       return add(mul(input, spread(scale, input)), spread(shift, input))
     }
     const count = countOf(input)
-    if (count <= 1)
+    if (input.numel === 0) return emptyOutput(input, weight, bias)
+    if (count === 1)
       throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.sizes)}.`)
     const [out, batchMean, , variance] = nativeBatchNorm(input, weight, bias, eps)
     const outer = dispatchState.gradEnabled

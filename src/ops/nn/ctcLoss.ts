@@ -12,6 +12,7 @@ import { add, div, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ge, logicalAnd, lt, ne } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
+import { exp } from '../pointwise/unary.ts'
 import { mean } from '../reduction/mean.ts'
 import { logsumexp } from '../reduction/softmax.ts'
 import { cumsum } from '../reduction/cumsum.ts'
@@ -82,6 +83,35 @@ function lossesOf(logProbs: Tensor, labels: Tensor, inputLengths: Tensor, target
   return where(lt(total, IMPOSSIBLE / 2), Infinity, neg(total))
 }
 
+/** Throws unless the lengths fit the predictions and the targets. */
+function checkLengths(logProbs: Tensor, targets: Tensor, inputLengths: Tensor, targetLengths: Tensor): void {
+  if (inputLengths.isFake || targetLengths.isFake) return
+  const steps = sizeAt(logProbs.sizes, 0)
+  const inside = (name: string, lengths: readonly number[], most: number, what: string): void => {
+    const wrong = lengths.find((n) => n < 0 || n > most)
+    if (wrong !== undefined) throw new ArgumentError(`${NAME}: ${name} must be between 0 and ${most}, ${what}, got ${wrong}.`)
+  }
+  const numbers = (t: Tensor): readonly number[] => Array.from(t.toTypedArray(), Number)
+  const labels = numbers(targetLengths)
+  inside('input_lengths', numbers(inputLengths), steps, 'the number of steps of log_probs')
+  const most = targets.ndim === 1 && sizeAt(logProbs.sizes, 1) > 1 ? targets.numel : sizeAt(targets.sizes, -1)
+  inside('target_lengths', labels, most, 'the number of labels in targets')
+  const all = labels.reduce((a, b) => a + b, 0)
+  if (targets.ndim === 1 && all > targets.numel)
+    throw new ArgumentError(`${NAME}: target_lengths name ${all} labels, but targets holds only ${targets.numel}.`)
+}
+
+/**
+ * 0 for each sample, with the gradient e^x of each log-probability x that counts. PyTorch's gradient has this term: it takes the inputs for logarithms of
+ * probabilities, and makes the gradients of each step add up to 0. Behind a log-softmax it changes nothing.
+ */
+function normalized(logProbs: Tensor, inputLengths: Tensor): Tensor {
+  const odds = exp(logProbs)
+  const steps = reshape(arange(sizeAt(logProbs.sizes, 0), { dtype: 'int64' }), [-1, 1, 1])
+  const counted = where(lt(steps, reshape(inputLengths, [1, -1, 1])), sub(odds, odds.detach()), 0)
+  return sum(counted, [0, 2])
+}
+
 /**
  * The negative logarithm of the probability that the predictions spell the target, with blanks and repeats left out. The mean divides each loss by the length of its target.
  * PyTorch's `F.ctc_loss`.
@@ -90,7 +120,7 @@ function lossesOf(logProbs: Tensor, labels: Tensor, inputLengths: Tensor, target
  * for reduction 'none'.
  *
  * @throws ShapeError unless `logProbs` has 2 or 3 dimensions.
- * @throws ArgumentError for an unknown `reduction`, or if `blank` is not a class.
+ * @throws ArgumentError for an unknown `reduction`, if `blank` is not a class, or for lengths beyond the predictions or the targets.
  * @example F.ctcLoss(torch.zeros([2, 1, 2]), torch.tensor([[1]]).long(), [2], [1], { reduction: 'sum' }).item() // -1.098612
  */
 export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths, options?: CtcOptions) => Tensor> =
@@ -108,7 +138,8 @@ export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLength
       const targetLengths = lengthsOf('target_lengths', lengths)
       const all = expand(targetLengths, [sizeAt(logProbs.sizes, 1)])
       const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.sizes, 1)])
-      const losses = lossesOf(logProbs, targetRows(targets, all), inputLengths, all, blank)
+      checkLengths(logProbs, targets, inputLengths, all)
+      const losses = add(lossesOf(logProbs, targetRows(targets, all), inputLengths, all, blank), normalized(logProbs, inputLengths))
       const counted = zeroInfinity ? where(eq(losses, Infinity), 0, losses) : losses
       if (reduction === 'mean') return mean(div(counted, clamp(to(all, losses.dtype), 1)))
       return reduction === 'sum' ? sum(counted) : given.ndim === 2 ? squeeze(counted, 0) : counted

@@ -1,6 +1,7 @@
 // Distances and similarities of vectors.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, wrapDim } from '../../tensor/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { broadcastShapes, formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -12,6 +13,7 @@ import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
 import { unsqueeze } from '../view/reshape.ts'
+import { expand } from '../view/windows.ts'
 
 const F = 'torch.nn.functional'
 
@@ -29,11 +31,14 @@ export const cosineSimilarity: OpFunction<
   schema: 'cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, dim, eps) => {
-    const product = mul(x1, x2)
-    const at = wrapDim(`${F}.cosine_similarity`, dim, product.ndim)
-    const limited = (t: Tensor): Tensor =>
-      maximum(pNorm(`${F}.cosine_similarity`, t, 2, [at - product.ndim], true), scalarTensor(eps, { dtype: t.dtype }))
-    return sum(mul(div(x1, limited(x1)), div(x2, limited(x2))), [at])
+    const op = `${F}.cosine_similarity`
+    const shape = broadcastShapes(op, x1.sizes, x2.sizes)
+    const at = wrapDim(op, dim, shape.length)
+    // A vector that broadcasting repeats along `dim` is that long.
+    const whole = (x: Tensor): Tensor => (x.ndim === shape.length && x.sizes[at] === shape[at] ? x : expand(x, shape))
+    const [a, b] = [whole(x1), whole(x2)]
+    const limited = (t: Tensor): Tensor => maximum(pNorm(op, t, 2, [at], true), scalarTensor(eps, { dtype: t.dtype }))
+    return sum(mul(div(a, limited(a)), div(b, limited(b))), [at])
   },
 })
 
@@ -63,18 +68,28 @@ function checkVectors(op: string, x: Tensor): void {
   if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.sizes)}.`)
 }
 
+export interface CdistOptions {
+  readonly p?: number
+  /** How PyTorch computes Euclidean distances. It changes nothing here: they are always the norms of the differences. */
+  readonly computeMode?: string
+}
+
+const COMPUTE_MODES: readonly string[] = ['use_mm_for_euclid_dist_if_necessary', 'use_mm_for_euclid_dist', 'donot_use_mm_for_euclid_dist']
+
 /**
  * The p-norm distance of each row of `x1` from each row of `x2`. PyTorch's `torch.cdist`.
  *
  * Shapes: [.., P, M] and [.., R, M] give [.., P, R]; the other dimensions broadcast.
  *
  * @throws ShapeError if the rows have different lengths.
- * @throws ArgumentError if `p` is negative.
+ * @throws ArgumentError if `p` is negative, or for an unknown `computeMode`.
  * @example torch.cdist(torch.tensor([[0, 0]]), torch.tensor([[3, 4], [0, 1]])).toArray() // [[5, 1]]
  */
-export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
-  schema: 'cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor',
-  decompose: (x1, x2, p) => {
+export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | CdistOptions, computeMode?: string) => Tensor> = defineOp({
+  schema: "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+  decompose: (x1, x2, p, computeMode) => {
+    if (!COMPUTE_MODES.includes(computeMode))
+      throw new ArgumentError(`torch.cdist: compute_mode must be one of ${COMPUTE_MODES.join(', ')}, got ${valueText(computeMode)}.`)
     checkVectors('torch.cdist', x1)
     checkVectors('torch.cdist', x2)
     if (!(p >= 0)) throw new ArgumentError(`torch.cdist: p must not be negative, got ${p}.`)

@@ -6,8 +6,9 @@ import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { rsqrt } from '../pointwise/unary.ts'
-import { mean } from '../reduction/mean.ts'
+import { mean, variance } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
 import { checkOperand } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
@@ -242,12 +243,26 @@ export const groupNorm: OpFunction<{
   },
 })
 
+/** Moves the running statistics of an instance norm towards the means of those of the samples [N, C, values]. The running variance is the unbiased one. */
+function updateRunning(samples: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, momentum: number): void {
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = false
+  try {
+    runningMean?.lerp_(to(mean(samples, [0, 2]), runningMean.dtype), momentum)
+    runningVar?.lerp_(to(mean(variance(samples, 2), [0]), runningVar.dtype), momentum)
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
+}
+
 /**
  * Normalizes each channel of each sample by its own statistics, times `weight` plus `bias` per channel. PyTorch's `F.instance_norm`.
  *
  * Shapes: input [N, C, ..]; the other tensors are [C]. The result has the shape of `input`.
  *
- * @throws ArgumentError if running statistics are given along with `useInputStats`.
+ * With running statistics, these are updated in place by the means of those of the samples.
+ *
+ * @throws ShapeError if there is only one value for a channel of a sample.
  * @example F.instanceNorm(torch.tensor([[[1, 3]]]), null, null, null, null, true, 0.1, 0).toArray() // [[[-1, 1]]]
  */
 export const instanceNorm: OpFunction<
@@ -269,11 +284,14 @@ export const instanceNorm: OpFunction<
   meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
   decompose: (input, runningMean, runningVar, weight, bias, useInputStats, momentum, eps) => {
     if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
-    if (runningMean !== null || runningVar !== null) {
-      throw new ArgumentError(
-        'torch.nn.functional.instance_norm: running statistics are only read (use_input_stats=False), not updated; pass null for them.',
+    const [n = 1, c = 0, ...spatial] = input.sizes
+    const count = numelOf(spatial)
+    if (count === 1)
+      throw new ShapeError(
+        `torch.nn.functional.instance_norm: expected more than 1 value for each channel of a sample, got input of shape ${formatShape(input.sizes)}.`,
       )
-    }
-    return groupNorm(input, input.sizes[1] ?? 0, weight, bias, eps)
+    const out = groupNorm(input, c, weight, bias, eps)
+    if (input.numel > 0) updateRunning(reshape(input.detach(), [n, c, count]), runningMean, runningVar, momentum)
+    return out
   },
 })

@@ -1,7 +1,7 @@
 // Losses of margins, rankings and distances.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { isCallable, valueText } from '../../protocol/index.ts'
-import { Tensor, formatShape } from '../../tensor/index.ts'
+import { Tensor, formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -10,6 +10,7 @@ import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
 import { logsigmoid, softplus } from '../pointwise/softplus.ts'
+import { sqrt } from '../pointwise/unary.ts'
 import { rsub } from '../pointwise/variations.ts'
 import { cumsum } from '../reduction/cumsum.ts'
 import { mean } from '../reduction/mean.ts'
@@ -17,12 +18,15 @@ import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { gather } from '../view/indexing.ts'
 import { reshape, unsqueeze } from '../view/reshape.ts'
-import { cosineSimilarity, pairwiseDistance } from './distances.ts'
+import { pairwiseDistance } from './distances.ts'
 import { reduce } from './losses.ts'
 import type { LossOptions } from './losses.ts'
 
 const F = 'torch.nn.functional'
 const positivePart = (t: Tensor): Tensor => clamp(t, 0)
+
+/** Integers as floats, which a margin makes of them: it is a float even where it is a whole number. */
+const floated = (t: Tensor): Tensor => (t.isFloatingPoint() ? t : to(t, getDefaultDtype()))
 
 export interface MarginOptions extends LossOptions {
   readonly margin?: number
@@ -44,7 +48,7 @@ export const softMarginLoss: OpFunction<(input: Tensor, target: Tensor, options?
 })
 
 /**
- * `input` where the target is 1, and max(0, margin - input) where it is -1. PyTorch's `F.hinge_embedding_loss`.
+ * `input` where the target is 1, max(0, margin - input) where it is -1, and their sum for any other target. PyTorch's `F.hinge_embedding_loss`.
  *
  * Shapes: `input` and `target` broadcast; the result is a scalar, or has the broadcast shape for reduction 'none'.
  *
@@ -56,8 +60,8 @@ export const hingeEmbeddingLoss: OpFunction<(input: Tensor, target: Tensor, opti
   schema: "hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   decompose: (input, target, margin, reduction) => {
-    const apart = where(eq(target, -1), positivePart(rsub(input, margin)), 0)
-    return reduce(`${F}.hinge_embedding_loss`, add(where(eq(target, 1), input, 0), apart), reduction)
+    const apart = where(ne(target, 1), positivePart(rsub(floated(input), margin)), 0)
+    return reduce(`${F}.hinge_embedding_loss`, add(where(ne(target, -1), input, 0), apart), reduction)
   },
 })
 
@@ -74,7 +78,7 @@ export const marginRankingLoss: OpFunction<(input1: Tensor, input2: Tensor, targ
   schema: "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   decompose: (input1, input2, target, margin, reduction) =>
-    reduce(`${F}.margin_ranking_loss`, positivePart(add(mul(neg(target), sub(input1, input2)), margin)), reduction),
+    reduce(`${F}.margin_ranking_loss`, positivePart(add(floated(mul(neg(target), sub(input1, input2))), margin)), reduction),
 })
 
 /**
@@ -90,7 +94,9 @@ export const cosineEmbeddingLoss: OpFunction<(input1: Tensor, input2: Tensor, ta
   schema: "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   decompose: (input1, input2, target, margin, reduction) => {
-    const cosine = cosineSimilarity(input1, input2, -1)
+    // As PyTorch computes it, which is not the cosine similarity: 1e-12 is added to the squares of the lengths.
+    const square = (x: Tensor): Tensor => add(floated(sum(mul(x, x), [-1])), 1e-12)
+    const cosine = div(sum(mul(input1, input2), [-1]), sqrt(mul(square(input1), square(input2))))
     const apart = where(eq(target, -1), positivePart(sub(cosine, margin)), 0)
     return reduce(`${F}.cosine_embedding_loss`, add(where(eq(target, 1), rsub(cosine, 1), 0), apart), reduction)
   },
@@ -98,11 +104,13 @@ export const cosineEmbeddingLoss: OpFunction<(input1: Tensor, input2: Tensor, ta
 
 /** max(0, d(anchor, positive) - d(anchor, negative) + margin); with `swap`, d(positive, negative) may stand for the latter, if it is less. */
 function triplet(
+  op: string,
   distance: (a: Tensor, b: Tensor) => Tensor,
   [anchor, positive, negative]: readonly [Tensor, Tensor, Tensor],
   margin: number,
   swap: boolean,
 ): Tensor {
+  if (!(margin > 0)) throw new ArgumentError(`${op}: margin must be greater than 0, got ${margin}.`)
   const far = distance(anchor, negative)
   return positivePart(add(sub(distance(anchor, positive), swap ? minimum(far, distance(positive, negative)) : far), margin))
 }
@@ -129,7 +137,8 @@ export const tripletMarginLoss: OpFunction<(anchor: Tensor, positive: Tensor, ne
   namespace: 'torch.nn.functional',
   decompose: (anchor, positive, negative, margin, p, eps, swap, reduction) => {
     const distance = (a: Tensor, b: Tensor): Tensor => pairwiseDistance(a, b, p, eps)
-    return reduce(`${F}.triplet_margin_loss`, triplet(distance, [anchor, positive, negative], margin, swap), reduction)
+    const op = `${F}.triplet_margin_loss`
+    return reduce(op, triplet(op, distance, [anchor, positive, negative], margin, swap), reduction)
   },
 })
 
@@ -162,13 +171,13 @@ export const tripletMarginWithDistanceLoss: OpFunction<
       if (result instanceof Tensor) return result
       throw new ArgumentError(`${op}: distance_function must return a Tensor, got ${valueText(result)}.`)
     }
-    return reduce(op, triplet(distance, [anchor, positive, negative], margin, swap), reduction)
+    return reduce(op, triplet(op, distance, [anchor, positive, negative], margin, swap), reduction)
   },
 })
 
 /** `input` as [N, C], whatever the target has: [N], or [] for a single sample. */
 function samplesOf(op: string, input: Tensor): Tensor {
-  if (input.ndim === 1 || input.ndim === 2) return input.ndim === 1 ? unsqueeze(input, 0) : input
+  if (input.ndim <= 2) return input.ndim === 2 ? input : reshape(input, [1, -1])
   throw new ShapeError(`${op}: expected an input [N, C] or [C], got shape ${formatShape(input.sizes)}.`)
 }
 

@@ -248,8 +248,8 @@ function avgGeometry(input: Tensor, kernelSize: unknown, stride: unknown, paddin
 /** The divisor that the user gave, or 0 if it depends on the window. */
 function fixedDivisor(divisorOverride: number | null): number {
   if (divisorOverride === null) return 0
-  if (!Number.isInteger(divisorOverride) || divisorOverride < 1)
-    throw new ArgumentError(`${AVG}: divisor_override must be a positive integer, got ${divisorOverride}.`)
+  if (!Number.isInteger(divisorOverride) || divisorOverride === 0)
+    throw new ArgumentError(`${AVG}: divisor_override must be an integer other than 0, got ${divisorOverride}.`)
   return divisorOverride
 }
 

@@ -1,5 +1,6 @@
 // Pooling over lines and volumes, adaptive pooling, and pooling by powers.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -57,6 +58,8 @@ export const maxPool1d: OpFunction<MaxPoolNd> = defineOp({
   decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
     const op = `${F}.max_pool1d`
     spatialSizes(op, input, 1)
+    if (input.sizes.slice(input.ndim - 2).includes(0))
+      throw new ShapeError(`${op}: only the batch may be empty, got an input of shape ${formatShape(input.sizes)}.`)
     const kernel = single(op, 'kernel_size', kernelSize, 1)
     const [values, indices] = maxPool2d(
       unsqueeze(input, -2),
@@ -136,8 +139,7 @@ export const avgPool3d: OpFunction<AvgPoolNd> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const op = `${F}.avg_pool3d`
-    if (divisorOverride !== null && divisorOverride < 1)
-      throw new ArgumentError(`${op}: divisor_override must be a positive integer, got ${divisorOverride}.`)
+    if (divisorOverride === 0) throw new ArgumentError(`${op}: divisor_override must not be 0.`)
     const kernel = sizesOf(op, 'kernel_size', kernelSize, 3, 1)
     const axes = steppedWindows(op, input, {
       kernel,

@@ -167,7 +167,7 @@ export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel 
 
 /** The number of elements that a window's mean divides by. */
 function divisor(g: PoolGeometry, w: Window, countIncludePad: boolean, fixed: number, dtype: DType): Expr {
-  if (fixed > 0) return constant(dtype, fixed)
+  if (fixed !== 0) return constant(dtype, fixed)
   const extent = (loop: LoopVar, windows: number, stride: number, pad: number, kernel: number, size: number): Expr | number => {
     const last = (windows - 1) * stride - pad
     // If no window leaves the image (padded or not), the size is the kernel's.

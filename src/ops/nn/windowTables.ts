@@ -84,7 +84,7 @@ export function steppedWindows(op: string, input: Tensor, options: WindowOptions
 /** The windows that cover a line of `size` elements with `count` of nearly equal length. */
 export function adaptiveWindows(size: number, count: number): AxisWindows {
   const spans = range(count).map((i) => [Math.floor((i * size) / count), Math.ceil(((i + 1) * size) / count)] as const)
-  const longest = Math.max(1, ...spans.map(([start, end]) => end - start))
+  const longest = spans.reduce((most, [start, end]) => Math.max(most, end - start), 1)
   return spans.map(([start, end]) => range(longest).map((j) => (start + j < end ? start + j : BEYOND)))
 }
 
@@ -174,5 +174,10 @@ export function maxOver(input: Tensor, sizes: readonly number[], tables: readonl
 export function meanOver(input: Tensor, sizes: readonly number[], table: WindowTable, divisors: readonly number[]): Tensor {
   const lead = input.sizes.slice(0, input.ndim - sizes.length)
   const { elements } = windowsOf(reshape(input, [...lead, numelOf(sizes)]), [table], 0)
-  return reshape(div(sum(elements, [-1]), constantOf(divisors, [divisors.length], input.dtype)), [...lead, ...table.outputs])
+  const means = div(
+    sum(elements, [-1]),
+    constantOf(divisors, [divisors.length], input.dtype),
+    input.isFloatingPoint() ? {} : { roundingMode: 'trunc' },
+  )
+  return reshape(means, [...lead, ...table.outputs])
 }

@@ -1,6 +1,8 @@
 // Activations and the primitives of their gradients.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -50,11 +52,16 @@ const SQRT_2_PI = Math.sqrt(2 / Math.PI)
  * Shape: that of `self`.
  *
  * @throws DTypeError unless `self` is floating.
- * @throws ArgumentError if `approximate` is not a string.
+ * @throws ArgumentError unless `approximate` is 'none' or 'tanh'.
  * @example F.gelu(torch.tensor([-1, 0, 1])).toArray() // [-0.158655, 0, 0.841345]
  */
 export const gelu: OpFunction<(self: Tensor, options?: { readonly approximate?: 'none' | 'tanh' }) => Tensor> = defineOp({
   schema: "gelu(Tensor self, *, str approximate='none') -> Tensor",
+  prepare: (args) => {
+    if (args[1] !== 'none' && args[1] !== 'tanh')
+      throw new ArgumentError(`torch.nn.functional.gelu: approximate must be 'none' or 'tanh', got ${valueText(args[1])}.`)
+    return args
+  },
   namespace: 'torch.nn.functional',
   pointwise: {
     promotion: 'promote',

@@ -3,10 +3,11 @@ import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { notADType } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { Tensor, notADType } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { inFormat } from '../memoryFormat.ts'
+import type { FormatOptions } from '../memoryFormat.ts'
 
 /**
  * A new tensor with the values of `self` cast to `dtype`. Internal; PyTorch's `aten._to_copy`.
@@ -27,9 +28,32 @@ export const toCopy: OpFunction<(self: Tensor, dtype: DType) => Tensor> = define
 export type Device = 'cpu'
 
 /** What {@link to} changes. */
-export interface ToOptions {
+export interface ToOptions extends FormatOptions {
   readonly dtype?: DType
   readonly device?: Device
+  /** PyTorch's option for other devices; it changes nothing. */
+  readonly nonBlocking?: boolean
+  /** Whether the result is a copy even if nothing changes. */
+  readonly copy?: boolean
+}
+
+/** What `to` was asked for: by a dtype, the device, both, or a tensor, followed by PyTorch's `non_blocking`, which changes nothing, and `copy`. */
+function conversionOf(first: unknown, ...rest: readonly unknown[]): { readonly dtype: DType | null; readonly copy: boolean } {
+  const isDevice = (value: unknown): boolean => value === 'cpu'
+  const given = [first, ...rest]
+  const like = given[0] instanceof Tensor ? given[0].dtype : null
+  const named = given.slice(0, 2).filter((value) => typeof value !== 'boolean' && value !== null && !(value instanceof Tensor))
+  const dtypes = named.filter((value) => !isDevice(value))
+  const [dtype = like] = dtypes
+  const device = dtypes.length > 1 || first === null ? dtypes.find((value) => !isDType(value)) : undefined
+  if (device !== undefined) throw new ArgumentError(`Tensor.to: there is no device ${valueText(device)}, only 'cpu'; leave it out.`)
+  if (dtype !== null && !isDType(dtype))
+    throw new ArgumentError(
+      `Tensor.to: the target is neither a dtype nor the only device, 'cpu': ${notADType(dtype)} There are no other devices: leave x.to('cuda') out.`,
+    )
+  // After a single target come non_blocking and copy; by name, copy is the last.
+  const flags = typeof given[1] === 'boolean' ? given.slice(1, 3) : given.slice(2, 4)
+  return { dtype, copy: flags[1] === true || given[3] === true }
 }
 
 /**
@@ -40,18 +64,18 @@ export interface ToOptions {
  * @throws ArgumentError if `target` is neither a dtype nor the device 'cpu'.
  * @example torch.tensor([1.7, 0]).to('bool').toArray() // [true, false]
  */
-export const to: OpFunction<(self: Tensor, target: DType | Device | ToOptions) => Tensor> = defineOp({
-  schema: 'to.dtype(Tensor self, any? dtype=None, *, any? device=None) -> Tensor',
+export const to: OpFunction<
+  (self: Tensor, target: DType | Device | Tensor | ToOptions, ...options: readonly (DType | boolean | ToOptions)[]) => Tensor
+> = defineOp({
+  schema: 'to.dtype(Tensor self, any? dtype=None, any? device=None, any? non_blocking=None, any? copy=None, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, target, given) => {
-    const [dtype, device] = target === 'cpu' ? [null, target] : [target, given]
-    if (dtype !== null && !isDType(dtype))
-      throw new ArgumentError(
-        `Tensor.to: the target is neither a dtype nor the only device, 'cpu': ${notADType(dtype)} There are no other devices: leave x.to('cuda') out.`,
-      )
-    if (device !== null && device !== 'cpu') throw new ArgumentError(`Tensor.to: there is no device ${valueText(device)}, only 'cpu'; leave it out.`)
-    return dtype === null || self.dtype === dtype ? self : toCopy(self, dtype)
+  decompose: (self, dtype, device, nonBlocking, copy, format) => {
+    const target = conversionOf(dtype, device, nonBlocking, copy)
+    const { dtype: wanted } = target
+    const result = wanted === null || self.dtype === wanted ? self : toCopy(self, wanted)
+    const formatted = inFormat('Tensor.to', result, format)
+    return target.copy && formatted === self ? toCopy(self, self.dtype) : formatted
   },
 })
 
@@ -63,11 +87,11 @@ export const to: OpFunction<(self: Tensor, target: DType | Device | ToOptions) =
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1, 70000]).half().toArray() // [1, Infinity]
  */
-export const half: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'half(Tensor self) -> Tensor',
+export const half: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'half(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'float16'),
+  decompose: (self, format) => inFormat('torch.Tensor.half', to(self, 'float16'), format),
 })
 
 /**
@@ -78,11 +102,11 @@ export const half: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1, 257]).bfloat16().toArray() // [1, 256]
  */
-export const bfloat16: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'bfloat16(Tensor self) -> Tensor',
+export const bfloat16: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'bfloat16(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'bfloat16'),
+  decompose: (self, format) => inFormat('torch.Tensor.bfloat16', to(self, 'bfloat16'), format),
 })
 
 /**
@@ -93,11 +117,11 @@ export const bfloat16: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([true, false]).float().toArray() // [1, 0]
  */
-export const float: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'float(Tensor self) -> Tensor',
+export const float: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'float(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'float32'),
+  decompose: (self, format) => inFormat('torch.Tensor.float', to(self, 'float32'), format),
 })
 
 /**
@@ -108,11 +132,11 @@ export const float: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1]).double().dtype // 'float64'
  */
-export const double: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'double(Tensor self) -> Tensor',
+export const double: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'double(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'float64'),
+  decompose: (self, format) => inFormat('torch.Tensor.double', to(self, 'float64'), format),
 })
 
 /**
@@ -123,11 +147,11 @@ export const double: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1.7, -1.7]).int().toArray() // [1, -1]
  */
-export const int: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'int(Tensor self) -> Tensor',
+export const int: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'int(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'int32'),
+  decompose: (self, format) => inFormat('torch.Tensor.int', to(self, 'int32'), format),
 })
 
 /**
@@ -138,11 +162,11 @@ export const int: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1.7, -1.7]).char().toArray() // [1, -1]
  */
-export const char: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'char(Tensor self) -> Tensor',
+export const char: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'char(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'int8'),
+  decompose: (self, format) => inFormat('torch.Tensor.char', to(self, 'int8'), format),
 })
 
 /**
@@ -153,11 +177,11 @@ export const char: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1.7, 255]).byte().toArray() // [1, 255]
  */
-export const byte: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'byte(Tensor self) -> Tensor',
+export const byte: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'byte(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'uint8'),
+  decompose: (self, format) => inFormat('torch.Tensor.byte', to(self, 'uint8'), format),
 })
 
 /**
@@ -168,11 +192,11 @@ export const byte: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1.7, -1.7]).short().toArray() // [1, -1]
  */
-export const short: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'short(Tensor self) -> Tensor',
+export const short: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'short(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'int16'),
+  decompose: (self, format) => inFormat('torch.Tensor.short', to(self, 'int16'), format),
 })
 
 /**
@@ -183,11 +207,11 @@ export const short: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([1.7, -1.7]).long().toArray() // [1, -1]
  */
-export const long: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'long(Tensor self) -> Tensor',
+export const long: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'long(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'int64'),
+  decompose: (self, format) => inFormat('torch.Tensor.long', to(self, 'int64'), format),
 })
 
 /**
@@ -198,11 +222,11 @@ export const long: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tensor([2, 0]).bool().toArray() // [true, false]
  */
-export const bool: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'bool(Tensor self) -> Tensor',
+export const bool: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: 'bool(Tensor self, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => to(self, 'bool'),
+  decompose: (self, format) => inFormat('torch.Tensor.bool', to(self, 'bool'), format),
 })
 
 /**
@@ -223,27 +247,27 @@ export const type: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link to} */
-    to(target: DType | Device | ToOptions): Tensor
+    to(target: DType | Device | Tensor | ToOptions, ...options: readonly (DType | boolean | ToOptions)[]): Tensor
     /** {@link half} */
-    half(): Tensor
+    half(options?: FormatOptions): Tensor
     /** {@link bfloat16} */
-    bfloat16(): Tensor
+    bfloat16(options?: FormatOptions): Tensor
     /** {@link float} */
-    float(): Tensor
+    float(options?: FormatOptions): Tensor
     /** {@link double} */
-    double(): Tensor
+    double(options?: FormatOptions): Tensor
     /** {@link char} */
-    char(): Tensor
+    char(options?: FormatOptions): Tensor
     /** {@link byte} */
-    byte(): Tensor
+    byte(options?: FormatOptions): Tensor
     /** {@link short} */
-    short(): Tensor
+    short(options?: FormatOptions): Tensor
     /** {@link int} */
-    int(): Tensor
+    int(options?: FormatOptions): Tensor
     /** {@link long} */
-    long(): Tensor
+    long(options?: FormatOptions): Tensor
     /** {@link bool} */
-    bool(): Tensor
+    bool(options?: FormatOptions): Tensor
     /** {@link type} */
     type(dtype: DType): Tensor
   }

@@ -119,6 +119,10 @@ export const hardshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = 
 export const softshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = defineOp({
   schema: 'softshrink(Tensor self, float lambd=0.5) -> Tensor',
   namespace: 'torch.nn.functional',
+  prepare: (args) => {
+    if (!(Number(args[1]) >= 0)) throw new ArgumentError(`torch.nn.functional.softshrink: lambd must not be negative, got ${String(args[1])}.`)
+    return args
+  },
   pointwise: {
     promotion: 'promote',
     dtypes: 'floating',

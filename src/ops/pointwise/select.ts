@@ -1,6 +1,6 @@
 // Choosing between values: where, maskedFill, clamp.
 import { call, cast } from '../../kernels/index.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -31,6 +31,12 @@ export const where: OpFunction<{
   derivative: ([g], { args: [condition], needs }) => [null, needs[1] ? where(condition, g, 0) : null, needs[2] ? where(condition, 0, g) : null],
 })
 
+/** Throws DTypeError unless the mask of an operator holds booleans. */
+export function checkMask(op: string, mask: Tensor): void {
+  if (mask.dtype !== 'bool')
+    throw new DTypeError(`${op}: argument 'mask' must hold booleans, got ${mask.dtype}. Compare, e.g. mask.ne(0), or convert it: mask.bool().`)
+}
+
 /**
  * `value` where `mask` holds, else `self`, elementwise. PyTorch's `Tensor.masked_fill`.
  *
@@ -38,6 +44,7 @@ export const where: OpFunction<{
  *
  * @throws ShapeError if the shapes do not broadcast.
  * @throws ArgumentError if `value` is neither a number nor a Tensor without dimensions.
+ * @throws DTypeError unless `mask` holds booleans.
  * @example torch.maskedFill(torch.tensor([1, 2]), torch.tensor([true, false]), -1).toArray() // [-1, 2]
  */
 export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number | Tensor) => Tensor> = defineOp({
@@ -45,6 +52,7 @@ export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number |
   method: true,
   inPlace: 'method',
   decompose: (self, mask, value) => {
+    checkMask('torch.masked_fill', mask)
     if (value instanceof Tensor && value.ndim === 0) return where(mask, to(value, self.dtype), self)
     if (typeof value !== 'number' && typeof value !== 'boolean')
       throw new ArgumentError(`torch.masked_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)

@@ -2,10 +2,11 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { call, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { add, mul, neg, sub } from './arithmetic.ts'
+import { to } from './cast.ts'
 
 /** The rule of a function of one floating value that the kernels have as an operation. */
 const unary = (op: ScalarOp): { readonly promotion: 'float'; readonly compute: (a: Expr) => Expr } => ({
@@ -303,6 +304,8 @@ export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
   schema: 'square(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
+  // A power of bools is an integer.
+  prepare: (args) => (args[0] instanceof Tensor && args[0].dtype === 'bool' ? [to(args[0], 'int64')] : args),
   pointwise: { promotion: 'promote', compute: (a) => call('mul', a, a) },
   derivative: ([g], { args: [x] }) => [mul(mul(g, x), 2)],
 })

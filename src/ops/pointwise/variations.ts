@@ -145,7 +145,7 @@ export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
   schema: 'ldexp(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
-  decompose: (self, other) => mul(self, pow(2, to(other, self.dtype === 'float64' ? 'float64' : 'float32'))),
+  decompose: (self, other) => mul(self, pow(2, other.isFloatingPoint() ? other : to(other, self.dtype === 'float64' ? 'float64' : 'float32'))),
 })
 
 /** A limit of clamp as it was given. */

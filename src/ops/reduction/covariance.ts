@@ -1,9 +1,11 @@
 // Covariances and correlations.
-import { ShapeError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { admits } from '../eager/admittedTypes.ts'
+import { asFloating } from '../eager/promotion.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { div, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -12,6 +14,8 @@ import { sqrt } from '../pointwise/unary.ts'
 import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape, unsqueeze } from '../view/reshape.ts'
+import { sizeAt } from '../shapes.ts'
+import { amin } from './extremes.ts'
 import { mean } from './mean.ts'
 import { sum } from './sum.ts'
 
@@ -27,9 +31,10 @@ export interface CovOptions {
 /**
  * Covariances of variables, the rows of a matrix whose columns are observations. PyTorch's `torch.cov`.
  *
- * Shape: [variables, observations] gives [variables, variables]; [observations] gives [].
+ * Shape: [variables, observations] gives [variables, variables]; [observations] and a single variable give [].
  *
- * @throws ShapeError if `self` has more than 2 dimensions.
+ * @throws ShapeError if `self` has more than 2 dimensions, or weights do not fit it.
+ * @throws ArgumentError if weights are negative.
  * @example torch.cov(torch.tensor([[0, 2], [3, 1]])).toArray() // [[2, -2], [-2, 2]]
  */
 export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = defineOp({
@@ -37,7 +42,10 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
   method: true,
   decompose: (self, correction, fweights, aweights) => {
     if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.sizes)}.`)
-    const x = self.ndim === 2 ? self : reshape(self, [1, -1])
+    const matrix = self.ndim === 2 ? self : reshape(self, [1, -1])
+    const x = to(matrix, asFloating(matrix.dtype))
+    checkWeights('fweights', fweights, x, 'integer')
+    checkWeights('aweights', aweights, x, 'floating')
     const f = fweights === null ? null : to(fweights, x.dtype)
     const weights = f === null ? aweights : aweights === null ? f : mul(f, aweights)
     const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, transpose(right, 0, 1))
@@ -52,7 +60,23 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
   },
 })
 
-const shaped = (self: Tensor, matrix: Tensor): Tensor => (self.ndim === 2 ? matrix : reshape(matrix, []))
+/** The covariance of a single variable is a number. */
+const shaped = (self: Tensor, matrix: Tensor): Tensor => (self.ndim === 2 && self.sizes[0] !== 1 ? matrix : reshape(matrix, []))
+
+/** Throws unless the weights fit the observations, the columns of `x`. */
+function checkWeights(name: string, weights: Tensor | null, x: Tensor, kind: 'integer' | 'floating'): void {
+  if (weights === null) return
+  if (weights.ndim > 1 || weights.numel !== sizeAt(x.sizes, 1))
+    throw new ShapeError(
+      `torch.cov: argument '${name}' must have one dimension with a number for each of the ${sizeAt(x.sizes, 1)} observations, got shape ${formatShape(weights.sizes)}.`,
+    )
+  if (!admits(kind, weights.dtype))
+    throw new DTypeError(
+      `torch.cov: argument '${name}' must hold ${kind === 'integer' ? 'integers' : 'floating-point numbers'}, got ${weights.dtype}.`,
+    )
+  if (!weights.isFake && weights.numel > 0 && amin(weights.detach()).item() < 0)
+    throw new ArgumentError(`torch.cov: argument '${name}' must not be negative.`)
+}
 
 /**
  * Pearson's correlation coefficients of variables, the rows of a matrix whose columns are observations. PyTorch's `torch.corrcoef`.

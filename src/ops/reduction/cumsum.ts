@@ -24,7 +24,7 @@ import { kernelCache, launch } from '../eager/launch.ts'
 import { add, sub } from '../pointwise/arithmetic.ts'
 import { linesOf } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
-import { sum, summedType } from './sum.ts'
+import { castFirst, sum, summedType } from './sum.ts'
 
 /** Walks [outer, n, inner] of a contiguous tensor. */
 const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
@@ -44,6 +44,13 @@ const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
   })
 })
 
+/** The options of cumsum and cumprod. */
+export interface CastAlongDim {
+  readonly dim: number
+  /** The values are cast to this dtype first. */
+  readonly dtype?: DType | null
+}
+
 /**
  * Sums of the elements up to each position of a dimension; sums of integers and bools are int64. PyTorch's `torch.cumsum`.
  *
@@ -52,9 +59,10 @@ const kernelOf = kernelCache((dtype: DType): CompiledKernel => {
  * @throws ShapeError if `dim` is out of range.
  * @example torch.cumsum(torch.tensor([1, 2, 3]), 0).toArray() // [1, 3, 6]
  */
-export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
-  schema: 'cumsum(Tensor self, int dim) -> Tensor',
+export const cumsum: OpFunction<(self: Tensor, dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
+  schema: 'cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   inPlace: 'method',
   meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
@@ -67,12 +75,12 @@ export const cumsum: OpFunction<(self: Tensor, dim: number | { readonly dim: num
     return out
   },
   // The sum of the gradients from each position on.
-  derivative: ([g], { args: [, dim] }) => [add(sub(sum(g, dim, true), cumsum(g, dim)), g), null],
+  derivative: ([g], { args: [, dim] }) => [add(sub(sum(g, dim, true), cumsum(g, dim)), g), null, null],
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link cumsum} */
-    cumsum(dim: number | { readonly dim: number }): Tensor
+    cumsum(dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }): Tensor
   }
 }

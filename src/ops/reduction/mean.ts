@@ -1,5 +1,8 @@
 // Means, variances and norms.
+import { ArgumentError } from '../../errors/index.ts'
+import type { Arg } from '../../dispatch/index.ts'
 import { call } from '../../kernels/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -12,8 +15,8 @@ import { where } from '../pointwise/select.ts'
 import { sqrt, square } from '../pointwise/unary.ts'
 import { sizeAt } from '../shapes.ts'
 import { amax, amin } from './extremes.ts'
-import { spread, sum } from './sum.ts'
-import type { Dims, ReductionOptions } from './sum.ts'
+import { castFirst, spread, sum } from './sum.ts'
+import type { CastReductionOptions, Dims, ReductionOptions } from './sum.ts'
 
 /** How many elements each result of a reduction combines. */
 export function reducedCount(x: Tensor, dim: Dims): number {
@@ -26,27 +29,45 @@ export function reducedCount(x: Tensor, dim: Dims): number {
  *
  * Shape: that of `self` without the reduced dimensions; with `keepdim` they stay, with size 1.
  *
- * @throws DTypeError unless `self` is floating.
+ * @throws DTypeError unless `self`, or `dtype`, is floating.
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.mean(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [1.5, 3.5]
  */
-export const mean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'mean.dim(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+export const mean: OpFunction<
+  (self: Tensor, dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions) => Tensor
+> = defineOp({
+  schema: 'mean.dim(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   reduction: { combine: 'add', dtypes: 'floating', dtype: (d) => d, finish: (acc, count) => call('div', acc, count) },
-  derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null],
+  derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null, null],
 })
 
 /** Options of `torch.var`, {@link std} and their kin. */
 export interface MomentOptions extends ReductionOptions {
   /** What is subtracted from the number of elements in the divisor. Default 1, the unbiased estimate. */
-  readonly correction?: number
+  readonly correction?: number | null
   /** PyTorch's older name: true is a correction of 1, false of 0. */
   readonly unbiased?: boolean | null
 }
 
 /** The correction that the options ask for. */
-const corrected = (correction: number, unbiased: boolean | null): number => (unbiased === null ? correction : Number(unbiased))
+const corrected = (correction: number | null, unbiased: boolean | null): number => (unbiased === null ? (correction ?? 1) : Number(unbiased))
+
+/** `x.var(true)` is PyTorch's older `x.var(unbiased=True)`. */
+function prepareMoments(args: readonly Arg[]): readonly Arg[] {
+  const [self = null, dim, , ...rest] = args
+  return typeof dim === 'boolean' ? [self, null, dim, ...rest] : args
+}
+
+const numberOf = (value: number | boolean | null): number | null => (value === null ? null : Number(value))
+
+/** The dimensions that a moment is taken over. */
+function dimsOf(op: string, dim: unknown): Dims {
+  if (dim === null || typeof dim === 'number') return dim
+  if (Array.isArray(dim) && dim.every((d): d is number => typeof d === 'number')) return dim
+  throw new ArgumentError(`${op}: argument 'dim' must be a number, an array of integers or null, got ${valueText(dim)}.`)
+}
 
 /**
  * The variance over `dim`, or over all dimensions; `correction` 1 (the default) divides by n - 1. PyTorch's `torch.var`.
@@ -59,14 +80,24 @@ const corrected = (correction: number, unbiased: boolean | null): number => (unb
  * torch.var(torch.tensor([1, 2, 3, 4])).item() // 1.66667
  * torch.var(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 4]
  */
-export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
-  schema: 'var.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> Tensor',
+export const variance: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | boolean | MomentOptions,
+    unbiased?: boolean | null | MomentOptions,
+    keepdim?: boolean,
+    options?: MomentOptions,
+  ) => Tensor
+> = defineOp({
+  schema: 'var.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> Tensor',
   method: true,
-  decompose: (self, dim, correction, keepdim, unbiased) => {
+  prepare: prepareMoments,
+  decompose: (self, given, unbiased, keepdim, correction) => {
     checkAdmits('torch.var', 'floating', self.dtype)
+    const dim = dimsOf('torch.var', given)
     const x = to(self, accumulatedIn(self.dtype))
     const centered = sub(x, mean(x, dim, true))
-    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - corrected(correction, unbiased))), self.dtype)
+    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - corrected(numberOf(correction), unbiased))), self.dtype)
   },
 })
 
@@ -79,10 +110,20 @@ export const variance: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opt
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.std(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 2]
  */
-export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => Tensor> = defineOp({
-  schema: 'std.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> Tensor',
+export const std: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | boolean | MomentOptions,
+    unbiased?: boolean | null | MomentOptions,
+    keepdim?: boolean,
+    options?: MomentOptions,
+  ) => Tensor
+> = defineOp({
+  schema: 'std.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> Tensor',
   method: true,
-  decompose: (self, dim, correction, keepdim, unbiased) => sqrt(variance(self, dim, { correction, keepdim, unbiased })),
+  prepare: prepareMoments,
+  decompose: (self, dim, unbiased, keepdim, correction) =>
+    sqrt(variance(self, dimsOf('torch.std', dim), { unbiased, keepdim, correction: numberOf(correction) })),
 })
 
 /**
@@ -94,9 +135,21 @@ export const std: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.varMean(torch.tensor([1, 2, 3])).map((t) => t.item()) // [1, 2]
  */
-export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
-  schema: 'var_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> (Tensor, Tensor)',
-  decompose: (self, dim, correction, keepdim, unbiased) => [variance(self, dim, { correction, keepdim, unbiased }), mean(self, dim, keepdim)],
+export const varMean: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | boolean | MomentOptions,
+    unbiased?: boolean | null | MomentOptions,
+    keepdim?: boolean,
+    options?: MomentOptions,
+  ) => readonly Tensor[]
+> = defineOp({
+  schema: 'var_mean.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> (Tensor, Tensor)',
+  prepare: prepareMoments,
+  decompose: (self, given, unbiased, keepdim, correction) => {
+    const dim = dimsOf('torch.var_mean', given)
+    return [variance(self, dim, { unbiased, keepdim, correction: numberOf(correction) }), mean(self, dim, keepdim)]
+  },
 })
 
 /**
@@ -108,9 +161,21 @@ export const varMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, opti
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.stdMean(torch.tensor([1, 3, 5])).map((t) => t.item()) // [2, 3]
  */
-export const stdMean: OpFunction<(self: Tensor, dim?: Dims | MomentOptions, options?: MomentOptions) => readonly Tensor[]> = defineOp({
-  schema: 'std_mean.correction(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False, bool? unbiased=None) -> (Tensor, Tensor)',
-  decompose: (self, dim, correction, keepdim, unbiased) => [std(self, dim, { correction, keepdim, unbiased }), mean(self, dim, keepdim)],
+export const stdMean: OpFunction<
+  (
+    self: Tensor,
+    dim?: Dims | boolean | MomentOptions,
+    unbiased?: boolean | null | MomentOptions,
+    keepdim?: boolean,
+    options?: MomentOptions,
+  ) => readonly Tensor[]
+> = defineOp({
+  schema: 'std_mean.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> (Tensor, Tensor)',
+  prepare: prepareMoments,
+  decompose: (self, given, unbiased, keepdim, correction) => {
+    const dim = dimsOf('torch.std_mean', given)
+    return [std(self, dim, { unbiased, keepdim, correction: numberOf(correction) }), mean(self, dim, keepdim)]
+  },
 })
 
 /** `fn` of the elements that are not 0; at 0, where the slope of `fn` is infinite, 0 with the gradient 0. */
@@ -139,10 +204,10 @@ export function pNorm(op: string, self: Tensor, p: number, dim: Dims, keepdim: b
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link mean} */
-    mean(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    mean(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
     /** `torch.var` */
-    var(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
+    var(dim?: Dims | boolean | MomentOptions, unbiased?: boolean | null | MomentOptions, keepdim?: boolean, options?: MomentOptions): Tensor
     /** {@link std} */
-    std(dim?: Dims | MomentOptions, options?: MomentOptions): Tensor
+    std(dim?: Dims | boolean | MomentOptions, unbiased?: boolean | null | MomentOptions, keepdim?: boolean, options?: MomentOptions): Tensor
   }
 }

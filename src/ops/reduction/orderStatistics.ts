@@ -22,8 +22,8 @@ import { expand } from '../view/windows.ts'
 import { amax, amin, any } from './extremes.ts'
 import { argmax } from './argExtremes.ts'
 import { mean } from './mean.ts'
-import { sum } from './sum.ts'
-import type { Dims, ReductionOptions } from './sum.ts'
+import { castFirst, sum } from './sum.ts'
+import type { CastReductionOptions, Dims } from './sum.ts'
 
 interface DimOptions {
   readonly dim?: number
@@ -173,7 +173,7 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const q = given instanceof Tensor ? given : scalarTensor(given, { dtype: self.dtype })
   const flat = dim === null ? reshape(self, [-1]) : self
   const [line, at, size] = lineOf(op, flat, dim ?? 0)
-  const [sorted] = sort(transpose(line, at, -1), -1)
+  const [sorted] = sort(movedim(line, at, -1), -1)
   const missing = isnan(sorted)
   const last = ignoreNaN ? clamp(sub(sum(to(logicalNot(missing), sorted.dtype), [-1], true), 1), 0) : scalarTensor(size - 1, { dtype: sorted.dtype })
   const lead = sorted.sizes.slice(0, -1)
@@ -240,9 +240,12 @@ const numbersOf = (self: Tensor): Tensor => where(isnan(self), 0, self)
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.nansum(torch.tensor([1, NaN, 2])).item() // 3
  */
-export const nansum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'nansum(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+export const nansum: OpFunction<
+  (self: Tensor, dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions) => Tensor
+> = defineOp({
+  schema: 'nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   decompose: (self, dim, keepdim) => sum(self.isFloatingPoint() ? numbersOf(self) : self, dim, keepdim),
 })
 
@@ -255,9 +258,12 @@ export const nansum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, ke
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.nanmean(torch.tensor([1, NaN, 2])).item() // 1.5
  */
-export const nanmean: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'nanmean(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+export const nanmean: OpFunction<
+  (self: Tensor, dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions) => Tensor
+> = defineOp({
+  schema: 'nanmean(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   decompose: (self, dim, keepdim) =>
     self.isFloatingPoint()
       ? div(sum(numbersOf(self), dim, keepdim), sum(to(logicalNot(isnan(self)), self.dtype), dim, keepdim))
@@ -281,8 +287,8 @@ declare module '../../tensor/tensor.ts' {
     /** {@link nanquantile} */
     nanquantile(q: number | Tensor, dim?: number | null | QuantileOptions, keepdim?: boolean, options?: QuantileOptions): Tensor
     /** {@link nansum} */
-    nansum(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    nansum(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
     /** {@link nanmean} */
-    nanmean(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    nanmean(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
   }
 }

@@ -4,6 +4,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
+import type { DType } from '../../kernels/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
@@ -19,7 +20,8 @@ import { reshape } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { cumsum } from './cumsum.ts'
-import { summedType, sum } from './sum.ts'
+import type { CastAlongDim } from './cumsum.ts'
+import { castFirst, summedType, sum } from './sum.ts'
 
 type AlongDim = (self: Tensor, dim: number | { readonly dim: number }) => Tensor
 
@@ -41,9 +43,10 @@ function scan(op: string, x: Tensor, dim: number, combine: (earlier: Tensor, lat
  * @throws ShapeError if `dim` is out of range.
  * @example torch.cumprod(torch.tensor([1, 2, 3]), 0).toArray() // [1, 2, 6]
  */
-export const cumprod: OpFunction<AlongDim> = defineOp({
-  schema: 'cumprod(Tensor self, int dim) -> Tensor',
+export const cumprod: OpFunction<(self: Tensor, dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
+  schema: 'cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   inPlace: 'method',
   decompose: (self, dim) => scan('torch.cumprod', to(self, summedType(self.dtype)), dim, mul),
 })
@@ -64,6 +67,10 @@ export const logcumsumexp: OpFunction<AlongDim> = defineOp({
 
 /** The values at the last extreme up to each position, and where it is. NaN counts as the extreme from where it stands on. */
 function runningExtreme(op: string, self: Tensor, dim: number, wins: (later: Tensor, earlier: Tensor) => Tensor): readonly [Tensor, Tensor] {
+  if (self.dtype === 'bool') {
+    const [values, indices] = runningExtreme(op, to(self, 'uint8'), dim, wins)
+    return [to(values, 'bool'), indices]
+  }
   if (self.ndim === 0) return [self, to(sub(self, self), 'int64')]
   const [at, size] = dimAndSize(op, self, dim)
   const along = reshape(
@@ -210,7 +217,7 @@ export const cumulativeTrapezoid: OpFunction<Trapezoid> = defineOp({
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link cumprod} */
-    cumprod(dim: number | { readonly dim: number }): Tensor
+    cumprod(dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }): Tensor
     /** {@link logcumsumexp} */
     logcumsumexp(dim: number | { readonly dim: number }): Tensor
     /** {@link cummax} */

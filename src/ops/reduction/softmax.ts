@@ -1,4 +1,5 @@
 // Softmax, its logarithm, and the logarithm of a sum of exponentials.
+import type { DType } from '../../kernels/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -13,13 +14,20 @@ import { exp, log } from '../pointwise/unary.ts'
 import { reshape } from '../view/reshape.ts'
 import { detach } from '../view/windows.ts'
 import { amax } from './extremes.ts'
-import { sum } from './sum.ts'
+import { castFirst, sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
 function spec(op: string, self: Tensor, dim: number): TensorSpec {
   wrapDim(op, dim, self.ndim)
   checkAdmits(op, 'floating', self.dtype)
   return { shape: self.sizes, dtype: self.dtype }
+}
+
+/** The options of softmax. */
+export interface SoftmaxDim {
+  readonly dim: number
+  /** The values are cast to this dtype first. */
+  readonly dtype?: DType | null
 }
 
 /** The values in the dtype in which they are combined, so that the result rounds once. */
@@ -30,23 +38,25 @@ const widened = (self: Tensor): Tensor => to(self, accumulatedIn(self.dtype))
  *
  * Shape: that of `self`.
  *
- * @throws DTypeError unless `self` is floating.
+ * @throws DTypeError unless `self`, or `dtype`, is floating.
  * @throws ShapeError if `dim` is out of range.
  * @example torch.softmax(torch.tensor([0, 0, 0, 0]), 0).toArray() // [0.25, 0.25, 0.25, 0.25]
  */
-export const softmax: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
-  schema: 'softmax.int(Tensor self, int dim) -> Tensor',
+export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
+  schema: 'softmax.int(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   meta: (self, dim) => spec('torch.softmax', self, dim),
   decompose: (self, dim) => {
     checkAdmits('torch.softmax', 'floating', self.dtype)
+    if (self.numel === 0) return mul(self, 1)
     const x = widened(self)
     const e = exp(sub(x, amax(x, dim, true)))
     return to(div(e, sum(e, dim, true)), self.dtype)
   },
   derivative: ([g], { args: [, dim], outputs: [out] }) => {
     const weighted = mul(g, out)
-    return [sub(weighted, mul(out, sum(weighted, dim, true))), null]
+    return [sub(weighted, mul(out, sum(weighted, dim, true))), null, null]
   },
 })
 
@@ -55,21 +65,23 @@ export const softmax: OpFunction<(self: Tensor, dim: number | { readonly dim: nu
  *
  * Shape: that of `self`.
  *
- * @throws DTypeError unless `self` is floating.
+ * @throws DTypeError unless `self`, or `dtype`, is floating.
  * @throws ShapeError if `dim` is out of range.
  * @example torch.logSoftmax(torch.tensor([0, 0]), 0).toArray() // [-0.693147, -0.693147]
  */
-export const logSoftmax: OpFunction<(self: Tensor, dim: number | { readonly dim: number }) => Tensor> = defineOp({
-  schema: 'log_softmax.int(Tensor self, int dim) -> Tensor',
+export const logSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
+  schema: 'log_softmax.int(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   meta: (self, dim) => spec('torch.log_softmax', self, dim),
   decompose: (self, dim) => {
     checkAdmits('torch.log_softmax', 'floating', self.dtype)
+    if (self.numel === 0) return mul(self, 1)
     const x = widened(self)
     const shifted = sub(x, amax(x, dim, true))
     return to(sub(shifted, log(sum(exp(shifted), dim, true))), self.dtype)
   },
-  derivative: ([g], { args: [, dim], outputs: [out] }) => [sub(g, mul(exp(out), sum(g, dim, true))), null],
+  derivative: ([g], { args: [, dim], outputs: [out] }) => [sub(g, mul(exp(out), sum(g, dim, true))), null, null],
 })
 
 /**
@@ -85,6 +97,8 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
   method: true,
   decompose: (self, dim, keepdim) => {
     const x = widened(to(self, asFloating(self.dtype)))
+    // Nothing has the sum 0.
+    if (x.numel === 0) return to(log(sum(exp(x), dim, keepdim)), asFloating(self.dtype))
     const peak = detach(amax(x, dim, true))
     // Subtracting an infinite peak from infinite values would give NaN.
     const top = where(eq(abs(peak), Infinity), 0, peak)
@@ -96,9 +110,9 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link softmax} */
-    softmax(dim: number | { readonly dim: number }): Tensor
+    softmax(dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }): Tensor
     /** {@link logSoftmax} */
-    logSoftmax(dim: number | { readonly dim: number }): Tensor
+    logSoftmax(dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }): Tensor
     /** {@link logsumexp} */
     logsumexp(dim: number | readonly number[], options?: ReductionOptions): Tensor
   }

@@ -1,8 +1,8 @@
 // Sums and products over dimensions, and sumToSize, which undoes broadcasting.
-import { dtypeInfo } from '../../kernels/index.ts'
+import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { sameShape } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { Tensor, sameShape } from '../../tensor/index.ts'
+import type { Arg } from '../../dispatch/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
@@ -22,6 +22,19 @@ export interface ReductionOptions {
   readonly dim?: Dims
   /** Whether reduced dimensions stay, with size 1. Default false. */
   readonly keepdim?: boolean
+}
+
+/** The options of a reduction that may compute in another dtype. */
+export interface CastReductionOptions extends ReductionOptions {
+  /** The dtype in which the values are combined, and of the result: they are cast first. */
+  readonly dtype?: DType | null
+}
+
+/** What operators whose last argument is a dtype to compute in do first: they cast the first argument. */
+export function castFirst(args: readonly Arg[]): readonly Arg[] {
+  const dtype = args.at(-1)
+  const [self, ...rest] = args
+  return self instanceof Tensor && isDType(dtype) ? [to(self, dtype), ...rest.slice(0, -1), null] : args
 }
 
 /** The gradient of a reduction, spread over the reduced dimensions again. */
@@ -53,11 +66,14 @@ export const summedType = (dtype: DType): DType => (dtypeInfo[dtype].floating ? 
  * torch.sum(torch.tensor([[1, 2], [3, 4]])).item() // 10
  * torch.sum(torch.tensor([[1, 2], [3, 4]]), 0).toArray() // [4, 6]
  */
-export const sum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'sum.dim_IntList(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+export const sum: OpFunction<
+  (self: Tensor, dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions) => Tensor
+> = defineOp({
+  schema: 'sum.dim_IntList(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   reduction: { combine: 'add', dtype: summedType },
-  derivative: ([g], { args: [self, dim, keepdim] }) => [spread(g, self, dim, keepdim), null, null],
+  derivative: ([g], { args: [self, dim, keepdim] }) => [spread(g, self, dim, keepdim), null, null, null],
 })
 
 /**
@@ -68,11 +84,14 @@ export const sum: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepd
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.prod(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [2, 12]
  */
-export const prod: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> = defineOp({
-  schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
+export const prod: OpFunction<
+  (self: Tensor, dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions) => Tensor
+> = defineOp({
+  schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  prepare: castFirst,
   reduction: { combine: 'mul', dtype: summedType },
-  derivative: ([g], { args: [self, dim, keepdim] }) => [prodBackward(g, self, dim, keepdim), null, null],
+  derivative: ([g], { args: [self, dim, keepdim] }) => [prodBackward(g, self, dim, keepdim), null, null, null],
 })
 
 /** `self` with the reduced dimensions last, as one: [.., n]. */
@@ -155,9 +174,9 @@ export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Te
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link sum} */
-    sum(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    sum(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
     /** {@link prod} */
-    prod(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
+    prod(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
     /** {@link sumToSize} */
     sumToSize(size: readonly number[]): Tensor
   }

@@ -7,7 +7,7 @@ import { add, mul } from '../pointwise/arithmetic.ts'
 import { indexSelect } from './indexing.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { dimAndSize } from '../shapes.ts'
+import { dimAndSize, sizeAt } from '../shapes.ts'
 import { flip, repeat } from './repeat.ts'
 import { permute, transpose } from './permute.ts'
 import { clone, reshape, unsqueeze, view } from './reshape.ts'
@@ -267,6 +267,7 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, dimension, size, step) => {
+    if (self.ndim === 0) return unfold(reshape(self, [1]), dimension, size, step).select(0, 0)
     const [at, length] = dimAndSize('torch.Tensor.unfold', self, dimension)
     if (!(size >= 0 && size <= length && step > 0))
       throw new ArgumentError(
@@ -278,6 +279,13 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
     return movedim(windows, at + 1, -1)
   },
 })
+
+/** The options of {@link repeatInterleave}. */
+export interface RepeatOptions {
+  readonly dim?: number | null
+  /** The size that the result will have, which is checked. */
+  readonly outputSize?: number | null
+}
 
 /**
  * Each slice of a dimension `repeats` times, one after the other; without `dim`, each element. A tensor of repeats says how often for each; alone, it
@@ -292,39 +300,48 @@ export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, 
  * torch.repeatInterleave(torch.tensor([1, 2]), torch.tensor([0, 3]).long()).toArray() // [2, 2, 2]
  */
 export const repeatInterleave: OpFunction<
-  (self: Tensor, repeats?: number | Tensor | null, dim?: number | null | { readonly dim?: number | null }) => Tensor
+  (self: Tensor, repeats?: number | Tensor | null, dim?: number | null | RepeatOptions, options?: RepeatOptions) => Tensor
 > = defineOp({
-  schema: 'repeat_interleave(Tensor self, any repeats=None, int? dim=None) -> Tensor',
+  schema: 'repeat_interleave(Tensor self, any repeats=None, int? dim=None, *, int? output_size=None) -> Tensor',
   method: true,
-  decompose: (self, repeats, dim) => {
-    if (repeats === null) {
-      if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.sizes)}.`)
-      return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
-    }
-    const flat = dim === null ? reshape(self, -1) : self
-    const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
-    if (repeats instanceof Tensor && repeats.numel !== 1) {
-      if (repeats.sizes.join() !== String(size))
-        throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.sizes)}.`)
-      const counts = Array.from(repeats.toTypedArray(), Number)
-      const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
-      if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
-      // The tensor first: it says whether there is memory for so many.
-      const positions = Tensor.empty([counts.reduce((a, b) => a + b, 0)], 'int32')
-      const { data, base } = windowOf(positions)
-      let next = base
-      counts.forEach((n, i) => {
-        for (const end = next + n; next < end; next++) data[next] = i
-      })
-      return indexSelect(flat, at, positions)
-    }
-    const times = repeats instanceof Tensor ? repeats.item() : repeats
-    if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
-      throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
-    const spread = expand(unsqueeze(flat, at + 1), [...flat.sizes.slice(0, at + 1), times, ...flat.sizes.slice(at + 1)])
-    return reshape(spread, flat.sizes.with(at, size * times))
+  decompose: (self, repeats, dim, outputSize) => {
+    const out = repeated(self, repeats, dim)
+    const size = sizeAt(out.sizes, dim ?? 0)
+    if (outputSize !== null && outputSize !== size)
+      throw new ArgumentError(`torch.repeat_interleave: output_size is ${outputSize}, but the repeats give ${size} slices.`)
+    return out
   },
 })
+
+/** What {@link repeatInterleave} gives. */
+function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
+  if (repeats === null) {
+    if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.sizes)}.`)
+    return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
+  }
+  const flat = dim === null ? reshape(self, -1) : self
+  const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
+  if (repeats instanceof Tensor && repeats.numel !== 1) {
+    if (repeats.sizes.join() !== String(size))
+      throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.sizes)}.`)
+    const counts = Array.from(repeats.toTypedArray(), Number)
+    const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
+    if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
+    // The tensor first: it says whether there is memory for so many.
+    const positions = Tensor.empty([counts.reduce((a, b) => a + b, 0)], 'int32')
+    const { data, base } = windowOf(positions)
+    let next = base
+    counts.forEach((n, i) => {
+      for (const end = next + n; next < end; next++) data[next] = i
+    })
+    return indexSelect(flat, at, positions)
+  }
+  const times = repeats instanceof Tensor ? repeats.item() : repeats
+  if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
+    throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
+  const spread = expand(unsqueeze(flat, at + 1), [...flat.sizes.slice(0, at + 1), times, ...flat.sizes.slice(at + 1)])
+  return reshape(spread, flat.sizes.with(at, size * times))
+}
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
@@ -361,6 +378,6 @@ declare module '../../tensor/tensor.ts' {
     /** {@link unfold} */
     unfold(dimension: number, size: number, step: number): Tensor
     /** {@link repeatInterleave} */
-    repeatInterleave(repeats: number | Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
+    repeatInterleave(repeats: number | Tensor, dim?: number | null | RepeatOptions, options?: RepeatOptions): Tensor
   }
 }

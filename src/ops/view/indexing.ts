@@ -17,13 +17,17 @@ import { expand } from './windows.ts'
 export function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const wrapped = wrapDim(op, dim, self.ndim)
   checkIndexType(op, 'index', index)
-  if (index.ndim !== self.ndim || index.sizes.some((s, i) => i !== wrapped && s > sizeAt(self.sizes, i))) {
+  if (index.numel === 0) return wrapped
+  if (Math.max(index.ndim, 1) !== Math.max(self.ndim, 1) || index.sizes.some((s, i) => i !== wrapped && s > (self.sizes[i] ?? 1))) {
     throw new ShapeError(
       `${op}: argument 'index' has shape ${formatShape(index.sizes)}, which does not fit self of shape ${formatShape(self.sizes)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
     )
   }
   return wrapped
 }
+
+/** A tensor without dimensions as a line of one element. */
+export const lineOf = (t: Tensor): Tensor => (t.ndim === 0 ? reshape(t, [1]) : t)
 
 /** What a scatter does with a value that an index names: writes it, or combines it with the one that is there. */
 export type ScatterKind = 'set' | 'mul' | 'min' | 'max'
@@ -109,10 +113,11 @@ export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Te
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
-    // Lines must be as wide as the index in every other dimension.
-    const source = contiguous(trimmed(self, index, wrapped))
     const out = Tensor.empty(index.sizes, self.dtype)
-    launchLines('gather', 'torch.gather', out, source, index, wrapped, self.sizes[wrapped] ?? 1)
+    if (index.numel === 0) return out
+    // Lines must be as wide as the index in every other dimension.
+    const [from, at] = [lineOf(self), lineOf(index)]
+    launchLines('gather', 'torch.gather', out, contiguous(trimmed(from, at, wrapped)), at, wrapped, sizeAt(from.sizes, wrapped))
     return out
   },
   derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.sizes, { dtype: g.dtype }), dim, index, g), null, null],
@@ -126,7 +131,7 @@ export function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
 export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor, op = 'torch.scatter_add'): number {
   const wrapped = checkIndex(op, self, dim, index)
   if (src.dtype !== self.dtype) throw new DTypeError(`${op}: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
-  if (src.ndim !== index.ndim || index.sizes.some((s, i) => s > sizeAt(src.sizes, i))) {
+  if (index.numel > 0 && (Math.max(src.ndim, 1) !== Math.max(index.ndim, 1) || index.sizes.some((s, i) => s > (src.sizes[i] ?? 1)))) {
     throw new ShapeError(
       `${op}: argument 'src' has shape ${formatShape(src.sizes)}, which is smaller than index's shape ${formatShape(index.sizes)}.`,
     )
@@ -135,11 +140,28 @@ export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tens
 }
 
 /** The gradient of the elements of `src` that the index reaches; that of the others is 0. */
-export const widened = (grad: Tensor, src: Tensor): Tensor =>
-  src.sizes.reduce((out, size, d) => {
+export function widened(grad: Tensor, src: Tensor): Tensor {
+  if (grad.numel === 0) return zeros(src.sizes, { dtype: grad.dtype })
+  if (grad.ndim !== src.ndim) return reshape(widened(lineOf(grad), lineOf(src)), src.sizes)
+  return src.sizes.reduce((out, size, d) => {
     const n = sizeAt(out.sizes, d)
     return n < size ? sliceBackward(out, out.sizes.with(d, size), d, 0, n, 1) : out
   }, grad)
+}
+
+/** A copy of `self` with `src` written or combined at `index` along `dim`, which are checked. */
+export function writeLines(kind: 'scatter' | ScatterKind, op: string, self: Tensor, dim: number, index: Tensor, src: Tensor): Tensor {
+  const out = clone(self)
+  if (index.numel === 0) return out
+  const wrapped = wrapDim(op, dim, self.ndim)
+  const [into, at, from] = [lineOf(out), lineOf(index), lineOf(src)]
+  // The part of the result that the index reaches.
+  const window = trimmed(into, at, wrapped)
+  const target = contiguous(window)
+  launchLines(kind, op, target, contiguous(trimmed(from, at, -1)), at, wrapped, sizeAt(into.sizes, wrapped))
+  if (target !== window) copyInto(target, window)
+  return out
+}
 
 /**
  * A copy of `self` with the values of `src` added at `index` along `dim`; values at equal indices add up. PyTorch's `torch.scatter_add`.
@@ -161,14 +183,8 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
   },
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src) => {
-    const wrapped = checkScatter(self, dim, index, src)
-    const out = clone(self)
-    // The part of the result that the index reaches.
-    const window = trimmed(out, index, wrapped)
-    const target = contiguous(window)
-    launchLines('scatter', 'torch.scatter_add', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.sizes[wrapped] ?? 1)
-    if (target !== window) copyInto(target, window)
-    return out
+    checkScatter(self, dim, index, src)
+    return writeLines('scatter', 'torch.scatter_add', self, dim, index, src)
   },
   derivative: ([g], { args: [, dim, index, src] }) => {
     return [g, null, null, widened(gather(g, dim, index), src)]
@@ -189,9 +205,13 @@ export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) 
   method: true,
   decompose: (self, dim, index) => {
     const wrapped = wrapDim('torch.index_select', dim, self.ndim)
-    if (index.ndim !== 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
-    const along = self.sizes.map((_, i) => (i === wrapped ? index.numel : 1))
-    return gather(self, wrapped, expand(reshape(index, along), self.sizes.with(wrapped, index.numel)))
+    if (index.ndim > 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
+    if (self.ndim === 0 && index.numel !== 1)
+      throw new ShapeError(`torch.index_select: self has no dimensions, so that index must have one element, got shape ${formatShape(index.sizes)}.`)
+    const line = lineOf(self)
+    const along = line.sizes.map((_, i) => (i === wrapped ? index.numel : 1))
+    const chosen = gather(line, wrapped, expand(reshape(index, along), line.sizes.with(wrapped, index.numel)))
+    return self.ndim === 0 ? reshape(chosen, []) : chosen
   },
 })
 

@@ -9,7 +9,7 @@ import { cat, unbind } from '../join.ts'
 import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { lt } from '../pointwise/comparison.ts'
-import { where } from '../pointwise/select.ts'
+import { checkMask, where } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
 import { gather, indexSelect, scatterAdd } from './indexing.ts'
 import { reshape } from './reshape.ts'
@@ -18,15 +18,33 @@ import type { ScatterReduction } from './scatter.ts'
 import { narrow } from './slicing.ts'
 import { expand } from './windows.ts'
 
-/** A list of positions along `dim` as the index of a gather that takes whole slices. */
-function sliceIndex(op: string, self: Tensor, dim: number, index: Tensor): { readonly at: number; readonly full: Tensor } {
+/** What an operator on slices writes: `line` at the positions `full` along the dimension `at`, from `values`. */
+interface Slices {
+  readonly line: Tensor
+  readonly at: number
+  readonly full: Tensor
+  readonly values: Tensor
+}
+
+/**
+ * `write` with a list of positions along `dim` as the index of a scatter of whole slices. A tensor without dimensions is a line of one element, and so is a single slice
+ * of one.
+ */
+function writeSlices(op: string, self: Tensor, dim: number, index: Tensor, source: Tensor | null, write: (slices: Slices) => Tensor): Tensor {
   const at = wrapDim(op, dim, self.ndim)
   if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
+  const line = self.ndim === 0 ? reshape(self, [1]) : self
   const along = reshape(
     index,
-    self.sizes.map((_, d) => (d === at ? index.numel : 1)),
+    line.sizes.map((_, d) => (d === at ? index.numel : 1)),
   )
-  return { at, full: expand(along, self.sizes.with(at, index.numel)) }
+  const values = source === null ? line : source.ndim === 0 && line.ndim === 1 ? reshape(source, [1]) : source
+  const sizes = line.sizes.with(at, index.numel)
+  if (source !== null && formatShape(values.sizes) !== formatShape(sizes))
+    throw new ShapeError(
+      `${op}: argument 'source' has shape ${formatShape(source.sizes)}, but ${index.numel} slices of self (shape ${formatShape(self.sizes)}) have shape ${formatShape(sizes)}.`,
+    )
+  return reshape(write({ line, at, full: expand(along, sizes), values }), self.sizes)
 }
 
 /** Positions in a dimension of `size` elements, negative ones counted from its end. */
@@ -55,10 +73,10 @@ export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, sou
     schema: 'index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor',
     method: true,
     inPlace: 'method',
-    decompose: (self, dim, index, source, alpha) => {
-      const { at, full } = sliceIndex('torch.index_add', self, dim, index)
-      return scatterAdd(self, at, full, alpha === 1 ? source : mul(source, alpha))
-    },
+    decompose: (self, dim, index, source, alpha) =>
+      writeSlices('torch.index_add', self, dim, index, source, ({ line, at, full, values }) =>
+        scatterAdd(line, at, full, alpha === 1 ? values : to(mul(values, alpha), values.dtype)),
+      ),
   })
 
 /**
@@ -74,10 +92,8 @@ export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, so
   schema: 'index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor',
   method: true,
   inPlace: 'method',
-  decompose: (self, dim, index, source) => {
-    const { at, full } = sliceIndex('torch.index_copy', self, dim, index)
-    return scatterValues(self, at, full, source, 'set')
-  },
+  decompose: (self, dim, index, source) =>
+    writeSlices('torch.index_copy', self, dim, index, source, ({ line, at, full, values }) => scatterValues(line, at, full, values, 'set')),
 })
 
 /**
@@ -89,13 +105,17 @@ export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, so
  * @throws ArgumentError if an index is out of range.
  * @example torch.indexFill(torch.zeros([3]), 0, torch.tensor([2]).long(), 5).toArray() // [0, 0, 5]
  */
-export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number) => Tensor> = defineOp({
-  schema: 'index_fill(Tensor self, int dim, Tensor index, Scalar value) -> Tensor',
+export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number | Tensor) => Tensor> = defineOp({
+  schema: 'index_fill(Tensor self, int dim, Tensor index, any value) -> Tensor',
   method: true,
   inPlace: 'method',
   decompose: (self, dim, index, value) => {
-    const { at, full } = sliceIndex('torch.index_fill', self, dim, index)
-    return scatterValues(self, at, full, fullLike(full, Number(value), { dtype: self.dtype }), 'set')
+    if (typeof value !== 'number' && typeof value !== 'boolean' && !(value instanceof Tensor && value.ndim === 0))
+      throw new ArgumentError(`torch.index_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
+    return writeSlices('torch.index_fill', self, dim, index, null, ({ line, at, full }) => {
+      const filled = value instanceof Tensor ? expand(to(value, self.dtype), full.sizes) : fullLike(full, Number(value), { dtype: self.dtype })
+      return scatterValues(line, at, full, filled, 'set')
+    })
   },
 })
 
@@ -122,10 +142,11 @@ export const indexReduce: OpFunction<
   method: true,
   inPlace: 'method',
   decompose: (self, dim, index, source, reduce, includeSelf) => {
-    const { at, full } = sliceIndex('torch.index_reduce', self, dim, index)
     if (reduce !== 'prod' && reduce !== 'mean' && reduce !== 'amax' && reduce !== 'amin')
       throw new ArgumentError(`torch.index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got ${valueText(reduce)}.`)
-    return scatterReduce(self, at, full, source, reduce, { includeSelf })
+    return writeSlices('torch.index_reduce', self, dim, index, source, ({ line, at, full, values }) =>
+      scatterReduce(line, at, full, values, reduce, { includeSelf }),
+    )
   },
 })
 
@@ -175,14 +196,15 @@ export const takeAlongDim: OpFunction<(self: Tensor, indices: Tensor, dim?: numb
   schema: 'take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor',
   method: true,
   decompose: (self, indices, dim) => {
-    if (dim === null) return gather(reshape(self, -1), 0, reshape(indices, -1))
+    if (dim === null) return gather(reshape(self, -1), 0, reshape(fromStart(indices, self.numel), -1))
     const at = wrapDim('torch.take_along_dim', dim, self.ndim)
     if (self.ndim !== indices.ndim)
       throw new ShapeError(
         `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.sizes)} and ${formatShape(indices.sizes)}.`,
       )
     const shape = broadcastShapes('torch.take_along_dim', self.sizes.with(at, 1), indices.sizes.with(at, 1))
-    return gather(expand(self, shape.with(at, sizeAt(self.sizes, at))), at, expand(indices, shape.with(at, sizeAt(indices.sizes, at))))
+    const size = sizeAt(self.sizes, at)
+    return gather(expand(self, shape.with(at, size)), at, expand(fromStart(indices, size), shape.with(at, sizeAt(indices.sizes, at))))
   },
 })
 
@@ -254,13 +276,14 @@ export const argwhere: OpFunction<(self: Tensor) => Tensor> = defineOp({
  *
  * Shapes: `self` and `mask` broadcast; the result has one dimension.
  *
- * @throws ShapeError if the shapes do not broadcast.
+ * @throws ShapeError if the shapes do not broadcast, DTypeError unless `mask` holds booleans.
  * @example torch.maskedSelect(torch.tensor([1, 2, 3]), torch.tensor([true, false, true])).toArray() // [1, 3]
  */
 export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = defineOp({
   schema: 'masked_select(Tensor self, Tensor mask) -> Tensor',
   method: true,
   decompose: (self, mask) => {
+    checkMask('torch.masked_select', mask)
     const shape = broadcastShapes('torch.masked_select', self.sizes, mask.sizes)
     const positions = flatPositions(expand(mask, shape))
     return indexSelect(reshape(expand(self, shape), -1), 0, tensorFromValues(positions, [positions.length], 'int64'))
@@ -273,6 +296,7 @@ export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = 
  * Shapes: `mask` broadcasts to `self`; `source` has at least as many elements as the mask holds places.
  *
  * @throws ShapeError if `source` has too few elements.
+ * @throws DTypeError unless `mask` holds booleans.
  * @example torch.maskedScatter(torch.zeros([3]), torch.tensor([true, false, true]), torch.tensor([5, 6])).toArray() // [5, 0, 6]
  */
 export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tensor) => Tensor> = defineOp({
@@ -280,6 +304,7 @@ export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tens
   method: true,
   inPlace: 'method',
   decompose: (self, mask, source) => {
+    checkMask('torch.masked_scatter', mask)
     const shape = broadcastShapes('torch.masked_scatter', self.sizes, mask.sizes)
     const positions = flatPositions(expand(mask, shape))
     if (source.numel < positions.length)
@@ -317,7 +342,7 @@ declare module '../../tensor/tensor.ts' {
     /** {@link indexCopy} */
     indexCopy(dim: number, index: Tensor, source: Tensor): Tensor
     /** {@link indexFill} */
-    indexFill(dim: number, index: Tensor, value: number): Tensor
+    indexFill(dim: number, index: Tensor, value: number | Tensor): Tensor
     /** {@link indexReduce} */
     indexReduce(
       dim: number,

@@ -1,6 +1,6 @@
 // Copies of elements in another arrangement: repeat, flip, roll.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, wrapDim } from '../../tensor/index.ts'
+import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -83,9 +83,10 @@ export const roll: OpFunction<(self: Tensor, shifts: number | readonly number[],
   method: true,
   decompose: (self, shifts, dims) => {
     const [shift] = shifts
-    if (dims.length === 0 && shifts.length === 1 && shift !== undefined) return reshape(rolled(flatten(self), shift, 0), self.sizes)
+    if (shift === undefined) throw new ArgumentError('torch.roll: shifts must hold a number for each of dims, got [].')
+    if (dims.length === 0 && shifts.length === 1) return reshape(rolled(flatten(self), shift, 0), self.sizes)
     if (dims.length !== shifts.length) throw new ArgumentError(`torch.roll: ${shifts.length} shifts for ${dims.length} dims; give one per dimension.`)
-    return shifts.reduce((out, by, i) => rolled(out, by, wrapDim('torch.roll', dims[i] ?? 0, self.ndim)), self)
+    return shifts.reduce((out, by, i) => rolled(out, by, dimAndSize('torch.roll', self, dims[i] ?? 0)[0]), self)
   },
 })
 

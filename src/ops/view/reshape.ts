@@ -5,6 +5,8 @@ import { formatShape, numelOf, sameShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { inFormat } from '../memoryFormat.ts'
+import type { FormatOptions } from '../memoryFormat.ts'
 import { sizeAt } from '../shapes.ts'
 import { inferShape, viewSpec, viewStrides } from './strides.ts'
 
@@ -31,11 +33,12 @@ export const clone: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.zeros([2, 3]).t().contiguous().isContiguous() // true
  */
-export const contiguous: OpFunction<(self: Tensor) => Tensor> = defineOp({
-  schema: 'contiguous(Tensor self) -> Tensor',
+export const contiguous: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor> = defineOp({
+  schema: "contiguous(Tensor self, *, str memory_format='contiguous_format') -> Tensor",
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self) => (self.contiguousLayout ? self : clone(self)),
+  decompose: (self, format) =>
+    format !== 'contiguous_format' ? inFormat('torch.Tensor.contiguous', self, format) : self.contiguousLayout ? self : clone(self),
 })
 
 /**
@@ -160,7 +163,7 @@ declare module '../../tensor/tensor.ts' {
     /** {@link clone} */
     clone(): Tensor
     /** {@link contiguous} */
-    contiguous(): Tensor
+    contiguous(options?: FormatOptions): Tensor
     /** {@link view} */
     view(...shape: readonly (number | readonly number[])[]): Tensor
     /** {@link reshape} */

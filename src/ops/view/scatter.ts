@@ -5,15 +5,13 @@ import { Tensor } from '../../tensor/index.ts'
 import { fullLike, ones, zerosLike } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { copyInto } from '../eager/copy.ts'
 import { checkIndexRange } from '../indices.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalAnd } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
-import { checkScatter, gather, launchLines, scatterAdd, trimmed, widened } from './indexing.ts'
+import { checkScatter, gather, scatterAdd, trimmed, widened, writeLines } from './indexing.ts'
 import type { ScatterKind } from './indexing.ts'
-import { clone, contiguous } from './reshape.ts'
 
 const KINDS: readonly string[] = ['set', 'mul', 'min', 'max']
 const isKind = (kind: string): kind is ScatterKind => KINDS.includes(kind)
@@ -37,14 +35,9 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
   },
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src, kind) => {
-    const wrapped = checkScatter(self, dim, index, src, 'torch.scatter')
+    checkScatter(self, dim, index, src, 'torch.scatter')
     if (!isKind(kind)) throw new ArgumentError(`torch.scatter: unknown kind ${valueText(kind)}.`)
-    const out = clone(self)
-    const window = trimmed(out, index, wrapped)
-    const target = contiguous(window)
-    launchLines(kind, 'torch.scatter', target, contiguous(trimmed(src, index, -1)), index, wrapped, self.sizes[wrapped] ?? 1)
-    if (target !== window) copyInto(target, window)
-    return out
+    return writeLines(kind, 'torch.scatter', self, dim, index, src)
   },
   derivative: ([g], { args: [self, dim, index, src, kind], outputs: [out], needs }) => {
     const part = trimmed(src, index, -1)
@@ -140,8 +133,12 @@ export const scatterReduce: OpFunction<
   decompose: (self, dim, index, src, reduce, includeSelf) => {
     if (!isReduction(reduce))
       throw new ArgumentError(`torch.scatter_reduce: reduce must be one of ${Object.keys(START).join(', ')}, got ${valueText(reduce)}.`)
-    const start = includeSelf ? self : scatterValues(self, dim, index, fullLike(index, START[reduce], { dtype: self.dtype }), 'set')
     const kind = KIND_OF[reduce]
+    // Integers have no infinity to start from, but may start from any value that is reduced.
+    const first = kind === 'min' || kind === 'max' ? !self.isFloatingPoint() : false
+    const start = includeSelf
+      ? self
+      : scatterValues(self, dim, index, first ? trimmed(src, index, -1) : fullLike(index, START[reduce], { dtype: self.dtype }), 'set')
     if (kind !== undefined) return scatterValues(start, dim, index, src, kind)
     const total = scatterAdd(start, dim, index, src)
     if (reduce === 'sum') return total

@@ -1,6 +1,8 @@
 // Parts of a dimension: select, slice, narrow, and the gradients that put a part back into zeros.
 import { ArgumentError } from '../../errors/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import { valueText } from '../../protocol/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import type { TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -156,6 +158,21 @@ export const slice: OpFunction<(self: Tensor, dim?: number, start?: number | nul
   scatter: (value, self, dim, start, end, step) => sliceScatter(self, value, dim, start, end, step),
 })
 
+/** What {@link narrow} gives. */
+function narrowed(self: Tensor, dim: number, from: unknown, length: number): Tensor {
+  const [at, size] = dimAndSize('torch.narrow', self, dim)
+  const isIndex = from instanceof Tensor && from.ndim === 0 && !from.isFloatingPoint() && from.dtype !== 'bool'
+  const given = isIndex ? from.item() : from
+  if (typeof given !== 'number' || !Number.isSafeInteger(given))
+    throw new ArgumentError(
+      `torch.narrow: argument 'start' must be an integer, or a Tensor without dimensions that holds one, got ${valueText(from)}.`,
+    )
+  const start = given < 0 ? given + size : given
+  if (start < 0 || length < 0 || start + length > size)
+    throw new ArgumentError(`torch.narrow: start ${start} and length ${length} exceed dimension ${dim} of size ${size}.`)
+  return slice(self, at, start, start + length)
+}
+
 /**
  * `length` elements of a dimension, from `start` on; a view. PyTorch's `torch.narrow`.
  *
@@ -165,15 +182,10 @@ export const slice: OpFunction<(self: Tensor, dim?: number, start?: number | nul
  * @throws ArgumentError if the elements are not all inside the dimension.
  * @example torch.narrow(torch.arange(5), 0, 1, 3).toArray() // [1, 2, 3]
  */
-export const narrow: OpFunction<(self: Tensor, dim: number, start: number, length: number) => Tensor> = defineOp({
-  schema: 'narrow(Tensor self, int dim, int start, int length) -> Tensor',
+export const narrow: OpFunction<(self: Tensor, dim: number, start: number | Tensor, length: number) => Tensor> = defineOp({
+  schema: 'narrow(Tensor self, int dim, any start, int length) -> Tensor',
   method: true,
-  decompose: (self, dim, start, length) => {
-    const [at, size] = dimAndSize('torch.narrow', self, dim)
-    if (start < 0 || length < 0 || start + length > size)
-      throw new ArgumentError(`torch.narrow: start ${start} and length ${length} exceed dimension ${dim} of size ${size}.`)
-    return slice(self, at, start, start + length)
-  },
+  decompose: (self, dim, start, length) => narrowed(self, dim, start, length),
 })
 
 /**
@@ -184,22 +196,22 @@ export const narrow: OpFunction<(self: Tensor, dim: number, start: number, lengt
  * @throws ArgumentError if the part is out of range.
  * @example torch.narrowCopy(torch.tensor([1, 2, 3]), 0, 1, 2).toArray() // [2, 3]
  */
-export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: number, length: number) => Tensor> = defineOp({
-  schema: 'narrow_copy(Tensor self, int dim, int start, int length) -> Tensor',
+export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: number | Tensor, length: number) => Tensor> = defineOp({
+  schema: 'narrow_copy(Tensor self, int dim, any start, int length) -> Tensor',
   method: true,
-  decompose: (self, dim, start, length) => clone(narrow(self, dim, start, length)),
+  decompose: (self, dim, start, length) => clone(narrowed(self, dim, start, length)),
 })
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** {@link narrowCopy} */
-    narrowCopy(dim: number, start: number, length: number): Tensor
+    narrowCopy(dim: number, start: number | Tensor, length: number): Tensor
     /** {@link select} */
     select(dim: number, index: number): Tensor
     /** {@link slice} */
     slice(dim?: number, start?: number | null, end?: number | null, step?: number): Tensor
     /** {@link narrow} */
-    narrow(dim: number, start: number, length: number): Tensor
+    narrow(dim: number, start: number | Tensor, length: number): Tensor
     /** {@link selectScatter} */
     selectScatter(src: Tensor, dim: number, index: number): Tensor
     /** {@link sliceScatter} */

@@ -64,6 +64,17 @@ const exactly = (args: readonly unknown[], gives: (...given: Plain[]) => Plain |
 })
 const [v1, v2] = [sample([2, 3], 4), sample([2, 3], 5)]
 
+/** A matrix whose rows are exchanged, and its factors. */
+const pivoted = t([
+  [1, 2],
+  [4, 3],
+])
+const int32s = (values: number | number[]): Plain => t(values, 'int32')
+const pivotedFactors = t([
+  [4, 3],
+  [0.25, 1.25],
+])
+
 export default {
   'torch.linalg.cholesky': [
     exactly([positive], (a = positive) => cholesky(a), { noGradient: 'one triangle counts' }),
@@ -145,6 +156,128 @@ export default {
     exactly([t([[3, 4]]), false], () => [t([[1]]), t([5]), t([[0.6, 0.8]])]),
   ],
   'torch.linalg.svdvals': [exactly([general], () => t([3, 1]))],
+  'torch.linalg.lu_factor_ex': [
+    exactly([pivoted], () => [pivotedFactors, int32s([2, 2]), int32s(0)], { differentiable: 1 }),
+    exactly(
+      [pivoted, { pivot: false }],
+      () => [
+        t([
+          [1, 2],
+          [4, -5],
+        ]),
+        int32s([1, 2]),
+        int32s(0),
+      ],
+      { differentiable: 1 },
+    ),
+    exactly(
+      [
+        t([
+          [1, 2],
+          [4, 3],
+          [2, 5],
+        ]),
+      ],
+      () => [
+        t([
+          [4, 3],
+          [0.5, 3.5],
+          [0.25, 1.25 / 3.5],
+        ]),
+        int32s([2, 3]),
+        int32s(0),
+      ],
+      { differentiable: 1 },
+    ),
+    exactly(
+      [
+        t([
+          [1, 2, 3],
+          [4, 3, 1],
+        ]),
+      ],
+      () => [
+        t([
+          [4, 3, 1],
+          [0.25, 1.25, 2.75],
+        ]),
+        int32s([2, 2]),
+        int32s(0),
+      ],
+      { differentiable: 1 },
+    ),
+    exactly(
+      [
+        t([
+          [0, 0],
+          [0, 0],
+        ]),
+      ],
+      () => [
+        t([
+          [0, 0],
+          [0, 0],
+        ]),
+        int32s([1, 2]),
+        int32s(1),
+      ],
+      { noGradient: 'it is singular' },
+    ),
+  ],
+  'torch.linalg.lu_factor': [exactly([pivoted], () => [pivotedFactors, int32s([2, 2])], { differentiable: 1 })],
+  'torch.lu': [
+    exactly([pivoted], () => [pivotedFactors, int32s([2, 2])], { differentiable: 1 }),
+    exactly([pivoted, true, true], () => [pivotedFactors, int32s([2, 2]), int32s(0)], { differentiable: 1 }),
+  ],
+  'torch.lu_unpack': [
+    exactly(
+      [pivotedFactors, int32s([2, 2])],
+      () => [
+        t([
+          [0, 1],
+          [1, 0],
+        ]),
+        t([
+          [1, 0],
+          [0.25, 1],
+        ]),
+        t([
+          [4, 3],
+          [0, 1.25],
+        ]),
+      ],
+      { noGradient: 'P has none' },
+    ),
+    exactly(
+      [pivotedFactors, int32s([2, 2]), { unpackPivots: false }],
+      () => [
+        new Plain([0], []),
+        t([
+          [1, 0],
+          [0.25, 1],
+        ]),
+        t([
+          [4, 3],
+          [0, 1.25],
+        ]),
+      ],
+      {
+        noGradient: 'P has none',
+      },
+    ),
+  ],
+  'torch.linalg.lu_solve': [
+    exactly([pivotedFactors, int32s([2, 2]), v1], (_, __, b = v1) => solved(pivoted, b)),
+    exactly([pivotedFactors, int32s([2, 2]), v1, { adjoint: true }], (_, __, b = v1) => solved(turned(pivoted), b)),
+    exactly([pivotedFactors, int32s([2, 2]), turned(v1), { left: false }], (_, __, b = v1) => turned(solved(turned(pivoted), turned(b)))),
+  ],
+  'torch.lu_solve': [exactly([v1, pivotedFactors, int32s([2, 2])], (b = v1) => solved(pivoted, b))],
+  'torch.linalg.solve_ex': [
+    exactly([pivoted, v1], (a = pivoted, b = v1) => [solved(a, b), int32s(0)], { differentiable: 1 }),
+    exactly([pivoted, t([1, 2])], () => [t([0.2, 0.4]), int32s(0)], { differentiable: 1 }),
+  ],
+  'torch.linalg.inv_ex': [exactly([pivoted], (a = pivoted) => [inverse(a), int32s(0)], { differentiable: 1 })],
+  'torch.ops.tensorfx.row_order': [exactly([int32s([3, 3, 3]), 3], () => longs([2, 0, 1]))],
   'torch.linalg.lu': [
     exactly(
       [
@@ -198,6 +331,11 @@ export default {
     exactly([sample([3, 2], 3)], (a = a3) => mm(inverse(mm(turned(a), a)), turned(a))),
     exactly([sample([2, 3], 3)], (a = a3) => mm(turned(a), inverse(mm(a, turned(a))))),
     exactly([diagonal(2, 0.001), { atol: 0.01 }], () => diagonal(0.5, 0), { noGradient: 'another rank' }),
+  ],
+  'torch.ops.tensorfx.pseudo_inverse': [
+    exactly([sample([3, 2], 3), null, null, false], (a = a3) => mm(inverse(mm(turned(a), a)), turned(a))),
+    exactly([diagonal(2, 0.001), 0.01, null, false], () => diagonal(0.5, 0), { noGradient: 'another rank' }),
+    exactly([diagonal(2, 0.001), null, t(0.01), true], () => diagonal(0.5, 0), { noGradient: 'another rank' }),
   ],
   'torch.linalg.vector_norm': [
     exactly([v1], (a = v1) => t(Math.sqrt(total(a.data.map((v) => v * v))))),
@@ -267,7 +405,7 @@ export default {
   'torch.linalg.lstsq': [
     exactly(
       [sample([4, 2], 3), sample([4, 1], 4)],
-      (a = v1, b = v2) => [mm(mm(inverse(mm(turned(a), a)), turned(a)), b), new Plain([0], []), new Plain([0], [], 'int64'), new Plain([0], [])],
+      (a = v1, b = v2) => [mm(mm(inverse(mm(turned(a), a)), turned(a)), b), new Plain([0], []), new Plain([], [2], 'int64'), new Plain([0], [])],
       { differentiable: 1 },
     ),
   ],

@@ -97,13 +97,12 @@ function compareAll(values: readonly Value[], wanted: readonly Wanted[], what: s
 
 /** The sum that the recorded gradients are of: element i of result k has the weight cos(0.7 i + k + 1). */
 function lossOf(results: readonly Tensor[]): Tensor | null {
-  return results
-    .filter((out) => out.dtype === 'float32' && out.requiresGrad)
-    .reduce<Tensor | null>((sum, out, k) => {
-      const weights = torch.tensor(Float32Array.from({ length: out.numel }, (_, i) => Math.cos(0.7 * i + k + 1))).view(out.shape)
-      const term = out.mul(weights).sum()
-      return sum === null ? term : sum.add(term)
-    }, null)
+  return results.reduce<Tensor | null>((sum, out, k) => {
+    if (out.dtype !== 'float32' || !out.requiresGrad) return sum
+    const weights = torch.tensor(Float32Array.from({ length: out.numel }, (_, i) => Math.cos(0.7 * i + k + 1))).view(out.shape)
+    const term = out.mul(weights).sum()
+    return sum === null ? term : sum.add(term)
+  }, null)
 }
 
 /** Decodes arguments, and collects the tensors among them. */

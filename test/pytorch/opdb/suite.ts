@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { judgeModule, judgeOperator, judgeRefused } from './judge.ts'
 import type { Kind, Verdict } from './judge.ts'
+import { reasonOf } from './reasons.ts'
 import { readDatabase } from './stored.ts'
 import type { Entry } from './stored.ts'
 
@@ -60,7 +61,7 @@ export function readKnown(): ReadonlyMap<string, Kind> {
 
 /** What is expected of a case. */
 export const expected = (known: ReadonlyMap<string, Kind>, { database, key, name }: Case): Kind =>
-  known.get(`${database} ${key}`) ?? known.get(`${database} ${name}`) ?? 'agree'
+  reasonOf.get(`${database} ${key}`)?.kind ?? known.get(`${database} ${key}`) ?? known.get(`${database} ${name}`) ?? 'agree'
 
 export interface Judged {
   readonly one: Case
@@ -71,7 +72,7 @@ export interface Judged {
 export function writeKnown(judged: readonly Judged[]): void {
   const known: Record<string, Record<string, Map<string, string[]>>> = { ops: {}, mods: {}, errs: {} }
   for (const { one, verdict } of judged) {
-    if (verdict.kind === 'agree') continue
+    if (verdict.kind === 'agree' || reasonOf.has(`${one.database} ${one.key}`)) continue
     const kinds = (known[one.database] ??= {})
     const names = (kinds[verdict.kind] ??= new Map<string, string[]>())
     const indices = names.get(one.name) ?? []
@@ -103,9 +104,9 @@ export function report(judged: readonly Judged[], how: string): string {
     const present = own.length - count('missing') - count('absent')
     return [
       `${database} ${how}: ${KINDS.map((kind) => `${count(kind)} ${kind}`).join(', ')}`,
-      `  ${((100 * count('agree')) / present).toFixed(2)}% of the cases of present names agree; ${names.size - missing.size} of ${names.size} names are present`,
+      `  ${((100 * count('agree')) / present).toFixed(2)}% of the cases of present names agree; ${names.size - missing.size} of ${names.size} names are present; ${own.filter(({ one }) => reasonOf.has(`${database} ${one.key}`)).length} cases differ for a reason (reasons.ts)`,
       ...own
-        .filter(({ verdict }) => verdict.kind !== 'agree' && verdict.kind !== 'missing')
+        .filter(({ one, verdict }) => verdict.kind !== 'agree' && verdict.kind !== 'missing' && !reasonOf.has(`${database} ${one.key}`))
         .map(({ one, verdict }) => `  ${verdict.kind} ${one.key}: ${verdict.why.replaceAll('\n', ' ')}`),
       ...(missing.size === 0 ? [] : [`  missing: ${[...missing].join(' ')}`]),
     ]
