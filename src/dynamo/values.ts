@@ -5,7 +5,7 @@ import { dispatch, withoutModes } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import { Storage, Tensor, adoptLayout, asTensor, sameShape } from '../tensor/index.ts'
 import { argValue } from './evaluate.ts'
 import type { Segment } from './segment.ts'
 import { SegmentTape, gradInputsOf } from './tape.ts'
@@ -38,7 +38,7 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   // A result that nobody asked for has no elements, whatever the compiled code made of it.
   if (isAsExpected || storage.captureShared || tensor.numel === 0) return
   // Only here does a tensor change its layout: nothing has seen it with the other one.
-  tensor.adoptLayout(value)
+  adoptLayout(tensor, value)
 }
 
 /**

@@ -34,6 +34,11 @@ export interface Tensor {
   readonly [TENSOR]: true
 }
 
+let adopt: (tensor: Tensor, other: Tensor) => void
+
+/** Gives `tensor`, which nothing has seen yet, the strides and the offset of `other`, a tensor of the same shape and dtype. Not a method: users must not reach it. */
+export const adoptLayout = (tensor: Tensor, other: Tensor): void => adopt(tensor, other)
+
 /** A multi-dimensional array; PyTorch's `torch.Tensor`. Create one with `torch.tensor`, `torch.zeros`, …, not with `new`. */
 export class Tensor {
   /** Without it a clone would be an object that looks like a tensor and points into the heap of another thread. @internal */
@@ -139,15 +144,16 @@ export class Tensor {
     return this.#contiguous
   }
 
-  /** Takes the strides and the offset of `other`, a tensor of the same shape and dtype that nothing has seen yet. @internal */
-  adoptLayout(other: Tensor): void {
-    if (!sameShape(this.sizes, other.sizes) || this.#dtype !== other.#dtype)
-      throw new InternalError(
-        `a ${this.#dtype} tensor of shape ${formatShape(this.sizes)} cannot become a ${other.#dtype} one of shape ${formatShape(other.sizes)}`,
-      )
-    this.#steps = other.#steps
-    this.#contiguous = other.#contiguous
-    this.#offset = other.#offset
+  static {
+    adopt = (tensor, other) => {
+      if (!sameShape(tensor.sizes, other.sizes) || tensor.dtype !== other.dtype)
+        throw new InternalError(
+          `a ${tensor.dtype} tensor of shape ${formatShape(tensor.sizes)} cannot become a ${other.dtype} one of shape ${formatShape(other.sizes)}`,
+        )
+      tensor.#steps = other.#steps
+      tensor.#contiguous = other.#contiguous
+      tensor.#offset = other.#offset
+    }
   }
 
   get ndim(): number {
