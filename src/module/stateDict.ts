@@ -125,9 +125,13 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
   const own = collectState(module)
   const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
   const problems: string[] = []
-  // One name is enough for a tensor that has several, as in files that hold each tensor once.
-  const found = new Set([...own].filter(([key]) => source.has(key)).map(([, tensor]) => tensor))
-  const missingKeys = [...own].filter(([key, tensor]) => !source.has(key) && !found.has(tensor)).map(([key]) => key)
+  // The first name is enough for a tensor that has several, as in files that hold each tensor once.
+  const found = new Set<TensorLike>()
+  const missingKeys: string[] = []
+  for (const [key, tensor] of own) {
+    if (source.has(key)) found.add(tensor)
+    else if (!found.has(tensor)) missingKeys.push(key)
+  }
   const unexpectedKeys = [...source.keys()].filter((key) => !own.has(key))
   if (strict && missingKeys.length > 0) problems.push(`Missing key(s) in stateDict: ${listed(missingKeys, [])}.`)
   if (strict && unexpectedKeys.length > 0) problems.push(`Unexpected key(s) in stateDict: ${listed(unexpectedKeys, missingKeys)}.`)

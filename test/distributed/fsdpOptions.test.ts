@@ -11,7 +11,7 @@ interface Drawn {
 }
 
 const suite = ({ results }: World): void =>
-  void test('train as one process does', () => {
+  void test('train as one process does, synchronized at the start or not (difference: sync-on-cpu)', () => {
     const ranks = results<{ readonly combinations: readonly Drawn[] }>('fsdpOptions')
     for (const { combinations } of ranks) {
       expect(combinations.length).toBeGreaterThan(20)

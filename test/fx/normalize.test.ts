@@ -74,7 +74,9 @@ describe('NormalizeArgs', () => {
     const gm = new NormalizeArgs(traced()).transform()
     gm.graph.lint()
     for (const node of gm.graph.nodes) if (node.op === 'call_function') expect(node.args).toEqual([])
-    expect(lines(gm)[0]).toBe('%sum_1 : [num_users=1] = call_function[target=torch.sum](args = (), kwargs = {input: %a, dim: 1, keepdim: True})')
+    expect(lines(gm)[0]).toBe(
+      '%sum_1 : [num_users=1] = call_function[target=torch.sum](args = (), kwargs = {input: %a, dim: 1, keepdim: True, dtype: None})',
+    )
     expect(torch.equal(run(gm, x), run(traced(), x))).toBe(true)
   })
 
@@ -87,7 +89,7 @@ describe('NormalizeArgs', () => {
     }
     const normalized = new NormalizeArgs(gm, { onlyKwargs: false }).transform()
     for (const node of normalized.graph.nodes) expect([node.type, node.meta['mine'], node.meta['stack_trace']]).toEqual(['Mine', 7, 'here'])
-    expect(lines(normalized)[0]).toContain('args = (%a,), kwargs = {dim: 1, keepdim: True}')
+    expect(lines(normalized)[0]).toContain('args = (%a,), kwargs = {dim: 1, keepdim: True, dtype: None}')
     expect(torch.equal(run(normalized, x), run(gm, x))).toBe(true)
   })
 

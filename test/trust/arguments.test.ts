@@ -228,7 +228,6 @@ describe('an argument that does not fit is named', () => {
     ["OperatorSupport: argument 'table' must be an object of dtypes by target, got null.", make(OperatorSupport, null)],
     ["checkShapes: argument 'inputs' must be an object of shapes by input, got undefined.", call(checkShapes, (a: Tensor) => a)],
     ['torch.vander: x must be a vector, got shape [].', () => torch.vander(torch.ones([]))],
-    ['torch.linalg.vander: x must have at least one dimension, got shape [].', () => torch.linalg.vander(torch.ones([]))],
     ["frozen: argument 'paths' must be an array, got undefined.", call(frozen, new nn.ReLU())],
   ])('%s', (message, run) => {
     expect(run).toThrow(message)
@@ -271,12 +270,13 @@ it('a wrapper of FSDP has no tensor or module of its own where the wrapped modul
 })
 
 it('shapes that are none, positions without end and groups of nothing are errors of tensorfx', () => {
-  for (const shape of [-7, 2 ** 31, false, 'ab', {}, [-1], [0.5], [NaN]])
+  for (const shape of [-7, 0.5, false, 'ab', {}, [-1], [0.5], [NaN]])
     expect(call(torch.broadcastShapes, shape)).toThrow("argument 'shapes' must be lists of sizes")
   expect(torch.broadcastShapes([2, 1], [3], [])).toEqual([2, 3])
+  expect(torch.broadcastShapes([2, 1], 3)).toEqual([2, 3])
   expect(() => x().nonzeroStatic({ size: 2 ** 31 })).toThrow(TensorfxError)
   expect(() => x().nonzeroStatic({ size: -1 })).toThrow('size must be at least 0, got -1')
-  for (const groups of [-7, 0, 2]) expect(() => torch.channelShuffle(x(), groups)).toThrow('torch.nn.functional.channel_shuffle')
+  for (const groups of [-7, 0, 2]) expect(() => torch.channelShuffle(x(), groups)).toThrow('torch.channel_shuffle')
   expect(() => torch.channelShuffle(torch.ones([1, 4, 2]), -2)).toThrow('[N, C, ..] with C a multiple of -2 groups')
   expect(call(torch.isFloatingPoint, { dtype: 'float32' })).toThrow("argument 'x' must be a Tensor")
   const { fuseConvBnEval, fuseConvBnWeights } = nn.utils.fusion

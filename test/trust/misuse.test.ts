@@ -43,7 +43,7 @@ describe('a module', () => {
     expect(to.D.toArray()).toEqual([5, 5])
   })
 
-  test('that is there under two names is in the state dict under both; one of them is enough to load it', () => {
+  test('that is there under two names is in the state dict under both; the first is enough to load it', () => {
     const [from, to] = [new Shared(), new Shared()]
     expect([...from.stateDict().keys()]).toEqual(['shared.weight', 'encoder.0.weight', 'lmHead.weight'])
     expect([...from.parameters()]).toHaveLength(1)

@@ -39,7 +39,8 @@ export class CommonType {
   #zero: DType | null = null
   #number: DType | null = null
 
-  addTensor({ dtype, sizes }: Tensor): void {
+  addTensor(tensor: Tensor): void {
+    const { dtype, sizes } = tensor
     if (sizes.length > 0) this.#dims = joined(this.#dims, dtype)
     else this.#zero = joined(this.#zero, dtype)
   }

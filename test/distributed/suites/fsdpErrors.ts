@@ -90,7 +90,7 @@ export const fsdpErrorsSuite = ({ size, results }: World): void =>
       })
     })
 
-    test("syncModuleStates takes rank 0's weights, which PyTorch refuses without an accelerator (difference: sync-on-cpu)", () => {
+    test("syncModuleStates takes rank 0's weights, which PyTorch refuses without an accelerator", () => {
       ranks.forEach(({ edges }, rank) => {
         for (const name of ['sync_module_states_cpu', 'sync_module_states_values'])
           expect((theirs[rank]?.[name] as { readonly error: string } | undefined)?.error).toContain('which requires them to be on GPU')
