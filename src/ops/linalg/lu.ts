@@ -186,7 +186,7 @@ export const lu: OpFunction<(self: Tensor, options?: { readonly pivot?: boolean 
 })
 
 /**
- * [P, L, U] of the factors and pivots that {@link luFactor} gives; what is not asked for is empty. PyTorch's `torch.lu_unpack`.
+ * [P, L, U] of the factors and pivots that `luFactor` gives; what is not asked for is empty. PyTorch's `torch.lu_unpack`.
  *
  * Shapes: [.., m, n] and [.., k] give [.., m, m], [.., m, k] and [.., k, n].
  *
@@ -211,7 +211,7 @@ export const luUnpack: OpFunction<
 })
 
 /**
- * X with A X = B, from the factors of A that {@link luFactor} gives; X A = B for `left: false`, and with A transposed for `adjoint`. PyTorch's `torch.linalg.lu_solve`.
+ * X with A X = B, from the factors of A that `luFactor` gives; X A = B for `left: false`, and with A transposed for `adjoint`. PyTorch's `torch.linalg.lu_solve`.
  *
  * Shapes: `LU` [.., n, n], `pivots` [.., n], `B` [.., n, k], and so the result. Other batches broadcast.
  *
@@ -254,7 +254,7 @@ export const luSolve: OpFunction<(self: Tensor, LUData: Tensor, LUPivots: Tensor
 })
 
 /**
- * The factors and pivots of {@link luFactor}; with `getInfos` also its info. PyTorch's `torch.lu`.
+ * The factors and pivots of `luFactor`; with `getInfos` also its info. PyTorch's `torch.lu`.
  *
  * Shapes: [.., m, n] gives [.., m, n] and [.., min(m, n)], and [..].
  *
