@@ -1,5 +1,6 @@
 // A write to a view changes the tensor behind it: the base gets a history in which a window of what it was is replaced by what was written.
 import { indexSelect, permute, reshape, scatter, where, windowPlaces, zeros } from '../ops/index.ts'
+import { inverseOrder } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
 import { GradNode, pushEdge } from './node.ts'
@@ -21,7 +22,6 @@ export class CopySlices extends GradNode {
     const edges: EdgeList = { targets: [], outputNrs: null }
     pushEdge(edges, base)
     edges.targets.push(written)
-    if (edges.outputNrs !== null) edges.outputNrs.push(0)
     super(edges, 1)
     this.#shape = view.sizes
     this.#strides = view.steps
@@ -37,10 +37,7 @@ export class CopySlices extends GradNode {
     const places = reshape(windowPlaces(this.#shape, this.#strides, this.#first), [-1])
     const outside = (): Tensor => {
       const inside = scatter(zeros([grad.numel], { dtype: 'bool' }), 0, places, 1)
-      return permute(
-        where(reshape(inside, whole.sizes), 0, whole),
-        this.#order.map((_, dim) => this.#order.indexOf(dim)),
-      )
+      return permute(where(reshape(inside, whole.sizes), 0, whole), inverseOrder(this.#order))
     }
     return [needs[0] === true ? outside() : null, needs[1] === true ? reshape(indexSelect(reshape(whole, [-1]), 0, places), this.#shape) : null]
   }

@@ -22,8 +22,11 @@ class ReadsOf extends FakeTensorMode {
   }
 }
 
-/** Answers by operator, and by which arguments want gradients, as bits. */
-const answers = new WeakMap<OpDef, Map<number, boolean>>()
+/** Answers by operator, and by its arguments: which tensors want gradients, and what the others are, since `pow_(0)` needs nothing of what `pow_(2)` needs. */
+const answers = new WeakMap<OpDef, Map<string, boolean>>()
+
+/** Calls whose numbers differ each time must not fill the memory. */
+const MOST_ANSWERS = 64
 
 const wants = (arg: Arg): boolean => (arg instanceof Tensor ? arg.requiresGrad : isArgList(arg) && arg.some(wants))
 
@@ -33,13 +36,13 @@ const faked = (arg: Arg): Arg => (arg instanceof Tensor ? fakeLike(arg) : isArgL
 function readsSelf(op: OpDef, args: readonly Arg[]): boolean {
   const { derivative } = op
   if (derivative === null) return false
-  let key = 0
-  for (let i = 0; i < args.length; i++) if (wants(args[i] ?? null)) key |= 1 << i
-  const known = answers.get(op) ?? new Map<number, boolean>()
+  const needs = args.map(wants)
+  const key = args.map((arg, i) => (arg instanceof Tensor || isArgList(arg) ? `tensor ${needs[i]}` : String(arg))).join()
+  const known = answers.get(op) ?? new Map<string, boolean>()
   const answer = known.get(key)
   if (answer !== undefined) return answer
   answers.set(op, known)
-  const needs = args.map(wants)
+  if (known.size === MOST_ANSWERS) known.clear()
   const [self, ...rest] = args.map(faked)
   if (!(self instanceof Tensor)) return false
   const mode = new ReadsOf(self)

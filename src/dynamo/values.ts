@@ -35,7 +35,7 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   }
   storage.writer = null
   storage.moveTo(value.realize())
-  // A result that nobody asked for has no elements, whatever the compiled code made of it.
+  // A result that was not asked for has no elements, whatever the compiled code returned for it.
   if (isAsExpected || storage.captureShared || tensor.numel === 0) return
   // Only here does a tensor change its layout: nothing has seen it with the other one.
   adoptLayout(tensor, value)

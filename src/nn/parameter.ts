@@ -8,7 +8,7 @@ import { checkOptions, isParameter, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
-/** A tensor with `isParameter` true; PyTorch's `torch.nn.Parameter`. A tensor that is none cannot take its place: `linear.weight = torch.zeros([2, 2])` is a type error. */
+/** A tensor with `isParameter` true; PyTorch's `torch.nn.Parameter`. An ordinary tensor cannot take its place: `linear.weight = torch.zeros([2, 2])` is a type error. */
 export interface Parameter extends Tensor {
   isParameter: true
 }

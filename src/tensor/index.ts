@@ -12,7 +12,18 @@ export { finfo, iinfo } from './typeInfo.ts'
 export type { FloatInfo, IntegerInfo } from './typeInfo.ts'
 export { collapseDims } from './collapse.ts'
 export type { Collapsed } from './collapse.ts'
-export { broadcastShapes, contiguousStrides, formatShape, isContiguous, memoryOrder, numelOf, reachOf, sameShape, wrapDim } from './shape.ts'
+export {
+  broadcastShapes,
+  contiguousStrides,
+  formatShape,
+  inverseOrder,
+  isContiguous,
+  memoryOrder,
+  numelOf,
+  reachOf,
+  sameShape,
+  wrapDim,
+} from './shape.ts'
 export { generatorOf, Generator, defaultGenerator, getRngState, manualSeed, philox, setRngState } from './generator.ts'
 export type { GeneratorState, RandomDraw } from './generator.ts'
 export { installMethods } from './methods.ts'

@@ -105,6 +105,13 @@ export function wrapDim(op: string, dim: number, rank: number): number {
   return dim < 0 ? dim + bound : dim
 }
 
+/** The order that undoes a permutation: where each position went. */
+export function inverseOrder(order: readonly number[]): readonly number[] {
+  const inverse = order.map(() => 0)
+  for (const [i, at] of order.entries()) inverse[at] = i
+  return inverse
+}
+
 /** The dimensions in the order of their strides, largest first, if the elements lie in memory in that order without gaps; null if they do not. */
 export function memoryOrder(shape: readonly number[], strides: readonly number[]): readonly number[] | null {
   const order = shape.map((_, dim) => dim).toSorted((a, b) => (strides[b] ?? 0) - (strides[a] ?? 0) || (shape[b] ?? 0) - (shape[a] ?? 0))

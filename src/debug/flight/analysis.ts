@@ -160,7 +160,7 @@ export class Analysis {
   /** A tensor was bad when a step started: looks for the earlier step that made it so. If there is none, the tensor itself is all that can be named. */
   #since(finding: Finding & { readonly origin: TensorOrigin }, place: TensorPlace, bad: BadKind): Finding {
     const { kind, name } = place
-    // An input is another one in each step, and of what is no part of the state nothing was recorded.
+    // Inputs differ from step to step, and nothing was recorded of tensors outside the state.
     if (kind === 'input' || !this.#isBadIn(finding.frame, place, bad)) return finding
     let at = this.#frames.indexOf(finding.frame)
     for (let before = this.#frames[at - 1]; before !== undefined && this.#isBadIn(before, place, bad); before = this.#frames[at - 1]) at--

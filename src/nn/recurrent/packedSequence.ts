@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { cat, full, indexSelect, reshape, stack } from '../../ops/index.ts'
 import { checkArgument, checkIterable, checkOptions, valueText } from '../../protocol/index.ts'
-import { Tensor, checkTensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { Tensor, checkTensor, formatShape, inverseOrder, tensorFromValues } from '../../tensor/index.ts'
 import { checkInteger } from '../options.ts'
 
 /** Integers, in an array or a tensor of one dimension. */
@@ -15,12 +15,6 @@ function listOf(where: string, name: string, values: Integers): readonly number[
   const numbers = list.filter((v) => typeof v === 'number' && Number.isInteger(v) && v >= 0)
   checkArgument(numbers.length === list.length, where, name, 'an array or a vector of integers of at least 0', values)
   return numbers.map(Number)
-}
-
-const inverse = (order: readonly number[]): readonly number[] => {
-  const out = order.map(() => 0)
-  for (const [i, at] of order.entries()) out[at] = i
-  return out
 }
 
 /**
@@ -60,7 +54,7 @@ export class PackedSequence {
 
   /** Where the sequences of the batch are among those sorted by length; null if it was in that order. */
   get unsortedIndices(): Tensor | null {
-    return this.order === null ? null : integers(inverse(this.order))
+    return this.order === null ? null : integers(inverseOrder(this.order))
   }
 
   /** The same sequences with other data, such as what a layer computed from them. */
@@ -145,7 +139,7 @@ export function padPackedSequence(sequence: PackedSequence, options: PadPackedOp
   checkInteger(where, 'totalLength', length, sizes.length)
   const batch = sizes[0] ?? 0
   const starts = sizes.map((_, t) => sizes.slice(0, t).reduce((a, b) => a + b, 0))
-  const places = order === null ? Array.from({ length: batch }, (_, i) => i) : inverse(order)
+  const places = order === null ? Array.from({ length: batch }, (_, i) => i) : inverseOrder(order)
   // The row behind the data is the padding.
   const rows = Array.from({ length }, (_, t) => places.map((at) => (at < (sizes[t] ?? 0) ? (starts[t] ?? 0) + at : data.size(0)))).flat()
   const padding = full([1, ...data.shape.slice(1)], paddingValue, { dtype: data.dtype })

@@ -69,6 +69,15 @@ function dimsOf(op: string, dim: unknown): Dims {
   throw new ArgumentError(`${op}: argument 'dim' must be a number, an array of integers or null, got ${valueText(dim)}.`)
 }
 
+/** The arguments of var, std and their pairs with the mean, in PyTorch's several orders. */
+type MomentOf<R> = (
+  self: Tensor,
+  dim?: Dims | boolean | MomentOptions,
+  unbiased?: boolean | null | MomentOptions,
+  keepdim?: boolean,
+  options?: MomentOptions,
+) => R
+
 /**
  * The variance over `dim`, or over all dimensions; `correction` 1 (the default) divides by n - 1. PyTorch's `torch.var`.
  *
@@ -80,15 +89,7 @@ function dimsOf(op: string, dim: unknown): Dims {
  * torch.var(torch.tensor([1, 2, 3, 4])).item() // 1.66667
  * torch.var(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 4]
  */
-export const variance: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | boolean | MomentOptions,
-    unbiased?: boolean | null | MomentOptions,
-    keepdim?: boolean,
-    options?: MomentOptions,
-  ) => Tensor
-> = defineOp({
+export const variance: OpFunction<MomentOf<Tensor>> = defineOp({
   schema: 'var.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> Tensor',
   method: true,
   prepare: prepareMoments,
@@ -110,15 +111,7 @@ export const variance: OpFunction<
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.std(torch.tensor([[1, 3], [2, 6]]), 1, { correction: 0 }).toArray() // [1, 2]
  */
-export const std: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | boolean | MomentOptions,
-    unbiased?: boolean | null | MomentOptions,
-    keepdim?: boolean,
-    options?: MomentOptions,
-  ) => Tensor
-> = defineOp({
+export const std: OpFunction<MomentOf<Tensor>> = defineOp({
   schema: 'std.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> Tensor',
   method: true,
   prepare: prepareMoments,
@@ -135,15 +128,7 @@ export const std: OpFunction<
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.varMean(torch.tensor([1, 2, 3])).map((t) => t.item()) // [1, 2]
  */
-export const varMean: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | boolean | MomentOptions,
-    unbiased?: boolean | null | MomentOptions,
-    keepdim?: boolean,
-    options?: MomentOptions,
-  ) => readonly Tensor[]
-> = defineOp({
+export const varMean: OpFunction<MomentOf<readonly Tensor[]>> = defineOp({
   schema: 'var_mean.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> (Tensor, Tensor)',
   prepare: prepareMoments,
   decompose: (self, given, unbiased, keepdim, correction) => {
@@ -161,15 +146,7 @@ export const varMean: OpFunction<
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.stdMean(torch.tensor([1, 3, 5])).map((t) => t.item()) // [2, 3]
  */
-export const stdMean: OpFunction<
-  (
-    self: Tensor,
-    dim?: Dims | boolean | MomentOptions,
-    unbiased?: boolean | null | MomentOptions,
-    keepdim?: boolean,
-    options?: MomentOptions,
-  ) => readonly Tensor[]
-> = defineOp({
+export const stdMean: OpFunction<MomentOf<readonly Tensor[]>> = defineOp({
   schema: 'std_mean.correction(Tensor self, any? dim=None, bool? unbiased=None, bool keepdim=False, *, Scalar? correction=None) -> (Tensor, Tensor)',
   prepare: prepareMoments,
   decompose: (self, given, unbiased, keepdim, correction) => {

@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
+import { Tensor, broadcastShapes, formatShape, inverseOrder, sameShape } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { checkIndexType } from '../indices.ts'
@@ -99,8 +99,6 @@ function fromFront(n: number, at: number, total: number): readonly number[] {
   return [...others.slice(0, at), ...Array.from({ length: n }, (_, i) => i), ...others.slice(at)]
 }
 
-const inverse = (order: readonly number[]): readonly number[] => order.map((_, d) => order.indexOf(d))
-
 /**
  * The elements at positions, one tensor of them for each of the first dimensions (null for all of one), which broadcast; negative positions count from the end. A
  * bool tensor stands for the positions at which it holds. Python's `x[i, j]`; PyTorch's `aten.index`.
@@ -149,11 +147,11 @@ export const indexPut: OpFunction<
     const { order, rest, count, shape, flat, at } = plan
     const layout = fromFront(shape.length, at, shape.length + rest.length)
     const wanted = layout.map((d) => [...shape, ...rest][d] ?? 1)
-    const source = reshape(permute(expand(values, wanted), inverse(layout)), [flat.numel, ...rest])
+    const source = reshape(permute(expand(values, wanted), inverseOrder(layout)), [flat.numel, ...rest])
     const target = permute(self, order)
     const lines = reshape(target, [count, ...rest])
     const written = accumulate ? indexAdd(lines, 0, flat, source) : indexCopy(lines, 0, flat, source)
-    return permute(reshape(written, target.sizes), inverse(order))
+    return permute(reshape(written, target.sizes), inverseOrder(order))
   },
 })
 

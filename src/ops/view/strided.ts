@@ -1,6 +1,6 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { formatShape, memoryOrder } from '../../tensor/index.ts'
+import { formatShape, inverseOrder, memoryOrder } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -70,10 +70,7 @@ function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride
   const places = reshape(windowPlaces(size, stride, first), [-1])
   const inMemory = scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, places, reshape(g, [-1]))
   const sizes = order.map((dim) => sizeAt(self.sizes, dim))
-  return permute(
-    reshape(inMemory, sizes),
-    order.map((_, dim) => order.indexOf(dim)),
-  )
+  return permute(reshape(inMemory, sizes), inverseOrder(order))
 }
 
 /** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
