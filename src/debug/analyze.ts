@@ -8,6 +8,10 @@ import type { Node } from '../fx/index.ts'
 import { same } from './same.ts'
 import { castToFp64 } from './castToFp64.ts'
 import { backwardOf } from './forms.ts'
+import { folderOf } from './concreteValues.ts'
+import { fileStore } from './fileStore.ts'
+import { pathOf } from './node.ts'
+import { TensorFiles } from './tensorFiles.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
 
 export interface AnalyzeOptions {
@@ -15,6 +19,12 @@ export interface AnalyzeOptions {
   readonly checkDeterministic?: boolean
   /** Leave the backward out. Default false. */
   readonly onlyFwd?: boolean
+  /** A folder where the values of the backend and those in float64 are saved, so that later calls can take them from there. Default none. */
+  readonly saveDir?: URL | string | null
+  /** Take the values of the backend that an earlier call saved. Default false. */
+  readonly skipSavingCompiled?: boolean
+  /** Take the values in float64 that an earlier call saved. Default false. */
+  readonly skipSavingFloat64?: boolean
 }
 
 /**
@@ -24,7 +34,13 @@ export interface AnalyzeOptions {
 export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string, options: AnalyzeOptions = {}): string {
   checkGraphModule('analyze', gm)
   checkArray('analyze', 'inputs', inputs)
-  checkOptions('analyze', options, { checkDeterministic: true, onlyFwd: true })
+  checkOptions('analyze', options, {
+    checkDeterministic: true,
+    onlyFwd: true,
+    saveDir: true,
+    skipSavingCompiled: true,
+    skipSavingFloat64: true,
+  })
   const forward = analyzed(gm, inputs, backend, options, '')
   const backward = options.onlyFwd === true ? null : contained(() => backwardOf(gm, inputs))
   const parts = backward === null ? [forward] : [forward, analyzed(backward.gm, backward.inputs, backend, options, ' of the backward')]
@@ -45,13 +61,24 @@ function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, 
     const names = intermediates(gm.graph).map((n) => n.name)
     // Both calls of the compiled graph and eager's start from the same random state.
     const runs = (run: (inputs: readonly unknown[]) => unknown): readonly unknown[] => contained(() => resultsOf(run(isolatedInputs(inputs))))
-    const own = isolated(exposed, inputs)
-    const compiled = runnable(lookupBackend(backend)(own.model, own.inputs))
-    const values = runs((given) => compiled(...given))
-    const again = options.checkDeterministic === false ? values : runs((given) => compiled(...given))
+    const { checkDeterministic = true, skipSavingCompiled = false, skipSavingFloat64 = false } = options
+    const saved = savedIn(pathOf('analyze', 'options.saveDir', options.saveDir ?? null), gm, names)
+    let compiled: ReturnType<typeof runnable> | null = null
+    const compiledValues = (): readonly unknown[] => {
+      if (compiled === null) {
+        const own = isolated(exposed, inputs)
+        compiled = runnable(lookupBackend(backend)(own.model, own.inputs))
+      }
+      const run = compiled
+      return runs((given) => run(...given))
+    }
+    const values = saved(`compiled-${encodeURIComponent(backend)}`, skipSavingCompiled, compiledValues)
+    const again = checkDeterministic ? compiledValues() : values
     const eager = runs((given) => new Interpreter(isolated(exposed, []).model).run(...given))
-    const wide = castToFp64(exposed, inputs)
-    const fp64 = runs(() => new Interpreter(wide.gm).run(...wide.inputs))
+    const fp64 = saved('float64', skipSavingFloat64, () => {
+      const wide = castToFp64(exposed, inputs)
+      return runs(() => new Interpreter(wide.gm).run(...wide.inputs))
+    })
     const lines: string[] = []
     names.forEach((name, i) => {
       if (!same(values[i], again[i], null, { tol: 0, equalNan: true, logError: () => {} })) lines.push(`NONDETERMINISTIC ${backend} at ${name}${of}`)
@@ -61,6 +88,25 @@ function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, 
     })
     return { lines, values: names.length }
   })
+}
+
+/**
+ * A function that computes the values of all nodes and saves them, or takes those that were saved. Without a folder, it computes.
+ */
+function savedIn(
+  dir: string | null,
+  gm: GraphModule,
+  names: readonly string[],
+): (kind: string, isSaved: boolean, values: () => readonly unknown[]) => readonly unknown[] {
+  if (dir === null) return (_kind, _isSaved, values) => values()
+  const files = new TensorFiles(fileStore(), dir)
+  return (kind, isSaved, values) => {
+    const nameOf = (name: string): string => `${folderOf(kind, gm)}/${name}`
+    if (isSaved) return names.map((name) => files.read(nameOf(name)))
+    const computed = values()
+    for (const [i, name] of names.entries()) files.write(nameOf(name), computed[i])
+    return computed
+  }
 }
 
 const intermediates = (graph: Graph): Node[] =>

@@ -38,6 +38,12 @@ export interface CommandLine {
   timeoutMs: number
   runs: number
   skipSanity: boolean
+  /** Of `minify`: the values of the graph's nodes are kept in files in the folder `saveDir`. */
+  offloadToDisk: boolean
+  /** Values that earlier runs saved are taken instead of computed. */
+  savedEager: boolean
+  savedCompiled: boolean
+  savedFloat64: boolean
   /** Of `analyze`: the backend runs once, and is not compared with itself. */
   skipCheckDeterministic: boolean
 }
@@ -57,8 +63,6 @@ interface Option {
 
 const CANDIDATES: readonly Command[] = ['minify', 'minifier-query']
 const JUDGING: readonly Command[] = ['run', ...CANDIDATES]
-
-const UNSAVED = 'has no effect: tensorfx saves no intermediate values'
 
 const OPTIONS: readonly Option[] = [
   {
@@ -154,28 +158,26 @@ const OPTIONS: readonly Option[] = [
   {
     flag: '--offload-to-disk',
     commands: ['minify'],
-    help: 'refused: tensorfx keeps the values that the search needs in memory',
-    set: () => {
-      throw new ArgumentError('--offload-to-disk is not there yet: the minifier keeps intermediate values in memory.')
-    },
+    help: 'keep the values of the graph in files of the folder --save-dir instead of memory: for graphs whose values do not fit there together. Values that share memory with others are then not replaced, so that the result may be larger',
+    set: (line) => void (line.offloadToDisk = true),
   },
   {
     flag: '--skip-saving-eager-intermediates',
     commands: ['minify'],
-    help: UNSAVED,
-    set: () => {},
+    help: 'with --offload-to-disk: take the values that an earlier run saved',
+    set: (line) => void (line.savedEager = true),
   },
   {
     flag: '--skip-saving-inductor-intermediates',
     commands: ['analyze'],
-    help: UNSAVED,
-    set: () => {},
+    help: 'take the values of the backend that an earlier run saved in the folder --save-dir',
+    set: (line) => void (line.savedCompiled = true),
   },
   {
     flag: '--skip-saving-float64-intermediates',
     commands: ['analyze'],
-    help: UNSAVED,
-    set: () => {},
+    help: 'take the values in float64 that an earlier run saved in the folder --save-dir',
+    set: (line) => void (line.savedFloat64 = true),
   },
   {
     flag: '--skip-check-deterministic',

@@ -45,6 +45,9 @@ export async function minifyBackendFailure(gm: GraphModule, inputs: readonly unk
     findFailure: true,
     maxGranularity: true,
     skipSanity: true,
+    offloadToDisk: true,
+    saveDir: true,
+    skipOffload: true,
     earlier: true,
     contract: true,
     after: true,
@@ -93,6 +96,8 @@ const DEATH_RUNS = 3
 /** How often a failure of an unknown kind is looked for. */
 const FINDING_RUNS = 3
 
+type Offloading = Pick<HuntOptions, 'offloadToDisk' | 'saveDir' | 'skipOffload'>
+
 class Hunt {
   readonly #options: HuntOptions
   readonly #isolator: Isolator | null
@@ -137,7 +142,7 @@ class Hunt {
     const earlier = (await this.#needsHistory(gm, inputs, history)) ? history : []
     let result: MinifierResult
     try {
-      result = await this.#cause(await this.#search(gm, inputs, earlier))
+      result = await this.#cause(await this.#search(gm, inputs, earlier, this.#options))
     } catch (error) {
       // What was written on the way is no repro.
       if (this.#path !== null) fileStore().remove?.(this.#path)
@@ -153,9 +158,11 @@ class Hunt {
     return { ...result, controls, path: this.#path, leads: [...this.#leads.values()] }
   }
 
-  #search(gm: GraphModule, inputs: readonly unknown[], earlier: Calls): Promise<MinifierResult> {
+  #search(gm: GraphModule, inputs: readonly unknown[], earlier: Calls, offloading: Offloading = {}): Promise<MinifierResult> {
     const { maxGranularity, skipSanity } = this.#options
+    const { offloadToDisk = false, saveDir = null, skipOffload = false } = offloading
     return minifier(gm, inputs, (candidate, last, before) => this.#fails(candidate, [...before, last], this.#limit()), {
+      ...{ offloadToDisk, saveDir, skipOffload },
       print: this.#print,
       shrinkValues: true,
       earlier,

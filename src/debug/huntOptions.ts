@@ -3,9 +3,9 @@ import type { Backend } from '../dynamo/index.ts'
 import type { Calls } from './history.ts'
 import type { StartHelper } from './isolate/isolator.ts'
 import type { FailureSpec } from './judge.ts'
-import type { MinifierResult } from './minifier.ts'
+import type { MinifierOptions, MinifierResult } from './minifier.ts'
 
-export interface HuntOptions {
+export interface HuntOptions extends Pick<MinifierOptions, 'offloadToDisk' | 'saveDir' | 'skipOffload'> {
   /** The failing backend: a registered name, or a function (then candidates are judged in this process). */
   readonly backend: string | Backend
   /** What counts as a failure; default 'none': the compiled graph throws. */

@@ -7,14 +7,18 @@ import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
 import { checkArgument, checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
-import { captureValues } from './concreteValues.ts'
+import { captureValues, loaded } from './concreteValues.ts'
+import type { Offload } from './concreteValues.ts'
 import { operatorsOf } from './cut.ts'
 import type { ReproState } from './cut.ts'
 import type { Calls } from './history.ts'
 import { shrinkValues } from './shrink.ts'
 import { strategies } from './strategies.ts'
 import type { Strategy, Tester } from './strategies.ts'
+import { fileStore } from './fileStore.ts'
 import { isolated } from './isolated.ts'
+import { pathOf } from './node.ts'
+import { TensorFiles } from './tensorFiles.ts'
 import { Tensor } from '../tensor/index.ts'
 
 /** Whether the candidate still fails in the same way. `earlier` are the inputs of the calls before, if there were any; see {@link MinifierOptions}. */
@@ -47,6 +51,15 @@ export interface MinifierOptions {
    * passed by chance.
    */
   readonly finalRuns?: number
+  /**
+   * Keep the values of the graph's nodes in files under `saveDir` instead of memory: for graphs whose values do not fit there together. A value that shares the memory of another
+   * one is then never put in its operator's place. Default false.
+   */
+  readonly offloadToDisk?: boolean
+  /** The folder for `offloadToDisk`. */
+  readonly saveDir?: URL | string | null
+  /** With `offloadToDisk`: the files are there from an earlier search of the same graph. Default false. */
+  readonly skipOffload?: boolean
 }
 
 /** One reduction that was kept, for reports. */
@@ -110,6 +123,9 @@ export async function minifier(
     control: true,
     finalCheck: true,
     finalRuns: true,
+    offloadToDisk: true,
+    saveDir: true,
+    skipOffload: true,
   })
   for (const name of ['dumpState', 'print', 'control', 'finalCheck'] as const)
     if (options[name] !== undefined) checkCallable('minifier', `options.${name}`, options[name])
@@ -121,7 +137,19 @@ export async function minifier(
   if (placeholders !== inputs.length)
     throw new ArgumentError(`minifier: the graph has ${placeholders} placeholders but ${inputs.length} inputs were given.`)
   const earlier = checkEarlier(options.earlier ?? [], placeholders)
-  return new Minifier(failing, moduleFails, options).run({ graph: failing.graph.deepCopy(), inputs: [...inputs], earlier })
+  return new Minifier(failing, moduleFails, options, offloadOf(options)).run({ graph: failing.graph.deepCopy(), inputs: [...inputs], earlier })
+}
+
+/** Where the values of nodes go, if not into memory. */
+function offloadOf({ offloadToDisk = false, skipOffload = false, saveDir }: MinifierOptions): Offload | null {
+  for (const [name, value] of Object.entries({ offloadToDisk, skipOffload }))
+    checkArgument(typeof value === 'boolean', 'minifier', `options.${name}`, 'true or false', value)
+  if (skipOffload && !offloadToDisk)
+    throw new ArgumentError('minifier: skipOffload says where the values of offloadToDisk come from, which is not asked for.')
+  if (!offloadToDisk) return null
+  const dir = pathOf('minifier', 'options.saveDir', saveDir ?? null)
+  if (dir === null) throw new ArgumentError("minifier: offloadToDisk needs the folder 'saveDir', where the values of the graph go.")
+  return { files: new TensorFiles(fileStore(), dir), areWritten: skipOffload }
 }
 
 /** Checks the inputs of the calls before the failing one. */
@@ -145,6 +173,7 @@ class Minifier {
   readonly #root: GraphModule
   readonly #fails: ModuleFails
   readonly #options: MinifierOptions
+  #offload: Offload | null
   readonly #print: (line: string) => void
   readonly #judged = new Map<string, boolean>()
   readonly #inputIds = new Map<unknown, number>()
@@ -161,15 +190,16 @@ class Minifier {
   /** How often a candidate runs before it passes. */
   #runs = 1
 
-  constructor(root: GraphModule, fails: ModuleFails, options: MinifierOptions) {
+  constructor(root: GraphModule, fails: ModuleFails, options: MinifierOptions, offload: Offload | null) {
     this.#root = root
     this.#fails = fails
     this.#options = options
+    this.#offload = offload
     this.#print = options.print ?? ((): void => {})
   }
 
   async run(start: ReproState): Promise<MinifierResult> {
-    captureValues(this.#module(start.graph), start)
+    this.#capture(start)
     if (this.#options.skipSanity !== true) await this.#checkOriginal(start)
     this.#print(`Started off with ${start.graph.nodes.length} nodes`)
     this.#reach('original', 0, start)
@@ -179,7 +209,7 @@ class Minifier {
       // A candidate that passed may have been smaller: look again, with more patience.
       this.#notice(failureRate)
       // Its inputs may have been shrunk, and the values of its nodes are those of the inputs before.
-      captureValues(this.#module(state.graph), state)
+      this.#capture(state)
       state = await this.#reduce(state)
       failureRate = await this.#finalRate(state)
     }
@@ -197,10 +227,16 @@ class Minifier {
     if (failureRate < 1) this.#print(`The failure comes and goes: ${Math.round(failureRate * 100)}% of the final runs failed`)
     this.#print(`Made ${this.#queries} queries`)
     const gm = this.#module(state.graph)
-    const { inputs, earlier } = state
+    const { inputs, earlier } = withValues(state)
     this.#options.dumpState?.(gm, inputs, earlier)
     emit({ kind: 'minify.end', nodes: state.graph.nodes.length, queries: this.#queries, failureRate })
     return { gm, inputs, earlier, queries: this.#queries, checks: this.#checks, controls: this.#controls, failureRate, steps: this.#steps }
+  }
+
+  #capture(state: ReproState): void {
+    captureValues(this.#module(state.graph), state, this.#offload)
+    // What an earlier search wrote is for the graph and the calls that this one begins with.
+    if (this.#offload !== null) this.#offload = { ...this.#offload, areWritten: false }
   }
 
   async #checkOriginal(start: ReproState): Promise<void> {
@@ -225,15 +261,16 @@ class Minifier {
   /** How many of the final runs fail; a failure that does not come at once gets more of them. */
   async #finalRate(state: ReproState): Promise<number> {
     const check = this.#options.finalCheck ?? this.#fails
+    const whole = withValues(state)
     const once = async (): Promise<boolean> => {
       this.#checks++
-      return check(this.#module(state.graph), state.inputs, state.earlier)
+      return check(this.#module(whole.graph), whole.inputs, whole.earlier)
     }
     let runs = 0
     let failures = 0
     const planned = this.#runs > 1 ? PATIENCE : Math.max(1, this.#options.finalRuns ?? (operatorsOf(state.graph).length > 1 ? PATIENCE : 5))
     while (runs < planned || (failures < runs && runs < 2 * PATIENCE)) {
-      if (!(await this.#passesControl(state, true))) return 0
+      if (!(await this.#passesControl(whole, true))) return 0
       runs++
       if (await once()) failures++
     }
@@ -250,7 +287,7 @@ class Minifier {
       return true
     }
     // Values are those of the calls that are left.
-    if (take(await this.#try(strategies.dropCalls, state, 1))) captureValues(this.#module(state.graph), state)
+    if (take(await this.#try(strategies.dropCalls, state, 1))) this.#capture(state)
     const coarsest = (): number => Math.min(2 ** Math.floor(Math.log2(state.graph.nodes.length)), this.#options.maxGranularity ?? Infinity)
     for (const strategy of this.#coarse(state)) take(await this.#try(strategy, state, coarsest()))
     let granularity = Math.max(1, coarsest() / 2)
@@ -294,7 +331,8 @@ class Minifier {
     return next
   }
 
-  async #shrink(start: ReproState): Promise<ReproState | null> {
+  async #shrink(reduced: ReproState): Promise<ReproState | null> {
+    const start = withValues(reduced)
     const before = this.#queries
     this.#print('')
     this.#print(`Strategy: Shrink values (${elementCount(start)} elements)`)
@@ -323,7 +361,8 @@ class Minifier {
   }
 
   #dump(state: ReproState): void {
-    this.#options.dumpState?.(this.#module(state.graph), state.inputs, state.earlier)
+    const { inputs, earlier } = withValues(state)
+    this.#options.dumpState?.(this.#module(state.graph), inputs, earlier)
   }
 
   #reach(strategy: string, granularity: number, state: ReproState): void {
@@ -340,15 +379,16 @@ class Minifier {
     const key = [String(graph), ...[inputs, ...earlier].map((values) => values.map((value) => this.#inputId(value)).join())].join('\n')
     const known = this.#judged.get(key)
     if (known !== undefined) return known
+    const whole = withValues(state)
     let fails = false
     for (let run = 0; run < this.#runs && !fails; run++) {
       this.#queries++
       const gm = this.#module(graph)
       gm.graph.lint()
-      fails = await this.#fails(gm, inputs, earlier)
+      fails = await this.#fails(gm, whole.inputs, whole.earlier)
     }
     let verdict: Pick<MinifyStepEvent, 'verdict' | 'why'> = fails ? { verdict: 'fails', why: null } : { verdict: 'passes', why: 'it does not fail' }
-    if (fails && !(await this.#passesControl(state, false))) {
+    if (fails && !(await this.#passesControl(whole, false))) {
       fails = false
       verdict = { verdict: 'other', why: 'it fails on a backend that is right too' }
     }
@@ -372,6 +412,9 @@ class Minifier {
     return id
   }
 }
+
+/** The state with those of its inputs read that are in files. */
+const withValues = ({ graph, inputs, earlier }: ReproState): ReproState => ({ graph, inputs: loaded(inputs), earlier: earlier.map(loaded) })
 
 /** How many values the graph returns. */
 function outputCount(graph: Graph): number {

@@ -7,6 +7,7 @@ import type { Module } from '../module/index.ts'
 import { checkCallable, checkOptions, hostProcess, valueText } from '../protocol/index.ts'
 import { AccuracyError } from './accuracyError.ts'
 import { analyze } from './analyze.ts'
+import type { AnalyzeOptions } from './analyze.ts'
 import { importBackend, isModuleBackend } from './backendModule.ts'
 import { parseCommandLine } from './commandLine.ts'
 import type { Command, CommandLine } from './commandLine.ts'
@@ -120,12 +121,21 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   }
   const backend = await backendOf(line.backend)
   if (line.tracingMode === 'fake') new FakeTensorProp(gm).propagate(...repro.inputs)
-  if (line.command === 'analyze')
-    console.log(analyze(gm, repro.inputs, backend, { checkDeterministic: !line.skipCheckDeterministic, onlyFwd: line.onlyFwd }))
+  if (line.command === 'analyze') console.log(analyze(gm, repro.inputs, backend, analyzeOptions(line)))
   else if (line.command === 'minify') await minify(repro, backend, line, options)
   else if (line.command === 'minifier-query') await query(repro, backend, line)
   else await run(repro, backend, line, options)
   return null
+}
+
+/** Throws ArgumentError where there is no folder for values. */
+function checkFolder(flag: string, saveDir: string | null): void {
+  if (saveDir === null) throw new ArgumentError(`${flag} is about values in files, and this script has no folder for them. Name one: --save-dir DIR.`)
+}
+
+function analyzeOptions({ skipCheckDeterministic, onlyFwd, saveDir, savedCompiled, savedFloat64 }: CommandLine): AnalyzeOptions {
+  if (savedCompiled || savedFloat64) checkFolder('--skip-saving-…', saveDir)
+  return { checkDeterministic: !skipCheckDeterministic, onlyFwd, saveDir, skipSavingCompiled: savedCompiled, skipSavingFloat64: savedFloat64 }
 }
 
 /** A graph and its inputs. */
@@ -143,7 +153,8 @@ function lineOf(options: RunReproOptions): CommandLine {
   return {
     ...{ command, backend, accuracy, checkStr, signature, onlyFwd, contract, death, runs, tracingMode },
     ...{ saveDir: pathOf('runRepro', 'options.saveDir', options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
-    ...{ skipSanity: false, skipCheckDeterministic: false },
+    ...{ skipSanity: false, skipCheckDeterministic: false, offloadToDisk: false },
+    ...{ savedEager: false, savedCompiled: false, savedFloat64: false },
   }
 }
 
@@ -164,8 +175,11 @@ async function backendOf(backend: string | null): Promise<string> {
 
 async function minify({ gm, inputs, earlier }: Repro, backend: string, line: CommandLine, options: RunReproOptions): Promise<void> {
   const { accuracy, checkStr, signature, onlyFwd, contract, isolate, maxGranularity, timeoutMs, skipSanity } = line
+  const { offloadToDisk, saveDir, savedEager: skipOffload } = line
+  if (offloadToDisk) checkFolder('--offload-to-disk', saveDir)
   const result = await minifyBackendFailure(gm, inputs, {
     ...{ backend, accuracy, checkStr, signature, onlyFwd, contract, earlier, isolate, timeoutMs, skipSanity },
+    ...{ offloadToDisk, saveDir, skipOffload },
     death: line.death,
     ...fromRecord(line, options),
     after: options.after,

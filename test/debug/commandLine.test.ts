@@ -31,6 +31,10 @@ const usual = (): CommandLine => ({
   runs: 1,
   skipSanity: false,
   skipCheckDeterministic: false,
+  offloadToDisk: false,
+  savedEager: false,
+  savedCompiled: false,
+  savedFloat64: false,
 })
 
 describe('the command line', () => {
@@ -59,10 +63,10 @@ describe('the command line', () => {
     ['--tracing-mode fake', { tracingMode: 'fake' }],
     ['--tracing-mode=real', {}],
     ['--skip-sanity minify', { command: 'minify', skipSanity: true }],
-    ['minify --skip-saving-eager-intermediates', { command: 'minify' }],
+    ['minify --offload-to-disk --skip-saving-eager-intermediates', { command: 'minify', offloadToDisk: true, savedEager: true }],
     [
       'analyze --skip-saving-inductor-intermediates --skip-saving-float64-intermediates --skip-check-deterministic --stable-hash',
-      { command: 'analyze', skipCheckDeterministic: true },
+      { command: 'analyze', skipCheckDeterministic: true, savedCompiled: true, savedFloat64: true },
     ],
     ['run --runs 2 --accuracy --backend ./b.mjs#x', { runs: 2, accuracy: 'accuracy', backend: './b.mjs#x' }],
   ])('%s', (words, changes) => {
@@ -87,7 +91,6 @@ describe('the command line', () => {
     ['run --skip-sanity', '--skip-sanity is no option of run, but of minify.\nusage: repro.mjs run'],
     ['--only-fwd=1', '--only-fwd takes no value.'],
     ['--tracing-mode symbolic', '--tracing-mode symbolic traces with symbolic sizes, which tensorfx does not have yet; use real or fake.'],
-    ['minify --offload-to-disk', '--offload-to-disk is not there yet: the minifier keeps intermediate values in memory.'],
     ['--tracing-mode x', "--tracing-mode is real, fake or symbolic, got 'x'."],
     ['--death slowly', "--death is crash, hang, any or 'exit N', got 'slowly'."],
   ])('%s is an error', (words, message) => {
@@ -164,9 +167,11 @@ describe('its help', () => {
                               tensorfx does not have yet
         --backend BACKEND     another backend: a registered name, or ./file.mjs#export
         --skip-saving-inductor-intermediates
-                              has no effect: tensorfx saves no intermediate values
+                              take the values of the backend that an earlier run saved in the folder
+                              --save-dir
         --skip-saving-float64-intermediates
-                              has no effect: tensorfx saves no intermediate values
+                              take the values in float64 that an earlier run saved in the folder
+                              --save-dir
         --skip-check-deterministic
                               do not check that the backend computes the same twice
         --stable-hash         name data by SHA-1, which tensorfx always does"
@@ -199,7 +204,6 @@ describe('its help', () => {
   it('has each option, which the command takes', () => {
     for (const command of Object.keys(PYTORCH))
       for (const [, option = '', value] of helpOf(command).matchAll(/^ {2}(--[a-z\d-]+)( \S+)?/gm)) {
-        if (option === '--offload-to-disk') continue
         const words = value === undefined ? [] : option === '--death' ? ['any'] : option === '--tracing-mode' ? ['fake'] : ['2']
         expect(parseCommandLine([command, option, ...words], usual()), `${command} ${option}`).toBeNull()
       }

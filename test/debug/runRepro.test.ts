@@ -229,6 +229,32 @@ describe('runRepro', () => {
     expect(written.toSorted()).toEqual(['3.mjs', '4.mjs', '5.mjs', 'repro.mjs'])
   })
 
+  it('minifies and analyzes with values in files', async () => {
+    const store = new MemoryFileStore()
+    setFileStore(store)
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const values = (): string[] =>
+      [...store.files.keys()].filter((path) => path.includes('/tensors/')).map((path) => path.replace(/-[0-9a-f]{12}\//, '/'))
+    const bad = { backend: 'relu_compile_error_TESTING_ONLY' }
+    await run(['minify', '--no-isolate', '--offload-to-disk', '--save-dir', '/values'], bad)
+    expect(values()).toContain('/values/tensors/eager/relu.json')
+    await run(['minify', '--no-isolate', '--offload-to-disk', '--skip-saving-eager-intermediates', '--save-dir', '/values'], bad)
+    await run(['analyze', '--save-dir', '/values'])
+    expect(
+      values()
+        .filter((path) => path.endsWith('/relu.json'))
+        .map((path) => path.split('/')[3]),
+    ).toEqual(['eager', 'compiled-eager', 'float64'])
+    await run(['analyze', '--skip-saving-inductor-intermediates', '--skip-saving-float64-intermediates', '--save-dir', '/values'])
+    for (const words of [
+      ['minify', '--offload-to-disk'],
+      ['analyze', '--skip-saving-float64-intermediates'],
+    ])
+      await expect(run(words, bad)).rejects.toThrow(
+        /^--(offload-to-disk|skip-saving-…) is about values in files, and this script has no folder for them\. Name one: --save-dir DIR\.$/,
+      )
+  })
+
   it.each([
     [['--check-str'], '--check-str needs a value'],
     [['--runs', 'many'], "--runs needs a whole number that is at least 1, got 'many'"],
