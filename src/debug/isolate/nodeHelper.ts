@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Helper, StartHelper } from './isolator.ts'
 import { answerReader, queryBytes } from './pipes.ts'
 import { progressOf } from './protocol.ts'
-import { hostProcess, isAllowed, isCallable, isObject } from '../../protocol/index.ts'
+import { isAllowed, isCallable, isObject } from '../../protocol/index.ts'
 import { present } from '../../errors/index.ts'
 import { nodeModule } from '../node.ts'
 
@@ -26,9 +26,9 @@ export function nodeHelper(): StartHelper | null {
   return async (): Promise<Helper> => {
     killAtExit()
     const script = [urls.fileURLToPath(childEntry.url), String(process.pid), String(REPORTS)]
-    const child = processes.spawn(process.execPath, [...childOptions(hostProcess()?.execArgv ?? []), ...script], {
+    const child = processes.spawn(process.execPath, [...childOptions(process.execArgv), ...script], {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-      env: childEnv(hostProcess()?.env ?? {}),
+      env: childEnv(process.env),
     })
     const [stdin, stdout] = [present(child.stdin, 'the input of a child'), present(child.stdout, 'the output of a child')]
     const reports = child.stdio[REPORTS]

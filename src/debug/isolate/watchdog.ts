@@ -21,7 +21,7 @@ export function startWatchdog(parent: number, reportTo: number | null): void {
 /** Ends this process as soon as `parent` is no longer its parent, and reports its processor time until then. */
 export function watch(parent: number, reportTo: number | null): void {
   setInterval(() => {
-    if (!isParent(parent)) hostProcess()?.kill?.(hostProcess()?.pid ?? 0, 'SIGKILL')
+    if (!isParent(parent)) process.kill(process.pid, 'SIGKILL')
     else if (reportTo !== null) report(reportTo)
   }, PERIOD_MS)
 }
@@ -45,9 +45,9 @@ function report(fd: number): void {
 
 /** A process whose parent ends gets another one, except on Windows, where the number is that of a process that does not exist. */
 function isParent(parent: number): boolean {
-  if (hostProcess()?.ppid !== parent) return false
+  if (process.ppid !== parent) return false
   try {
-    hostProcess()?.kill?.(parent, 0)
+    process.kill(parent, 0)
     return true
   } catch {
     return false
