@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { symbolicTrace } from 'tensorfx/fx'
+import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
+import { graphFromJson } from 'tensorfx/fx/json'
 import { registerBackend } from 'tensorfx/compile'
 import { Isolator, serveWorker } from 'tensorfx/debug'
 import type { FailureSpec, Helper, IsolatorOptions, Outcome } from 'tensorfx/debug'
@@ -304,6 +305,15 @@ describe('the answering side', () => {
     const calls = [[torch.zeros([1])], [torch.ones([1])], [torch.full([1], 2)]]
     expect((await new QueryServer().answer(encoded(calls, { backend: 'noting' }))).outcome.status).toBe('passes')
     expect(seen).toEqual([[0], [1], [2]])
+  })
+
+  it('runs a graph as its own program does, with methods that a graph of a stranger may not call', async () => {
+    vi.useRealTimers()
+    const graph = new Graph()
+    graph.output([graph.callMethod('realize', [graph.placeholder('x')])])
+    const query = new QueryEncoder().encode(new GraphModule({}, graph), [[torch.ones([2])]], { ...SPEC, backend: 'eager' }, [])
+    expect(() => graphFromJson(query.graph)).toThrow("calls the method 'realize'")
+    expect((await new QueryServer().answer(query)).outcome).toMatchObject({ message: expect.not.stringContaining('realize') as string })
   })
 
   it('is not asked about what cannot be sent: it is named', () => {

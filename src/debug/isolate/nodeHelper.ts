@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Helper, StartHelper } from './isolator.ts'
 import { answerReader, queryBytes } from './pipes.ts'
 import { progressOf } from './protocol.ts'
-import { isAllowed, isCallable, isObject } from '../../protocol/index.ts'
+import { isAllowed, isCallable } from '../../protocol/index.ts'
 import { present } from '../../errors/index.ts'
 import { nodeModule } from '../node.ts'
 
@@ -31,7 +31,7 @@ export function nodeHelper(): StartHelper | null {
       env: childEnv(process.env),
     })
     const [stdin, stdout] = [present(child.stdin, 'the input of a child'), present(child.stdout, 'the output of a child')]
-    const reports = child.stdio[REPORTS]
+    const reports = present(child.stdio[REPORTS], 'the reports of a child')
     running.add(child)
     let onMessage: (message: unknown) => void = () => {}
     let onDeath: (reason: string) => void = () => {}
@@ -59,8 +59,8 @@ export function nodeHelper(): StartHelper | null {
     )
     // The reports of the thread that watches the child.
     const takeReport = answerReader((message) => onMessage(message))
-    reports?.on('error', () => {})
-    reports?.on('data', (bytes) => takeReport(String(bytes)))
+    reports.on('error', () => {})
+    reports.on('data', (bytes) => takeReport(String(bytes)))
     child.on('exit', () => ready())
     child.on('error', () => ready())
     // How long a process takes to start is not the candidate's time. One that has died says so when it is listened to.
@@ -68,9 +68,7 @@ export function nodeHelper(): StartHelper | null {
     await isReady
     // A helper that was not closed must not keep the program alive.
     child.unref()
-    keepAlive(stdin, false)
-    keepAlive(stdout, false)
-    if (isObject(reports)) keepAlive(reports, false)
+    for (const pipe of [stdout, reports]) keepAlive(pipe, false)
     return {
       announces: true,
       post: (query) => {
@@ -88,7 +86,7 @@ export function nodeHelper(): StartHelper | null {
         child.kill('SIGKILL')
         stdin.destroy()
         stdout.destroy()
-        reports?.destroy()
+        reports.destroy()
       },
     }
   }
