@@ -29,10 +29,12 @@ const known = new WeakSet<Node>()
 /** Notes that a tracer has decided this condition (`fx.bool`), so that the program took the right branch. */
 export const answered = (node: Node): void => void known.add(node)
 
+/** Reads of tensors count: of one that the program uses, something would be left. */
 const isCondition = (node: Node): boolean =>
   node.users.size === 0 &&
   !known.has(node) &&
-  ((node.op === 'call_method' && CONDITIONS.has(snakeCase(node.target))) ||
+  (node.op === 'get_attr' ||
+    (node.op === 'call_method' && CONDITIONS.has(snakeCase(node.target))) ||
     (node.op === 'call_function' && CONDITIONS.has(targetInfo(node.target)?.shortName ?? '')))
 
 /** Finds comparisons whose result is unused, and warns about them or throws TraceError for the first. */
@@ -42,11 +44,20 @@ export function checkConditions(graph: Graph, what: UnusedConditions): void {
   for (const node of graph.nodes) {
     if (!isCondition(node)) continue
     const frame = originOf(node)
-    const text = `nothing uses the result of ${targetText(node.target)} (node '${node.name}')`
+    const result = node.op === 'get_attr' ? `'${node.target}'` : `the result of ${targetText(node.target)}`
+    const text = `nothing uses ${result} (node '${node.name}')`
     if (what === 'error') throw new TraceError(text, HELP, frame)
     const place = frame === null ? '' : ` at ${frame.fn} (${frame.file}:${frame.line}:${frame.column})`
     if (told.has(place)) continue
     told.add(place)
     console.warn(`symbolic tracing: ${text}${place}.\n${HELP}`)
   }
+}
+
+/** Warns of an argument that the function `name` takes for a condition although it is a traced value, or throws TraceError. */
+export function reportTested(argument: string, name: string, what: UnusedConditions): void {
+  if (what === 'ignore') return
+  const text = `${name} takes its argument '${argument}' for a condition, and a traced value is always true`
+  if (what === 'error') throw new TraceError(text, HELP)
+  console.warn(`symbolic tracing: ${text}.\n${HELP}`)
 }
