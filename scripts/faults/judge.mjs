@@ -25,7 +25,7 @@ const TRIES = 8
 /** The operators that a script's graph calls, without those that only take a result out of several. */
 export function operatorsIn(text) {
   const [forward = ''] = text.split('function loadArgs')
-  return [...forward.matchAll(/= torch\.(?:\w+\.)*(\w+)\(/g)].map((match) => match[1])
+  return [...forward.matchAll(/(?:= |^ +)torch\.(?:\w+\.)*(\w+)\(/gm)].map((match) => match[1])
 }
 
 /**

@@ -63,7 +63,9 @@ export function keepOnly({ graph, inputs, earlier }: ReproState, wanted: Iterabl
   const isReturned = (node: Node): boolean => graph.outputNode().allInputNodes.includes(node)
   const returns = (node: Node): boolean =>
     node.op === 'placeholder' ? withInputs && isReturned(node) : kept.has(node) && !isMany(node) && isUsedOutside(node, kept)
-  const outputs = nodes.filter(returns)
+  const used = nodes.filter(returns)
+  // An operator whose value nobody uses may be the one that fails.
+  const outputs = used.length > 0 ? used : nodes.filter((node) => kept.has(node) && !isMany(node) && node.users.size === 0)
   if (outputs.length === 0) return null
   const needed = new Set([...kept].flatMap((node) => node.allInputNodes).concat(outputs))
   const positions = new Map<Node, number>(graph.findNodes({ op: 'placeholder' }).map((node, i) => [node, i]))

@@ -65,6 +65,15 @@ describe('a part of a graph', () => {
     expect(keepOnly(none, [])).toBeNull()
   })
 
+  it('returns what nobody uses, if that is all that is left: it may be what fails', () => {
+    const state = traced((a, b) => {
+      torch.mul(a, b)
+      return [torch.sin(a)]
+    }, 2)
+    expect(told(keepOnly(state, named(state, 'mul')) ?? state)).toBe('a b -> mul(a b) -> mul')
+    expect(told(keepOnly(state, named(state, 'sin')) ?? state)).toBe('a -> sin(a) -> sin')
+  })
+
   it('keeps an operator with several results together with those who take from it', () => {
     const graph = new Graph()
     const pair = graph.callFunction(torch.topk, [graph.placeholder('x'), 1])
