@@ -38,6 +38,8 @@ export interface CommandLine {
   timeoutMs: number
   runs: number
   skipSanity: boolean
+  /** The folder that the command line names: `analyze` saves values there. */
+  valuesDir: string | null
   /** Of `minify`: the values of the graph's nodes are kept in files in the folder `saveDir`. */
   offloadToDisk: boolean
   /** Values that earlier runs saved are taken instead of computed. */
@@ -83,7 +85,12 @@ const OPTIONS: readonly Option[] = [
     help: 'any difference counts, also one in integers and booleans. The minifier makes progress in more cases, and may end at a comparison whose inputs are only rounded differently.',
     set: (line) => void (line.accuracy = 'strict_accuracy'),
   },
-  { flag: '--save-dir', value: 'DIR', help: 'folder that holds the storages which are not in the script', set: (line, dir) => setFolder(line, dir) },
+  {
+    flag: '--save-dir',
+    value: 'DIR',
+    help: 'folder that holds the storages which are not in the script; analyze saves the values that it compares there',
+    set: (line, dir) => setFolder(line, dir),
+  },
   { flag: '--no-save-dir', help: 'use random numbers for the storages which are not in the script; says so', set: (line) => setFolder(line, null) },
   {
     flag: '--tracing-mode',
@@ -189,7 +196,7 @@ const OPTIONS: readonly Option[] = [
 ]
 
 function setFolder(line: CommandLine, dir: string | null): void {
-  line.saveDir = dir
+  line.saveDir = line.valuesDir = dir
   line.random = dir === null
 }
 

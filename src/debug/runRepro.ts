@@ -130,12 +130,16 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
 
 /** Throws ArgumentError where there is no folder for values. */
 function checkFolder(flag: string, saveDir: string | null): void {
-  if (saveDir === null) throw new ArgumentError(`${flag} is about values in files, and this script has no folder for them. Name one: --save-dir DIR.`)
+  if (saveDir === null) throw new ArgumentError(`${flag} is about values in files, and no folder was named for them. Name one: --save-dir DIR.`)
 }
 
-function analyzeOptions({ skipCheckDeterministic, onlyFwd, saveDir, savedCompiled, savedFloat64 }: CommandLine): AnalyzeOptions {
-  if (savedCompiled || savedFloat64) checkFolder('--skip-saving-…', saveDir)
-  return { checkDeterministic: !skipCheckDeterministic, onlyFwd, saveDir, skipSavingCompiled: savedCompiled, skipSavingFloat64: savedFloat64 }
+/** Values are saved where the command line names a folder for them. */
+function analyzeOptions({ skipCheckDeterministic, onlyFwd, valuesDir, savedCompiled, savedFloat64 }: CommandLine): AnalyzeOptions {
+  if (savedCompiled || savedFloat64) checkFolder('--skip-saving-…', valuesDir)
+  return {
+    ...{ checkDeterministic: !skipCheckDeterministic, onlyFwd, saveDir: valuesDir },
+    ...{ skipSavingCompiled: savedCompiled, skipSavingFloat64: savedFloat64 },
+  }
 }
 
 /** A graph and its inputs. */
@@ -153,7 +157,7 @@ function lineOf(options: RunReproOptions): CommandLine {
   return {
     ...{ command, backend, accuracy, checkStr, signature, onlyFwd, contract, death, runs, tracingMode },
     ...{ saveDir: pathOf('runRepro', 'options.saveDir', options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
-    ...{ skipSanity: false, skipCheckDeterministic: false, offloadToDisk: false },
+    ...{ skipSanity: false, skipCheckDeterministic: false, offloadToDisk: false, valuesDir: null },
     ...{ savedEager: false, savedCompiled: false, savedFloat64: false },
   }
 }

@@ -32,6 +32,7 @@ const usual = (): CommandLine => ({
   skipSanity: false,
   skipCheckDeterministic: false,
   offloadToDisk: false,
+  valuesDir: null,
   savedEager: false,
   savedCompiled: false,
   savedFloat64: false,
@@ -55,9 +56,9 @@ describe('the command line', () => {
     ['minify --max-granularity 4', { command: 'minify', maxGranularity: 4 }],
     ['minify --timeout-ms 1', { command: 'minify', timeoutMs: 1 }],
     ['--runs 72', { runs: 72 }],
-    ['--save-dir /other', { saveDir: '/other' }],
+    ['--save-dir /other', { saveDir: '/other', valuesDir: '/other' }],
     ['--no-save-dir', { saveDir: null, random: true }],
-    ['--no-save-dir --save-dir /other', { saveDir: '/other' }],
+    ['--no-save-dir --save-dir /other', { saveDir: '/other', valuesDir: '/other' }],
     ['--backend inductor', { backend: 'inductor' }],
     ['--only-fwd', { onlyFwd: true }],
     ['--tracing-mode fake', { tracingMode: 'fake' }],
@@ -159,7 +160,8 @@ describe('its help', () => {
         --strict-accuracy     any difference counts, also one in integers and booleans. The minifier makes
                               progress in more cases, and may end at a comparison whose inputs are only
                               rounded differently.
-        --save-dir DIR        folder that holds the storages which are not in the script
+        --save-dir DIR        folder that holds the storages which are not in the script; analyze saves
+                              the values that it compares there
         --no-save-dir         use random numbers for the storages which are not in the script; says so
         --tracing-mode {real,fake,symbolic}
                               real (default): the graph is used as it is. fake: it runs on fake tensors

@@ -251,7 +251,7 @@ describe('runRepro', () => {
       ['analyze', '--skip-saving-float64-intermediates'],
     ])
       await expect(run(words, bad)).rejects.toThrow(
-        /^--(offload-to-disk|skip-saving-…) is about values in files, and this script has no folder for them\. Name one: --save-dir DIR\.$/,
+        /^--(offload-to-disk|skip-saving-…) is about values in files, and no folder was named for them\. Name one: --save-dir DIR\.$/,
       )
   })
 
