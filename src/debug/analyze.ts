@@ -8,10 +8,9 @@ import type { Node } from '../fx/index.ts'
 import { same } from './same.ts'
 import { castToFp64 } from './castToFp64.ts'
 import { backwardOf } from './forms.ts'
-import { folderOf } from './concreteValues.ts'
 import { fileStore } from './fileStore.ts'
 import { pathOf } from './node.ts'
-import { TensorFiles } from './tensorFiles.ts'
+import { TensorFiles, folderOf } from './tensorFiles.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
 
 export interface AnalyzeOptions {
@@ -90,9 +89,7 @@ function analyzed(gm: GraphModule, inputs: readonly unknown[], backend: string, 
   })
 }
 
-/**
- * A function that computes the values of all nodes and saves them, or takes those that were saved. Without a folder, it computes.
- */
+/** A function that computes the values of all nodes and saves them, or takes those that were saved. Without a folder, it computes. */
 function savedIn(
   dir: string | null,
   gm: GraphModule,

@@ -8,7 +8,7 @@ import { Tensor } from '../tensor/index.ts'
 import { CONCRETE_VALUE, EARLIER_VALUES, operatorsOf } from './cut.ts'
 import type { ReproState } from './cut.ts'
 import { contained, isolatedInputs } from './isolated.ts'
-import { sha1 } from './sha1.ts'
+import { folderOf } from './tensorFiles.ts'
 import type { TensorFiles } from './tensorFiles.ts'
 
 /** A value in a file, which is read when a candidate is run. */
@@ -44,9 +44,6 @@ export function captureValues(gm: GraphModule, state: ReproState, offload: Offlo
     node.meta[EARLIER_VALUES] = byCall.map((values) => values.get(node.name))
   }
 }
-
-/** A folder for the values of a graph's nodes: those of another graph are in another one. */
-export const folderOf = (kind: string, { graph }: GraphModule): string => `${kind}-${sha1(new TextEncoder().encode(String(graph))).slice(0, 12)}`
 
 /** The values of all nodes, by their names. */
 function valuesOf(gm: GraphModule, inputs: readonly unknown[], offload: Offload | null, call: string): ReadonlyMap<string, unknown> {

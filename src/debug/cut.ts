@@ -64,7 +64,7 @@ export function keepOnly({ graph, inputs, earlier }: ReproState, wanted: Iterabl
   const returns = (node: Node): boolean =>
     node.op === 'placeholder' ? withInputs && isReturned(node) : kept.has(node) && !isMany(node) && isUsedOutside(node, kept)
   const used = nodes.filter(returns)
-  // An operator whose value nobody uses may be the one that fails.
+  // An operator may fail whose result is unused.
   const outputs = used.length > 0 ? used : nodes.filter((node) => kept.has(node) && !isMany(node) && node.users.size === 0)
   if (outputs.length === 0) return null
   const needed = new Set([...kept].flatMap((node) => node.allInputNodes).concat(outputs))

@@ -223,7 +223,7 @@ class Source {
 const dtypesOf = ({ tensors }: Shared): readonly DType[] => [...new Set(tensors.map((tensor) => tensor.dtype))]
 
 /** The bytes that tensors on one storage reach, from a position that is one of an element for each of them. */
-export function windowOf(tensors: readonly Tensor[]): { readonly from: number; readonly to: number } {
+function windowOf(tensors: readonly Tensor[]): { readonly from: number; readonly to: number } {
   let [from, to] = [Infinity, 0]
   const step = Math.max(...tensors.map(({ dtype }) => dtypeInfo[dtype].size))
   for (const { shape, strides, offset, dtype, numel } of tensors) {

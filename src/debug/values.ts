@@ -104,6 +104,8 @@ export function fromPlain(data: PlainValue): unknown {
       if (data.isParameter === true) tensor.isParameter = true
       return tensor
     }
+    default:
+      throw new ArgumentError(`fromPlain: there is no such kind of data: ${valueText(data)}.`)
   }
 }
 
