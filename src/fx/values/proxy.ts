@@ -6,6 +6,7 @@ import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
 import { getattr, operator } from '../graph/operator.ts'
 import { TraceError } from '../graph/errors.ts'
+import { answered } from './unusedConditions.ts'
 
 /** What a proxy needs of its tracer. */
 export interface ProxyTracer {
@@ -156,7 +157,7 @@ class TracedHandler implements ProxyHandler<ProxyTarget> {
 
   #coerced(how: PropertyKey): never {
     throw new TraceError(
-      `a traced value was used as a plain value (${String(how)}): ${CONTROL_FLOW}. Write comparisons and arithmetic as methods: x.gt(0) instead of x > 0, x.add(y) instead of x + y`,
+      `a traced value was used as a plain value (${String(how)}): ${CONTROL_FLOW}. Write comparisons and arithmetic as methods: x.gt(0) instead of x > 0, x.add(y) instead of x + y, and -1 for a size that follows from others`,
     )
   }
 
@@ -260,6 +261,8 @@ class KnownHandler extends TracedHandler {
 
   override get(target: ProxyTarget, key: string | symbol): unknown {
     if (!this.#known.has(key) || !(key in this.#value)) return super.get(target, key)
+    // A tensor whose shape is read has a use, even if it is no node's input.
+    answered(this.core.node)
     const known: unknown = Reflect.get(this.#value, key)
     return isFunction(known) ? known.bind(this.#value) : known
   }
