@@ -7,7 +7,8 @@ const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, impo
 const names = readdirSync(at('docs/examples')).map((file) => file.replace(/\.md$/, ''))
 const flat = (code: string): string => code.replaceAll(/\s+/g, ' ').trim()
 
-it('there is a page for each of the examples that bring a model', () => expect(names.toSorted()).toEqual(['gpt', 'lstm', 'resnet18', 'unet']))
+it('there is a page for each of the examples that bring a model', () =>
+  expect(names.toSorted()).toEqual(['families', 'gpt', 'lstm', 'resnet18', 'unet']))
 
 describe.each(names)('docs/examples/%s.md', (name) => {
   const page = readFileSync(at(`docs/examples/${name}.md`), 'utf8')
@@ -29,6 +30,7 @@ describe.each(names)('docs/examples/%s.md', (name) => {
 
   it('shows what the program prints', () => {
     const [, output = ''] = /```text\n([^]*?)```/.exec(page) ?? []
-    expect(output).toMatch(name === 'resnet18' ? /^eager: .*\ncompiled: /m : /^step 1: loss /m)
+    const expected: Readonly<Record<string, RegExp>> = { families: /^gpt2 .* difference /m, resnet18: /^eager: .*\ncompiled: /m }
+    expect(output).toMatch(expected[name] ?? /^step 1: loss /m)
   })
 })
