@@ -7,15 +7,8 @@ export function decomposed(qualname: string, decompose: (...args: readonly Arg[]
   try {
     return decompose(...args)
   } catch (error) {
-    if (error instanceof ShapeError || error instanceof ArgumentError || error instanceof DTypeError) rename(error, qualname)
+    if (error instanceof ShapeError || error instanceof ArgumentError || error instanceof DTypeError)
+      error.message = error.message.replace(/^torch(?:\.\w+)+(?=: | \()/, qualname) // `torch.amax: dim 4 …` becomes `torch.softmax: dim 4 …`.
     throw error
   }
-}
-
-/** `torch.amax: dim 4 …` becomes `torch.softmax: dim 4 …`. */
-function rename(error: Error, qualname: string): void {
-  const said = error.message
-  error.message = said.replace(/^torch(?:\.\w+)+(?=: | \()/, qualname)
-  // The stack was written with the first message.
-  if (error.message !== said && error.stack !== undefined) error.stack = error.stack.replace(said, () => error.message)
 }

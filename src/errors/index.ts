@@ -1,7 +1,14 @@
 // The errors of tensorfx. Each has a stable `code`, and a message that says what happened, where, and what to do. Rooms define subclasses next to the code that throws
 // them; this file has the base class and the classes that several rooms share.
 
-/** The base class of all errors that tensorfx throws. `code` does not change between versions, so programs can compare it. */
+import { recordStack } from './stack.ts'
+
+export { DEEP, host, recordedStack, setStackText } from './stack.ts'
+
+/**
+ * The base class of all errors that tensorfx throws. `code` does not change between versions, so programs can compare it. `stack` shows the code around the
+ * program's innermost line and the program's frames; those of tensorfx follow.
+ */
 export class TensorfxError extends Error {
   readonly code: string
 
@@ -9,6 +16,7 @@ export class TensorfxError extends Error {
     super(message, options)
     this.name = new.target.name
     this.code = code
+    recordStack(this, new.target)
   }
 }
 

@@ -1,4 +1,5 @@
 // The composition root of tensors: the operator table, the methods of Tensor, and autograd.
+import { setStackText } from '../errors/index.ts'
 import { autogradMethods, installAutograd } from '../autograd/index.ts'
 import { parameterMethods } from '../nn/parameter.ts'
 import { allAliases } from '../ops/aliases.ts'
@@ -10,6 +11,7 @@ import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { transposeAccessors } from '../ops/view/permute.ts'
 import { nameTarget } from '../protocol/index.ts'
+import { programFirst } from '../provenance/index.ts'
 import { Tensor, dataMethods, installMethods, transferMethods } from '../tensor/index.ts'
 import { markCopy } from './copies.ts'
 import { explainTensorNames } from './unknownNames.ts'
@@ -23,6 +25,7 @@ let isInstalled = false
 export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
+  setStackText(programFirst)
   for (const methods of [
     dataMethods,
     transferMethods,

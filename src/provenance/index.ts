@@ -3,3 +3,4 @@ export { captureStack, CapturedStack, deepenStacks, restoreStacks } from './stac
 export { parseStack } from './frame.ts'
 export type { Frame } from './frame.ts'
 export { codeFrame, isOwn, sourceLine } from './codeFrame.ts'
+export { programFirst } from './programFirst.ts'

@@ -1,16 +1,11 @@
 // Stack traces of the user's program. Capturing one is cheap, because the engine only records it; it is formatted when it is read.
+import { DEEP, host } from '../errors/index.ts'
 import { markOwn, sourceLine } from './codeFrame.ts'
 import { parseStack } from './frame.ts'
 import type { Frame } from './frame.ts'
 
 /** The number of frames to record: enough to reach the user's innermost frame below all layers of tensorfx. */
 const LIMIT = 24
-
-/** The number of frames to record in errors: enough to reach generated code from inside an operator. */
-const DEEP = 64
-
-/** V8's API for stack traces, which other engines lack. */
-const host: { captureStackTrace?: (target: object, skip?: (...args: never[]) => unknown) => void; stackTraceLimit?: number } = Error
 
 /** Sets how many frames new errors record, and returns the previous limit for {@link restoreStacks}. */
 function setLimit(limit: number): number | undefined {

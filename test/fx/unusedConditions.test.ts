@@ -11,6 +11,7 @@ function branches(x: Tensor): Tensor {
 }
 
 afterEach(() => void vi.restoreAllMocks())
+const firstLines = (warn: ReturnType<typeof vi.spyOn>): unknown[] => warn.mock.calls.map((call: readonly unknown[]) => String(call[0]).split('\n')[0])
 const spy = (): ReturnType<typeof vi.spyOn> => vi.spyOn(console, 'warn').mockImplementation(() => {})
 
 test('a comparison that nothing uses is told of, with its place and what to do', () => {
@@ -51,6 +52,66 @@ test('a tracer that knew the answer is not suspected', () => {
   expect(warn).not.toHaveBeenCalled()
 })
 
+const FLAGS: Readonly<Record<string, (x: Tensor, flag: unknown) => unknown>> = {
+  // oxlint-disable-next-line unicorn/prefer-ternary -- the statement is what is tested
+  if: (x, flag) => {
+    if (flag) return x.sin()
+    return x.cos()
+  },
+  not: (x, flag) => {
+    if (!flag) return x.sin()
+    return x.cos()
+  },
+  '?:': (x, flag) => (flag ? x.sin() : x.cos()),
+  '&&': (x, flag) => flag && x.sin(),
+  '||': (x, flag) => flag || x.sin(),
+}
+
+test.each(Object.keys(FLAGS))('an argument that is a condition is told of: %s', (kind) => {
+  const warn = spy()
+  const fn = FLAGS[kind] as (x: Tensor, flag: unknown) => unknown
+  symbolicTrace(fn)
+  expect(firstLines(warn)).toEqual([
+    `symbolic tracing: ${fn.name || 'the function'} takes its argument 'flag' for a condition, and a traced value is always true.`,
+  ])
+  expect(() => new Tracer({ unusedConditions: 'error' }).trace(fn)).toThrow("takes its argument 'flag' for a condition")
+  warn.mockClear()
+  symbolicTrace(fn, { concreteArgs: { flag: true } })
+  new Tracer({ unusedConditions: 'ignore' }).trace(fn)
+  expect(warn).not.toHaveBeenCalled()
+})
+
+test('arguments that are used in other ways are not', () => {
+  const warn = spy()
+  const object = { flag: true, x: false }
+  symbolicTrace((x: Tensor, flag: Tensor) => {
+    // if (flag) in a comment, 'if (flag)' in a string
+    const text = 'if (flag)'
+    if (object.flag && !object.x && text.length > 0 && flag !== null) return x.add(flag)
+    return x.mul(flag ?? 1)
+  })
+  expect(warn).not.toHaveBeenCalled()
+})
+
+class Inner extends nn.Module {
+  forward(x: Tensor, mask: Tensor | null = null): Tensor {
+    return mask ? x.add(mask) : x
+  }
+}
+
+test('so is one of a module that the traced one calls, once, if it gets a traced value', () => {
+  class Outer extends nn.Module {
+    readonly inner = new Inner()
+    forward(x: Tensor, mask: Tensor): Tensor {
+      return this.inner.call(this.inner.call(this.inner.call(x), mask), mask)
+    }
+  }
+  const warn = spy()
+  symbolicTrace(new Outer())
+  // The first call has no mask, so that its branch is right.
+  expect(firstLines(warn)).toEqual(["symbolic tracing: Inner.forward takes its argument 'mask' for a condition, and a traced value is always true."])
+})
+
 test('a parameter that nothing uses is told of; one whose shape is read is used', () => {
   class Model extends nn.Module {
     readonly weight = new nn.Parameter(torch.ones([2]))
@@ -66,5 +127,8 @@ test('a parameter that nothing uses is told of; one whose shape is read is used'
 })
 
 test('arithmetic with the size of a traced tensor says what to write', () => {
-  expect(() => symbolicTrace((x: Tensor) => x.view([(x.shape[0] ?? 0) / 2, -1]))).toThrow(/and -1 for a size that follows from others/)
+  const message = /^a size of a traced tensor was used as a number.*[^]*view\(\[B, T, heads, -1\]\)[^]*operator\.floordiv/
+  expect(() => symbolicTrace((x: Tensor) => x.view([(x.shape[0] ?? 0) / 2, -1]))).toThrow(message)
+  expect(() => symbolicTrace((x: Tensor) => x.view([x.size(0) / 2, -1]))).toThrow(message)
+  expect(() => symbolicTrace((x: Tensor) => x.view([Number(x) / 2, -1]))).toThrow(/^a traced value was used as a plain value/)
 })

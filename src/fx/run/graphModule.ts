@@ -1,5 +1,5 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, recordedStack } from '../../errors/index.ts'
 import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
 import {
   canGenerateCode,
@@ -215,7 +215,7 @@ export class GraphModule extends Module {
   #explain(error: unknown): void {
     const code = this.#generated
     if (!(error instanceof Error) || this.#file === '' || code === null) return
-    const place = failedLine(error.stack ?? '', this.#file, code)
+    const place = failedLine(recordedStack(error), this.#file, code)
     const node = place === null ? null : code.nodeAt(place.line)
     if (place === null || node === null || !claimError(error)) return
     const thrownHere = node.op !== 'call_module' && place.isInnermost

@@ -1,4 +1,5 @@
-// What a function's body does with some of its inputs, read from its tokens: which elements of a rest parameter it reads, and whether it uses `arguments`.
+// What a function's body does with some of its inputs, read from its tokens: which elements of a rest parameter it reads, whether it uses `arguments`, and which variables it
+// takes for conditions.
 import { numberOf } from './parameterList.ts'
 import { isClosing, isMember } from './tokens.ts'
 import type { Enclosure, Token } from './tokens.ts'
@@ -30,6 +31,15 @@ export function readsArguments(tokens: Iterable<Token>): boolean {
   return false
 }
 
+/** What comes before an operand that is a condition, or a part of one, by itself; nothing at the start of a body. */
+const BEFORE_CONDITION: ReadonlySet<string> = new Set(['', ...'( ! && || = : ? , ; { } [ => return'.split(' ')])
+
+/** Those of the variables `names` that the body takes for conditions by themselves: `if (flag)`, `!flag`, `flag ? a : b`, `flag && a`. */
+export function testedVariables(names: readonly string[], tokens: Iterable<Token>): readonly string[] {
+  const body = readBody(tokens)
+  return names.filter((name) => body.tokens.some((_, i) => body.isVariable(i, name) && body.isTested(i)))
+}
+
 const ASSIGNMENTS: ReadonlySet<string> = new Set('= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??='.split(' '))
 const DECLARATIONS: ReadonlySet<string> = new Set(['let', 'const', 'var'])
 /** Keywords with a head in parentheses and a block, which are not functions. */
@@ -40,6 +50,7 @@ interface Body {
   readonly tokens: readonly Token[]
   isVariable(i: number, name: string): boolean
   isAssigned(i: number): boolean
+  isTested(i: number): boolean
   indexAt(i: number): number | null
   endOfFunction(i: number): number | null
 }
@@ -56,7 +67,7 @@ function readBody(source: Iterable<Token>): Body {
     around.push(open.at(-1) ?? -1)
     if (token.opens !== null) open.push(i)
   }
-  return { tokens, isVariable, isAssigned, indexAt, endOfFunction }
+  return { tokens, isVariable, isAssigned, isTested, indexAt, endOfFunction }
 
   function text(i: number): string {
     return tokens[i]?.text ?? ''
@@ -92,6 +103,14 @@ function readBody(source: Iterable<Token>): Body {
     const kind = enclosure(i)
     if (kind === 'block') return text(i - 1) !== ',' || !isDeclared(i)
     return kind === 'template' || (text(outer) === '(' && !isParameterList(outer))
+  }
+
+  /** Whether the variable alone decides what happens next. */
+  function isTested(i: number): boolean {
+    const [before, after] = [text(i - 1), text(i + 1)]
+    const isHead = before === '(' && after === ')' && (text(i - 2) === 'if' || text(i - 2) === 'while')
+    const isNegated = before === '!' && !['.', '?.', '(', '['].includes(after)
+    return isHead || isNegated || (['&&', '||', '?'].includes(after) && BEFORE_CONDITION.has(before))
   }
 
   /** Whether the statement up to this token is a declaration. */

@@ -1,6 +1,6 @@
 // The signature of a function: its parameters, read from its source, because JavaScript offers no other way to get their names.
 import { remembered } from '../../protocol/index.ts'
-import { elementsRead, readsArguments } from './bodyReads.ts'
+import { elementsRead, readsArguments, testedVariables } from './bodyReads.ts'
 import { parseFunction } from './parameterList.ts'
 import type { Binding, FunctionSource, Pattern } from './parameterList.ts'
 
@@ -64,6 +64,22 @@ export function signatureFrom(source: string): Signature | null {
   if (fn === null) return null
   const parameters = fn.parameters.map((binding, i) => parameterOf(binding, i, fn))
   return { parameters, readsArguments: parameters.length === 0 && !fn.isArrow && readsArguments(fn.body) }
+}
+
+const tested = new WeakMap<AnyFunction, readonly (string | null)[]>()
+
+/** For each parameter, its name if the function takes it for a condition by itself (`if (flag)`); null if not, or if the source is hidden. */
+export function testedParameters(fn: AnyFunction): readonly (string | null)[] {
+  return remembered(tested, fn, () => {
+    const source = parseFunction(sources.get(fn) ?? String(fn))
+    if (source === null) return []
+    const names = source.parameters.map(({ pattern, isRest }) => (pattern.kind === 'name' && !isRest ? pattern.name : null))
+    const found = testedVariables(
+      names.filter((name) => name !== null),
+      source.body,
+    )
+    return names.map((name) => (name !== null && found.includes(name) ? name : null))
+  })
 }
 
 const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })

@@ -30,15 +30,15 @@ import { targetText } from '../graph/node.ts'
 import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
 import { placeOf } from '../graph/origin.ts'
-import { standsFor } from './parameters.ts'
-import { knownProxy, nodeOf } from '../values/proxy.ts'
+import { standsFor, testedParameters } from './parameters.ts'
+import { isProxy, knownProxy, nodeOf } from '../values/proxy.ts'
 import type { Proxied } from '../values/proxy.ts'
 import { makeRootArgs } from './rootArgs.ts'
 import type { ConcreteArgs, RootArgs } from './rootArgs.ts'
 import { TraceError } from '../graph/errors.ts'
 import { hasPreservedNodeMeta } from '../graph/traceback.ts'
 import { TracerBase } from './tracerBase.ts'
-import { checkConditions } from '../values/unusedConditions.ts'
+import { checkConditions, reportTested } from '../values/unusedConditions.ts'
 import type { UnusedConditions } from '../values/unusedConditions.ts'
 
 /** What can be traced: a module or a function. The parameter names are read from its source. */
@@ -101,6 +101,8 @@ export class Tracer extends TracerBase {
   #calls = new Map<string, number>()
   #moduleStack: ReadonlyMap<string, readonly [string, string]> = new Map()
   #freshNames = new Map<string, number>()
+  /** The arguments that were reported as conditions. */
+  readonly #tested = new Set<string>()
   /** The paths of the child modules that this trace has made. */
   #children: string[] = []
   readonly #bodies: BodyStack = new BodyStack((input, outer) => this.bodyInput(input, outer))
@@ -140,9 +142,22 @@ export class Tracer extends TracerBase {
     this.#scope = { modulePath: path, moduleType }
     this.#moduleStack = new Map(this.#moduleStack).set(calls === 0 ? path : `${path}@${calls}`, [path, moduleType])
     try {
-      return this.isLeafModule(module, path) ? this.createProxy('call_module', path, args, {}) : forward(...args)
+      if (this.isLeafModule(module, path)) return this.createProxy('call_module', path, args, {})
+      const result = forward(...args)
+      if (!(module instanceof GraphModule)) this.#noteTested(module.forward, `${moduleType}.forward`, args)
+      return result
     } finally {
       ;[this.#scope, this.#moduleStack] = before
+    }
+  }
+
+  /** Reports traced values that a function takes for conditions. */
+  #noteTested(fn: (...args: never[]) => unknown, name: string, args: readonly unknown[]): void {
+    for (const [i, argument] of testedParameters(fn).entries()) {
+      const key = `${name} ${argument}`
+      if (argument === null || !isProxy(args[i]) || this.#tested.has(key)) continue
+      this.#tested.add(key)
+      reportTested(argument, name, this.#options.unusedConditions ?? 'warn')
     }
   }
 
@@ -302,6 +317,8 @@ export class Tracer extends TracerBase {
       const result = finish(checkedResult(fn.apply(root instanceof Module ? root : undefined, [...values])))
       this.createNode('output', 'output', [this.createArg(result)], {})
       checkConditions(this.graph, this.#options.unusedConditions ?? 'warn')
+      if (!(root instanceof GraphModule))
+        this.#noteTested(fn, root instanceof Module ? `${root.constructor.name}.${this.tracedFuncName}` : root.name || 'the function', values)
     } catch (error) {
       for (const path of [...this.constants.map((c) => c.path), ...this.#children]) Reflect.deleteProperty(this.root, path)
       throw error
@@ -336,6 +353,7 @@ export class Tracer extends TracerBase {
     this.nodeNameToScope = new Map()
     this.constants = []
     this.#children = []
+    this.#tested.clear()
     for (const [path, module] of this.root.namedModules()) {
       for (const [name, value] of Object.entries(module))
         if (isTensorLike(value) && !this.#attributes.has(value)) this.#attributes.set(value, childPath(path, name))

@@ -2,7 +2,8 @@
 // override protocol, and a JavaScript Proxy intercepts methods and properties. Anything that cannot be recorded throws a TraceError.
 import { checkArgument, INSPECT, isCallable, isFunction, isObject, isPlainObject, isTensorLike, OVERRIDE } from '../../protocol/index.ts'
 import type { OverrideKind, TargetFunction } from '../../protocol/index.ts'
-import type { Argument, Node, Opcode, Target } from '../graph/node.ts'
+import { Node } from '../graph/node.ts'
+import type { Argument, Opcode, Target } from '../graph/node.ts'
 import type { NodeType } from '../../protocol/index.ts'
 import { getattr, operator } from '../graph/operator.ts'
 import { TraceError } from '../graph/errors.ts'
@@ -84,6 +85,15 @@ const COERCIONS = new Set<PropertyKey>([Symbol.toPrimitive, 'valueOf', 'toString
 /** `x[0]`, and Python's `x[-1]`. */
 const INDEX = /^-?\d+$/
 
+/** Whether a node is the size of a tensor in one dimension: `x.shape[0]`, `x.size(0)`. */
+function isSize({ op, target, args }: Node): boolean {
+  if (op === 'call_method' && target === 'size') return args.length > 1
+  const [owner] = args
+  return target === operator.getitem && owner instanceof Node && (isShape(owner) || (owner.op === 'call_method' && owner.target === 'size'))
+}
+
+const isShape = (node: Node): boolean => node.target === getattr && node.args[1] === 'shape'
+
 /** The target of the JavaScript Proxy: callable, and printed as its node by Node's console. */
 type ProxyTarget = (() => void) & { [CORE]?: ProxyCore; [INSPECT]?: typeof inspect }
 
@@ -156,8 +166,13 @@ class TracedHandler implements ProxyHandler<ProxyTarget> {
   }
 
   #coerced(how: PropertyKey): never {
+    if (isSize(this.core.node))
+      throw new TraceError(
+        `a size of a traced tensor was used as a number, which it is not while tracing: ${CONTROL_FLOW}`,
+        `Let -1 stand for the size that follows from the others, x.view([B, T, heads, -1]), compute with it by functions that are recorded, operator.floordiv(C, heads), or trace for given shapes: symbolicTrace(model, { tracer: new MetaTracer({ metaArgs }) }) with the MetaTracer of tensorfx/fx/experimental. compile(model) needs none of this: there, sizes are numbers.`,
+      )
     throw new TraceError(
-      `a traced value was used as a plain value (${String(how)}): ${CONTROL_FLOW}. Write comparisons and arithmetic as methods: x.gt(0) instead of x > 0, x.add(y) instead of x + y, and -1 for a size that follows from others`,
+      `a traced value was used as a plain value (${String(how)}): ${CONTROL_FLOW}. Write comparisons and arithmetic as methods: x.gt(0) instead of x > 0, x.add(y) instead of x + y`,
     )
   }
 

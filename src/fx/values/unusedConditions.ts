@@ -53,3 +53,11 @@ export function checkConditions(graph: Graph, what: UnusedConditions): void {
     console.warn(`symbolic tracing: ${text}${place}.\n${HELP}`)
   }
 }
+
+/** Warns of an argument that the function `name` takes for a condition although it is a traced value, or throws TraceError. */
+export function reportTested(argument: string, name: string, what: UnusedConditions): void {
+  if (what === 'ignore') return
+  const text = `${name} takes its argument '${argument}' for a condition, and a traced value is always true`
+  if (what === 'error') throw new TraceError(text, HELP)
+  console.warn(`symbolic tracing: ${text}.\n${HELP}`)
+}
