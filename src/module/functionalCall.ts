@@ -3,6 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { checkArgument, checkOptions, childPath, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
+import { lend } from './replaced.ts'
 
 /** Options of {@link functionalCall}. */
 export interface FunctionalCallOptions {
@@ -85,6 +86,11 @@ function checkNames(places: ReadonlyMap<string, Place>, state: Readonly<Record<s
 /** Sets a property, bypassing a tracer that intercepts it. Returns a function that restores it. */
 function exchange(owner: Module, key: string, value: TensorLike): () => void {
   const before = Object.getOwnPropertyDescriptor(owner, key)
+  const giveBack = lend(owner)
   Object.defineProperty(owner, key, { value, writable: true, enumerable: true, configurable: true })
-  return () => void (before === undefined ? Reflect.deleteProperty(owner, key) : Object.defineProperty(owner, key, before))
+  return () => {
+    giveBack()
+    if (before === undefined) Reflect.deleteProperty(owner, key)
+    else Object.defineProperty(owner, key, before)
+  }
 }

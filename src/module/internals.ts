@@ -1,4 +1,4 @@
-// What a module has besides its properties: which of them are buffers, and hooks.
+// What a module has besides its properties: which of them are buffers, what they held when it was last used, and hooks.
 import { remembered } from '../protocol/index.ts'
 
 /** Any hook; the methods that register hooks know their types. */
@@ -7,10 +7,15 @@ export type Hook = (...args: never[]) => unknown
 /** When hooks run. */
 export type HookKind = 'forwardPre' | 'forward' | 'stateDict' | 'loadStateDictPre' | 'loadStateDictPost'
 
+/** What a property of a module holds, apart from buffers. */
+export type Held = 'Parameter' | 'Module'
+
 interface Internals {
   /** Names of buffers, and whether they are persistent. */
   readonly buffers: Map<string, boolean>
   readonly hooks: Map<HookKind, Set<Hook>>
+  /** The names of parameters and children when the module was last looked at; null before it was used. */
+  held: ReadonlyMap<string, Held> | null
 }
 
 /** Undoes a registration. */
@@ -20,10 +25,18 @@ export interface RemovableHandle {
 
 const internals = new WeakMap<object, Internals>()
 
-const internalsOf = (module: object): Internals => remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map() }))
+const internalsOf = (module: object): Internals => remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null }))
 
 /** The buffers of a module, to add one. */
 export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers
+
+/** What the properties of a module held when it was last looked at; null before. */
+export const heldBy = (module: object): ReadonlyMap<string, Held> | null => internals.get(module)?.held ?? null
+
+/** Keeps what the properties of a module hold. */
+export function keepHeld(module: object, held: ReadonlyMap<string, Held>): void {
+  internalsOf(module).held = held
+}
 
 /** The buffers of a module; undefined if it has none. */
 export const knownBuffers = (module: object): ReadonlyMap<string, boolean> | undefined => internals.get(module)?.buffers
@@ -50,5 +63,9 @@ export function runHooks(module: object, kind: HookKind, ...args: readonly unkno
 export function copyInternals(from: object, to: object): void {
   const own = internals.get(from)
   if (own !== undefined)
-    internals.set(to, { buffers: new Map(own.buffers), hooks: new Map([...own.hooks].map(([kind, hooks]) => [kind, new Set(hooks)])) })
+    internals.set(to, {
+      buffers: new Map(own.buffers),
+      hooks: new Map([...own.hooks].map(([kind, hooks]) => [kind, new Set(hooks)])),
+      held: own.held,
+    })
 }

@@ -22,10 +22,11 @@ import { getAttribute, ownAttribute, setAttribute, splitPath } from './attribute
 import { CallableObject } from './callable.ts'
 import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
-import { addHook, buffersOf, hooksOf, knownBuffers } from './internals.ts'
+import { addHook, buffersOf, heldBy, hooksOf, knownBuffers } from './internals.ts'
 import type { RemovableHandle } from './internals.ts'
 import { hookedState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
+import { checkReplaced } from './replaced.ts'
 import { warnOfArrays } from './unregistered.ts'
 
 /** Called before forward. A returned array replaces the arguments. */
@@ -73,6 +74,7 @@ function setInterceptor(): void {
 /** Runs a module's forward, with its hooks if it has any. */
 function forwardOf(module: Module, given: readonly unknown[]): unknown {
   let args: readonly unknown[] = given
+  if (heldBy(module) === null && tracing === null) checkReplaced(module)
   for (const hook of hooksOf(module, 'forwardPre') ?? []) args = Reflect.apply(hook, undefined, [module, args]) ?? args
   let output: unknown = Reflect.apply(module.forward, module, args)
   for (const hook of hooksOf(module, 'forward') ?? []) {
@@ -123,7 +125,9 @@ export abstract class Module extends CallableObject {
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
     checkOptions('registerBuffer', options, { persistent: true })
     checkName('registerBuffer', name, this)
-    if (tensor !== null && !isTensorLike(tensor)) throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null.`)
+    if (tensor !== null && !isTensorLike(tensor))
+      throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null, got ${valueText(tensor)}.`)
+    checkFree('registerBuffer', this, name, this.hasBuffer(name))
     setAttribute(this, name, tensor)
     buffersOf(this).set(name, options.persistent ?? true)
   }
@@ -131,7 +135,11 @@ export abstract class Module extends CallableObject {
   /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
   registerParameter(name: string, parameter: TensorLike | null): void {
     checkName('registerParameter', name, this)
-    if (parameter !== null && !isParameter(parameter)) throw new ArgumentError(`registerParameter: '${name}' must be a Parameter or null.`)
+    if (parameter !== null && !isParameter(parameter))
+      throw new ArgumentError(
+        `registerParameter: '${name}' must be a Parameter or null, got ${valueText(parameter)}.${isTensorLike(parameter) ? ' Make one: new nn.Parameter(tensor).' : ''}`,
+      )
+    checkFree('registerParameter', this, name, isParameter(peek(this, name)))
     setAttribute(this, name, parameter)
   }
 
@@ -139,6 +147,7 @@ export abstract class Module extends CallableObject {
   addModule(name: string, module: Module): void {
     checkName('addModule', name, this)
     checkModule('addModule', name, module)
+    checkFree('addModule', this, name, peek(this, name) instanceof Module)
     setAttribute(this, name, module)
   }
 
@@ -159,7 +168,9 @@ export abstract class Module extends CallableObject {
     yield [prefix, this]
     for (const [name, child] of this.namedChildren()) yield* child.namedModules(childPath(prefix, name), seen)
     // Not during a trace, in which reading a property may be recorded.
-    if (isRoot && tracing === null) warnOfArrays(seen)
+    if (!isRoot || tracing !== null) return
+    for (const module of seen) checkReplaced(module)
+    warnOfArrays(seen)
   }
 
   *modules(): Generator<Module> {
@@ -350,6 +361,15 @@ const checkName = (where: string, name: string, module: Module): void =>
     'a name without dots that no Module has already',
     name,
   )
+
+/** Throws ArgumentError if the module has something else at that name than the method registers (`known`). */
+function checkFree(where: string, module: Module, name: string, known: boolean): void {
+  const value = known ? null : peek(module, name)
+  if (value !== null && value !== undefined)
+    throw new ArgumentError(
+      `${where}: the module has '${name}' already, ${valueText(value)}. Choose another name, or set module.${name} to null first.`,
+    )
+}
 
 /** A tensor of a module. While the module is being traced, it is a traced value that stands for the tensor. */
 const readTensor = (module: Module, name: string): TensorLike => getAttribute(module, name) as TensorLike

@@ -146,8 +146,10 @@ describe('registration', () => {
       expect(() => net.registerParameter(name, parameter)).toThrow(new ArgumentError(message('registerParameter')))
       expect(() => net.addModule(name, net)).toThrow(new ArgumentError(message('addModule')))
     }
-    expect(() => net.registerBuffer('b', 3 as never)).toThrow(new ArgumentError("registerBuffer: 'b' must be a Tensor or null."))
-    expect(() => net.registerParameter('p', buffer)).toThrow(new ArgumentError("registerParameter: 'p' must be a Parameter or null."))
+    expect(() => net.registerBuffer('b', 3 as never)).toThrow(new ArgumentError("registerBuffer: 'b' must be a Tensor or null, got 3."))
+    expect(() => net.registerParameter('p', buffer)).toThrow(
+      new ArgumentError("registerParameter: 'p' must be a Parameter or null, got a Tensor of shape [1]. Make one: new nn.Parameter(tensor)."),
+    )
     expect(() => net.addModule('m', {} as never)).toThrow(new ArgumentError("addModule: argument 'm' must be a Module, got an object."))
   })
 })

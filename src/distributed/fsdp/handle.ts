@@ -5,7 +5,7 @@ import { disposeBlock, dtypeInfo, reviveBlock } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { zeros } from '../../ops/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { setAttribute } from '../../module/index.ts'
+import { lend, setAttribute } from '../../module/index.ts'
 import type { Module } from '../../module/index.ts'
 import { recordInstant } from '../stats.ts'
 import { flatLayout, shardMetadata, shardParamInfos, shardPadding } from './flatParameter.ts'
@@ -256,7 +256,10 @@ export class FlatHandle {
   }
 
   #show(tensors: readonly Tensor[]): void {
-    for (const { module, name, index } of this.#parameters.places) setAttribute(module, name, tensors[index])
+    for (const { module, name, index } of this.#parameters.places) {
+      lend(module)
+      setAttribute(module, name, tensors[index])
+    }
   }
 
   /** The modules show what this rank stores: parts of parameters under their names, or `_flat_param`. */
