@@ -70,6 +70,29 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
     run: async (line, { note }) => (await import('./minify/command.ts')).runMinify(line, note),
   },
   {
+    name: 'run',
+    forms: [{ words: '-n N [options] FILE.mjs [words for the program]', text: 'starts a program as N ranks of tensorfx/distributed' }],
+    operands: [{ name: 'FILE.mjs', text: 'the program. A default export that is a function is called with the words, unless the program has joined its world before' }],
+    options: [
+      { name: '-n', value: 'N', text: 'the number of ranks' },
+      {
+        name: '--backend',
+        value: 'KIND',
+        text: 'mpi: each rank is a process (needs mpirun and koffi); threads: each is a thread of one process. Default: mpi where that works',
+      },
+      {
+        name: '--restarts',
+        value: 'N',
+        text: `starts all ranks again after a failure, at most N times; default 0. restartCount() tells the program, which resumes from its last
+checkpoint`,
+      },
+    ],
+    ending: `Each line of output begins with its rank. Signals go to the ranks. When a rank fails, the others are ended.
+The exit code is that of the rank that failed first, 128 + N after signal N, and 2 if the command is wrong.`,
+    passesOn: 'afterOperand',
+    run: async (line, output) => (await import('./run/command.ts')).runProgramAsRanks(line, output),
+  },
+  {
     name: 'repro pack',
     forms: [
       {
@@ -103,6 +126,15 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
 
 const HELP = ['--help', '-h']
 
+/** Of the words after a command's name, those that may ask for its help: others are for someone else. */
+function ownWords(words: readonly string[], { options, passesOn = false }: Pick<Command, 'options' | 'passesOn'>): readonly string[] {
+  if (passesOn === false) return words
+  if (passesOn === true) return words.slice(0, 1)
+  const takesValue = (word: string | undefined): boolean => options.some(({ name, value }) => name === word && value !== null)
+  const operand = words.findIndex((word, i) => !word.startsWith('-') && !takesValue(words[i - 1]))
+  return operand < 0 ? words : words.slice(0, operand)
+}
+
 /** Runs the program with these words: what it prints at its end, and its exit code. */
 export async function runTensorfx(words: readonly string[], output: Output): Promise<Result> {
   const [first, second] = words
@@ -117,7 +149,7 @@ export async function runTensorfx(words: readonly string[], output: Output): Pro
   const command = group.find(({ name }) => name === first || name === `${first} ${second ?? ''}`)
   const help = helpOf(command === undefined ? group : [command])
   const rest = words.slice(command?.name.split(' ').length ?? 1)
-  const asks = command?.passesOn === true ? rest.slice(0, 1) : rest
+  const asks = command === undefined ? rest : ownWords(rest, command)
   if (asks.some((word) => HELP.includes(word))) return { text: help, code: 0 }
   try {
     if (command === undefined) return { text: second === undefined ? help : unknownOf(first, second, group), code: 2 }

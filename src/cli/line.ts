@@ -46,26 +46,34 @@ export interface Command {
   readonly options: readonly CommandOption[]
   /** What its exit codes mean. */
   readonly ending: string
-  /** Whether words with dashes that are no options of it are operands: they are for someone else. */
-  readonly passesOn?: boolean
+  /** Whether words with dashes that are no options of it are operands: they are for someone else. 'afterOperand': all words after the first operand are. */
+  readonly passesOn?: boolean | 'afterOperand'
   readonly run: (line: Line, output: Output) => Promise<Result>
 }
 
-/** The words after a command's name. Throws ArgumentError for an unknown option and for one without its value. */
+/**
+ * The words after a command's name. A value may also follow an equals sign: `--out=FILE`. Throws ArgumentError for an unknown option, for one without its value, and for a value of one
+ * that takes none.
+ */
 export function parseLine(words: readonly string[], { options: known, passesOn = false }: Pick<Command, 'options' | 'passesOn'>): Line {
   const options = new Map<string, string>()
   const operands: string[] = []
   const rest = [...words]
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    const option = known.find(({ name }) => name === word)
+    const [given = word, attached] = /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? []
+    const option = known.find(({ name }) => name === given)
     if (option !== undefined) {
-      const value = option.value === null ? '' : rest.shift()
-      if (value === undefined) throw new ArgumentError(`${word} needs a value.`)
-      options.set(word, value)
-    } else if (word.startsWith('--') && !passesOn) {
-      const near = nearest(word, [...known.map(({ name }) => name), '--help'])
-      throw new ArgumentError(`unknown option '${word}'.${near === null ? '' : ` Did you mean '${near}'?`}`)
-    } else operands.push(word)
+      if (option.value === null && attached !== undefined) throw new ArgumentError(`${given} takes no value, got '${attached}'.`)
+      const value = option.value === null ? '' : (attached ?? rest.shift())
+      if (value === undefined) throw new ArgumentError(`${given} needs a value.`)
+      options.set(given, value)
+    } else if (word.startsWith(passesOn === 'afterOperand' ? '-' : '--') && passesOn !== true) {
+      const near = nearest(given, [...known.map(({ name }) => name), '--help'])
+      throw new ArgumentError(`unknown option '${given}'.${near === null ? '' : ` Did you mean '${near}'?`}`)
+    } else {
+      operands.push(word)
+      if (passesOn === 'afterOperand') operands.push(...rest.splice(0))
+    }
   }
   return { operands, options }
 }

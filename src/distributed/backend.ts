@@ -1,5 +1,6 @@
 // What moves bytes between ranks. Everything above (groups, checks, DDP, FSDP) knows only these interfaces.
 import type { Collective } from './collective.ts'
+import type { Ended } from './failures/ended.ts'
 
 /** A collective that was started. */
 export interface Task {
@@ -35,6 +36,10 @@ export interface Backend {
   idle(attempt: number): void
   /** The end of the world, when all ranks are done. */
   finalize(): void
-  /** The end of the world for all ranks, because this one failed. */
-  abort(reason: string): void
+  /** The end of the world for all ranks, because this one failed: the job ends with this exit code. */
+  abort(code: number): void
+  /** Collectives that are under way, which the end of this process would break. */
+  readonly pending?: number
+  /** How another rank of the world has ended, as far as it is known here; null while it has not. */
+  ended?(rank: number): Ended | null
 }

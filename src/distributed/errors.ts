@@ -7,8 +7,13 @@ import { TensorfxError } from '../errors/index.ts'
  * Fix: call `await initProcessGroup(…)` on every rank first; if a rank ended, its own error says why.
  */
 export class DistributedError extends TensorfxError {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super('TFX_DISTRIBUTED', message, options)
+  /** The rank whose end is why this rank cannot go on; null for other reasons. */
+  readonly endedRank: number | null
+
+  constructor(message: string, options: { cause?: unknown; endedRank?: number } = {}) {
+    const { endedRank = null, ...rest } = options
+    super('TFX_DISTRIBUTED', message, rest)
+    this.endedRank = endedRank
   }
 }
 

@@ -1,4 +1,4 @@
-// What process groups use of Node: worker threads, and the exit of the process. Written out, so that users' programs need no types of Node.
+// What process groups use of Node: worker threads. Written out, so that users' programs need no types of Node.
 import { hostProcess } from '../protocol/index.ts'
 
 interface NodeWorker {
@@ -19,8 +19,3 @@ interface WorkerThreads {
 /** Node's worker threads; null in a browser. */
 export const workerThreads = (): WorkerThreads | null =>
   (hostProcess()?.getBuiltinModule?.('node:worker_threads') as WorkerThreads | undefined) ?? null
-
-/** Calls `callback` when the process exits. No effect in a browser. */
-export function onProcessExit(callback: (code: number) => void): void {
-  hostProcess()?.on?.('exit', callback)
-}

@@ -5,6 +5,11 @@ import type { Backend, Channel, Task } from './backend.ts'
 import { describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
 import { DistributedError } from './errors.ts'
+import { boardOfJob } from './failures/board.ts'
+import type { Progress } from './failures/board.ts'
+import type { RankFailure } from './failures/report.ts'
+import { checkEnded } from './failures/ended.ts'
+import { lastWords, watchRank } from './failures/watch.ts'
 import { FakeBackend } from './fake/backend.ts'
 import { isChecked, startCheck } from './fingerprint.ts'
 import { countCollective } from './stats.ts'
@@ -50,6 +55,11 @@ interface World {
 }
 
 let world: World | null = null
+
+let joined = false
+
+/** Whether this process has ever joined a world. @internal */
+export const hasJoined = (): boolean => joined
 
 /** The thread world that this worker was started for; see {@link runRanks}. */
 let offered: Backend | null = null
@@ -191,12 +201,15 @@ export class ProcessGroup {
     ownTimeout?: number,
   ): Work {
     const timeout = ownTimeout ?? usual
-    const describeTimeout = (): string => this.#timeoutText(descriptionText(describe(collective)), sequence, timeout)
+    const what = (): string => `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
+    const describeTimeout = (): string => this.#timeoutText(what(), sequence, timeout)
+    const isAbsent = (rank: number): boolean => sequence === 0 || this.#absent(sequence).includes(rank)
+    const checkOthers = (): void => checkEnded(backend, { what: what(), group: this.name, ranks: this.ranks, sequence, isAbsent })
     const progress = (): void => {
       pumpAll(starting)
       backend.progress?.()
     }
-    return new Work(task, { backend, timeout, progress, describeTimeout }, done)
+    return new Work(task, { backend, timeout, progress, what, checkOthers, describeTimeout }, done)
   }
 
   /** Starts what has been checked, in order. Returns whether nothing is left. @internal */
@@ -206,7 +219,7 @@ export class ProcessGroup {
   }
 
   #timeoutText(what: string, sequence: number, timeout: number): string {
-    const who = `${what}, number ${sequence} of group '${this.name}', did not end within ${timeout} ms on rank ${this.rank}.`
+    const who = `${what}, did not end within ${timeout} ms on rank ${this.rank}.`
     const absent = sequence === 0 ? [] : this.#absent(sequence)
     if (absent.length === 0) return `${who} All ranks have started it; one may be very slow, or data may be lost.`
     return `${who} ${absent.length === 1 ? `Rank ${absent[0]} has` : `Ranks ${absent.join(', ')} have`} not come to it. Look at what it does instead, or raise 'timeout' in initProcessGroup.`
@@ -279,6 +292,36 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
   const main = openGroup(backend, '0', ranks)
   if (main === null) throw new DistributedError('initProcessGroup: this rank is not in its own world')
   world = { backend, timeout, debugLevel, groups: new Map([['0', main]]), starting: new Set(), main, made: 0 }
+  joined = true
+  if (backend.name === 'mpi') watchProcess(backend)
+}
+
+/** How far this rank had come when it left the world. */
+let lastProgress: Progress = {}
+
+/** How far this rank has come. */
+const progressOfWorld = (): Progress =>
+  world === null ? lastProgress : Object.fromEntries([...world.groups.values()].map(({ name, sequence }) => [name, sequence]))
+
+/** Sees that the job ends when this process does, unless it leaves at the end of its program, and that a user reads why. */
+function watchProcess(backend: Backend): void {
+  const { rank, size } = backend
+  const fail = (failure: RankFailure): void => {
+    lastWords(failure, progressOfWorld())
+    backend.abort(failure.code)
+  }
+  watchRank({
+    rank,
+    size,
+    fail,
+    leave: (failure) => {
+      const { pending = 0 } = backend
+      if (pending > 0)
+        return fail({ ...failure, cause: `${failure.cause} while ${pending} collectives are under way. Wait for every Work.`, code: 1 })
+      boardOfJob()?.leave(rank, { failure, progress: progressOfWorld() })
+      backend.finalize()
+    },
+  })
 }
 
 function openGroup(backend: Backend, name: string, ranks: readonly number[]): ProcessGroup | null {
@@ -296,6 +339,7 @@ function theWorld(): World {
 export function destroyProcessGroup(): void {
   const { backend, groups } = theWorld()
   for (const group of groups.values()) group.close()
+  lastProgress = progressOfWorld()
   world = null
   backend.finalize()
 }
@@ -362,9 +406,4 @@ export function newGroup(ranks?: readonly number[]): ProcessGroup | null {
   )
   if (group !== null) groups.set(name, group)
   return group
-}
-
-/** Ends the world for all ranks, because this one failed. @internal */
-export function abortWorld(reason: string): void {
-  world?.backend.abort(reason)
 }

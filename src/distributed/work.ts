@@ -1,6 +1,9 @@
 // A collective under way.
 import type { Backend, Task } from './backend.ts'
-import { CollectiveTimeoutError } from './errors.ts'
+import { CollectiveTimeoutError, DistributedError } from './errors.ts'
+
+/** Milliseconds between looks at whether the other ranks are still there. */
+const LOOK_EVERY = 50
 
 /** What a Work needs to know of its collective when it does not end. */
 export interface WorkOrigin {
@@ -9,6 +12,10 @@ export interface WorkOrigin {
   readonly timeout: number
   /** Lets other collectives go on: other ranks may need them before they come to this one. */
   progress(): void
+  /** The collective, for messages: `barrier(), number 3 of group '0'`. */
+  what(): string
+  /** Throws DistributedError if the collective cannot end, because another rank has ended. */
+  checkOthers(): void
   /** The message of the timeout error. It may ask the other ranks. */
   describeTimeout(): string
 }
@@ -28,6 +35,8 @@ export class Work implements PromiseLike<void> {
   readonly #deadline: number
   #done = false
   #failure: unknown = null
+  /** When the other ranks are looked at next. */
+  #look = 0
 
   /** @internal */
   constructor(task: Task, origin: WorkOrigin, finish: (() => void) | null) {
@@ -46,8 +55,11 @@ export class Work implements PromiseLike<void> {
       if (!this.#task.poll()) return false
       this.#finish?.()
     } catch (error) {
-      this.#failure = error
-      throw error
+      this.#failure =
+        error instanceof DistributedError && error.endedRank !== null
+          ? new DistributedError(`${this.#origin.what()}: ${error.message}`, { endedRank: error.endedRank })
+          : error
+      throw this.#failure
     }
     this.#done = true
     return true
@@ -63,9 +75,23 @@ export class Work implements PromiseLike<void> {
   }
 
   #checkTime(): void {
-    if (performance.now() < this.#deadline) return
+    const now = performance.now()
+    if (now >= this.#look) this.#checkOthers(now)
+    if (now < this.#deadline || this.isCompleted()) return
     this.#failure = new CollectiveTimeoutError(this.#origin.describeTimeout())
     throw this.#failure
+  }
+
+  /** What a rank that has ended sent before its end may still arrive, so the collective has a last chance. */
+  #checkOthers(now: number): void {
+    this.#look = now + LOOK_EVERY
+    try {
+      this.#origin.checkOthers()
+    } catch (error) {
+      if (this.isCompleted()) return
+      this.#failure = error
+      throw error
+    }
   }
 
   /** The rank that sent, within the group, if this is a receive that is over. PyTorch's `source_rank`. */

@@ -1,4 +1,5 @@
 // A rank of a thread world, which src/distributed/threads/spawn.ts starts: imports the program, calls its default export and reports what it returns.
+import { failRank, watchRank } from '../distributed/failures/watch.ts'
 import { workerThreads } from '../distributed/host.ts'
 import { offerBackend } from '../distributed/processGroup.ts'
 import { ThreadBackend } from '../distributed/threads/backend.ts'
@@ -8,25 +9,38 @@ import { isFunction } from '../protocol/index.ts'
 
 installDistributed()
 
-async function run({ world, module, args }: RankStart): Promise<RankResult> {
+/** Node's exit code where the program itself waits for what never settles. */
+const UNSETTLED = 13
+
+async function run({ world, module, args, isProgram }: RankStart, report: (result: RankResult) => void): Promise<void> {
   const backend = new ThreadBackend(world)
+  let hasReturned = false
+  watchRank({
+    rank: world.rank,
+    size: world.size,
+    fail(failure) {
+      backend.abort()
+      report({ ok: false, failure })
+    },
+    leave(failure) {
+      const hasCalledExit = failure.stack !== ''
+      if (isProgram && (hasReturned || hasCalledExit)) report({ ok: true, value: undefined })
+      else report({ ok: false, failure: hasCalledExit ? failure : { ...failure, cause: 'ended, since an await never settled', code: UNSETTLED } })
+    },
+  })
   try {
     offerBackend(backend)
     const program: { readonly default?: unknown } = await import(/* @vite-ignore */ module)
     if (!isFunction(program.default)) throw new TypeError(`${module} must export a function as default`)
-    return { ok: true, value: await program.default(...args) }
+    const value: unknown = await program.default(...args)
+    hasReturned = true
+    if (!isProgram) report({ ok: true, value })
   } catch (error) {
-    backend.abort()
-    const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
-    return { ok: false, error: message, stack }
+    failRank(error)
   }
 }
 
 const threads = workerThreads()
-if (threads !== null && threads.parentPort !== null) {
-  threads.parentPort.postMessage(await run(threads.workerData))
-} else {
-  globalThis.addEventListener('message', (event: MessageEvent<RankStart>) => {
-    void run(event.data).then((result) => globalThis.postMessage(result))
-  })
-}
+const port = threads?.parentPort ?? null
+if (threads !== null && port !== null) void run(threads.workerData, (result) => port.postMessage(result))
+else globalThis.addEventListener('message', (event: MessageEvent<RankStart>) => void run(event.data, (result) => globalThis.postMessage(result)))

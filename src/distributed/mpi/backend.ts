@@ -8,7 +8,8 @@ import { tensorBytes } from '../bytes.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
 import { OF_BOOLEANS } from '../combine.ts'
 import { DistributedError } from '../errors.ts'
-import { onProcessExit } from '../host.ts'
+import { boardOfJob } from '../failures/board.ts'
+import type { Ended } from '../failures/ended.ts'
 import { loadMpi } from './library.ts'
 import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
 import { PIECE_BYTES, Requests } from './requests.ts'
@@ -354,18 +355,18 @@ class MpiBackend implements Backend {
     this.mpi.call('MPI_Finalize')
   }
 
-  abort(reason: string): void {
+  abort(code: number): void {
     if (this.#isOver) return
     this.#isOver = true
-    console.error(`rank ${this.rank} of ${this.size}: ${reason}`)
-    this.mpi.call('MPI_Abort', this.mpi.world, 1)
+    this.mpi.call('MPI_Abort', this.mpi.world, code)
   }
 
-  /** What the process owes to MPI when it exits. */
-  onExit(code: number): void {
-    if (code !== 0) this.abort(`this process exits with code ${code}, so the job ends`)
-    else if (this.pending > 0) this.abort(`this process exits while ${this.pending} collectives are under way, so the job ends. Wait for every Work.`)
-    else this.finalize()
+  ended(rank: number): Ended | null {
+    const board = boardOfJob()
+    const first = board?.first() ?? null
+    if (first?.rank === rank) return { cause: first.cause, code: first.code, progress: null }
+    const departure = board?.departure(rank) ?? null
+    return departure === null ? null : { cause: departure.failure.cause, code: departure.failure.code, progress: departure.progress }
   }
 }
 
@@ -376,7 +377,5 @@ export async function openMpi(): Promise<Backend> {
   mpi.call('MPI_Initialized', flag)
   if (flag[0] === 0) mpi.call('MPI_Init_thread', null, null, THREADS, flag)
   mpi.call('MPI_Comm_set_errhandler', mpi.world, mpi.errorsReturn)
-  const backend = new MpiBackend(mpi)
-  onProcessExit((code) => backend.onExit(code))
-  return backend
+  return new MpiBackend(mpi)
 }

@@ -4,6 +4,7 @@ import type { Backend, Channel, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import type { Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
+import type { Ended } from '../failures/ended.ts'
 import { Messages } from './messages.ts'
 import type { Steps } from './messages.ts'
 import { SharedMemory } from './sharedMemory.ts'
@@ -165,7 +166,7 @@ export class ThreadBackend implements Backend {
   pump(): void {
     this.#heard = this.memory.bell()
     const ended = this.memory.aborted()
-    if (ended !== null && ended !== this.rank) throw new DistributedError(`rank ${ended} ended, so this collective cannot.`)
+    if (ended !== null && ended !== this.rank) throw new DistributedError(`rank ${ended} ended, so this collective cannot.`, { endedRank: ended })
     while (this.messages.collect());
     withoutModes(() => {
       for (const task of this.#receives) if (task.advance()) this.#receives.delete(task)
@@ -184,5 +185,9 @@ export class ThreadBackend implements Backend {
 
   abort(): void {
     this.memory.abort(this.rank)
+  }
+
+  ended(rank: number): Ended | null {
+    return this.memory.hasLeft(rank) ? { cause: 'its program has ended', code: 0, progress: null } : null
   }
 }

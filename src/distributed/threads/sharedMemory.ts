@@ -35,12 +35,15 @@ export class SharedMemory {
   readonly control: Int32Array
   readonly size: number
   readonly #buffer: SharedArrayBuffer
+  /** Index of a word for each rank: 1 when it has left. */
+  readonly #left: number
   #next = LINE
 
   constructor(buffer: SharedArrayBuffer, size: number) {
     this.#buffer = buffer
     this.size = size
     this.control = new Int32Array(buffer)
+    this.#left = this.#take(4 * size) / 4
   }
 
   #take(bytes: number): number {
@@ -98,7 +101,16 @@ export class SharedMemory {
     this.store(ABORTED, rank + 1)
   }
 
-  /** The rank that ended; null if none did. */
+  /** Says to all ranks that `rank` has left without a failure. */
+  leave(rank: number): void {
+    this.store(this.#left + rank, 1)
+  }
+
+  hasLeft(rank: number): boolean {
+    return this.load(this.#left + rank) !== 0
+  }
+
+  /** The rank that failed; null if none did. */
   aborted(): number | null {
     const value = this.load(ABORTED)
     return value === 0 ? null : value - 1

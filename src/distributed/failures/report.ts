@@ -1,0 +1,99 @@
+// How a rank ended, and what a user reads of it: the first line names the rank and the cause.
+import { boolean, integer, object, string } from '../../protocol/decode.ts'
+import type { Decoder } from '../../protocol/decode.ts'
+import { valueText } from '../../protocol/index.ts'
+import { DistributedError } from '../errors.ts'
+
+/** A rank that ended before its program did. */
+export interface RankFailure {
+  readonly rank: number
+  readonly size: number
+  /** What happened, as the user reads it. */
+  readonly cause: string
+  /** Where: lines of a stack. May be empty. */
+  readonly stack: string
+  /** The exit code of the rank, which becomes that of the job. */
+  readonly code: number
+  /** Whether it only ended because another rank did. */
+  readonly isEcho: boolean
+}
+
+const MAX_TEXT = 2 ** 20
+
+/** Reads the failure of another process. */
+export const RANK_FAILURE: Decoder<RankFailure> = object({
+  rank: integer(0),
+  size: integer(0),
+  cause: string(MAX_TEXT),
+  stack: string(MAX_TEXT),
+  code: integer(),
+  isEcho: boolean,
+})
+
+/** `rank 1 of 4`. */
+export const rankName = ({ rank, size }: Pick<RankFailure, 'rank' | 'size'>): string => `rank ${rank} of ${size}`
+
+/** All that is known of a failure. */
+export const failureText = (failure: RankFailure): string =>
+  `${rankName(failure)}: ${failure.cause}${failure.stack === '' ? '' : `\n${failure.stack}`}`
+
+/** A failure in one line, for ranks that end after another one. */
+export const failureLine = (failure: RankFailure): string => `${rankName(failure)}: ${failure.cause.split('\n')[0] ?? ''}`
+
+/** The lines of a stack that are frames: what comes before them repeats the message. */
+function framesOf(stack: string): string {
+  const at = stack.search(/^\s+at /m)
+  return at < 0 ? '' : stack.slice(at)
+}
+
+const errorText = ({ name, message }: Error): string => (message === '' ? name : `${name}: ${message}`)
+
+/** The stack of an error, and those of its causes. */
+function stacksOf(error: Error): string {
+  const parts = [framesOf(error.stack ?? '')]
+  const seen = new Set<unknown>([error])
+  for (let cause = error.cause; cause !== undefined && cause !== null && !seen.has(cause); ) {
+    seen.add(cause)
+    parts.push(`Caused by: ${cause instanceof Error ? `${errorText(cause)}\n${framesOf(cause.stack ?? '')}` : valueText(cause)}`)
+    cause = cause instanceof Error ? cause.cause : null
+  }
+  return parts
+    .map((part) => part.trimEnd())
+    .filter((part) => part !== '')
+    .join('\n')
+}
+
+/** The failure of a rank whose program threw. */
+export function errorFailure(rank: number, size: number, error: unknown): RankFailure {
+  const isEcho = error instanceof DistributedError && error.endedRank !== null
+  if (!(error instanceof Error)) return { rank, size, cause: `threw ${typeof error === 'string' ? `'${error}'` : valueText(error)}`, stack: '', code: 1, isEcho }
+  return { rank, size, cause: errorText(error), stack: stacksOf(error), code: 1, isEcho }
+}
+
+/** What Node's exit code means when the program did not choose it. */
+const NODE_CODES: Readonly<Record<number, string>> = { 13: ', since an await of the module never settled' }
+
+/** The failure of a rank that exited. `stack` is that of the exit, which shows who called `process.exit`. */
+export function exitFailure(rank: number, size: number, code: number, stack: string): RankFailure {
+  const [, ...frames] = framesOf(stack).split(/^\s+at process\.(?:reallyE|e)xit .*$/m)
+  const called = frames.join('\n').replace(/^\n+/, '').trimEnd()
+  const first = /^\s+at (.*)$/m.exec(called)?.[1]
+  const how = first === undefined ? `ended with exit code ${code}${NODE_CODES[code] ?? ''}` : `process.exit(${code}), called at ${first}`
+  return { rank, size, cause: how, stack: called, code, isEcho: false }
+}
+
+/** What is known of signals that a program does not send to itself. */
+const SIGNAL_HINTS: Readonly<Record<string, string>> = {
+  SIGKILL: ' It is what the kernel sends when memory runs out (see dmesg), and what kill -9 sends.',
+  SIGSEGV: ' The process read memory that is not its own: look at native code, such as the MPI library.',
+}
+
+/** The failure of a process that a signal ended; `number` is the signal's. */
+export const signalFailure = (rank: number, size: number, signal: string, number: number): RankFailure => ({
+  rank,
+  size,
+  cause: `killed by signal ${signal}.${SIGNAL_HINTS[signal] ?? ''}`,
+  stack: '',
+  code: 128 + number,
+  isEcho: false,
+})

@@ -1,0 +1,74 @@
+// One way for rank 1 to die, or to hang, as one rank: `node deaths.mjs WAY`, started by mpirun or by `tensorfx run`; `node deaths.mjs WAY threads` starts two ranks as
+// threads. The other rank waits for it in a barrier.
+import { setTimeout as later } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { nn, torch } from 'tensorfx'
+import { DistributedDataParallel, allReduce, barrier, getRank, initProcessGroup, runRanks } from 'tensorfx/distributed'
+
+const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+/** What rank 1 does. */
+export const ways = {
+  throws: () => {
+    throw new TypeError('the data of rank 1 is broken')
+  },
+  throwsLater: async () => {
+    setTimeout(() => {
+      throw new Error('the timer of rank 1 threw')
+    }, 10)
+    await later(60_000)
+  },
+  rejects: async () => {
+    void Promise.reject(new RangeError('rank 1 rejected a promise'))
+    await later(60_000)
+  },
+  throwsText: () => {
+    // eslint-disable-next-line no-throw-literal -- programs do that
+    throw 'just a text'
+  },
+  exits: () => process.exit(7),
+  exitsQuietly: () => process.exit(0),
+  isKilled: () => process.kill(process.pid, 'SIGKILL'),
+  isTerminated: async () => {
+    process.kill(process.pid, 'SIGTERM')
+    await later(60_000)
+  },
+  takesAllMemory: () => {
+    const kept = []
+    for (;;) kept.push(Array.from({ length: 100_000 }, () => ({})))
+  },
+  throwsInBackward: () => {
+    const model = new nn.Linear(2, 2)
+    model.weight.registerHook(() => {
+      throw new Error('the hook of rank 1 threw')
+    })
+    model(torch.ones([1, 2])).sum().backward()
+  },
+  hangsOutside: () => sleep(60_000),
+  hangsInCollective: () => allReduce(torch.ones([3])),
+  neverSettles: () => new Promise(() => {}),
+}
+
+export default async function run(way) {
+  await initProcessGroup({ timeout: 3000 })
+  if (way === 'ddpHook') return ddpHook()
+  if (getRank() === 1) await ways[way]()
+  if (way === 'hangsInCollective') sleep(60_000)
+  barrier()
+}
+
+/** An error in a gradient's hook of rank 1, while the other waits for its bucket. */
+function ddpHook() {
+  const model = new DistributedDataParallel(new nn.Linear(2, 2))
+  if (getRank() === 1)
+    model.module.weight.registerHook(() => {
+      throw new Error('the hook of rank 1 threw')
+    })
+  model(torch.ones([1, 2])).sum().backward()
+}
+
+const [, script, way, world] = process.argv
+if (script !== undefined && import.meta.url === pathToFileURL(script).href) {
+  if (world === 'threads') await runRanks(2, import.meta.url, { args: [way] })
+  else await run(way)
+}
