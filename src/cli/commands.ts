@@ -72,7 +72,12 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
   {
     name: 'run',
     forms: [{ words: '-n N [options] FILE.mjs [words for the program]', text: 'starts a program as N ranks of tensorfx/distributed' }],
-    operands: [{ name: 'FILE.mjs', text: 'the program. A default export that is a function is called with the words, unless the program has joined its world before' }],
+    operands: [
+      {
+        name: 'FILE.mjs',
+        text: 'the program. A default export that is a function is called with the words, unless the program has joined its world before',
+      },
+    ],
     options: [
       { name: '-n', value: 'N', text: 'the number of ranks' },
       {

@@ -1,6 +1,5 @@
 // What moves bytes between ranks. Everything above (groups, checks, DDP, FSDP) knows only these interfaces.
 import type { Collective } from './collective.ts'
-import type { Ended } from './failures/ended.ts'
 
 /** A collective that was started. */
 export interface Task {
@@ -21,6 +20,17 @@ export interface Channel {
    */
   absent(sequence: number): readonly number[]
   close(): void
+}
+
+/** How far a rank came: the number of its last collective in each group, by the group's name. */
+export type Progress = Readonly<Record<string, number>>
+
+/** How another rank has ended. */
+export interface Ended {
+  readonly cause: string
+  readonly code: number
+  /** How far it came; null if that is not known. */
+  readonly progress: Progress | null
 }
 
 /** A world: this rank among all, and how to connect some of them. */

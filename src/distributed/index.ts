@@ -39,6 +39,7 @@ export {
   initProcessGroup,
   isInitialized,
   newGroup,
+  restartCount,
   setDebugLevel,
 } from './processGroup.ts'
 export type { DebugLevel, InitOptions } from './processGroup.ts'

@@ -1,12 +1,11 @@
 // The world that this process belongs to, and groups of its ranks.
 import { ArgumentError } from '../errors/index.ts'
 import { checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
-import type { Backend, Channel, Task } from './backend.ts'
+import type { Backend, Channel, Progress, Task } from './backend.ts'
 import { describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
 import { DistributedError } from './errors.ts'
 import { boardOfJob } from './failures/board.ts'
-import type { Progress } from './failures/board.ts'
 import type { RankFailure } from './failures/report.ts'
 import { checkEnded } from './failures/ended.ts'
 import { lastWords, watchRank } from './failures/watch.ts'
@@ -201,7 +200,8 @@ export class ProcessGroup {
     ownTimeout?: number,
   ): Work {
     const timeout = ownTimeout ?? usual
-    const what = (): string => `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
+    const what = (): string =>
+      `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
     const describeTimeout = (): string => this.#timeoutText(what(), sequence, timeout)
     const isAbsent = (rank: number): boolean => sequence === 0 || this.#absent(sequence).includes(rank)
     const checkOthers = (): void => checkEnded(backend, { what: what(), group: this.name, ranks: this.ranks, sequence, isAbsent })
@@ -343,6 +343,13 @@ export function destroyProcessGroup(): void {
   world = null
   backend.finalize()
 }
+
+/**
+ * How often `tensorfx run --restarts` has started this program again after a failure; 0 at the first start. PyTorch's `TORCHELASTIC_RESTART_COUNT`.
+ *
+ * @example if (restartCount() > 0) console.log('resumes from the last checkpoint')
+ */
+export const restartCount = (): number => Number(environmentVariable('TENSORFX_RESTART_COUNT') ?? 0) || 0
 
 /** Whether this process has joined a world. PyTorch's `is_initialized`. */
 export const isInitialized = (): boolean => world !== null

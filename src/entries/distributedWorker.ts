@@ -1,4 +1,5 @@
 // A rank of a thread world, which src/distributed/threads/spawn.ts starts: imports the program, calls its default export and reports what it returns.
+import { UNSETTLED, exitFailure } from '../distributed/failures/report.ts'
 import { failRank, watchRank } from '../distributed/failures/watch.ts'
 import { workerThreads } from '../distributed/host.ts'
 import { offerBackend } from '../distributed/processGroup.ts'
@@ -8,9 +9,6 @@ import { installDistributed } from '../install/distributed.ts'
 import { isFunction } from '../protocol/index.ts'
 
 installDistributed()
-
-/** Node's exit code where the program itself waits for what never settles. */
-const UNSETTLED = 13
 
 async function run({ world, module, args, isProgram }: RankStart, report: (result: RankResult) => void): Promise<void> {
   const backend = new ThreadBackend(world)
@@ -25,7 +23,7 @@ async function run({ world, module, args, isProgram }: RankStart, report: (resul
     leave(failure) {
       const hasCalledExit = failure.stack !== ''
       if (isProgram && (hasReturned || hasCalledExit)) report({ ok: true, value: undefined })
-      else report({ ok: false, failure: hasCalledExit ? failure : { ...failure, cause: 'ended, since an await never settled', code: UNSETTLED } })
+      else report({ ok: false, failure: hasCalledExit ? failure : exitFailure(world.rank, world.size, UNSETTLED, '') })
     },
   })
   try {

@@ -95,7 +95,16 @@ describe('other arguments', () => {
     const { text, code } = await runCommand(words)
     expect(code).toBe(0)
     expect(text.split('\n')[0]).toBe(`tensorfx ${VERSION}`)
-    const forms = ['ops [TEXT]', 'ops --missing', 'compare FOLDER', 'minify MODEL', 'repro pack FILE.mjs', 'repro run FILE.tgz|FILE.mjs', '--version']
+    const forms = [
+      'ops [TEXT]',
+      'ops --missing',
+      'compare FOLDER',
+      'minify MODEL',
+      'run -n N [options] FILE.mjs',
+      'repro pack FILE.mjs',
+      'repro run FILE.tgz|FILE.mjs',
+      '--version',
+    ]
     for (const form of forms) expect(text).toContain(`\n  tensorfx ${form}`)
   })
 
@@ -103,6 +112,7 @@ describe('other arguments', () => {
     ['ops', '--missing'],
     ['compare', '--backends A,B'],
     ['minify', '--max-runs N'],
+    ['run', '--restarts N'],
     ['repro pack', '--backend M#NAME'],
     ['repro run', '--dir FOLDER'],
     ['repro', '--out FILE.tgz'],

@@ -36,6 +36,7 @@ function tagOutput(): void {
       done?.()
       return true
     }
-    process.on('exit', () => lines.end())
+    // Before the end is reported, after which the thread may be stopped.
+    process.prependListener('exit', () => lines.end())
   }
 }

@@ -118,7 +118,17 @@ async function runMpi(
   await new Promise<void>((done) => {
     server.listen(path, done)
   })
-  const args = ['-n', String(size), ...(isOpenMpi ? OPEN_MPI : []), process.execPath, ...process.execArgv, script('supervisor.js'), path, file, ...words]
+  const args = [
+    '-n',
+    String(size),
+    ...(isOpenMpi ? OPEN_MPI : []),
+    process.execPath,
+    ...process.execArgv,
+    script('supervisor.js'),
+    path,
+    file,
+    ...words,
+  ]
   // A group of its own: a terminal's signals come to this process only, which passes them on.
   const child = spawn(command, args, {
     env: process.getuid?.() === 0 ? { ...env, ...AS_ROOT } : env,
@@ -151,7 +161,8 @@ async function runMpi(
 
 /** How a rank's process failed; null if it did not. */
 function failureOf({ rank, code = 1, signal, crash }: RankMessage, size: number): RankFailure | null {
-  if (crash !== undefined) return { rank, size, cause: `${crash}${signal === undefined ? '' : ` (signal ${signal})`}`, stack: '', code, isEcho: false }
+  if (crash !== undefined)
+    return { rank, size, cause: `${crash}${signal === undefined ? '' : ` (signal ${signal})`}`, stack: '', code, isEcho: false }
   if (signal !== undefined) return signalFailure(rank, size, signal, code - 128)
   return code === 0 ? null : exitFailure(rank, size, code, '')
 }

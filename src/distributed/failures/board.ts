@@ -3,11 +3,9 @@ import { environmentVariable } from '../../protocol/index.ts'
 import { decode, integer, object, record } from '../../protocol/decode.ts'
 import type { Decoder } from '../../protocol/decode.ts'
 import { parseJson } from '../../protocol/jsonText.ts'
+import type { Progress } from '../backend.ts'
 import { RANK_FAILURE } from './report.ts'
 import type { RankFailure } from './report.ts'
-
-/** How far a rank came: the number of its last collective in each group, by the group's name. */
-export type Progress = Readonly<Record<string, number>>
 
 /** A rank that has ended, and how far it came. */
 export interface Departure {
@@ -60,7 +58,7 @@ export class Board {
       this.#fs.writeFileSync(`${file}.draft`, JSON.stringify(departure))
       this.#fs.renameSync(`${file}.draft`, file)
     } catch {
-      // The folder is gone, so nobody is left to read it.
+      // The folder is gone, and the job with it.
     }
   }
 

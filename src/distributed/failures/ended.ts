@@ -1,15 +1,6 @@
 // Whether a collective can still end, now that other ranks have.
 import type { Backend } from '../backend.ts'
 import { DistributedError } from '../errors.ts'
-import type { Progress } from './board.ts'
-
-/** How another rank has ended. */
-export interface Ended {
-  readonly cause: string
-  readonly code: number
-  /** How far it came; null if that is not known. */
-  readonly progress: Progress | null
-}
 
 /** A collective that this rank waits for. */
 export interface Waiting {
@@ -34,7 +25,8 @@ export function checkEnded(backend: Backend, waiting: Waiting): void {
       throw new DistributedError(`${waiting.what}, cannot end, since rank ${rank} has failed: ${ended.cause.split('\n')[0]}`, { endedRank: rank })
     const member = waiting.ranks.indexOf(rank)
     if (member < 0) continue
-    const came = ended.progress === null ? !waiting.isAbsent(member) : waiting.sequence > 0 && (ended.progress[waiting.group] ?? 0) >= waiting.sequence
+    const came =
+      ended.progress === null ? !waiting.isAbsent(member) : waiting.sequence > 0 && (ended.progress[waiting.group] ?? 0) >= waiting.sequence
     if (!came) throw new DistributedError(`${waiting.what}, cannot end, since rank ${rank} has left before it: ${ended.cause}.`)
   }
 }

@@ -52,7 +52,7 @@ const errorText = ({ name, message }: Error): string => (message === '' ? name :
 function stacksOf(error: Error): string {
   const parts = [framesOf(error.stack ?? '')]
   const seen = new Set<unknown>([error])
-  for (let cause = error.cause; cause !== undefined && cause !== null && !seen.has(cause); ) {
+  for (let cause = error.cause; cause !== undefined && cause !== null && !seen.has(cause);) {
     seen.add(cause)
     parts.push(`Caused by: ${cause instanceof Error ? `${errorText(cause)}\n${framesOf(cause.stack ?? '')}` : valueText(cause)}`)
     cause = cause instanceof Error ? cause.cause : null
@@ -66,20 +66,21 @@ function stacksOf(error: Error): string {
 /** The failure of a rank whose program threw. */
 export function errorFailure(rank: number, size: number, error: unknown): RankFailure {
   const isEcho = error instanceof DistributedError && error.endedRank !== null
-  if (!(error instanceof Error)) return { rank, size, cause: `threw ${typeof error === 'string' ? `'${error}'` : valueText(error)}`, stack: '', code: 1, isEcho }
+  if (!(error instanceof Error))
+    return { rank, size, cause: `threw ${typeof error === 'string' ? `'${error}'` : valueText(error)}`, stack: '', code: 1, isEcho }
   return { rank, size, cause: errorText(error), stack: stacksOf(error), code: 1, isEcho }
 }
 
-/** What Node's exit code means when the program did not choose it. */
-const NODE_CODES: Readonly<Record<number, string>> = { 13: ', since an await of the module never settled' }
+/** Node's exit code for a program that still waits when nothing is left that could settle what it waits for. */
+export const UNSETTLED = 13
 
 /** The failure of a rank that exited. `stack` is that of the exit, which shows who called `process.exit`. */
 export function exitFailure(rank: number, size: number, code: number, stack: string): RankFailure {
   const [, ...frames] = framesOf(stack).split(/^\s+at process\.(?:reallyE|e)xit .*$/m)
   const called = frames.join('\n').replace(/^\n+/, '').trimEnd()
   const first = /^\s+at (.*)$/m.exec(called)?.[1]
-  const how = first === undefined ? `ended with exit code ${code}${NODE_CODES[code] ?? ''}` : `process.exit(${code}), called at ${first}`
-  return { rank, size, cause: how, stack: called, code, isEcho: false }
+  const ended = code === UNSETTLED ? 'ended, since an await never settled' : `ended with exit code ${code}`
+  return { rank, size, cause: first === undefined ? ended : `process.exit(${code}), called at ${first}`, stack: called, code, isEcho: false }
 }
 
 /** What is known of signals that a program does not send to itself. */

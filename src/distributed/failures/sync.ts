@@ -9,8 +9,9 @@ const TRIES = 1000
 /** Writes text to a file descriptor of Node before it returns. What a closed pipe cannot take is lost. */
 export function writeNow(descriptor: number, text: string): void {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  if (fs === undefined) return
   const bytes = new TextEncoder().encode(text)
-  for (let at = 0, tries = 0; fs !== undefined && at < bytes.length && tries < TRIES; ) {
+  for (let at = 0, tries = 0; at < bytes.length && tries < TRIES;) {
     try {
       at += fs.writeSync(descriptor, bytes, at)
     } catch (error) {

@@ -1,6 +1,6 @@
 // Sees how the program of this rank ends, whatever the way: an error that nothing catches, a rejected promise, process.exit.
 import { boardOfJob } from './board.ts'
-import type { Progress } from './board.ts'
+import type { Progress } from '../backend.ts'
 import { errorFailure, exitFailure, failureLine, failureText } from './report.ts'
 import { sleep, writeNow } from './sync.ts'
 import type { RankFailure } from './report.ts'
@@ -75,8 +75,9 @@ export function lastWords(failure: RankFailure, progress: Progress): void {
   if (!isFirst) sleep(READ_FIRST)
   writeNow(2, `${isFirst ? failureText(failure) : failureLine(failure)}\n`)
   board.leave(failure.rank, { failure, progress })
-  const others = Array.from({ length: failure.size }, (_, rank) => rank).filter((rank) => rank !== failure.rank)
+  const hasEnded = (rank: number): boolean => rank === failure.rank || board.departure(rank) !== null
+  const ranks = Array.from({ length: failure.size }, (_, rank) => rank)
   // Only the first ends the job, unless it cannot any more.
-  const deadline = performance.now() + (isFirst ? LAST_WORDS : 2 * LAST_WORDS)
-  while (performance.now() < deadline && !(isFirst && others.every((rank) => board.departure(rank) !== null))) sleep(20)
+  if (isFirst) for (let waited = 0; waited < LAST_WORDS && !ranks.every(hasEnded); waited += 20) sleep(20)
+  else sleep(2 * LAST_WORDS)
 }

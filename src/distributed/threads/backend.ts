@@ -1,10 +1,9 @@
 // The thread world: every rank is a worker thread, and bytes go through shared memory. For browsers, for machines without MPI, and for tests.
 import { withoutModes } from '../../dispatch/index.ts'
-import type { Backend, Channel, Task } from '../backend.ts'
+import type { Backend, Channel, Ended, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import type { Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
-import type { Ended } from '../failures/ended.ts'
 import { Messages } from './messages.ts'
 import type { Steps } from './messages.ts'
 import { SharedMemory } from './sharedMemory.ts'

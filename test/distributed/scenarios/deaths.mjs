@@ -1,5 +1,5 @@
-// One way for rank 1 to die, or to hang, as one rank: `node deaths.mjs WAY`, started by mpirun or by `tensorfx run`; `node deaths.mjs WAY threads` starts two ranks as
-// threads. The other rank waits for it in a barrier.
+// One way for rank 1 to die, or to hang, while the other rank waits for it in a collective. `tensorfx run -n 2 deaths.mjs WAY` calls the default export; `node deaths.mjs WAY
+// threads` starts two threads, and `mpirun -n 2 node deaths.mjs WAY mpi` two processes.
 import { setTimeout as later } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { nn, torch } from 'tensorfx'
@@ -42,7 +42,9 @@ export const ways = {
     model.weight.registerHook(() => {
       throw new Error('the hook of rank 1 threw')
     })
-    model(torch.ones([1, 2])).sum().backward()
+    model(torch.ones([1, 2]))
+      .sum()
+      .backward()
   },
   hangsOutside: () => sleep(60_000),
   hangsInCollective: () => allReduce(torch.ones([3])),
@@ -50,7 +52,7 @@ export const ways = {
 }
 
 export default async function run(way) {
-  await initProcessGroup({ timeout: 3000 })
+  await initProcessGroup({ timeout: way.startsWith('hangs') ? 2000 : 60_000 })
   if (way === 'ddpHook') return ddpHook()
   if (getRank() === 1) await ways[way]()
   if (way === 'hangsInCollective') sleep(60_000)
@@ -64,11 +66,13 @@ function ddpHook() {
     model.module.weight.registerHook(() => {
       throw new Error('the hook of rank 1 threw')
     })
-  model(torch.ones([1, 2])).sum().backward()
+  model(torch.ones([1, 2]))
+    .sum()
+    .backward()
 }
 
 const [, script, way, world] = process.argv
-if (script !== undefined && import.meta.url === pathToFileURL(script).href) {
+if (script !== undefined && import.meta.url === pathToFileURL(script).href && world !== undefined) {
   if (world === 'threads') await runRanks(2, import.meta.url, { args: [way] })
   else await run(way)
 }

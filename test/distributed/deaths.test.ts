@@ -1,0 +1,95 @@
+// Ways for a rank to die or to hang: the first line that a user reads names the rank and the cause, its stack follows, and the job ends with that rank's code. Others
+// have a line each.
+import { execFile, execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { root } from '../built/node.ts'
+import { MPI_ENV, command, worlds } from './worlds.ts'
+
+const SCRIPT = fileURLToPath(new URL('scenarios/deaths.mjs', import.meta.url))
+const MAIN = `${root}dist/cli/main.js`
+
+interface End {
+  readonly code: number
+  readonly lines: readonly string[]
+}
+
+function start(file: string, args: readonly string[]): Promise<End> {
+  return new Promise((resolve) => {
+    execFile(file, args, { timeout: 90_000, env: { ...process.env, ...MPI_ENV } }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
+      resolve({ code, lines: `${stdout}${stderr}`.split('\n').filter((line) => line !== '') })
+    })
+  })
+}
+
+/** Processes that still run the scenario this way. */
+const left = (way: string): string => {
+  try {
+    return execFileSync('pgrep', ['-af', `deaths\\.mjs ${way}`], { encoding: 'utf8' })
+  } catch {
+    return ''
+  }
+}
+
+/** What a user reads of each way: the first line, the exit code, and whether the program's own lines are in the stack. */
+const WAYS: readonly (readonly [way: string, first: RegExp, code: number, hasStack: boolean])[] = [
+  ['throws', /^rank 1 of 2: TypeError: the data of rank 1 is broken$/, 1, true],
+  ['throwsLater', /^rank 1 of 2: Error: the timer of rank 1 threw$/, 1, true],
+  ['rejects', /^rank 1 of 2: RangeError: rank 1 rejected a promise$/, 1, true],
+  ['throwsText', /^rank 1 of 2: threw 'just a text'$/, 1, false],
+  ['exits', /^rank 1 of 2: process\.exit\(7\), called at \S+ \(.*deaths\.mjs:\d+:\d+\)$/, 7, true],
+  ['exitsQuietly', /^rank 0 of 2: DistributedError: barrier\(\), number 1 of group '0', cannot end, since rank 1 has left before it: /, 1, true],
+  ['throwsInBackward', /^rank 1 of 2: Error: the hook of rank 1 threw$/, 1, true],
+  ['ddpHook', /^rank 1 of 2: Error: the hook of rank 1 threw$/, 1, true],
+  [
+    'hangsOutside',
+    /^rank 0 of 2: CollectiveTimeoutError: barrier\(\), number 1 of group '0', did not end within 2000 ms .* Rank 1 has not come/,
+    1,
+    true,
+  ],
+  ['hangsInCollective', /^rank 1 of 2: CollectiveTimeoutError: allreduce\(sum, float32\[3\]\), number 1 .* Rank 0 has not come/, 1, true],
+  ['neverSettles', /^rank 1 of 2: ended, since an await never settled$/, 13, false],
+]
+
+/** Ways that a program cannot see itself. */
+const SILENT: Readonly<Record<'mpi' | 'threads', typeof WAYS>> = {
+  mpi: [
+    ['isKilled', /^rank 1 of 2: killed by signal SIGKILL\./, 137, false],
+    ['isTerminated', /^rank 1 of 2: killed by signal SIGTERM\./, 143, false],
+    ['takesAllMemory', /^rank 1 of 2: Reached heap limit .*out of memory \(signal SIGABRT\)$/, 134, false],
+  ],
+  // A signal ends the process, and with it all threads.
+  threads: [
+    ['isKilled', /^ranks 0 to 1 of 2, threads of one process: killed by signal SIGKILL\./, 137, false],
+    ['isTerminated', /^ranks 0 to 1 of 2, threads of one process: killed by signal SIGTERM\./, 143, false],
+    ['takesAllMemory', /^rank 1 of 2: Error: Worker terminated due to reaching memory limit: JS heap out of memory$/, 1, false],
+  ],
+}
+
+describe.each(worlds)('tensorfx run on %s', (world) => {
+  test.each([...WAYS, ...SILENT[world]])('%s', { timeout: 100_000 }, async (way, first, code, hasStack) => {
+    const end = await start(process.execPath, ['--max-old-space-size=120', MAIN, 'run', '-n', '2', '--backend', world, SCRIPT, way])
+    const lines = end.lines.map((line) => line.replace(/^\[\d\] /, ''))
+    expect(lines[0]).toMatch(first)
+    expect(end.code).toBe(code)
+    expect(lines.filter((line) => first.test(line))).toHaveLength(1)
+    expect(lines.some((line) => /^ +at .*deaths\.mjs:\d+/.test(line))).toBe(hasStack)
+    // No rank says more than a line after the first.
+    const beginnings = lines.slice(1).filter((line) => /^rank \d of 2: /.test(line))
+    expect(beginnings.length).toBeLessThanOrEqual(1)
+    expect(lines.join('\n')).not.toMatch(/MPI_ABORT|mpirun|-{20}/)
+    expect(left(way)).toBe('')
+  })
+})
+
+test.each(worlds)('%s without tensorfx run: the failing rank comes first, once, with its stack, and the others have a line', async (world) => {
+  const [file, args] = command(world, 2, [SCRIPT, 'throws', world])
+  const { code, lines } = await start(file, args)
+  const ranks = lines.map((line) => line.replace(/^DistributedError: /, '')).filter((line) => /^rank \d of 2: /.test(line))
+  expect(ranks[0]).toBe('rank 1 of 2: TypeError: the data of rank 1 is broken')
+  expect(ranks[1]).toMatch(/^rank 0 of 2: DistributedError: barrier\(\), number 1 of group '0'.*rank 1/)
+  expect(ranks).toHaveLength(2)
+  expect(lines.some((line) => /^ +at .*deaths\.mjs:\d+/.test(line))).toBe(true)
+  expect(code).toBe(1)
+})
