@@ -74,11 +74,11 @@ export function besselY(order: 0 | 1, x: number): number {
   return log - (2 / Math.PI) * sum - (order === 1 ? (2 / (Math.PI * x)) * besselJ(0, x) : 0)
 }
 
-/** e^x times the modified Bessel function K of any order, for positive x. */
-function scaledBesselK(order: number, x: number): number {
+/** e^x times the integral of e^(-x cosh t) cosh(order t) over t > 0, for positive x: e^x K(x). */
+function integralK(order: number, x: number): number {
   const step = 0.0625
   let sum = 0.5
-  for (let k = 1; k < 2000; k++) {
+  for (let k = 1; k < 12000; k++) {
     const t = k * step
     const exponent = x * (Math.cosh(t) - 1)
     if (exponent > 745) break
@@ -87,18 +87,21 @@ function scaledBesselK(order: number, x: number): number {
   return sum * step
 }
 
-/** The modified Bessel function K of order 0. */
-export function besselK0(x: number): number {
+/** e^x times the modified Bessel function K of order 0 or 1. */
+export function scaledBesselK(order: 0 | 1, x: number): number {
   if (Number.isNaN(x) || x < 0) return NaN
-  return x === 0 ? Infinity : x === Infinity ? 0 : Math.exp(-x) * scaledBesselK(0, x)
+  return x === 0 ? Infinity : x === Infinity ? 0 : integralK(order, x)
 }
+
+/** The modified Bessel function K of order 0 or 1. */
+export const besselK = (order: 0 | 1, x: number): number => (x === Infinity ? 0 : Math.exp(-x) * scaledBesselK(order, x))
 
 /** Airy's function Ai: its power series near 0, K of order 1/3 to the right, and the asymptotic series to the left. */
 export function airyAi(x: number): number {
   if (Number.isNaN(x)) return NaN
   if (Math.abs(x) === Infinity) return 0
   const zeta = (2 / 3) * Math.abs(x) ** 1.5
-  if (x > 2) return (Math.sqrt(x / 3) / Math.PI) * Math.exp(-zeta) * scaledBesselK(1 / 3, zeta)
+  if (x > 2) return (Math.sqrt(x / 3) / Math.PI) * Math.exp(-zeta) * integralK(1 / 3, zeta)
   if (x < -7) {
     let [p, q, term] = [0, 0, 1]
     for (let k = 0; k < 40; k++) {

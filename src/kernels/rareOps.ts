@@ -1,7 +1,8 @@
 // Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes.
 import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
-import { airyAi, besselI, besselJ, besselK0, besselY, erfcx, incompleteGamma, ndtri, scaledBesselI } from './besselFunctions.ts'
+import { airyAi, besselI, besselJ, besselK, besselY, erfcx, incompleteGamma, ndtri, scaledBesselI, scaledBesselK } from './besselFunctions.ts'
+import { chebyshev, hermiteH, hermiteHe, laguerre, legendre, shiftedChebyshev } from './polynomials.ts'
 import { digamma, erfc, erfinv, lgamma, polygamma, zeta } from './specialFunctions.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
@@ -34,12 +35,27 @@ export type RareOp =
   | 'besselY0'
   | 'besselY1'
   | 'besselK0'
+  | 'besselK1'
+  | 'scaledBesselK0'
+  | 'scaledBesselK1'
   | 'airyAi'
   | 'erfcx'
   | 'ndtri'
   | 'igamma'
   | 'igammac'
   | 'zeta'
+  | 'chebyshevT'
+  | 'chebyshevU'
+  | 'chebyshevV'
+  | 'chebyshevW'
+  | 'shiftedChebyshevT'
+  | 'shiftedChebyshevU'
+  | 'shiftedChebyshevV'
+  | 'shiftedChebyshevW'
+  | 'hermiteH'
+  | 'hermiteHe'
+  | 'laguerre'
+  | 'legendre'
 
 function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
   const callee: HostFunction = { name, arity, run }
@@ -85,11 +101,26 @@ export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
   besselJ1: rare('besselJ1', (x) => besselJ(1, x)),
   besselY0: rare('besselY0', (x) => besselY(0, x)),
   besselY1: rare('besselY1', (x) => besselY(1, x)),
-  besselK0: rare('besselK0', besselK0),
+  besselK0: rare('besselK0', (x) => besselK(0, x)),
+  besselK1: rare('besselK1', (x) => besselK(1, x)),
+  scaledBesselK0: rare('scaledBesselK0', (x) => scaledBesselK(0, x)),
+  scaledBesselK1: rare('scaledBesselK1', (x) => scaledBesselK(1, x)),
   airyAi: rare('airyAi', airyAi),
   erfcx: rare('erfcx', erfcx),
   ndtri: rare('ndtri', ndtri),
   igamma: rare('igamma', (a, x) => incompleteGamma(a, x, false), 2),
   igammac: rare('igammac', (a, x) => incompleteGamma(a, x, true), 2),
   zeta: rare('zeta', zeta, 2),
+  chebyshevT: rare('chebyshevT', (x, n) => chebyshev('T', x, n), 2),
+  chebyshevU: rare('chebyshevU', (x, n) => chebyshev('U', x, n), 2),
+  chebyshevV: rare('chebyshevV', (x, n) => chebyshev('V', x, n), 2),
+  chebyshevW: rare('chebyshevW', (x, n) => chebyshev('W', x, n), 2),
+  shiftedChebyshevT: rare('shiftedChebyshevT', (x, n) => shiftedChebyshev('T', x, n), 2),
+  shiftedChebyshevU: rare('shiftedChebyshevU', (x, n) => shiftedChebyshev('U', x, n), 2),
+  shiftedChebyshevV: rare('shiftedChebyshevV', (x, n) => shiftedChebyshev('V', x, n), 2),
+  shiftedChebyshevW: rare('shiftedChebyshevW', (x, n) => shiftedChebyshev('W', x, n), 2),
+  hermiteH: rare('hermiteH', hermiteH, 2),
+  hermiteHe: rare('hermiteHe', hermiteHe, 2),
+  laguerre: rare('laguerre', laguerre, 2),
+  legendre: rare('legendre', legendre, 2),
 }

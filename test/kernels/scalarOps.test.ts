@@ -18,8 +18,9 @@ const OPS = Object.keys(scalarOps) as ScalarOp[]
 
 /** The functions that are seldom used, which JavaScript computes. */
 const RARE = (
-  'acos acosh airyAi asin asinh atan atan2 atanh besselJ0 besselJ1 besselK0 besselY0 besselY1 cosh digamma erfc erfcx erfinv hypot i0 i0e i1 i1e igamma igammac ' +
-  'lgamma log10 log2 ndtri polygamma sinh tan zeta'
+  'acos acosh airyAi asin asinh atan atan2 atanh besselJ0 besselJ1 besselK0 besselK1 besselY0 besselY1 chebyshevT chebyshevU chebyshevV ' +
+  'chebyshevW cosh digamma erfc erfcx erfinv hermiteH hermiteHe hypot i0 i0e i1 i1e igamma igammac laguerre legendre lgamma log10 log2 ndtri ' +
+  'polygamma scaledBesselK0 scaledBesselK1 shiftedChebyshevT shiftedChebyshevU shiftedChebyshevV shiftedChebyshevW sinh tan zeta'
 ).split(' ')
 
 /** A kernel that applies `op` to the elements of its operands of a dtype. */

@@ -200,6 +200,48 @@ export const modifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defineOp({
 })
 
 /**
+ * The modified Bessel function of the second kind and order 1, elementwise; NaN for negative numbers. PyTorch's `torch.special.modified_bessel_k1`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.special.modifiedBesselK1(torch.tensor([1])).toArray() // [0.601907]
+ */
+export const modifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'modified_bessel_k1(Tensor self) -> Tensor',
+  namespace: 'torch.special',
+  pointwise: { promotion: 'float', compute: (x) => call('besselK1', x) },
+})
+
+/**
+ * {@link modifiedBesselK0} times e^x, elementwise; NaN for negative numbers. PyTorch's `torch.special.scaled_modified_bessel_k0`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.special.scaledModifiedBesselK0(torch.tensor([1])).toArray() // [1.144463]
+ */
+export const scaledModifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'scaled_modified_bessel_k0(Tensor self) -> Tensor',
+  namespace: 'torch.special',
+  pointwise: { promotion: 'float', compute: (x) => call('scaledBesselK0', x) },
+})
+
+/**
+ * {@link modifiedBesselK1} times e^x, elementwise; NaN for negative numbers. PyTorch's `torch.special.scaled_modified_bessel_k1`.
+ *
+ * Shape: that of `self`; integers become floats of the default dtype.
+ *
+ * @throws ArgumentError if `self` is not a Tensor.
+ * @example torch.special.scaledModifiedBesselK1(torch.tensor([1])).toArray() // [1.636153]
+ */
+export const scaledModifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+  schema: 'scaled_modified_bessel_k1(Tensor self) -> Tensor',
+  namespace: 'torch.special',
+  pointwise: { promotion: 'float', compute: (x) => call('scaledBesselK1', x) },
+})
+
+/**
  * Airy's function Ai, elementwise. PyTorch's `torch.special.airy_ai`.
  *
  * Shape: that of `self`; integers become floats of the default dtype.

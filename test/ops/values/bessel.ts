@@ -34,7 +34,9 @@ const j1 = (v: number): number => series(1, v, -1)
 const y = (n: number, v: number): number =>
   integral((a) => Math.sin(v * Math.sin(a) - n * a), 0, Math.PI) / Math.PI -
   integral((s) => (Math.exp(n * s) + (-1) ** n * Math.exp(-n * s)) * Math.exp(-v * Math.sinh(s)), 0, 6, 20000) / Math.PI
-const k0 = (v: number): number => integral((s) => Math.exp(-v * Math.cosh(s)), 0, 8, 20000)
+const k = (n: number, v: number): number => integral((s) => Math.exp(-v * Math.cosh(s)) * Math.cosh(n * s), 0, 8, 20000)
+/** K at 0, below it, and at infinity. */
+const atEdges: ValueCase = { args: [t([0, -1, Infinity, NaN])], gives: t([Infinity, NaN, 0, NaN]) }
 /** Airy's equation y'' = x y, from 0. */
 function airy(v: number): number {
   const steps = 16000
@@ -81,7 +83,10 @@ export default {
   'torch.special.bessel_y1': of((v) => y(1, v), positive),
   'torch.special.modified_bessel_i0': of(i0, x),
   'torch.special.modified_bessel_i1': of(i1, x),
-  'torch.special.modified_bessel_k0': of(k0, positive),
+  'torch.special.modified_bessel_k0': [...of((v) => k(0, v), positive), atEdges],
+  'torch.special.modified_bessel_k1': [...of((v) => k(1, v), positive), atEdges],
+  'torch.special.scaled_modified_bessel_k0': [...of((v) => k(0, v) * Math.exp(v), positive), atEdges],
+  'torch.special.scaled_modified_bessel_k1': [...of((v) => k(1, v) * Math.exp(v), positive), atEdges],
   'torch.special.airy_ai': of(airy, x, sample([4], 5, -9, 2)),
   'torch.special.spherical_bessel_j0': of((v) => (v === 0 ? 1 : Math.sin(v) / v), x, t([0])),
   'torch.special.erfcx': of((v) => Math.exp(v * v) * (1 - erf(v)), x),
