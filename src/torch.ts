@@ -26,7 +26,7 @@ import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
 import * as maskedFunctions from './ops/masked.ts'
 import * as signalWindows from './ops/signalWindows.ts'
-import { allclose, asTensor, canCast, equal, resultType, tensor } from './ops/index.ts'
+import { allclose, asTensor, canCast, equal, histogramdd, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
 import { checkArgument, explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
 import {
@@ -63,6 +63,7 @@ export type Torch = typeof operators &
     readonly broadcastShapes: (...shapes: readonly (number | readonly number[])[]) => readonly number[]
     readonly allclose: typeof allclose
     readonly equal: typeof equal
+    readonly histogramdd: typeof histogramdd
     readonly nn: typeof nn
     readonly optim: typeof optim
     /** PyTorch's `torch.linalg`. */
@@ -199,6 +200,7 @@ export const torch: Torch = namespace(
       }, []),
     allclose,
     equal,
+    histogramdd,
     nn: namespace('torch.nn', { ...nn }),
     linalg: namespace('torch.linalg', { ...linalg }),
     special: namespace('torch.special', special),

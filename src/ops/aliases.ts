@@ -29,7 +29,7 @@ import {
 import { outer } from './linalg/matmul.ts'
 import { rrelu } from './functional/smoothActivations.ts'
 import { chunk, split, unbind } from './join.ts'
-import { householderProduct } from './linalg/composites.ts'
+import { householderProduct } from './linalg/householder.ts'
 import { bilinear } from './nn/bilinear.ts'
 import { conv1d, conv2d } from './nn/conv.ts'
 import { conv3d } from './nn/conv3d.ts'

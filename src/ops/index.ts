@@ -3,6 +3,8 @@
 export * from './generated/operators.ts'
 export { allclose, equal } from './compare.ts'
 export type { AllcloseOptions } from './compare.ts'
+export { histogramdd } from './histograms.ts'
+export type { HistogramddOptions } from './histograms.ts'
 export type { OpDeclaration, OpFunction } from './declaration.ts'
 export { defineOp, makeOp } from './defineOp.ts'
 export type { UntypedDeclaration } from './defineOp.ts'

@@ -236,6 +236,44 @@ export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], va
   },
 })
 
+/**
+ * Pads each tensor with zeros along `dim` until `numChunks` divides it, makes that dimension `numChunks` rows of all that follows, and joins the rows of all tensors. PyTorch's
+ * `aten._chunk_cat`.
+ *
+ * Shape: the sizes before `dim`, `numChunks`, and the number of elements of all tensors in a row.
+ *
+ * @throws ArgumentError if there are no tensors, or one has no elements, or `numChunks` is not positive.
+ * @throws ShapeError if sizes before `dim` differ, or `dim` is negative or out of range for tensors with different numbers of dimensions.
+ * @example torch._chunkCat([torch.tensor([1, 2, 3]), torch.tensor([4])], 0, 2).toArray() // [[1, 2, 4], [3, 0, 0]]
+ */
+export const chunkCat: OpFunction<(tensors: readonly Tensor[], dim: number, numChunks: number) => Tensor> = defineOp({
+  schema: '_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor',
+  decompose: (tensors, dim, numChunks) => {
+    const op = 'torch._chunk_cat'
+    const [first] = tensors
+    if (numChunks < 1) throw new ArgumentError(`${op}: num_chunks must be positive, got ${numChunks}.`)
+    if (first === undefined) throw new ArgumentError(`${op}: argument 'tensors' must hold at least one tensor.`)
+    const alike = tensors.every((t) => t.ndim === first.ndim)
+    const at = alike ? wrapDim(op, dim, first.ndim) : dim
+    tensors.forEach((t, k) => {
+      if (t.numel === 0) throw new ArgumentError(`${op}: tensors[${k}] has no elements (shape ${formatShape(t.sizes)}).`)
+      if (at < 0 || at >= t.ndim) throw new ShapeError(`${op}: dim ${dim} is out of range for tensors[${k}] of shape ${formatShape(t.sizes)}.`)
+      if (!sameShape(t.sizes.slice(0, at), first.sizes.slice(0, at)))
+        throw new ShapeError(
+          `${op}: the sizes before dim ${dim} must agree, got tensors[0] of shape ${formatShape(first.sizes)} and tensors[${k}] of ${formatShape(t.sizes)}.`,
+        )
+    })
+    const rows = tensors.map((t) => {
+      const size = sizeAt(t.sizes, at)
+      const missing = Math.ceil(size / numChunks) * numChunks - size
+      const behind = t.sizes.slice(at + 1).flatMap(() => [0, 0])
+      const padded = missing === 0 ? t : constantPadNd(t, [...behind, 0, missing])
+      return reshape(padded, [...t.sizes.slice(0, at), numChunks, -1])
+    })
+    return cat(rows, at + 1)
+  },
+})
+
 declare module '../tensor/tensor.ts' {
   interface Tensor {
     /** {@link split} */

@@ -1,23 +1,18 @@
-// Places in sorted sequences, and what follows from them: buckets, membership, histograms and counts.
+// Places in sorted sequences, and what follows from them: buckets, membership and counts.
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { valueText } from '../protocol/index.ts'
 import { Tensor, exactElements, formatShape, sameShape, tensorFromValues } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
-import { full, linspace, ones, scalarTensor, zeros } from './creation.ts'
+import { full, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
-import { add, div, mul, sub } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
-import { eq, ge, le, logicalAnd, logicalNot } from './pointwise/comparison.ts'
-import { clamp, where } from './pointwise/select.ts'
-import { floor } from './pointwise/unary.ts'
-import { amax, amin } from './reduction/extremes.ts'
-import { sum } from './reduction/sum.ts'
+import { eq, logicalNot } from './pointwise/comparison.ts'
+import { clamp } from './pointwise/select.ts'
 import { sizeAt } from './shapes.ts'
 import { ascending, sort } from './sort.ts'
 import { gather, scatterAdd } from './view/indexing.ts'
 import { reshape } from './view/reshape.ts'
-import { narrow } from './view/slicing.ts'
 
 export interface SearchOptions {
   /** Whether the result is int32 instead of int64. */
@@ -137,90 +132,6 @@ export const isin: OpFunction<
   },
 })
 
-/** How much falls into each of `bins` intervals of equal width: the sums of `weights`, or the number of elements. */
-function binned(x: Tensor, low: Tensor, high: Tensor, bins: number, weights: Tensor | null): Tensor {
-  const flat = reshape(x, [-1])
-  const inside = logicalAnd(ge(flat, low), le(flat, high))
-  const bin = floor(mul(div(sub(flat, low), sub(high, low)), bins))
-  const index = to(clamp(where(inside, bin, 0), 0, bins - 1), 'int64')
-  const values = where(inside, weights === null ? ones(flat.sizes, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
-  return scatterAdd(zeros([bins], { dtype: values.dtype }), 0, index, values)
-}
-
-/** The range of a histogram: the given one, or that of the elements. It is never empty: `margin` is added on both sides of a single value. */
-function rangeOf(x: Tensor, given: readonly [number, number] | null, margin: number): readonly [Tensor, Tensor] {
-  const of = (value: number): Tensor => scalarTensor(value, { dtype: x.dtype })
-  const [least, greatest] = given !== null ? [of(given[0]), of(given[1])] : [amin(x), amax(x)]
-  const same = mul(to(eq(least, greatest), x.dtype), margin)
-  return [sub(least, same), add(greatest, same)]
-}
-
-/**
- * How many elements fall into each of `bins` intervals of equal width between `min` and `max`; if these are equal, between the least and the greatest element. PyTorch's `torch.histc`.
- *
- * Shape: [bins].
- *
- * @throws ArgumentError if `bins` is not positive, or `max` is less than `min`.
- * @example torch.histc(torch.tensor([1, 2, 1]), 4, 0, 4).toArray() // [0, 2, 1, 0]
- */
-export const histc: OpFunction<
-  (self: Tensor, bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number) => Tensor
-> = defineOp({
-  schema: 'histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor',
-  method: true,
-  decompose: (self, bins, min, max) => {
-    if (bins < 1) throw new ArgumentError(`torch.histc: bins must be positive, got ${bins}.`)
-    if (max < min) throw new ArgumentError(`torch.histc: max must not be less than min, got ${min} and ${max}.`)
-    const [low, high] = rangeOf(self, min === max && self.numel > 0 ? null : [min, max], 1)
-    return binned(self.detach(), low, high, bins, null)
-  },
-})
-
-export interface HistogramOptions {
-  /** [least, greatest]; default: those of the elements. */
-  readonly range?: readonly number[] | null
-  readonly weight?: Tensor | null
-  /** Whether the result is a density, whose integral is 1. */
-  readonly density?: boolean
-}
-
-const isRange = (value: unknown): value is readonly [number, number] =>
-  Array.isArray(value) && value.length === 2 && value.every((v) => typeof v === 'number')
-
-/**
- * How many elements fall into intervals, `bins` of equal width or with these edges: [histogram, edges]. PyTorch's `torch.histogram`.
- *
- * Shapes: [bins] and [bins + 1].
- *
- * @throws ArgumentError if `bins` is neither a positive number nor a Tensor of edges, or `range` not a pair.
- * @example torch.histogram(torch.tensor([1, 2, 1]), 2, { range: [0, 4] }).map((t) => t.toArray()) // [[2, 1], [0, 2, 4]]
- */
-export const histogram: OpFunction<(self: Tensor, bins: number | Tensor, options?: HistogramOptions) => readonly [Tensor, Tensor]> = defineOp({
-  schema: 'histogram(Tensor self, any bins, *, any? range=None, Tensor? weight=None, bool density=False) -> (Tensor, Tensor)',
-  method: true,
-  decompose: (self, bins, range, weight, density): readonly [Tensor, Tensor] => {
-    const op = 'torch.histogram'
-    if (range !== null && !isRange(range)) throw new ArgumentError(`${op}: range must be a pair [min, max], got ${valueText(range)}.`)
-    const scaled = (counts: Tensor, edges: Tensor): readonly [Tensor, Tensor] => {
-      const widths = sub(narrow(edges, 0, 1, edges.numel - 1), narrow(edges, 0, 0, edges.numel - 1))
-      return [density ? div(counts, mul(sum(counts), widths)) : counts, edges]
-    }
-    if (bins instanceof Tensor) {
-      const n = bins.numel - 1
-      const flat = reshape(self, [-1])
-      const at = sub(places(bins, flat, false, true), to(eq(flat, narrow(bins, 0, n, 1)), 'int64'))
-      const inside = logicalAnd(ge(at, 1), le(at, n))
-      const values = where(inside, weight === null ? ones(flat.sizes, { dtype: self.dtype }) : reshape(weight, [-1]), 0)
-      return scaled(scatterAdd(zeros([n], { dtype: values.dtype }), 0, clamp(sub(at, 1), 0, n - 1), values), bins)
-    }
-    if (typeof bins !== 'number' || !Number.isInteger(bins) || bins < 1)
-      throw new ArgumentError(`${op}: bins must be a positive number or a Tensor of edges, got ${valueText(bins)}.`)
-    const [low, high] = rangeOf(self, range ?? (self.numel === 0 ? [0, 1] : null), 0.5)
-    const edges = add(low, mul(linspace(0, 1, bins + 1, { dtype: self.dtype }), sub(high, low)))
-    return scaled(binned(self, low, high, bins, weight), edges)
-  },
-})
-
 /**
  * How often each number from 0 on occurs, or the sums of `weights` by number. PyTorch's `torch.bincount`.
  *
@@ -246,10 +157,6 @@ export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: 
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
-    /** {@link histc} */
-    histc(bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number): Tensor
-    /** {@link histogram} */
-    histogram(bins: number | Tensor, options?: HistogramOptions): readonly [Tensor, Tensor]
     /** {@link bincount} */
     bincount(options?: { readonly weights?: Tensor | null; readonly minlength?: number }): Tensor
   }

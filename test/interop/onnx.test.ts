@@ -45,7 +45,10 @@ describe('onnxruntime computes what eager computes', () => {
 const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
   'ONNX has no such function':
     `special.i0e special.i1 special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0
-    special.modified_bessel_i1 special.modified_bessel_k0 special.airy_ai special.erfcx special.ndtri special.ndtr special.log_ndtr special.zeta i0 igamma igammac
+    special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1
+    special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t
+    special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w special.hermite_polynomial_h
+    special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p special.airy_ai special.erfcx special.ndtri special.ndtr special.log_ndtr special.zeta i0 igamma igammac
     atan2 arctan2 erfc erfinv lgamma digamma polygamma Tensor.polygamma mvlgamma gcd lcm bitwise_left_shift bitwise_right_shift kaiser_window searchsorted bucketize isin histogram nn.functional.embedding_bag ops.tensorfx.places`.split(
       /\s+/,
     ),
@@ -54,17 +57,17 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
     linalg.inv inverse linalg.slogdet slogdet linalg.det det logdet linalg.matrix_exp matrix_exp linalg.pinv ops.tensorfx.pseudo_inverse linalg.lu_factor linalg.lu_factor_ex
     ops.tensorfx.row_order lu lu_solve lu_unpack linalg.lu_solve linalg.solve_ex linalg.inv_ex linalg.matrix_norm linalg.norm norm linalg.cond linalg.matrix_rank
     linalg.matrix_power linalg.tensorinv linalg.tensorsolve linalg.lstsq cholesky_solve cholesky_inverse ops.tensorfx.solve_matrix ops.tensorfx.triangular_solve
-    cholesky qr svd pinverse triangular_solve`.split(/\s+/),
+    cholesky qr svd pinverse triangular_solve linalg.cholesky_ex geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve`.split(/\s+/),
   'it has kernels of its own for gradients': `ops.tensorfx.convolution_backward ops.tensorfx.embedding_backward ops.tensorfx.max_pool2d_backward
     ops.tensorfx.avg_pool2d_backward ops.tensorfx.refused_gradient`.split(/\s+/),
   'the shape depends on data':
     `repeat_interleave nn.functional.one_hot bincount unique unique_consecutive nonzero argwhere masked_select masked_scatter index
     nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d`.split(/\s+/),
   'it is random':
-    `rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
+    `svd_lowrank pca_lowrank rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles nn.functional.rrelu rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),
   'the positions depend on data': ['nonzero_static'],
-  'it writes to its argument': ['Tensor.zero_', 'zero_'],
+  'it writes to its argument': ['Tensor.zero_', 'zero_', '_batch_norm_with_update'],
 }
 /** Operators some of whose cases onnxruntime does not run, or computes otherwise. */
 const OTHERWISE: Readonly<Record<string, readonly string[]>> = {

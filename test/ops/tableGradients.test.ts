@@ -66,6 +66,7 @@ describe.each(differentiable)('$op.qualname', ({ op, usable }) => {
 /** Decompositions that read one triangle of their argument, or give constants as well: differentiated behind a step that makes a fitting argument of any. */
 const composed: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   'torch.linalg.cholesky': (x) => torch.linalg.cholesky(x.matmul(x.transpose(0, 1)).add(torch.eye(3, { dtype: 'float64' }))),
+  'torch.linalg.cholesky_ex': (x) => torch.linalg.choleskyEx(x.matmul(x.transpose(0, 1)).add(torch.eye(3, { dtype: 'float64' })), { upper: true })[0],
   // Squares, as the sign of a vector is free.
   'torch.linalg.eigh': (x) => {
     const [values, vectors] = torch.linalg.eigh(x.add(x.transpose(0, 1)))

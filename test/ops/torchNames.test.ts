@@ -57,16 +57,16 @@ const FUNCTIONS_MISSING: Readonly<Record<string, string>> = {
   'there are no devices and no threads to set, and no memory formats': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads get_num_threads is_distributed is_inference
     is_inference_mode_enabled is_warn_always_enabled set_default_device set_flush_denormal set_num_interop_threads set_num_threads set_printoptions
     use_deterministic_algorithms`,
-  'tensors have it: x.numel, x.item(), x.dtype, x.detach_(); and strides belong to views': `detach_ empty_permuted empty_strided is_nonzero is_same_size is_signed is_storage numel resize_as_`,
+  'tensors have it: x.numel, x.item(), x.dtype, x.detach_()': `detach_ is_nonzero is_same_size is_signed is_storage numel resize_as_`,
   'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,
   'manualSeed and Generator have the seed': `initial_seed seed`,
   'only the passes of PyTorch call it: symbolic sizes': `slice_inverse sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum`,
   'only the layers of PyTorch call it, with numbers for modes; torch.nn.functional and torch.nn have it': `affine_grid_generator alpha_dropout_ binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss dropout_ embedding_bag
-    feature_alpha_dropout_ feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
-    margin_ranking_loss native_batch_norm native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
+    feature_alpha_dropout_ feature_dropout_ gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
+    margin_ranking_loss native_channel_shuffle native_dropout native_norm
     norm_except_dim poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss`,
   'PyTorch has deprecated it': `frobenius_norm ger_ matrix_rank nuclear_norm range`,
-  'it is missing: packed and approximate decompositions, and rare statistics': `binomial geqrf hash_tensor histogramdd lobpcg ormqr pca_lowrank segment_reduce svd_lowrank`,
+  'it is missing: rare statistics': `binomial hash_tensor lobpcg segment_reduce`,
 }
 
 /** The public methods and properties of PyTorch 2.13's torch.Tensor. */
@@ -113,11 +113,11 @@ const METHODS_MISSING: Readonly<Record<string, string>> = {
   'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
   'the shape of a tensor never changes: write x = x.squeeze()': `as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_`,
   'dimensions have no names': `align_as align_to names refine_names rename rename_`,
-  'a storage is internal: tensors have offset, strides, elementSize() and numel': `data_ptr is_set_to is_shared itemsize nbytes new_empty_strided share_memory_ storage_offset storage_type untyped_storage version`,
+  'a storage is internal: tensors have offset, strides, elementSize() and numel': `data_ptr is_set_to is_shared itemsize nbytes share_memory_ storage_offset storage_type untyped_storage version`,
   'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `H data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
   'it calls Python, or belongs to subclasses of tensors': `apply_ as_subclass map_ module_load reinforce`,
   'the tape is internal': `is_inference retains_grad`,
-  'it is missing: packed decompositions, and two in-place forms': `float_power_ geqrf orgqr ormqr polygamma_`,
+  'it is missing: two in-place forms': `float_power_ orgqr polygamma_`,
 }
 
 const listed = (missing: Readonly<Record<string, string>>): readonly string[] => Object.values(missing).flatMap(names).toSorted()

@@ -1,6 +1,6 @@
 // Shape and dtypes of a pointwise call: broadcasting and type promotion.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
-import { DTypeError, InternalError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, InternalError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes } from '../../tensor/index.ts'
@@ -49,9 +49,13 @@ export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readon
   return { compute: computedIn(lifted), result: lifted }
 }
 
-/** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast. */
+/** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast, ArgumentError if none of them is a tensor. */
 export function pointwiseSpec(op: PointwiseOp, args: readonly Arg[]): TensorSpec {
   let shape: readonly number[] | null = null
   for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.sizes : broadcastShapes(op.qualname, shape, arg.sizes)
-  return { shape: shape ?? [], dtype: pointwiseDTypes(op, args).result }
+  if (shape === null)
+    throw new ArgumentError(
+      `${op.qualname}: one of the arguments must be a Tensor, got numbers only. Make one of them a tensor: torch.tensor(${String(args[0])}).`,
+    )
+  return { shape, dtype: pointwiseDTypes(op, args).result }
 }

@@ -6,7 +6,6 @@ import { valueText } from '../../protocol/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-import { cat } from '../join.ts'
 import { mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
@@ -19,8 +18,6 @@ import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
 import { flip, roll } from '../view/repeat.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
-import { narrow, select } from '../view/slicing.ts'
-import { expand } from '../view/windows.ts'
 import { checkMatrix } from './batches.ts'
 import { svdvals } from './decompositions.ts'
 import { matmul } from './matmul.ts'
@@ -250,35 +247,6 @@ export const tensorsolve: OpFunction<
     if (numelOf(rest) !== b.numel)
       throw new ShapeError(`torch.linalg.tensorsolve: A of shape ${formatShape(a.sizes)} does not map ${b.numel} numbers to ${formatShape(b.sizes)}.`)
     return reshape(linalgSolve(reshape(a, [b.numel, b.numel]), reshape(b, [-1])), rest)
-  },
-})
-
-/**
- * The first columns of a product of Householder's reflections I - tau v v^T, whose vectors are the columns of `self` below the diagonal, where they are 1. PyTorch's
- * `torch.linalg.householder_product`.
- *
- * Shapes: `self` [.., m, n] and `tau` [.., k] give [.., m, n].
- *
- * @throws ShapeError unless `self` holds matrices.
- * @throws DTypeError unless it is floating.
- * @example torch.linalg.householderProduct(torch.tensor([[5], [1]]), torch.tensor([1])).toArray() // [[0], [-1]]
- */
-export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tensor> = defineOp({
-  schema: 'householder_product(Tensor self, Tensor tau) -> Tensor',
-  namespace: 'torch.linalg',
-  decompose: (self, tau) => {
-    checkMatrix('torch.linalg.householder_product', self)
-    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
-    const unit = eye(m, { dtype: self.dtype })
-    let out = expand(narrow(unit, -1, 0, n), self.sizes)
-    for (let k = sizeAt(tau.sizes, -1) - 1; k >= 0; k--) {
-      const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
-      const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.sizes.slice(0, -2), k + 1, 1])
-      const v = cat([top, below], -2)
-      const factor = unsqueeze(unsqueeze(select(tau, -1, k), -1), -1)
-      out = sub(out, mul(factor, matmul(v, matmul(turned(v), out))))
-    }
-    return out
   },
 })
 

@@ -1,4 +1,4 @@
-// Decompositions of matrices: Cholesky, QR, eigenvalues of symmetric matrices, singular values, LU.
+// Decompositions of matrices: QR, eigenvalues of symmetric matrices, singular values.
 import { ArgumentError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
@@ -12,12 +12,11 @@ import { reciprocal } from '../pointwise/unary.ts'
 import { refusedGradient } from '../refusedGradient.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril } from '../triangular.ts'
-import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
 import { unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
-import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
-import { at, choleskyOf, dense, eighOf, qrOf, svdOf, transposed } from './dense.ts'
+import { checkMatrix, matricesOf, tensorOf } from './batches.ts'
+import { at, dense, eighOf, qrOf, svdOf, transposed } from './dense.ts'
 import { diagEmbed } from './diagonals.ts'
 import { matmul } from './matmul.ts'
 import { solveTriangular } from './solve.ts'
@@ -27,43 +26,6 @@ const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
 const lead = (t: Tensor): readonly number[] => t.sizes.slice(0, -2)
 const spec = (self: Tensor, ...shape: readonly number[]): TensorSpec => ({ shape: [...lead(self), ...shape], dtype: self.dtype })
 const smaller = (self: Tensor): number => Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
-/** The lower triangle with half of the diagonal. */
-const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 0, -2, -1)), 0.5))
-
-/**
- * The lower triangular L with L L^T = `self`, for positive-definite matrices; with `upper`, its transpose. PyTorch's `torch.linalg.cholesky`.
- *
- * Shape: [.., n, n], and so the result.
- *
- * @throws ShapeError unless the matrices are square.
- * @throws ArgumentError if one of them is not positive-definite.
- * @example torch.linalg.cholesky(torch.tensor([[4, 2], [2, 5]])).toArray() // [[2, 0], [1, 2]]
- */
-export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: boolean }) => Tensor> = defineOp({
-  schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
-  namespace: 'torch.linalg',
-  tags: ['rejectsData'],
-  halvesInFloat32: true,
-  meta: (self) => {
-    checkMatrix('torch.linalg.cholesky', self, true)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
-  kernel: (self, upper) => {
-    checkMatrix('torch.linalg.cholesky', self, true)
-    const factors = matricesOf(self).map((a, batch) => {
-      const factor = choleskyOf(upper ? transposed(a) : a)
-      if (factor === null) throw failure('torch.linalg.cholesky', batch, 'is not positive-definite')
-      return (upper ? transposed(factor) : factor).data
-    })
-    return tensorOf(factors, self.sizes, self)
-  },
-  derivative: ([g], { args: [, upper], outputs: [out] }) => {
-    const [factor, grad] = upper ? [turned(out), turned(g)] : [out, g]
-    const inner = halfLower(matmul(turned(factor), grad))
-    const left = solveTriangular(turned(factor), inner, { upper: true })
-    return [symmetric(turned(solveTriangular(turned(factor), turned(left), { upper: true }))), null]
-  },
-})
 
 /**
  * The decomposition into a matrix with orthonormal columns and an upper triangular one: [Q, R]. Mode 'reduced' gives as many columns as the smaller size, 'complete' a square Q,

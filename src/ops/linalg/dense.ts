@@ -94,42 +94,57 @@ export function solveOf(a: Dense, b: Dense): Dense | null {
   return solveTriangularOf(lu, solveTriangularOf(lu, ordered, false, true), true, false)
 }
 
-/** The lower factor of a positive-definite matrix, of which the lower triangle counts; null if it is not positive-definite. */
-export function choleskyOf(a: Dense): Dense | null {
+/** The lower factor of a positive-definite matrix, of which the lower triangle counts. `info` is 0, or the order of the first leading minor that is not positive, at which the factor ends. */
+export function choleskyOf(a: Dense): { readonly factor: Dense; readonly info: number } {
   const n = a.rows
   const out = dense(n, n)
   for (let i = 0; i < n; i++)
     for (let j = 0; j <= i; j++) {
       let value = at(a, i, j)
       for (let k = 0; k < j; k++) value -= at(out, i, k) * at(out, j, k)
-      if (i === j && !(value > 0)) return null
+      if (i === j && !(value > 0)) return { factor: out, info: i + 1 }
       put(out, i, j, i === j ? Math.sqrt(value) : value / at(out, j, j))
     }
-  return out
+  return { factor: out, info: 0 }
 }
 
-/** Householder's QR: q [rows, rows] and r [rows, columns], with the signs that LAPACK gives. */
-export function qrOf(a: Dense): { readonly q: Dense; readonly r: Dense } {
-  const r = copyOf(a)
-  const q = identity(a.rows)
-  for (let k = 0; k < Math.min(a.rows - 1, a.columns); k++) {
-    let length = 0
-    for (let i = k; i < a.rows; i++) length = Math.hypot(length, at(r, i, k))
-    if (length === 0) continue
-    const v = Array.from({ length: a.rows - k }, (_, i) => at(r, k + i, k))
-    v[0] = (v[0] ?? 0) + (at(r, k, k) < 0 ? -length : length)
-    const scale = 2 / v.reduce((total, x) => total + x * x, 0)
-    for (let j = 0; j < a.columns; j++) {
-      const along = scale * v.reduce((total, x, i) => total + x * at(r, k + i, j), 0)
-      v.forEach((x, i) => put(r, k + i, j, at(r, k + i, j) - along * x))
-    }
-    for (let i = 0; i < a.rows; i++) {
-      const along = scale * v.reduce((total, x, j) => total + x * at(q, i, k + j), 0)
-      v.forEach((x, j) => put(q, i, k + j, at(q, i, k + j) - along * x))
-    }
-    for (let i = k + 1; i < a.rows; i++) put(r, i, k, 0)
+/** Subtracts tau v v^T x from x, where v is 1 in row k and the column k of `vectors` below it: Householder's reflection number k of x, from column `first` on. */
+function reflect(x: Dense, vectors: Dense, tau: number, k: number, first: number): void {
+  if (tau === 0) return
+  for (let j = first; j < x.columns; j++) {
+    let along = at(x, k, j)
+    for (let i = k + 1; i < x.rows; i++) along += at(vectors, i, k) * at(x, i, j)
+    put(x, k, j, at(x, k, j) - tau * along)
+    for (let i = k + 1; i < x.rows; i++) put(x, i, j, at(x, i, j) - tau * along * at(vectors, i, k))
   }
-  return { q, r }
+}
+
+/** Householder's QR as LAPACK's geqrf gives it: r in the upper triangle, below it the vectors of the reflections, whose first elements are 1, and their factors. */
+export function geqrfOf(given: Dense): { readonly a: Dense; readonly tau: readonly number[] } {
+  const a = copyOf(given)
+  const tau = Array.from({ length: Math.min(a.rows, a.columns) }, (_, k) => {
+    let below = 0
+    for (let i = k + 1; i < a.rows; i++) below = Math.hypot(below, at(a, i, k))
+    // A column that is 0 below the diagonal stays as it is, sign included.
+    if (below === 0) return 0
+    const diagonal = at(a, k, k)
+    const length = Math.hypot(diagonal, below)
+    const beta = diagonal < 0 ? length : -length
+    for (let i = k + 1; i < a.rows; i++) put(a, i, k, at(a, i, k) / (diagonal - beta))
+    const factor = (beta - diagonal) / beta
+    reflect(a, a, factor, k, k + 1)
+    put(a, k, k, beta)
+    return factor
+  })
+  return { a, tau }
+}
+
+/** QR: q [rows, rows] and r [rows, columns], with the signs that LAPACK gives. */
+export function qrOf(given: Dense): { readonly q: Dense; readonly r: Dense } {
+  const { a, tau } = geqrfOf(given)
+  const q = identity(a.rows)
+  for (let k = tau.length - 1; k >= 0; k--) reflect(q, a, tau[k] ?? 0, k, k)
+  return { q, r: dense(a.rows, a.columns, (i, j) => (i <= j ? at(a, i, j) : 0)) }
 }
 
 /** The rotation that makes the off-diagonal element of [[a, c], [c, b]] 0: [cosine, sine]. */

@@ -5,6 +5,7 @@ import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
+import { zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
@@ -171,6 +172,56 @@ function emptyOutput(input: Tensor, weight: Tensor | null, bias: Tensor | null):
   return bias === null ? scaled : add(scaled, select(bias, 0, 0))
 }
 
+/** Batch normalization: [result, mean, 1 / sqrt(variance + eps)] of the batch. In evaluation the statistics are empty. */
+export function normalized(
+  input: Tensor,
+  runningMean: Tensor | null,
+  runningVar: Tensor | null,
+  weight: Tensor | null,
+  bias: Tensor | null,
+  training: boolean,
+  momentum: number,
+  eps: number,
+): readonly [Tensor, Tensor, Tensor] {
+  const channels = channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
+  if (!training) {
+    const none = zeros([0], { dtype: input.dtype })
+    return [evaluated(input, runningMean, runningVar, weight, bias, eps), none, none]
+  }
+  if (input.numel === 0) {
+    const nothing = zeros([channels], { dtype: input.dtype })
+    return [emptyOutput(input, weight, bias), nothing, nothing]
+  }
+  const count = countOf(input)
+  const [out, batchMean, invstd, variance] = nativeBatchNorm(input, weight, bias, eps)
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = false
+  try {
+    if (runningMean !== null) runningMean.lerp_(batchMean, momentum)
+    // The running variance is the unbiased one.
+    if (runningVar !== null) runningVar.mul_(1 - momentum).add_(variance, { alpha: (momentum * count) / (count - 1) })
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
+  return [out, batchMean, invstd]
+}
+
+/** Normalizes by the running statistics, with one product and one sum. */
+function evaluated(
+  input: Tensor,
+  runningMean: Tensor | null,
+  runningVar: Tensor | null,
+  weight: Tensor | null,
+  bias: Tensor | null,
+  eps: number,
+): Tensor {
+  if (runningMean === null || runningVar === null) throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
+  const invstd = rsqrt(add(runningVar, eps))
+  const scale = weight === null ? invstd : mul(invstd, weight)
+  const shift = bias === null ? mul(mul(runningMean, scale), -1) : sub(bias, mul(runningMean, scale))
+  return add(mul(input, spread(scale, input)), spread(shift, input))
+}
+
 /** Options of batchNorm. */
 export interface BatchNormOptions {
   readonly weight?: Tensor | null
@@ -222,29 +273,12 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
     return { shape: input.sizes, dtype: input.dtype }
   },
   decompose: (input, runningMean, runningVar, weight, bias, training, momentum, eps) => {
-    channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
     if (!training) {
-      if (runningMean === null || runningVar === null)
-        throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
-      const invstd = rsqrt(add(runningVar, eps))
-      const scale = weight === null ? invstd : mul(invstd, weight)
-      const shift = bias === null ? mul(mul(runningMean, scale), -1) : sub(bias, mul(runningMean, scale))
-      return add(mul(input, spread(scale, input)), spread(shift, input))
+      channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
+      return evaluated(input, runningMean, runningVar, weight, bias, eps)
     }
-    const count = countOf(input)
-    if (input.numel === 0) return emptyOutput(input, weight, bias)
-    if (count === 1)
+    if (input.numel > 0 && countOf(input) === 1)
       throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.sizes)}.`)
-    const [out, batchMean, , variance] = nativeBatchNorm(input, weight, bias, eps)
-    const outer = dispatchState.gradEnabled
-    dispatchState.gradEnabled = false
-    try {
-      if (runningMean !== null) runningMean.lerp_(batchMean, momentum)
-      // The running variance is the unbiased one.
-      if (runningVar !== null) runningVar.mul_(1 - momentum).add_(variance, { alpha: (momentum * count) / (count - 1) })
-    } finally {
-      dispatchState.gradEnabled = outer
-    }
-    return out
+    return normalized(input, runningMean, runningVar, weight, bias, true, momentum, eps)[0]
   },
 })

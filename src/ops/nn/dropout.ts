@@ -1,9 +1,10 @@
 // Dropout: a random mask times the input. A composite, so that captures see the draw and the product.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import { asFloating } from '../eager/promotion.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ge } from '../pointwise/comparison.ts'
@@ -41,6 +42,23 @@ export const dropout: OpFunction<{
     if (!training || p === 0) return input
     const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(rand(input.sizes), p), input.dtype), 1 / (1 - p)))
     return inplace ? input.copy_(masked) : masked
+  },
+})
+
+/**
+ * The gradient of dropout: `gradOutput` where `mask` holds, times `scale`, and 0 elsewhere. PyTorch's `aten.native_dropout_backward`.
+ *
+ * Shape: that of `gradOutput`; integers become floats of the default dtype.
+ *
+ * @throws DTypeError unless `mask` is bool.
+ * @example torch.nativeDropoutBackward(torch.tensor([1, 2]), torch.tensor([true, false]), 2).toArray() // [2, 0]
+ */
+export const nativeDropoutBackward: OpFunction<(gradOutput: Tensor, mask: Tensor, scale: number) => Tensor> = defineOp({
+  schema: 'native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor',
+  decompose: (grad, mask, scale) => {
+    if (mask.dtype !== 'bool') throw new DTypeError(`torch.native_dropout_backward: mask must be bool, got ${mask.dtype}.`)
+    const dtype = asFloating(grad.dtype)
+    return mul(to(grad, dtype), mul(to(mask, dtype), scale))
   },
 })
 

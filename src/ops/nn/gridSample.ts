@@ -41,8 +41,8 @@ export interface GridSampleOptions {
   readonly alignCorners?: boolean | null
 }
 
-const MODES: readonly string[] = ['bilinear', 'nearest', 'bicubic']
-const PADDINGS: readonly string[] = ['zeros', 'border', 'reflection']
+const MODES: readonly GridSampleMode[] = ['bilinear', 'nearest', 'bicubic']
+const PADDINGS: readonly GridSamplePadding[] = ['zeros', 'border', 'reflection']
 
 function checkName(argument: string, value: string, known: readonly string[]): void {
   if (known.includes(value)) return
@@ -160,6 +160,67 @@ export const gridSample: OpFunction<
     const out = mixed(to(input, accumulatedIn(input.dtype)), taps)
     return to(reshape(out, [...input.sizes.slice(0, 2), ...places]), input.dtype)
   },
+})
+
+/** PyTorch's numbers for modes and paddings. */
+const numbered = <T extends string>(op: string, name: string, names: readonly T[], number: number): T => {
+  const found = names[number]
+  if (found === undefined) throw new ArgumentError(`${op}: ${name} must be a number from 0 (${names.join(', ')}), got ${number}.`)
+  return found
+}
+
+type NumberedGridSample = OpFunction<(input: Tensor, grid: Tensor, interpolationMode: number, paddingMode: number, alignCorners: boolean) => Tensor>
+
+function numberedSample(op: string, spatial: number | null, input: Tensor, grid: Tensor, mode: number, padding: number, align: boolean): Tensor {
+  if (spatial !== null && input.ndim !== spatial + 2)
+    throw new ShapeError(`${op}: expected an input of ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`)
+  return gridSample(input, grid, {
+    mode: numbered(op, 'interpolation_mode', MODES, mode),
+    paddingMode: numbered(op, 'padding_mode', PADDINGS, padding),
+    alignCorners: align,
+  })
+}
+
+/**
+ * {@link gridSample}, with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection. PyTorch's `torch.grid_sampler`.
+ *
+ * Shapes: input [N, C, H, W] and grid [N, OH, OW, 2] give [N, C, OH, OW]; input [N, C, D, H, W] and grid [N, OD, OH, OW, 3] give [N, C, OD, OH, OW].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError for numbers that are no modes.
+ * @example torch.gridSampler(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0], [-1, 1]]]]), 0, 0, true).toArray() // [[[[2.5, 3]]]]
+ */
+export const gridSampler: NumberedGridSample = defineOp({
+  schema: 'grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler', null, input, grid, mode, padding, align),
+})
+
+/**
+ * {@link gridSampler} of images. PyTorch's `torch.grid_sampler_2d`.
+ *
+ * Shapes: input [N, C, H, W] and grid [N, OH, OW, 2] give [N, C, OH, OW].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError for numbers that are no modes.
+ * @example torch.gridSampler2d(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0]]]]), 1, 0, true).toArray() // [[[[1]]]]
+ */
+export const gridSampler2d: NumberedGridSample = defineOp({
+  schema: 'grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_2d', 2, input, grid, mode, padding, align),
+})
+
+/**
+ * {@link gridSampler} of volumes. PyTorch's `torch.grid_sampler_3d`.
+ *
+ * Shapes: input [N, C, D, H, W] and grid [N, OD, OH, OW, 3] give [N, C, OD, OH, OW].
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws ArgumentError for numbers that are no modes, and for mode 2.
+ * @example torch.gridSampler3d(torch.tensor([[[[[1, 3]]]]]), torch.tensor([[[[[0, 0, 0]]]]]), 0, 1, true).toArray() // [[[[[2]]]]]
+ */
+export const gridSampler3d: NumberedGridSample = defineOp({
+  schema: 'grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_3d', 3, input, grid, mode, padding, align),
 })
 
 /** The middles of `size` elements between -1 and 1, or, with `align`, so many places from -1 to 1. */

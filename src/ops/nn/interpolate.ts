@@ -26,6 +26,16 @@ export interface InterpolateOptions {
   readonly antialias?: boolean
 }
 
+/** What the sizes of a result follow from. */
+export type Resizing = Pick<InterpolateOptions, 'size' | 'scaleFactor'>
+
+/** Factors by name. */
+export interface AntialiasScales {
+  readonly scaleFactors?: readonly number[] | null
+  readonly scalesH?: number | null
+  readonly scalesW?: number | null
+}
+
 const NAME = 'torch.nn.functional.interpolate'
 /** The modes, and for how many spatial dimensions they are. */
 const MODES: Readonly<Record<InterpolateMode, readonly number[]>> = {
@@ -44,15 +54,26 @@ const range = (n: number): readonly number[] => Array.from({ length: n }, (_, i)
 const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
 
 /** A number for each spatial dimension; null if there is none. */
-function numbers(name: string, value: unknown, count: number): readonly number[] | null {
+function numbers(op: string, name: string, value: unknown, count: number): readonly number[] | null {
   if (value === null) return null
   const list = typeof value === 'number' ? range(count).map(() => value) : isNumbers(value) ? value : []
   if (list.length !== count || list.some((v) => !(v > 0)))
-    throw new ArgumentError(
-      `${NAME}: ${name} must be a positive number, or one for each of the ${count} spatial dimensions, got ${valueText(value)}.`,
-    )
+    throw new ArgumentError(`${op}: ${name} must be a positive number, or one for each of the ${count} spatial dimensions, got ${valueText(value)}.`)
   return list
 }
+
+/** The size that dimension `dim` gets. Throws ArgumentError unless it is possible: each element has `weights` weights. */
+function wantedSize(op: string, dim: number, own: number, wanted: number, weights: number): number {
+  if (!Number.isInteger(wanted) || wanted < 1 || wanted * weights > MOST_WEIGHTS)
+    throw new ArgumentError(
+      `${op}: dimension ${dim} of size ${own} cannot become ${wanted}: sizes are whole, at least 1, and have at most ${MOST_WEIGHTS} weights.`,
+    )
+  return wanted
+}
+
+/** The distance between elements of the result, in elements of the input. */
+const ratioOf = (own: number, wanted: number, align: boolean, factor: number | null): number =>
+  align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : factor === null ? own / wanted : 1 / factor
 
 /** What interpolate computes, from its arguments as they were given. */
 function resized(
@@ -75,7 +96,7 @@ function resized(
     throw new ArgumentError(`${NAME}: align_corners has no meaning in mode '${mode}'; leave it out.`)
   if (antialias && mode !== 'bilinear' && mode !== 'bicubic')
     throw new ArgumentError(`${NAME}: antialias is for the modes 'bilinear' and 'bicubic', not '${mode}'.`)
-  const [sizes, factors] = [numbers('size', size, spatial), numbers('scale_factor', scaleFactor, spatial)]
+  const [sizes, factors] = [numbers(NAME, 'size', size, spatial), numbers(NAME, 'scale_factor', scaleFactor, spatial)]
   if ((sizes === null) === (factors === null)) throw new ArgumentError(`${NAME}: give size or scale_factor, one of them.`)
   const dims: number[] = []
   const lengths: number[] = []
@@ -84,16 +105,11 @@ function resized(
     const dim = k + 2
     const own = sizeAt(input.sizes, dim)
     const factor = factors?.[k]
-    const wanted = sizes?.[k] ?? Math.floor(own * (factor ?? 1))
-    if (!Number.isInteger(wanted) || wanted < 1 || wanted * (mode === 'area' || antialias ? own : 1) > MOST_WEIGHTS)
-      throw new ArgumentError(
-        `${NAME}: dimension ${dim} of size ${own} cannot become ${wanted}: sizes are whole, at least 1, and have at most ${MOST_WEIGHTS} weights.`,
-      )
+    const wanted = wantedSize(NAME, dim, own, sizes?.[k] ?? Math.floor(own * (factor ?? 1)), mode === 'area' || antialias ? own : 1)
     if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
-    const ratio = factor === undefined || recompute === true ? own / wanted : 1 / factor
     dims.push(dim)
     lengths.push(wanted)
-    scales.push(align ? (wanted > 1 ? (own - 1) / (wanted - 1) : 0) : ratio)
+    scales.push(ratioOf(own, wanted, align, recompute === true ? null : (factor ?? null)))
   }
   return dims.length === 0 ? input : resampled(input, dims, lengths, mode, scales, align, antialias)
 }
@@ -130,4 +146,74 @@ export const upsample: OpFunction<(input: Tensor, options: InterpolateOptions) =
   schema: "upsample(Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None) -> Tensor",
   namespace: 'torch.nn.functional',
   decompose: (input, size, scaleFactor, mode, alignCorners) => resized(input, size, scaleFactor, mode, alignCorners, null, false),
+})
+
+/**
+ * {@link interpolate} in mode 'nearest'. PyTorch's `F.upsample_nearest`.
+ *
+ * Shape: [N, C, ..], with other sizes in the dimensions after the second.
+ *
+ * @throws ArgumentError unless `size` or `scaleFactor` is given.
+ * @throws ShapeError unless the input has 3, 4 or 5 dimensions.
+ * @example F.upsampleNearest(torch.tensor([[[1, 2]]]), { scaleFactor: 2 }).toArray() // [[[1, 1, 2, 2]]]
+ */
+export const upsampleNearest: OpFunction<(input: Tensor, size?: Resizing['size'] | Resizing, scaleFactor?: Resizing['scaleFactor']) => Tensor> =
+  defineOp({
+    schema: 'upsample_nearest(Tensor input, any size=None, any scale_factor=None) -> Tensor',
+    namespace: 'torch.nn.functional',
+    recordAs: 'keywords',
+    decompose: (input, size, scaleFactor) => resized(input, size, scaleFactor, 'nearest', null, null, false),
+  })
+
+/**
+ * {@link interpolate} of images in mode 'bilinear', with the corners aligned. PyTorch's `F.upsample_bilinear`.
+ *
+ * Shape: [N, C, H, W], with other sizes in the last two dimensions.
+ *
+ * @throws ArgumentError unless `size` or `scaleFactor` is given.
+ * @throws ShapeError unless the input has 4 dimensions.
+ * @example F.upsampleBilinear(torch.tensor([[[[1, 3]]]]), [1, 3]).toArray() // [[[[1, 2, 3]]]]
+ */
+export const upsampleBilinear: OpFunction<(input: Tensor, size?: Resizing['size'] | Resizing, scaleFactor?: Resizing['scaleFactor']) => Tensor> =
+  defineOp({
+    schema: 'upsample_bilinear(Tensor input, any size=None, any scale_factor=None) -> Tensor',
+    namespace: 'torch.nn.functional',
+    recordAs: 'keywords',
+    decompose: (input, size, scaleFactor) => resized(input, size, scaleFactor, 'bilinear', true, null, false),
+  })
+
+/**
+ * Resizes images with smoothing: `interpolate` in mode 'bilinear' with `antialias`. The sizes are `outputSize`, or follow from `scaleFactors`; `scalesH` and `scalesW` are factors that the
+ * sizes need not follow from. PyTorch's `aten._upsample_bilinear2d_aa`.
+ *
+ * Shape: [N, C, H, W], with other sizes in the last two dimensions.
+ *
+ * @throws ArgumentError unless the sizes or the factors are given.
+ * @throws ShapeError unless the input has 4 dimensions.
+ * @example torch._upsampleBilinear2dAa(torch.tensor([[[[1, 1, 4, 4]]]]), [1, 2], false).toArray() // [[[[1.428571, 3.571429]]]]
+ */
+export const upsampleBilinear2dAa: OpFunction<
+  (
+    input: Tensor,
+    outputSize: readonly number[] | null,
+    alignCorners: boolean,
+    scaleFactors?: readonly number[] | number | null | AntialiasScales,
+    scalesW?: number | null,
+  ) => Tensor
+> = defineOp({
+  schema:
+    '_upsample_bilinear2d_aa(Tensor input, any? output_size, bool align_corners, any? scale_factors=None, float? scales_w=None, *, float? scales_h=None) -> Tensor',
+  decompose: (input, outputSize, align, given, scalesW, byName) => {
+    const op = 'torch._upsample_bilinear2d_aa'
+    if (input.ndim !== 4) throw new ShapeError(`${op}: expected [N, C, H, W], got shape ${formatShape(input.sizes)}.`)
+    // The older form has the two factors by position.
+    const [scaleFactors, scalesH] = typeof given === 'number' ? [null, given] : [given, byName]
+    const [sizes, factors] = [numbers(op, 'output_size', outputSize, 2), numbers(op, 'scale_factors', scaleFactors, 2)]
+    if (sizes === null && factors === null) throw new ArgumentError(`${op}: give output_size or scale_factors.`)
+    const scales = sizes === null ? factors : [scalesH, scalesW]
+    const own = input.sizes.slice(2)
+    const wanted = own.map((size, k) => wantedSize(op, k + 2, size, sizes?.[k] ?? Math.floor(size * (factors?.[k] ?? 1)), size))
+    const ratios = own.map((size, k) => ratioOf(size, wanted[k] ?? 1, align, scales?.[k] ?? null))
+    return resampled(input, [2, 3], wanted, 'bilinear', ratios, false, true)
+  },
 })

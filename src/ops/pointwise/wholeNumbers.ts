@@ -5,7 +5,6 @@ import { dtypeInfo, promoteTypes } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes, exactElements, tensorFromValues } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
-import { full } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import { abs, add, div, mul, pow, sub } from './arithmetic.ts'
 import { to } from './cast.ts'
@@ -71,14 +70,16 @@ export const lcm: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp
  * Shapes: `self` and `exponent` broadcast; the result is float64.
  *
  * @throws ShapeError if the shapes do not broadcast.
+ * @throws ArgumentError if neither is a Tensor.
  * @example torch.floatPower(torch.tensor([2, 3]), 2).dtype // 'float64'
  */
 export const floatPower: OpFunction<(self: Tensor | number, exponent: Tensor | number) => Tensor> = defineOp({
   schema: 'float_power(any self, any exponent) -> Tensor',
   method: true,
   decompose: (self, exponent) => {
-    const [base, power] = [wide(self, 'self'), wide(exponent, 'exponent')]
-    return typeof base === 'number' && typeof power === 'number' ? pow(full([], base, { dtype: 'float64' }), power) : pow(base, power)
+    if (!(self instanceof Tensor) && !(exponent instanceof Tensor))
+      throw new ArgumentError(`torch.float_power: one of the arguments must be a Tensor, got ${valueText(self)} and ${valueText(exponent)}.`)
+    return pow(wide(self, 'self'), wide(exponent, 'exponent'))
   },
 })
 

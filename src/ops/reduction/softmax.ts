@@ -13,7 +13,7 @@ import { where } from '../pointwise/select.ts'
 import { exp, log } from '../pointwise/unary.ts'
 import { reshape } from '../view/reshape.ts'
 import { detach } from '../view/windows.ts'
-import { amax } from './extremes.ts'
+import { all, amax } from './extremes.ts'
 import { castFirst, sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
@@ -28,6 +28,11 @@ export interface SoftmaxDim {
   readonly dim: number
   /** The values are cast to this dtype first. */
   readonly dtype?: DType | null
+}
+
+function softmaxGradient(g: Tensor, out: Tensor, dim: number): Tensor {
+  const weighted = mul(g, out)
+  return sub(weighted, mul(out, sum(weighted, dim, true)))
 }
 
 /** The values in the dtype in which they are combined, so that the result rounds once. */
@@ -54,10 +59,24 @@ export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, option
     const e = exp(sub(x, amax(x, dim, true)))
     return to(div(e, sum(e, dim, true)), self.dtype)
   },
-  derivative: ([g], { args: [, dim], outputs: [out] }) => {
-    const weighted = mul(g, out)
-    return [sub(weighted, mul(out, sum(weighted, dim, true))), null, null]
-  },
+  derivative: ([g], { args: [, dim], outputs: [out] }) => [softmaxGradient(g, out, dim), null, null],
+})
+
+/**
+ * {@link softmax}, where lines that are -Infinity everywhere become 0 and not NaN: attention to nothing. PyTorch's `aten._safe_softmax`.
+ *
+ * Shape: that of `self`.
+ *
+ * @throws DTypeError unless `self`, or `dtype`, is floating.
+ * @throws ShapeError if `dim` is out of range.
+ * @example torch._safeSoftmax(torch.tensor([[0, 0], [-Infinity, -Infinity]]), -1).toArray() // [[0.5, 0.5], [0, 0]]
+ */
+export const safeSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, dtype?: DType | null) => Tensor> = defineOp({
+  schema: '_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor',
+  prepare: castFirst,
+  meta: (self, dim) => spec('torch._safe_softmax', self, dim),
+  decompose: (self, dim) => where(all(eq(self, -Infinity), dim, true), 0, softmax(self, dim)),
+  derivative: ([g], { args: [, dim], outputs: [out] }) => [softmaxGradient(g, out, dim), null, null],
 })
 
 /**

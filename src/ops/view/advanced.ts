@@ -1,19 +1,20 @@
 // Indexing by tensors, Python's `x[i, j]` and `x[mask]`: index and indexPut, composed of indexSelect, indexAdd and indexCopy on the flattened dimensions.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes, formatShape, inverseOrder, sameShape } from '../../tensor/index.ts'
+import { full } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { checkIndexType } from '../indices.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
-import { ge, logicalOr, lt } from '../pointwise/comparison.ts'
-import { where } from '../pointwise/select.ts'
+import { ge, logicalNot, logicalOr, lt } from '../pointwise/comparison.ts'
+import { clamp, maskedFill, where } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
 import { indexSelect } from './indexing.ts'
 import { permute } from './permute.ts'
 import { fromStart, indexAdd, indexCopy, nonzero } from './positions.ts'
-import { contiguous, reshape } from './reshape.ts'
+import { clone, contiguous, reshape } from './reshape.ts'
 import { expand } from './windows.ts'
 
 /** For each of the first dimensions, the positions in it, or null for all of it. A bool tensor counts for as many dimensions as it has. */
@@ -152,6 +153,50 @@ export const indexPut: OpFunction<
     const lines = reshape(target, [count, ...rest])
     const written = accumulate ? indexAdd(lines, 0, flat, source) : indexCopy(lines, 0, flat, source)
     return permute(reshape(written, target.sizes), inverseOrder(order))
+  },
+})
+
+/** The indices within the sizes of `self`: what a mask leaves out may point anywhere. */
+function clamped(op: string, self: Tensor, mask: Tensor, indices: unknown): TensorIndices {
+  if (mask.dtype !== 'bool') throw new DTypeError(`${op}: mask must be bool, got ${mask.dtype}.`)
+  if (!isIndices(indices)) throw new ArgumentError(`${op}: argument 'indices' must be an array of Tensors and nulls, got ${valueText(indices)}.`)
+  return indices.map((index, d) =>
+    index === null || index.dtype === 'bool' ? index : clamp(index, -sizeAt(self.sizes, d), sizeAt(self.sizes, d) - 1),
+  )
+}
+
+/**
+ * The elements of `self` at `indices` where `mask` holds, and `fill` elsewhere, where an index may be out of range. PyTorch's `aten._unsafe_masked_index`.
+ *
+ * Shape: that to which the indices broadcast, followed by the dimensions without an index; `mask` broadcasts to it.
+ *
+ * @throws DTypeError unless `mask` is bool.
+ * @throws ArgumentError if `indices` is not an array of tensors and nulls.
+ * @example torch._unsafeMaskedIndex(torch.tensor([1, 2]), torch.tensor([true, false]), [torch.tensor([1, 9]).long()], -1).toArray() // [2, -1]
+ */
+export const unsafeMaskedIndex: OpFunction<(self: Tensor, mask: Tensor, indices: TensorIndices, fill: number) => Tensor> = defineOp({
+  schema: '_unsafe_masked_index(Tensor self, Tensor mask, any indices, Scalar fill) -> Tensor',
+  decompose: (self, mask, indices, fill) => {
+    const places = clamped('torch._unsafe_masked_index', self, mask, indices)
+    if (self.numel === 0) return full(mask.sizes, fill, { dtype: self.dtype })
+    return maskedFill(index(self, places), logicalNot(mask), fill)
+  },
+})
+
+/**
+ * `self` with the elements of `values` added at `indices` where `mask` holds. Elsewhere an index may be out of range. PyTorch's `aten._unsafe_masked_index_put_accumulate`.
+ *
+ * Shape: that of `self`; `values` and `mask` have the shape to which the indices broadcast.
+ *
+ * @throws DTypeError unless `mask` is bool.
+ * @throws ArgumentError if `indices` is not an array of tensors and nulls.
+ * @example torch._unsafeMaskedIndexPutAccumulate(torch.zeros([2]), torch.tensor([true, false]), [torch.tensor([1, 9]).long()], torch.tensor([3, 4])).toArray() // [0, 3]
+ */
+export const unsafeMaskedIndexPutAccumulate: OpFunction<(self: Tensor, mask: Tensor, indices: TensorIndices, values: Tensor) => Tensor> = defineOp({
+  schema: '_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, any indices, Tensor values) -> Tensor',
+  decompose: (self, mask, indices, values) => {
+    const places = clamped('torch._unsafe_masked_index_put_accumulate', self, mask, indices)
+    return self.numel === 0 ? clone(self) : indexPut(self, places, maskedFill(values, logicalNot(mask), 0), true)
   },
 })
 

@@ -68,6 +68,24 @@ export default {
     { args: [x, -2], gives: softmaxOf },
     { args: [t([1000, 1000]), 0], gives: t([0.5, 0.5]), noGradient: 'differences of 1000 lose digits' },
   ],
+  'torch._safe_softmax': [
+    { args: [x, 1], gives: softmaxOf },
+    {
+      args: [
+        t([
+          [0, -Infinity],
+          [-Infinity, -Infinity],
+        ]),
+        -1,
+      ],
+      gives: t([
+        [1, 0],
+        [0, 0],
+      ]),
+      noGradient: 'infinite',
+    },
+    { args: [t([0, 0], 'int'), { dim: 0, dtype: 'float64' }], gives: t([0.5, 0.5], 'float64') },
+  ],
   'torch.log_softmax': [
     { args: [x, 1], gives: logSoftmaxOf },
     { args: [x, 0], gives: logSoftmaxOf },

@@ -31,6 +31,31 @@ export default {
     { args: [[2], { dtype: 'bool' }], gives: t([true, true]) },
   ],
   'torch.empty': [{ args: [[2, 2]], gives: filled([2, 2], 0) }],
+  'torch.empty_strided': [
+    {
+      args: [
+        [2, 3],
+        [1, 2],
+      ],
+      gives: filled([2, 3], 0),
+    },
+    { args: [[2, 0], [7, 8], { dtype: 'int32' }], gives: filled([2, 0], 0).as('int32') },
+    { args: [[], []], gives: filled([], 0) },
+  ],
+  'torch.empty_permuted': [
+    {
+      args: [
+        [2, 3],
+        [1, 0],
+      ],
+      gives: filled([2, 3], 0),
+    },
+    { args: [[], [], { dtype: 'bool' }], gives: filled([], 0).as('bool') },
+  ],
+  'torch.Tensor.new_empty_strided': [
+    { args: [ints([5, 6]), [2, 3], [3, 1]], gives: filled([2, 3], 0).as('int') },
+    { args: [like, [2], [0], { dtype: 'int32' }], gives: filled([2], 0).as('int32') },
+  ],
   'torch.Tensor.new_zeros': [
     { args: [ints([5, 6]), [2, 3]], gives: filled([2, 3], 0).as('int') },
     { args: [like, [2], { dtype: 'int32' }], gives: filled([2], 0).as('int32') },

@@ -1,16 +1,13 @@
 // Linear algebra: decompositions, solutions, determinants, norms of matrices, and what follows from them.
 import { Plain, build, longs, reduce, sample, sumOf, t, total } from '../plain.ts'
-import type { ValueCase, ValueCases } from '../valueCases.ts'
+import { LOOSE, cholesky, diagonal, exactly, int32s, mm, reflections, size, turned } from '../matrices.ts'
+import type { ValueCases } from '../valueCases.ts'
 
-const size = (a: Plain): number => a.shape.at(-1) ?? 0
-const mm = (a: Plain, b: Plain): Plain => build([a.shape[0] ?? 0, size(b)], (i, j) => sumOf(size(a), (k) => a.at(i, k) * b.at(k, j)))
-const turned = (a: Plain): Plain => build([size(a), a.shape[0] ?? 0], (i, j) => a.at(j, i))
 const rotation = (angle: number): Plain =>
   t([
     [Math.cos(angle), -Math.sin(angle)],
     [Math.sin(angle), Math.cos(angle)],
   ])
-const diagonal = (...values: number[]): Plain => build([values.length, values.length], (i, j) => (i === j ? (values[i] ?? 0) : 0))
 const negative = (a: Plain): Plain => a.map((v) => -v)
 /** A matrix that is far from singular. */
 const regular = (n: number, seed: number): Plain => build([n, n], (i, j) => sample([n, n], seed, -1, 1).at(i, j) + (i === j ? 3 : 0))
@@ -33,17 +30,6 @@ const inverse = (a: Plain): Plain => build(a.shape, (i, j) => (((i + j) % 2 === 
 const solved = (a: Plain, b: Plain): Plain => mm(inverse(a), b)
 const lower = (a: Plain): Plain => a.map((v, k) => (k % size(a) <= Math.floor(k / size(a)) ? v : 0))
 const unitLower = (a: Plain): Plain => lower(a).map((v, k) => (k % size(a) === Math.floor(k / size(a)) ? 1 : v))
-const cholesky = (a: Plain): Plain => {
-  const out: number[][] = []
-  for (let i = 0; i < size(a); i++) {
-    out.push([])
-    for (let j = 0; j < size(a); j++) {
-      const rest = a.at(i, j) - sumOf(j, (k) => (out[i]?.[k] ?? 0) * (out[j]?.[k] ?? 0))
-      out[i]?.push(j > i ? 0 : i === j ? Math.sqrt(rest) : rest / (out[j]?.[j] ?? NaN))
-    }
-  }
-  return t(out)
-}
 const exponential = (a: Plain): Plain => {
   let [term, sum] = [diagonal(...Array.from({ length: size(a) }, () => 1)), diagonal(...Array.from({ length: size(a) }, () => 1))]
   for (let k = 1; k < 60; k++) {
@@ -52,16 +38,6 @@ const exponential = (a: Plain): Plain => {
   }
   return sum
 }
-const householder = (v: readonly number[], tau: number): Plain =>
-  build([v.length, v.length], (i, j) => Number(i === j) - tau * (v[i] ?? 0) * (v[j] ?? 0))
-const NOT_HALF = { notInHalf: 'the reference does not round as the algorithm does' }
-const LOOSE = { ...NOT_HALF, tolerance: 2e-5 }
-const exactly = (args: readonly unknown[], gives: (...given: Plain[]) => Plain | readonly Plain[], more: Partial<ValueCase> = {}): ValueCase => ({
-  args,
-  gives: (...given: never[]) => gives(...(given as readonly unknown[]).filter((arg) => arg instanceof Plain)),
-  ...LOOSE,
-  ...more,
-})
 const [v1, v2] = [sample([2, 3], 4), sample([2, 3], 5)]
 
 /** A matrix whose rows are exchanged, and its factors. */
@@ -69,7 +45,6 @@ const pivoted = t([
   [1, 2],
   [4, 3],
 ])
-const int32s = (values: number | number[]): Plain => t(values, 'int32')
 const pivotedFactors = t([
   [4, 3],
   [0.25, 1.25],
@@ -398,7 +373,7 @@ export default {
   ],
   'torch.linalg.householder_product': [
     exactly([sample([3, 2], 1), sample([2], 2)], (a = v1, tau = v2) => {
-      const full = mm(householder([1, a.at(1, 0), a.at(2, 0)], tau.at(0)), householder([0, 1, a.at(2, 1)], tau.at(1)))
+      const full = reflections(a, tau)
       return build([3, 2], (i, j) => full.at(i, j))
     }),
   ],

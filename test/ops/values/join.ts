@@ -22,6 +22,47 @@ const padded = (a: Plain, [left = 0, right = 0, top = 0, bottom = 0]: readonly n
 }
 
 export default {
+  'torch._chunk_cat': [
+    {
+      args: [[t([1, 2, 3]), t([4])], 0, 2],
+      gives: t([
+        [1, 2, 4],
+        [3, 0, 0],
+      ]),
+    },
+    {
+      args: [
+        [
+          t([
+            [1, 2],
+            [3, 4],
+          ]),
+          t([[5], [6]]),
+        ],
+        -1,
+        1,
+      ],
+      gives: t([[[1, 2, 5]], [[3, 4, 6]]]),
+    },
+    {
+      args: [
+        [
+          t([
+            [1, 2],
+            [3, 4],
+            [5, 6],
+          ]),
+          t([7]),
+        ],
+        0,
+        2,
+      ],
+      gives: t([
+        [1, 2, 3, 4, 7],
+        [5, 6, 0, 0, 0],
+      ]),
+    },
+  ],
   'torch.cat': [
     { args: [[t([]), t([[1, 2]]), t([])], 1], gives: t([[1, 2]]) },
     { args: [[x, sample([1, 3], 4)]], gives: ([a, b]: [Plain, Plain]) => build([3, 3], (i, j) => (i < 2 ? a.at(i, j) : b.at(0, j))) },

@@ -77,6 +77,12 @@ function group(x: Plain, groups: number, weight: Plain | null, bias: Plain | nul
   return build(x.shape, (...at) => normal.reshape(...x.shape).at(...at) * channel(weight, at[1], 1) + channel(bias, at[1], 0))
 }
 
+function groupWithStatistics(x: Plain, groups: number, weight: Plain | null, bias: Plain | null, eps: number): readonly Plain[] {
+  const [n = 0] = x.shape
+  const [, mu, inverse] = layer(x.reshape(n, groups, x.data.length / n / groups), 1, null, null, eps)
+  return [group(x, groups, weight, bias, eps), mu.reshape(n, groups), inverse.reshape(n, groups)]
+}
+
 const x = sample([3, 2, 2, 2], 1)
 const rows = sample([3, 4], 2)
 const [w2, b2] = [sample([2], 3), sample([2], 4)]
@@ -131,6 +137,43 @@ export default {
   'torch.nn.functional.layer_norm': [
     { args: [rows, [4], w4, b4], gives: (a: Plain, _: number[], w: Plain, b: Plain) => layer(a, 1, w, b)[0] },
     { args: [x, [2, 2, 2], { eps: 0.1 }], gives: (a: Plain) => layer(a, 3, null, null, 0.1)[0] },
+  ],
+  'torch.native_layer_norm': [
+    {
+      args: [rows, [4], w4, b4, EPS],
+      gives: (a: Plain, _: number[], w: Plain, b: Plain) => layer(a, 1, w, b),
+      differentiable: 1,
+    },
+    { args: [x, [2, 2], null, null, 0.1], gives: (a: Plain) => layer(a, 2, null, null, 0.1), differentiable: 1 },
+  ],
+  'torch.native_group_norm': [
+    { args: [sample([2, 4, 3], 1), w4, b4, 2, 4, 3, 2, EPS], gives: (a: Plain, w: Plain, b: Plain) => groupWithStatistics(a, 2, w, b, EPS) },
+    { args: [sample([2, 4], 1), null, null, 2, 4, 1, 1, 0.1], gives: (a: Plain) => groupWithStatistics(a, 1, null, null, 0.1) },
+  ],
+  'torch.native_batch_norm': [
+    { args: [x, w2, b2, null, null, true, 0.1, EPS], gives: (a: Plain, w: Plain, b: Plain) => batch(a, w, b).slice(0, 3), differentiable: 1 },
+    {
+      args: [x, w2, b2, mean2, var2, false, 0.1, EPS],
+      gives: (a: Plain, w: Plain, b: Plain, mu: Plain, variance: Plain) => [evaluated(a, mu, variance, w, b), t([]), t([])],
+      differentiable: 1,
+    },
+  ],
+  'torch._native_batch_norm_legit': [
+    { args: [x, w2, null, true, 0.1, EPS], gives: (a: Plain, w: Plain) => batch(a, w, null).slice(0, 3), differentiable: 1 },
+    {
+      args: [x, w2, b2, mean2, var2, false, 0.1, EPS],
+      gives: (a: Plain, w: Plain, b: Plain, mu: Plain, variance: Plain) => [evaluated(a, mu, variance, w, b), t([]), t([])],
+      differentiable: 1,
+    },
+  ],
+  'torch._batch_norm_with_update': [
+    {
+      // With momentum 0 the running statistics stay.
+      args: [x, w2, b2, mean2, var2, 0, EPS],
+      gives: (a: Plain, w: Plain, b: Plain) => [...batch(a, w, b).slice(0, 3), t([], 'uint8')],
+      differentiable: 1,
+      constants: [3, 4],
+    },
   ],
   'torch.nn.functional.group_norm': [
     { args: [sample([2, 4, 3], 1), 2, w4, b4], gives: group },

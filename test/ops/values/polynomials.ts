@@ -37,12 +37,10 @@ const shifted =
   (x, n) =>
     fn(2 * x - 1, n)
 
-const H: Fn = (x, n) =>
-  factorial(n) * sum(Math.floor(n / 2), (m) => ((-1) ** m * (2 * x) ** (n - 2 * m)) / (factorial(m) * factorial(n - 2 * m)))
+const H: Fn = (x, n) => factorial(n) * sum(Math.floor(n / 2), (m) => ((-1) ** m * (2 * x) ** (n - 2 * m)) / (factorial(m) * factorial(n - 2 * m)))
 const He: Fn = (x, n) => 2 ** (-n / 2) * H(x / Math.SQRT2, n)
 const L: Fn = (x, n) => sum(n, (k) => (choose(n, k) * (-x) ** k) / factorial(k))
-const P: Fn = (x, n) =>
-  2 ** -n * sum(Math.floor(n / 2), (k) => (-1) ** k * choose(n, k) * choose(2 * n - 2 * k, n) * x ** (n - 2 * k))
+const P: Fn = (x, n) => 2 ** -n * sum(Math.floor(n / 2), (k) => (-1) ** k * choose(n, k) * choose(2 * n - 2 * k, n) * x ** (n - 2 * k))
 
 /** Numbers on either side of 1, degrees that are truncated or negative, and degrees 10 and 11 at two special arguments. */
 const of = (fn: Fn, special: readonly [number, number], values: readonly number[]): ValueCase[] => [

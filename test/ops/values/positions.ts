@@ -160,6 +160,29 @@ export default {
     { args: [x, [null, at]], gives: (a: Plain) => build([2, 2], (i, j) => a.at(i, j === 0 ? 2 : 0)) },
     { args: [x, [mask]], gives: (a: Plain) => new Plain([3], [a.at(0, 0), a.at(0, 2), a.at(1, 1)]), readsValues: true },
   ],
+  'torch._unsafe_masked_index': [
+    { args: [t([1, 2, 3]), t([true, true, false]), [longs([2, -1, 99])], 7], gives: t([3, 3, 7]) },
+    { args: [t([]), t([false, false]), [longs([0, 1])], 7], gives: t([7, 7]) },
+    {
+      args: [
+        t([
+          [1, 2],
+          [3, 4],
+        ]),
+        t([[true], [false]]),
+        [longs([[1], [-9]]), longs([[0, 1]])],
+        -1,
+      ],
+      gives: t([
+        [3, 4],
+        [-1, -1],
+      ]),
+    },
+  ],
+  'torch._unsafe_masked_index_put_accumulate': [
+    { args: [t([1, 2, 3]), t([true, true, false]), [longs([2, -1, 99])], t([5, 7, 9])], gives: t([1, 2, 15]) },
+    { args: [t([]), t([false]), [longs([0])], t([1])], gives: t([]) },
+  ],
   'torch.index_put': [
     { args: [t([1, 2, 3]), [longs([2, -3])], t([5, 7])], gives: t([7, 2, 5]) },
     { args: [t([1, 2, 3]), [longs([2, 2])], t([5, 7]), true], gives: t([1, 2, 15]) },

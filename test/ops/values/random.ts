@@ -148,6 +148,10 @@ export default {
     },
     { args: [t([9, 9]), 1 - 1e-15], gives: t([1, 1]), noGradient: 'random' },
   ],
+  'torch.native_dropout_backward': [
+    { args: [t([1, 2, 3]), t([true, false, true]), 1.5], gives: t([1.5, 0, 4.5]) },
+    { args: [ints([1, 2]), t([true, false]), 2], gives: t([2, 0]) },
+  ],
   'torch.nn.functional.dropout': [
     { args: [t([1, 2, 3]), { training: false }], gives: t([1, 2, 3]) },
     { args: [t([1, 2, 3]), 0], gives: t([1, 2, 3]) },

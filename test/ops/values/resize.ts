@@ -6,6 +6,9 @@ const image = sample([1, 2, 3, 2], 1)
 const signal = sample([2, 2, 3], 2)
 const lerp = (a: number, b: number, part: number): number => a + (b - a) * part
 
+/** 1, 2, 3, 4 at half the size: triangles of twice the width as weights. */
+const antialiased = [(1 * 0.75 + 2 * 0.75 + 3 * 0.25) / 1.75, (2 * 0.25 + 3 * 0.75 + 4 * 0.75) / 1.75]
+
 export default {
   'torch.nn.functional.pad': [
     { args: [t([[1, 2, 3]]), [2, 1], { mode: 'reflect' }], gives: t([[3, 2, 1, 2, 3, 2]]) },
@@ -117,6 +120,17 @@ export default {
         ],
       ]),
     },
+  ],
+  'torch.nn.functional.upsample_nearest': [
+    { args: [signal, { scaleFactor: 2 }], gives: (x: Plain) => build([2, 2, 6], (n, c, i) => x.at(n, c, Math.floor(i / 2))) },
+    { args: [signal, 6], gives: (x: Plain) => build([2, 2, 6], (n, c, i) => x.at(n, c, Math.floor(i / 2))) },
+  ],
+  'torch.nn.functional.upsample_bilinear': [{ args: [t([[[[1, 3]]]]), [1, 3]], gives: t([[[[1, 2, 3]]]]) }],
+  'torch._upsample_bilinear2d_aa': [
+    { args: [t([[[[1, 2, 3, 4]]]]), [1, 2], false], gives: t([[[antialiased]]]) },
+    { args: [t([[[[1, 2, 3, 4]]]]), null, false, [1, 0.5]], gives: t([[[antialiased]]]) },
+    { args: [t([[[[1, 2, 3, 4]]]]), { outputSize: [1, 2], alignCorners: false, scalesH: 1, scalesW: 0.5 }], gives: t([[[antialiased]]]) },
+    { args: [t([[[[1, 2, 3, 4]]]]), [1, 2], false, 1, 0.5], gives: t([[[antialiased]]]) },
   ],
   'torch.ops.tensorfx.resample': [
     { args: [signal, [2], [6], 'nearest', [0.5], false, false], gives: (x: Plain) => build([2, 2, 6], (n, c, i) => x.at(n, c, Math.floor(i / 2))) },

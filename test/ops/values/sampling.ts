@@ -102,6 +102,12 @@ export default {
     { args: [volume, places, { alignCorners: true }], gives: sampled(hat, 'zeros', true), ...inHalf },
     { args: [volume, places, { paddingMode: 'reflection' }], gives: sampled(hat, 'reflection', false), ...inHalf },
   ],
+  'torch.grid_sampler': [
+    { args: [image, grid, 0, 1, true], gives: sampled(hat, 'border', true), ...inHalf },
+    { args: [image, grid, 2, 2, true], gives: sampled(cubic, 'reflection', true), ...inHalf },
+  ],
+  'torch.grid_sampler_2d': [{ args: [image, grid, 1, 1, false], gives: nearest, ...inHalf }],
+  'torch.grid_sampler_3d': [{ args: [volume, places, 0, 2, false], gives: sampled(hat, 'reflection', false), ...inHalf }],
   'torch.nn.functional.affine_grid': [
     {
       args: [theta, [2, 1, 3, 4]],

@@ -2,6 +2,7 @@
 import { torch } from 'tensorfx'
 import { Tensor } from 'tensorfx'
 import { MissingName, camelCase } from '../python.ts'
+import { Absent } from './stored.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -105,7 +106,9 @@ export const optionsOf = (keywords: readonly (readonly [string, unknown])[]): Op
   Object.fromEntries(keywords.filter(([key, value]) => WITHOUT_EFFECT[key]?.includes(value) !== true).map(([key, value]) => [camelCase(key), value]))
 
 /** How an operator of op_db is called. Null if tensorfx has no such name. */
-export function callOf(name: string, variant = ''): Call | null {
+export function callOf(recorded: string, variant = ''): Call | null {
+  // Overloads of aten are functions of torch here.
+  const name = /^torch\.ops\.aten\.(\w+)\.\w+$/.exec(recorded)?.[1] ?? recorded
   const full = variant === '' ? name : `${name}.${variant}`
   if (DRAWN.has(full)) return onCopy(name.endsWith('_') ? name : `${name}_`)
   const rearranged = REARRANGED[full] ?? REARRANGED[name]
@@ -113,7 +116,7 @@ export function callOf(name: string, variant = ''): Call | null {
     const call = named(rearranged.calls)
     return call === null ? null : (args, options) => call(rearranged.with(args), options)
   }
-  const reflected = REFLECTED[name.replaceAll('__', '')]
+  const reflected = REFLECTED[/^__(\w+)__$/.exec(name)?.[1] ?? '']
   const call = named(reflected ?? name)
   if (call === null) return null
   if (full === 'linalg.lstsq.grad_oriented')
@@ -122,5 +125,8 @@ export function callOf(name: string, variant = ''): Call | null {
       return Array.isArray(results) ? results.slice(0, 2) : results
     }
   if (reflected === undefined) return call
-  return ([self, other, ...rest], options) => call([other, self, ...rest], options)
+  return ([self, other, ...rest], options) => {
+    if (!isTensor(self)) throw new Absent('methods of numbers')
+    return call([other, self, ...rest], options)
+  }
 }

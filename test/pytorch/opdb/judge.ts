@@ -9,7 +9,7 @@ import type { Database, Entry, ModuleCase, OperatorCase, RefusedCase, Stored, St
 
 /**
  * How a case ended. `wrong`: other values, shapes or gradients; `dtype`: only the dtype is another one; `refused`: a clear error; `unknown`: an argument that
- * we do not have; `raw`: an error from the inside; `accepted`: no error where PyTorch has one; `missing`: no such name; `absent`: needs complex or sparse tensors.
+ * we do not have; `raw`: an error from the inside; `accepted`: no error where PyTorch has one; `missing`: no such name; `absent`: needs complex or sparse tensors, or calls a method of Python's numbers.
  */
 export type Kind = 'agree' | 'wrong' | 'dtype' | 'refused' | 'unknown' | 'raw' | 'accepted' | 'missing' | 'absent'
 
@@ -160,7 +160,8 @@ const DRAWN_IN_TRAINING = /dropout|rrelu|scaled_dot_product_attention/
 
 /** Whether only shapes say something. */
 function isDrawn({ name }: Entry<unknown>, { kw, random }: OperatorCase): boolean {
-  if (random || DRAWN.test(name)) return true
+  // Without a matrix of the rank q, what is drawn shows in the approximation.
+  if (random || DRAWN.test(name) || (name === 'svd_lowrank' && kw['M'] !== null)) return true
   const { p, dropout_p: dropoutP, training } = Object.fromEntries(Object.entries(kw).map(([key, value]) => [key, decode(value, () => null)]))
   if (!DRAWN_IN_TRAINING.test(name) || name === 'native_dropout_backward') return false
   return name.includes('attention')

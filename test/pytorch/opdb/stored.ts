@@ -83,7 +83,7 @@ export interface Database<Case> {
   readonly tensor: (stored: StoredTensor) => Tensor
 }
 
-/** What a record needs that tensorfx does not have at all: complex tensors. */
+/** What a record needs that there is not at all: complex tensors, or Python's methods of numbers. */
 export class Absent extends Error {}
 
 const path = (name: string): string => fileURLToPath(new URL(`../../goldens/opdb/${name}`, import.meta.url))

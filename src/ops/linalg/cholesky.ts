@@ -1,0 +1,98 @@
+// The Cholesky decomposition, with an error or with a number for matrices that have none.
+import { tensorFromValues } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { add, mul, sub } from '../pointwise/arithmetic.ts'
+import { tril } from '../triangular.ts'
+import { diagonal } from '../view/diagonal.ts'
+import { transpose } from '../view/permute.ts'
+import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { choleskyOf, transposed } from './dense.ts'
+import { diagEmbed } from './diagonals.ts'
+import { matmul } from './matmul.ts'
+import { solveTriangular } from './solve.ts'
+
+const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
+/** The lower triangle with half of the diagonal. */
+const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 0, -2, -1)), 0.5))
+
+/** The factors of a batch, lower or upper ones, and the order of the first leading minor of each that is not positive. */
+function factorsOf(self: Tensor, upper: boolean): { readonly factors: readonly Float64Array[]; readonly infos: readonly number[] } {
+  const all = matricesOf(self).map((a) => choleskyOf(upper ? transposed(a) : a))
+  return { factors: all.map(({ factor }) => (upper ? transposed(factor) : factor).data), infos: all.map(({ info }) => info) }
+}
+
+function gradientOf(g: Tensor, out: Tensor, upper: boolean): Tensor {
+  const [factor, grad] = upper ? [turned(out), turned(g)] : [out, g]
+  const inner = halfLower(matmul(turned(factor), grad))
+  const left = solveTriangular(turned(factor), inner, { upper: true })
+  return symmetric(turned(solveTriangular(turned(factor), turned(left), { upper: true })))
+}
+
+const notPositive = (op: string, infos: readonly number[]): Error | null => {
+  const batch = infos.findIndex((info) => info > 0)
+  return batch < 0 ? null : failure(op, batch, `is not positive-definite: its leading minor of order ${infos[batch]} is not positive`)
+}
+
+/**
+ * The lower triangular L with L L^T = `self`, for positive-definite matrices; with `upper`, its transpose. PyTorch's `torch.linalg.cholesky`.
+ *
+ * Shape: [.., n, n], and so the result.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError if one of them is not positive-definite.
+ * @example torch.linalg.cholesky(torch.tensor([[4, 2], [2, 5]])).toArray() // [[2, 0], [1, 2]]
+ */
+export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: boolean }) => Tensor> = defineOp({
+  schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
+  namespace: 'torch.linalg',
+  tags: ['rejectsData'],
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.cholesky', self, true)
+    return { shape: self.sizes, dtype: self.dtype }
+  },
+  kernel: (self, upper) => {
+    checkMatrix('torch.linalg.cholesky', self, true)
+    const { factors, infos } = factorsOf(self, upper)
+    const error = notPositive('torch.linalg.cholesky', infos)
+    if (error !== null) throw error
+    return tensorOf(factors, self.sizes, self)
+  },
+  derivative: ([g], { args: [, upper], outputs: [out] }) => [gradientOf(g, out, upper), null],
+})
+
+/**
+ * {@link cholesky} without an error for matrices that are not positive-definite: [L, info]. `info` is 0, or the order of the first leading minor that is not positive; the factor is
+ * then not complete. PyTorch's `torch.linalg.cholesky_ex`.
+ *
+ * Shapes: [.., n, n] gives [.., n, n] and [..]. The info is int32.
+ *
+ * @throws ShapeError unless the matrices are square.
+ * @throws ArgumentError with `checkErrors`, if one of them is not positive-definite.
+ * @example torch.linalg.choleskyEx(torch.tensor([[4, 2], [2, 5]])).map((t) => t.toArray()) // [[[2, 0], [1, 2]], 0]
+ */
+export const choleskyEx: OpFunction<
+  (self: Tensor, options?: { readonly upper?: boolean; readonly checkErrors?: boolean }) => readonly [Tensor, Tensor]
+> = defineOp({
+  schema: 'cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor, Tensor)',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.linalg.cholesky_ex', self, true)
+    return [
+      { shape: self.sizes, dtype: self.dtype },
+      { shape: self.sizes.slice(0, -2), dtype: 'int32' },
+    ]
+  },
+  kernel: (self, upper, checkErrors): readonly [Tensor, Tensor] => {
+    checkMatrix('torch.linalg.cholesky_ex', self, true)
+    const { factors, infos } = factorsOf(self, upper)
+    const error = checkErrors ? notPositive('torch.linalg.cholesky_ex', infos) : null
+    if (error !== null) throw error
+    return [tensorOf(factors, self.sizes, self), tensorFromValues(infos, self.sizes.slice(0, -2), 'int32')]
+  },
+  derivative: ([g], { args: [, upper], outputs: [out] }) => [g === null ? null : gradientOf(g, out, upper), null, null],
+})

@@ -1,0 +1,158 @@
+// Householder's reflections: QR in the form that LAPACK has, and products with the matrices that the reflections make.
+import { DTypeError, ShapeError } from '../../errors/index.ts'
+import { formatShape, sameShape } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { eye } from '../creation.ts'
+import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../defineOp.ts'
+import { cat } from '../join.ts'
+import { mul, sub } from '../pointwise/arithmetic.ts'
+import { sizeAt } from '../shapes.ts'
+import { transpose } from '../view/permute.ts'
+import { unsqueeze } from '../view/reshape.ts'
+import { narrow, select } from '../view/slicing.ts'
+import { expand } from '../view/windows.ts'
+import { checkMatrix, matricesOf, tensorOf } from './batches.ts'
+import { geqrfOf } from './dense.ts'
+import { matmul } from './matmul.ts'
+
+const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+
+/** Throws unless `self` holds the vectors, and `tau` the factors, of at most as many reflections as there are columns. */
+function checkReflections(op: string, self: Tensor, tau: Tensor): void {
+  checkMatrix(op, self)
+  if (tau.dtype !== self.dtype) throw new DTypeError(`${op}: tau must have the dtype of self, ${self.dtype}, got ${tau.dtype}.`)
+  if (tau.ndim !== self.ndim - 1 || !sameShape(tau.sizes.slice(0, -1), self.sizes.slice(0, -2)) || sizeAt(tau.sizes, -1) > sizeAt(self.sizes, -1))
+    throw new ShapeError(
+      `${op}: tau must have the batches of self and at most one number for each of its columns; got shape ${formatShape(tau.sizes)} for self of shape ${formatShape(self.sizes)}.`,
+    )
+}
+
+/** The reflections I - tau v v^T of x, the first one first or, with `lastFirst`, the last one. */
+function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Tensor {
+  const m = sizeAt(self.sizes, -2)
+  const count = sizeAt(tau.sizes, -1)
+  const unit = eye(m, { dtype: self.dtype })
+  let out = x
+  for (let step = 0; step < count; step++) {
+    const k = lastFirst ? count - 1 - step : step
+    const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
+    const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.sizes.slice(0, -2), k + 1, 1])
+    const v = cat([top, below], -2)
+    const factor = unsqueeze(unsqueeze(select(tau, -1, k), -1), -1)
+    out = sub(out, mul(factor, matmul(v, matmul(turned(v), out))))
+  }
+  return out
+}
+
+/**
+ * The first columns of a product of Householder's reflections I - tau v v^T, whose vectors are the columns of `self` below the diagonal, where they are 1. PyTorch's
+ * `torch.linalg.householder_product`.
+ *
+ * Shapes: `self` [.., m, n] with m >= n and `tau` [.., k] with k <= n give [.., m, n].
+ *
+ * @throws ShapeError unless `self` holds matrices that are not wide, and `tau` fits them.
+ * @throws DTypeError unless both are floating, of the same dtype.
+ * @example torch.linalg.householderProduct(torch.tensor([[5], [1]]), torch.tensor([1])).toArray() // [[0], [-1]]
+ */
+export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tensor> = defineOp({
+  schema: 'householder_product(Tensor self, Tensor tau) -> Tensor',
+  namespace: 'torch.linalg',
+  decompose: (self, tau) => {
+    const op = 'torch.linalg.householder_product'
+    checkReflections(op, self, tau)
+    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
+    if (m < n) throw new ShapeError(`${op}: self must not have more columns than rows, got shape ${formatShape(self.sizes)}.`)
+    return reflected(expand(narrow(eye(m, { dtype: self.dtype }), -1, 0, n), self.sizes), self, tau, true)
+  },
+})
+
+/**
+ * QR as reflections: [a, tau]. R is the upper triangle of `a`; below it are the vectors of Householder's reflections, whose first elements are 1, and `tau` has their factors:
+ * `torch.linalg.householderProduct(a, tau)` is Q. PyTorch's `torch.geqrf`, which has no gradient either.
+ *
+ * Shapes: [.., m, n] gives [.., m, n] and [.., min(m, n)].
+ *
+ * @throws ShapeError unless `self` holds matrices.
+ * @throws DTypeError unless it is floating.
+ * @example torch.geqrf(torch.tensor([[3, 0], [4, 5]])).map((t) => t.toArray()) // [[[-5, -4], [0.5, 3]], [1.6, 0]]
+ */
+export const geqrf: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+  schema: 'geqrf(Tensor self) -> (Tensor, Tensor)',
+  method: true,
+  halvesInFloat32: true,
+  meta: (self) => {
+    checkMatrix('torch.geqrf', self)
+    const count = Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
+    return [
+      { shape: self.sizes, dtype: self.dtype },
+      { shape: [...self.sizes.slice(0, -2), count], dtype: self.dtype },
+    ]
+  },
+  kernel: (self): readonly [Tensor, Tensor] => {
+    checkMatrix('torch.geqrf', self)
+    const count = Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
+    const all = matricesOf(self).map(geqrfOf)
+    return [
+      tensorOf(
+        all.map(({ a }) => a.data),
+        self.sizes,
+        self,
+      ),
+      tensorOf(
+        all.map(({ tau }) => tau),
+        [...self.sizes.slice(0, -2), count],
+        self,
+      ),
+    ]
+  },
+})
+
+/**
+ * The product of `other` with the square Q that Householder's reflections make: Q X, or X Q for `left: false`; with `transpose`, Q^T in the place of Q. PyTorch's `torch.ormqr`.
+ *
+ * Shapes: `self` [.., r, n] and `tau` [.., k] are reflections of r elements; `other` [.., r, c], or [.., c, r] for `left: false`, gives the shape of `other`.
+ *
+ * @throws ShapeError if the shapes do not fit.
+ * @throws DTypeError unless all are floating, of the same dtype.
+ * @example torch.ormqr(torch.tensor([[0], [1]]), torch.tensor([1]), torch.tensor([[1], [2]])).toArray() // [[-2], [-1]]
+ */
+export const ormqr: OpFunction<
+  (
+    self: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left?: boolean | { readonly left?: boolean; readonly transpose?: boolean },
+    transpose?: boolean,
+  ) => Tensor
+> = defineOp({
+  schema: 'ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor',
+  method: true,
+  decompose: (self, tau, other, left, transposing) => {
+    const op = 'torch.ormqr'
+    checkReflections(op, self, tau)
+    checkMatrix(op, other)
+    if (other.dtype !== self.dtype) throw new DTypeError(`${op}: other must have the dtype of self, ${self.dtype}, got ${other.dtype}.`)
+    const rows = sizeAt(other.sizes, left ? -2 : -1)
+    if (
+      other.ndim !== self.ndim ||
+      !sameShape(other.sizes.slice(0, -2), self.sizes.slice(0, -2)) ||
+      rows !== sizeAt(self.sizes, -2) ||
+      rows < sizeAt(tau.sizes, -1)
+    )
+      throw new ShapeError(
+        `${op}: other must have the batches of self, and as many ${left ? 'rows' : 'columns'} as self has rows; got shapes ${formatShape(other.sizes)} and ${formatShape(self.sizes)}.`,
+      )
+    // X Q is the transpose of Q^T X^T.
+    return left ? reflected(other, self, tau, !transposing) : turned(reflected(turned(other), self, tau, transposing))
+  },
+})
+
+declare module '../../tensor/tensor.ts' {
+  interface Tensor {
+    /** {@link geqrf} */
+    geqrf(): readonly [Tensor, Tensor]
+    /** {@link ormqr} */
+    ormqr(tau: Tensor, other: Tensor, left?: boolean | { readonly left?: boolean; readonly transpose?: boolean }, transpose?: boolean): Tensor
+  }
+}
