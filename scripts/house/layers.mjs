@@ -43,7 +43,7 @@ export const layers = [
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...capture, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
-  { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library'] },
+  { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop'] },
   { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
   { place: 'install', holds: 'the composition root: what works only after it was put together', imports: ['*'] },
   { place: 'torch', holds: 'the `torch` object', imports: ['*'] },

@@ -26,13 +26,13 @@ function encode(where: string, value: unknown): Uint8Array {
 const MAX_BYTES = 2 ** 28
 
 /** Any value of JSON. Its parts are visited for the limits of depth and size, and for keys that would replace a prototype. */
-const anything: Decoder<unknown> = (value, place) =>
-  Array.isArray(value) ? list(anything)(value, place) : isPlainObject(value) ? record(anything)(value, place) : value
+export const anyJson: Decoder<unknown> = (value, place) =>
+  Array.isArray(value) ? list(anyJson)(value, place) : isPlainObject(value) ? record(anyJson)(value, place) : value
 
 /** Reads what a rank sent: data that this process did not make. Throws ArgumentError for anything but JSON within the limits. */
 function decode(where: string, rank: number, bytes: Uint8Array): unknown {
   const what = `the value of rank ${rank}`
-  return decodeAs(where, anything, parseJson(where, what, new TextDecoder().decode(bytes)), what)
+  return decodeAs(where, anyJson, parseJson(where, what, new TextDecoder().decode(bytes)), what)
 }
 
 /** Checks the lengths in bytes that ranks announce, before memory is taken for them. */

@@ -22,14 +22,16 @@ type State = ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLik
 /** What loading and saving see of a module: its tensors under names without wrappers. */
 type View = Parameters<typeof collectState>[0]
 
-const viewOf = ({ inner }: Unit): View => ({
-  constructor: { name: 'FullyShardedDataParallel' },
+export const cleanView = (inner: Module, name: string): View => ({
+  constructor: { name },
   ownParameters: () => inner.ownParameters(),
   ownBuffers: () => inner.ownBuffers(),
   *namedModules() {
     for (const [path, module] of inner.namedModules()) yield [cleanName(path), module]
   },
 })
+
+const viewOf = ({ inner }: Unit): View => cleanView(inner, 'FullyShardedDataParallel')
 
 /** Runs `fn` with whole parameters; both ends are profiled. */
 function withFullParams<T>(unit: Unit, writeback: boolean, fn: () => T): T {
