@@ -32,8 +32,9 @@ export async function builtApi() {
   ]
   const [front, ...rest] = await Promise.all(names.map(at))
   const fsdp = await at('entries/distributed/fsdp')
+  const checkpoint = await at('entries/distributed/checkpoint')
   await (await at('entries/distributed')).initProcessGroup({ backend: 'single' })
-  return Object.assign({}, ...rest.toReversed(), front, { fsdp })
+  return Object.assign({}, ...rest.toReversed(), front, { fsdp, checkpoint })
 }
 
 async function child() {

@@ -56,6 +56,7 @@ export async function loadSurface(load) {
     'rewriter',
     'distributed',
     'distributed/fsdp',
+    'distributed/checkpoint',
   ]
   const entries = {}
   for (const name of names) entries[name.replace('/', '_')] = await load(name)

@@ -61,9 +61,6 @@ function drawPlan(next, draw, size, steps) {
 
 /**
  * Kills the program `kills` times, and lets it end. Returns what was wrong, in words: an empty list if nothing was.
- *
- * @param {{ kills: number, seed: number, backends: readonly string[], way: string, steps?: number, sizes?: readonly number[], say?: (line: string) => void }} options
- * @returns {Promise<{ findings: string[], killed: number, kinds: Record<string, number> }>}
  */
 export async function killAndResume({ kills, seed, backends, way, steps = 12, sizes = [1, 2, 3, 4], say = () => {} }) {
   const draw = random(seed)
@@ -94,7 +91,8 @@ export async function killAndResume({ kills, seed, backends, way, steps = 12, si
         if (resumed === undefined) findings.push(`${at}: the program did not start: ${text}`)
         else if (resumed !== saved && resumed !== saved + 1) findings.push(`${at}: resumed at ${resumed}, but ${saved} was saved`)
         for (const { step, loss } of log)
-          if (step !== undefined && !(Math.abs(loss - losses.get(step)) < 1e-9)) findings.push(`${at}: the loss of step ${step} is ${loss}, not ${losses.get(step)}`)
+          if (step !== undefined && !(Math.abs(loss - losses.get(step)) < 1e-9))
+            findings.push(`${at}: the loss of step ${step} is ${loss}, not ${losses.get(step)}`)
         if (code === 137) {
           killed++
           kinds[plan.kind] = (kinds[plan.kind] ?? 0) + 1

@@ -8,7 +8,13 @@ const ways = ['flat', 'orig', 'rows', 'ddp']
 let [total, found] = [0, 0]
 for (const [i, way] of ways.entries()) {
   const share = Math.ceil((Number(kills) - total) / (ways.length - i))
-  const { findings, killed, kinds } = await killAndResume({ kills: share, seed: Number(seed) + i, backends, way, say: (line) => console.log(`${way} ${line}`) })
+  const { findings, killed, kinds } = await killAndResume({
+    kills: share,
+    seed: Number(seed) + i,
+    backends,
+    way,
+    say: (line) => console.log(`${way} ${line}`),
+  })
   for (const finding of findings) console.log(`FOUND: ${finding}`)
   total += killed
   found += findings.length

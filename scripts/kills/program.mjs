@@ -32,10 +32,12 @@ function makeNet() {
 /** The same numbers on every rank. */
 function numbers(shape, seed) {
   const count = shape.reduce((a, b) => a * b, 1)
-  return torch.tensor(
-    Array.from({ length: count }, (_, i) => Math.sin(12.9898 * (i + 1) + 78.233 * (seed + 1))),
-    { dtype: 'float64' },
-  ).view(shape)
+  return torch
+    .tensor(
+      Array.from({ length: count }, (_, i) => Math.sin(12.9898 * (i + 1) + 78.233 * (seed + 1))),
+      { dtype: 'float64' },
+    )
+    .view(shape)
 }
 
 const wrappers = {
@@ -53,6 +55,7 @@ const wrappers = {
 const plan = JSON.parse(process.env.TENSORFX_TEST_KILL ?? '{}')
 const die = () => process.kill(process.pid, 'SIGKILL')
 let calls = 0
+let isSaving = false
 
 function killAtFiles(step) {
   if (plan.kind !== 'file' || plan.rank !== getRank() || plan.step !== step) return
@@ -60,7 +63,7 @@ function killAtFiles(step) {
   for (const name of ['mkdirSync', 'openSync', 'writeFileSync', 'fsyncSync', 'renameSync', 'rmSync']) {
     const usual = fs[name]
     fs[name] = (...args) => {
-      if (++calls !== plan.call) return usual.apply(fs, args)
+      if (!isSaving || ++calls !== plan.call) return usual.apply(fs, args)
       // Half of the file is on the disk.
       if (name === 'writeFileSync') usual.call(fs, args[0], args[1].slice(0, args[1].length / 2))
       die()
@@ -79,7 +82,7 @@ const first = loaded?.values.step ?? 0
 write({ resumes: first, ranks: getWorldSize() })
 if (plan.kind === 'backward' && plan.rank === getRank()) {
   let passes = 0
-  const target = net.modules().find?.((m) => m instanceof Block) ?? [...net.modules()].find((m) => m instanceof Block)
+  const target = [...net.modules()].find((module) => module instanceof Block)
   target.registerForwardHook((_module, _inputs, output) => {
     output.registerHook(() => {
       if (first + passes++ === plan.step) die()
@@ -97,7 +100,9 @@ for (let step = first; step < Number(steps); step++) {
   allReduce(mean, { op: 'avg' })
   write({ step, loss: mean.item() })
   killAtFiles(step)
+  isSaving = true
   saveShardedCheckpoint(join(folder, 'checkpoints'), { model, optimizer }, { values: { step: step + 1 } })
+  isSaving = false
   write({ saved: step + 1 })
 }
 const parameters = way === 'ddp' ? [...net.parameters()] : null

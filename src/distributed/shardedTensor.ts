@@ -63,7 +63,7 @@ function describeShards(where: string, shards: readonly Shard[], shape: readonly
 }
 
 /** Whether two parts have an element in common. */
-const overlap = (a: ShardMetadata, b: ShardMetadata): boolean =>
+export const overlap = (a: Omit<ShardMetadata, 'rank'>, b: Omit<ShardMetadata, 'rank'>): boolean =>
   a.offsets.every((start, d) => start < (b.offsets[d] ?? 0) + (b.sizes[d] ?? 0) && (b.offsets[d] ?? 0) < start + (a.sizes[d] ?? 0))
 
 /**

@@ -80,6 +80,12 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(status, solver, model.int(Int('a')))`,
     'sat z3 3',
   ],
+  './distributed/checkpoint': [
+    `import { Linear } from 'tensorfx/nn'
+     import { loadShardedCheckpoint } from 'tensorfx/distributed/checkpoint'
+     console.log(loadShardedCheckpoint('no-such-folder', { model: new Linear(2, 3) }))`,
+    'null',
+  ],
   './distributed/fsdp': [
     `import { Linear } from 'tensorfx/nn'
      import { initProcessGroup } from 'tensorfx/distributed'

@@ -27,6 +27,7 @@ const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   rewriter: () => import('tensorfx/rewriter'),
   distributed: () => import('tensorfx/distributed'),
   'distributed/fsdp': () => import('tensorfx/distributed/fsdp'),
+  'distributed/checkpoint': () => import('tensorfx/distributed/checkpoint'),
 }
 
 test('every public function refuses absurd arguments with an error of tensorfx, and makes no impossible tensor', async () => {

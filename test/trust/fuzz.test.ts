@@ -6,6 +6,7 @@ import * as front from 'tensorfx'
 import * as debug from 'tensorfx/debug'
 import * as dispatch from 'tensorfx/dispatch'
 import { destroyProcessGroup, initProcessGroup } from 'tensorfx/distributed'
+import * as checkpoint from 'tensorfx/distributed/checkpoint'
 import * as fsdp from 'tensorfx/distributed/fsdp'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
@@ -14,7 +15,7 @@ import * as torchFile from '../../src/interop/torchFile/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
-const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front, fsdp }
+const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front, fsdp, checkpoint }
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))
 
 beforeAll(async () => {

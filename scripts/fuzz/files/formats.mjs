@@ -1,5 +1,8 @@
 // The formats that come from outside. Each has seeds, mutants of them as bytes, and `read`, which does with the bytes what a program would do with the file.
 import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as torchFile from './torchFile.mjs'
 import { Entries, mutateBytes, mutateValue, toEntries, toText } from './mutate.mjs'
 
@@ -278,6 +281,23 @@ export const formats = {
       for (const p of parameters) check(p.numel === p.toTypedArray().length, 'a parameter changed its shape')
     },
   },
+  /** The manifest of a checkpoint, beside the file of one rank. */
+  checkpoint: {
+    form: 'json',
+    seeds(api) {
+      return [savedCheckpoint(api).manifest]
+    },
+    mutate: mutateJson,
+    read(api, bytes) {
+      const { folder, path, model, optimizer } = savedCheckpoint(api)
+      writeFileSync(path, bytes)
+      try {
+        api.checkpoint.loadShardedCheckpoint(folder, { model, optimizer })
+      } finally {
+        writeFileSync(path, savedCheckpoint(api).manifest)
+      }
+    },
+  },
   'fsdp-optim': {
     seeds: (api) =>
       ['SGD', 'Adam', 'Adamax'].flatMap((name) =>
@@ -369,6 +389,25 @@ const withTensors =
   ({ torch }) =>
   (_, item) =>
     Array.isArray(item?.$tensor) && item.$tensor.every((n) => [1, 2, 4].includes(n)) ? torch.ones(item.$tensor) : item
+
+let saved = null
+
+/** A checkpoint of a small model, made once. */
+function savedCheckpoint({ nn, optim, torch, checkpoint }) {
+  if (saved !== null) return saved
+  const folder = mkdtempSync(join(tmpdir(), 'tensorfx-fuzz-checkpoint-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const model = new nn.Sequential(new nn.Linear(2, 3), new nn.BatchNorm1d(3))
+  const optimizer = new optim.AdamW(model.parameters(), { lr: 0.1 })
+  model(torch.ones([4, 2]))
+    .sum()
+    .backward()
+  optimizer.step()
+  checkpoint.saveShardedCheckpoint(folder, { model, optimizer }, { values: { step: 1 } })
+  const path = join(folder, 'checkpoint-00000001', 'manifest.json')
+  saved = { folder, path, model, optimizer, manifest: new Uint8Array(readFileSync(path)) }
+  return saved
+}
 
 /** A model whose parameters are divided, and an optimizer of it that has taken a step. */
 function divided({ torch, nn, optim, fsdp }, { name, useOrigParams }) {

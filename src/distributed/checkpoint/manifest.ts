@@ -12,7 +12,12 @@ const DTYPE: Decoder<DType> = (value, place) => (typeof value === 'string' && is
 const PART = object({ rank: integer(0), key: string(), offsets: SIZES, sizes: SIZES })
 export type Part = Decoded<typeof PART>
 
-const STORED = object({ dtype: DTYPE, shape: SIZES, parts: list(PART) })
+const STORED = object({
+  dtype: DTYPE,
+  shape: SIZES,
+  /** A part per rank at most. */
+  parts: list(PART, 4096),
+})
 /** A tensor in parts that lie in several files. */
 export type StoredTensor = Decoded<typeof STORED>
 

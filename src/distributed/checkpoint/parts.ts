@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { readSafetensors } from '../../interop/safetensors.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { ShardedTensor } from '../shardedTensor.ts'
+import { ShardedTensor, overlap } from '../shardedTensor.ts'
 import type { CheckpointFolder } from './folder.ts'
 import { rankFile } from './manifest.ts'
 import type { Part, StoredTensor } from './manifest.ts'
@@ -75,24 +75,29 @@ export class PartsReader {
     return tensors
   }
 
-  /** A whole tensor. Throws ArgumentError unless the parts are there and cover it. */
+  /** A whole tensor. Throws ArgumentError unless the parts are there, and cover it, each element once. Then only it is made. */
   whole(name: string, { dtype, shape, parts }: StoredTensor): Tensor {
-    const whole = Tensor.empty(shape, dtype)
-    let covered = 0
-    for (const { rank, key, offsets, sizes } of parts) {
-      const part = this.#file(rank).get(key)
+    const found = parts.map((part, i) => {
+      const { rank, key, offsets, sizes } = part
+      const tensor = this.#file(rank).get(key)
       const fits =
-        part !== undefined &&
-        part.dtype === dtype &&
-        String(part.sizes) === String(sizes) &&
+        tensor !== undefined &&
+        tensor.dtype === dtype &&
+        String(tensor.sizes) === String(sizes) &&
         offsets.length === shape.length &&
         shape.every((size, dim) => (offsets[dim] ?? 0) + (sizes[dim] ?? 0) <= size)
-      if (!fits) throw new ArgumentError(`${this.#where}: the part of '${name}' at [${offsets.join(', ')}] in ${rankFile(rank)} is not as the manifest says.`)
-      noGrad(() => offsets.reduce((view, offset, dim) => view.narrow(dim, offset, sizes[dim] ?? 0), whole).copy_(part))
-      covered += part.numel
-    }
-    if (covered !== whole.numel)
-      throw new ArgumentError(`${this.#where}: the parts of '${name}' have ${covered} elements, the tensor has ${whole.numel}.`)
+      if (!fits || parts.slice(0, i).some((earlier) => overlap(earlier, part)))
+        throw new ArgumentError(`${this.#where}: the part of '${name}' at [${offsets.join(', ')}] in ${rankFile(rank)} is not as the manifest says.`)
+      return { tensor, offsets, sizes }
+    })
+    const covered = found.reduce((sum, { tensor }) => sum + tensor.numel, 0)
+    const numel = shape.reduce((a, b) => a * b, 1)
+    if (covered !== numel) throw new ArgumentError(`${this.#where}: the parts of '${name}' have ${covered} elements, the tensor has ${numel}.`)
+    const whole = Tensor.empty(shape, dtype)
+    noGrad(() => {
+      for (const { tensor, offsets, sizes } of found)
+        offsets.reduce((view, offset, dim) => view.narrow(dim, offset, sizes[dim] ?? 0), whole).copy_(tensor)
+    })
     return whole
   }
 }

@@ -68,7 +68,10 @@ export function saveShardedCheckpoint(folder: string, state: CheckpointState, op
       version: 1,
       files: reports.map((one) => one.bytes),
       model: mapped(modelTensors, (name, tensor) => stored(modelName(name), tensor)),
-      optimizer: saved === null ? undefined : { ...saved, tensors: mapped(saved.tensors, (name, of) => mapped(of, (key, t) => stored(optimizerName(name, key), t))) },
+      optimizer:
+        saved === null
+          ? undefined
+          : { ...saved, tensors: mapped(saved.tensors, (name, of) => mapped(of, (key, t) => stored(optimizerName(name, key), t))) },
       generators: reports.map((one) => one.generator),
       values,
     }

@@ -95,11 +95,7 @@ export function optimizerState(model: Module, optimizer: AnyOptimizer): Optimize
 }
 
 /** What the optimizer of a model loads on this rank, of whole tensors. Throws LoadStateError for parameters that the model does not have. */
-export function optimizerStateToLoad(
-  model: Module,
-  optimizer: AnyOptimizer,
-  { tensors, numbers, paramGroups }: WholeOptimizerParts,
-): OptimizerState {
+export function optimizerStateToLoad(model: Module, optimizer: AnyOptimizer, { tensors, numbers, paramGroups }: WholeOptimizerParts): OptimizerState {
   const names = new Set([...collectState(viewOf(model)).keys()])
   const unknown = unitsIn(model).length === 0 ? [...tensors.keys()].filter((name) => !names.has(name)) : []
   if (unknown.length > 0) throw new LoadStateError('optimizer', [`Unexpected parameter(s) in the state: ${unknown.join(', ')}.`])
