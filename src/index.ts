@@ -15,5 +15,14 @@ export { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from
 export type { BackwardOptions, FunctionContext, GradHook, GradNode, RemovableHandle } from './autograd/index.ts'
 export type { ScanOptions } from './controlFlow/index.ts'
 export { AutogradError } from './autograd/index.ts'
-export { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnknownNameError, UnsupportedError } from './errors/index.ts'
+export {
+  ArgumentError,
+  DTypeError,
+  InternalError,
+  NotCloseError,
+  ShapeError,
+  TensorfxError,
+  UnknownNameError,
+  UnsupportedError,
+} from './errors/index.ts'
 export { VERSION } from './version.ts'

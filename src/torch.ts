@@ -26,7 +26,7 @@ import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
 import * as maskedFunctions from './ops/masked.ts'
 import * as signalWindows from './ops/signalWindows.ts'
-import { allclose, asTensor, canCast, equal, histogramdd, resultType, tensor } from './ops/index.ts'
+import { allclose, asTensor, assertClose, canCast, equal, histogramdd, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
 import { checkArgument, explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
 import {
@@ -64,6 +64,8 @@ export type Torch = typeof operators &
     readonly allclose: typeof allclose
     readonly equal: typeof equal
     readonly histogramdd: typeof histogramdd
+    /** PyTorch's `torch.testing`. */
+    readonly testing: { readonly assertClose: typeof assertClose }
     readonly nn: typeof nn
     readonly optim: typeof optim
     /** PyTorch's `torch.linalg`. */
@@ -201,6 +203,7 @@ export const torch: Torch = namespace(
     allclose,
     equal,
     histogramdd,
+    testing: { assertClose },
     nn: namespace('torch.nn', { ...nn }),
     linalg: namespace('torch.linalg', { ...linalg }),
     special: namespace('torch.special', special),

@@ -65,6 +65,17 @@ export class DTypeError extends TensorfxError {
 }
 
 /**
+ * `torch.testing.assertClose` found values that differ. The message says how many elements, by how much at most, and where.
+ *
+ * Fix: if the difference is only rounding, pass `rtol` and `atol`; otherwise look at the element that the message names.
+ */
+export class NotCloseError extends TensorfxError {
+  constructor(message: string) {
+    super('TFX_NOT_CLOSE', message)
+  }
+}
+
+/**
  * Something that tensorfx does not support, by design or so far. The message says what to use instead.
  *
  * Fix: use what the message offers instead; docs/differences-from-pytorch.md lists what is different by design.

@@ -5,13 +5,13 @@ import { noGrad } from '../autograd/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
 import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { py, pyFloat } from './repr.ts'
 
 /** Options of {@link BatchNorm1d} and {@link BatchNorm2d}. */
 export interface BatchNormLayerOptions {

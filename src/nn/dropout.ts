@@ -1,11 +1,11 @@
 // Dropout as layers: of elements, and of whole channels.
 import { Module } from '../module/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { py, pyFloat } from '../protocol/index.ts'
 import { alphaDropout, dropout, dropout1d, dropout2d, dropout3d, featureAlphaDropout } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py, pyFloat } from './repr.ts'
 
 /** Options of the dropout layers. */
 export interface DropoutLayerOptions {

@@ -1,7 +1,7 @@
 // Embedding and EmbeddingBag: a table of vectors, looked up by index, one by one or in bags.
 import { ArgumentError } from '../errors/index.ts'
 import type { EmbeddingBagMode } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { py, valueText } from '../protocol/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { EmbeddingTable, withRows } from './embeddingTable.ts'
@@ -10,7 +10,6 @@ import { embedding, embeddingBag } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py } from './repr.ts'
 
 /** Options of {@link Embedding.fromPretrained}. */
 export interface PretrainedOptions extends Omit<EmbeddingLayerOptions, 'dtype'> {

@@ -6,10 +6,10 @@ import { Module } from '../module/index.ts'
 import { empty } from '../ops/index.ts'
 import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { pyFloat } from '../protocol/index.ts'
 import { normal_ } from './init.ts'
 import { checkInteger, checkNumber, readPaddingIdx } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { pyFloat } from './repr.ts'
 
 /** Options of {@link Embedding} and {@link EmbeddingBag}. */
 export interface EmbeddingLayerOptions {

@@ -88,6 +88,8 @@ export {
   SmoothL1Loss,
   SoftMarginLoss,
 } from './loss/loss.ts'
+export { LinearCrossEntropyLoss } from './loss/linearCrossEntropy.ts'
+export type { LinearCrossEntropyLossOptions } from './loss/linearCrossEntropy.ts'
 export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, NLLLossOptions, WeightedLossOptions } from './loss/loss.ts'
 export {
   CosineEmbeddingLoss,

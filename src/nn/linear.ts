@@ -4,13 +4,13 @@ import { Module } from '../module/index.ts'
 import { add, einsum, empty } from '../ops/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { py } from '../protocol/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { py } from './repr.ts'
 
 /** Options of {@link Linear}. */
 export interface LinearOptions {

@@ -4,12 +4,12 @@ import { ShapeError } from '../errors/index.ts'
 import { add, detach, matmul, mul, pow, reshape, square, sub } from '../ops/index.ts'
 import { formatShape, tensorFromValues } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { py, pyFloat } from '../protocol/index.ts'
 import { localResponseNorm } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { OptionLayer } from './optionLayer.ts'
 import { checkInteger } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py, pyFloat } from './repr.ts'
 
 /** Options of {@link LocalResponseNorm} and {@link CrossMapLRN2d}. */
 export interface LocalResponseNormOptions {

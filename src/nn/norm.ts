@@ -1,5 +1,5 @@
 // Normalization within one sample: layer norm, group norm and RMS norm.
-import { checkArgument } from '../protocol/index.ts'
+import { checkArgument, py, pyFloat } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
@@ -11,7 +11,6 @@ import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
-import { py, pyFloat } from './repr.ts'
 
 /** The shape of the last dimensions, of which one number means the last. */
 function shapeOf(where: string, normalizedShape: number | readonly number[]): readonly number[] {

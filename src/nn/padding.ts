@@ -2,12 +2,11 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import type { PadMode } from '../ops/index.ts'
-import { ownCopy, valueText } from '../protocol/index.ts'
+import { ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { pad } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkNumber } from './options.ts'
-import { py } from './repr.ts'
 
 /** How much to add: everywhere, or [left, right, top, bottom, …], the last dimension first. A negative amount cuts off. */
 export type PaddingSides = number | readonly number[]

@@ -1,13 +1,12 @@
 // Layers that only rearrange: Unflatten and ChannelShuffle; and the fixed forms of Upsample.
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, ownCopy, valueText } from '../protocol/index.ts'
+import { checkArgument, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py } from './repr.ts'
 import { Upsample } from './upsample.ts'
 
 /** One dimension as several; one size may be -1. PyTorch's `nn.Unflatten`. */

@@ -2,11 +2,11 @@
 import { Module } from '../module/index.ts'
 import type { InterpolateMode } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { py, pyFloat } from '../protocol/index.ts'
 import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
-import { py, pyFloat } from './repr.ts'
 
 /** Options of {@link Upsample}. */
 export interface UpsampleOptions {

@@ -24,7 +24,8 @@ export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions =
   return true
 }
 
-function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: number, equalNan: boolean): boolean {
+/** Whether |a - b| <= atol + rtol * |b|. */
+export function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: number, equalNan: boolean): boolean {
   if (a === b) return true
   // Two integers that differ may be the same as numbers.
   if (typeof a === 'bigint' && typeof b === 'bigint' && rtol === 0 && atol === 0) return false

@@ -1,6 +1,8 @@
 // ops/: the operator table. Every operator under the name of its constant, what defines and registers operators, and the few functions on tensors that are
 // not operators. The index of operators is generated (npm run generate).
 export * from './generated/operators.ts'
+export { assertClose } from './assertClose.ts'
+export type { AssertCloseOptions } from './assertClose.ts'
 export { allclose, equal } from './compare.ts'
 export type { AllcloseOptions } from './compare.ts'
 export { histogramdd } from './histograms.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ArgumentError, ShapeError, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { py, pyFloat } from '../../src/nn/repr.ts'
+import { py, pyFloat } from '../../src/protocol/pythonText.ts'
 
 const values = (x: Tensor | null): number[] => Array.from(x?.toTypedArray() ?? [])
 

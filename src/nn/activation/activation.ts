@@ -5,6 +5,7 @@ import { Module } from '../../module/index.ts'
 import { full, sigmoid, tanh } from '../../ops/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { py, pyFloat } from '../../protocol/index.ts'
 import {
   celu,
   elu,
@@ -33,7 +34,6 @@ import { OptionLayer } from '../optionLayer.ts'
 import { checkInteger, checkNumber, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
-import { py, pyFloat } from '../repr.ts'
 
 /** The option of activations without others. */
 export interface InplaceOptions {

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Pair } from '../../ops/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { py, valueText } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
@@ -10,7 +10,6 @@ import { conv1d, conv2d, conv3d, pad } from '../functional.ts'
 import { markLeaf } from '../leaf.ts'
 import { readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
-import { py } from '../repr.ts'
 
 /** Options of {@link Conv1d}, {@link Conv2d} and {@link Conv3d}; numbers hold for every spatial dimension. */
 export interface ConvLayerOptions {

@@ -5,10 +5,10 @@ import { Module } from '../../module/index.ts'
 import { empty } from '../../ops/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { py } from '../../protocol/index.ts'
 import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from '../init.ts'
 import { checkInteger, perDimension } from '../options.ts'
 import { Parameter } from '../parameter.ts'
-import { py } from '../repr.ts'
 
 /** Throws ArgumentError unless the channels can be divided into groups. */
 function checkChannels(where: string, inChannels: number, outChannels: number, groups: number): void {

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Pair } from '../../ops/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { py, valueText } from '../../protocol/index.ts'
 import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
@@ -10,7 +10,6 @@ import { convTranspose1d, convTranspose2d, convTranspose3d } from '../functional
 import { markLeaf } from '../leaf.ts'
 import { perDimension, readOptions, readOutputSize } from '../options.ts'
 import type { OutputSize, Trailing } from '../options.ts'
-import { py } from '../repr.ts'
 
 /** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}; numbers hold for every spatial dimension. */
 export interface ConvTransposeLayerOptions {

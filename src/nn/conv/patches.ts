@@ -1,5 +1,5 @@
 // The patches of images as columns, and images as sums of patches: Unfold and Fold.
-import { ownCopy } from '../../protocol/index.ts'
+import { ownCopy, py } from '../../protocol/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fold, unfold } from '../functional.ts'
@@ -7,7 +7,6 @@ import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension } from '../options.ts'
 import type { Trailing } from '../options.ts'
-import { py } from '../repr.ts'
 
 /** Options of {@link Unfold} and {@link Fold}; numbers hold for both dimensions. */
 export interface PatchLayerOptions {

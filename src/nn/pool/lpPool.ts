@@ -1,11 +1,11 @@
 // Pools that take the p-norm of each window.
 import type { Tensor } from '../../tensor/index.ts'
+import { py } from '../../protocol/index.ts'
 import { lpPool1d, lpPool2d, lpPool3d } from '../functional.ts'
 import { markLeaf } from '../leaf.ts'
 import type { Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
-import { py } from '../repr.ts'
 
 /** Options of the power-average pools. */
 export interface LPPoolOptions {

@@ -1,6 +1,6 @@
 // Pooling over lines, images and volumes: the maximum or the mean over windows, of given sizes or of a given number.
 import { Module } from '../../module/index.ts'
-import { checkArgument, ownCopy } from '../../protocol/index.ts'
+import { checkArgument, ownCopy, py } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import {
   adaptiveAvgPool1d,
@@ -20,7 +20,6 @@ import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
-import { py } from '../repr.ts'
 
 /** One size for all dimensions, or one for each. */
 export type WindowSizes = number | readonly number[]

@@ -1,5 +1,6 @@
 // Norms of vectors and matrices, and numbers that follow from singular values.
 import { ArgumentError } from '../../errors/index.ts'
+import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -10,7 +11,7 @@ import { abs, div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { amax, amin } from '../reduction/extremes.ts'
 import { pNorm } from '../reduction/mean.ts'
-import { sum } from '../reduction/sum.ts'
+import { castFirst, sum } from '../reduction/sum.ts'
 import type { Dims, ReductionOptions } from '../reduction/sum.ts'
 import { movedim } from '../view/arrange.ts'
 import { reshape } from '../view/reshape.ts'
@@ -24,6 +25,8 @@ import { inv } from './solve.ts'
 interface NormSizes {
   readonly dim?: Dims
   readonly keepdim?: boolean
+  /** The values are cast to this dtype first. */
+  readonly dtype?: DType | null
 }
 
 /**
@@ -38,8 +41,9 @@ interface NormSizes {
 export const vectorNorm: OpFunction<
   (self: Tensor, ord?: number | (NormSizes & { readonly ord?: number }), dim?: Dims | NormSizes, keepdim?: boolean) => Tensor
 > = defineOp({
-  schema: 'vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False) -> Tensor',
+  schema: 'vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   namespace: 'torch.linalg',
+  prepare: castFirst,
   decompose: (self, ord, dim, keepdim) => pNorm('torch.linalg.vector_norm', self, ord, dim, keepdim),
 })
 
@@ -82,13 +86,14 @@ type MatrixOrder = 'fro' | 'nuc' | number
 export const matrixNorm: OpFunction<
   (
     self: Tensor,
-    ord?: MatrixOrder | { readonly ord?: MatrixOrder; readonly dim?: readonly number[]; readonly keepdim?: boolean },
+    ord?: MatrixOrder | { readonly ord?: MatrixOrder; readonly dim?: readonly number[]; readonly keepdim?: boolean; readonly dtype?: DType | null },
     dim?: readonly number[] | { readonly dim?: readonly number[]; readonly keepdim?: boolean },
     keepdim?: boolean,
   ) => Tensor
 > = defineOp({
-  schema: "matrix_norm(Tensor self, any ord='fro', int[] dim=[-2,-1], bool keepdim=False) -> Tensor",
+  schema: "matrix_norm(Tensor self, any ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
   namespace: 'torch.linalg',
+  prepare: castFirst,
   decompose: (self, ord, dim, keepdim) => matrixNormOf('torch.linalg.matrix_norm', self, ord, dim, keepdim),
 })
 
@@ -104,8 +109,9 @@ export const matrixNorm: OpFunction<
 export const linalgNorm: OpFunction<
   (self: Tensor, ord?: MatrixOrder | null | (NormSizes & { readonly ord?: MatrixOrder | null }), dim?: Dims | NormSizes, keepdim?: boolean) => Tensor
 > = defineOp({
-  schema: 'norm(Tensor self, any ord=None, int[]? dim=None, bool keepdim=False) -> Tensor',
+  schema: 'norm(Tensor self, any ord=None, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   namespace: 'torch.linalg',
+  prepare: castFirst,
   decompose: (self, ord, dim, keepdim) => {
     const dims = dim ?? (ord !== null && self.ndim === 2 ? [0, 1] : null)
     if (dims?.length === 2 && ord !== null) return matrixNormOf('torch.linalg.norm', self, ord, dims, keepdim)
@@ -161,6 +167,8 @@ export const matrixRank: OpFunction<(self: Tensor, options?: PinvOptions) => Ten
 
 export interface NormOptions extends ReductionOptions {
   readonly p?: number | 'fro' | 'nuc'
+  /** The values are cast to this dtype first. */
+  readonly dtype?: DType | null
 }
 
 /**
@@ -178,8 +186,9 @@ export interface NormOptions extends ReductionOptions {
  */
 export const norm: OpFunction<(self: Tensor, p?: number | 'fro' | 'nuc' | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean) => Tensor> =
   defineOp({
-    schema: 'norm.ScalarOpt_dim(Tensor self, any p=2, int[]? dim=None, bool keepdim=False) -> Tensor',
+    schema: 'norm.ScalarOpt_dim(Tensor self, any p=2, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
     method: true,
+    prepare: castFirst,
     decompose: (self, p, dim, keepdim) => {
       if (p === 'nuc') return matrixNormOf('torch.norm', self, p, dim ?? [-2, -1], keepdim)
       const order = p === 'fro' ? 2 : p

@@ -198,6 +198,7 @@ export const takeAlongDim: OpFunction<(self: Tensor, indices: Tensor, dim?: numb
   decompose: (self, indices, dim) => {
     if (dim === null) return gather(reshape(self, -1), 0, reshape(fromStart(indices, self.numel), -1))
     const at = wrapDim('torch.take_along_dim', dim, self.ndim)
+    if (self.ndim === 0 && indices.ndim === 0) return reshape(gather(reshape(self, [1]), 0, fromStart(reshape(indices, [1]), 1)), [])
     if (self.ndim !== indices.ndim)
       throw new ShapeError(
         `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.sizes)} and ${formatShape(indices.sizes)}.`,

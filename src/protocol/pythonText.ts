@@ -1,4 +1,4 @@
-// Values as Python prints them, for `extraRepr`: a module prints the same text here and in PyTorch.
+// Values as Python prints them, for texts that are the same here and in PyTorch: of modules, and of reports.
 
 /** A Python float: 1.0, 1e-05, inf. */
 export function pyFloat(value: number): string {
