@@ -1,5 +1,5 @@
 // What a module has besides its properties: which of them are buffers, what they held when it was last used, and hooks.
-import { remembered } from '../protocol/index.ts'
+import { BUFFER, isTensorLike, remembered } from '../protocol/index.ts'
 
 /** Any hook; the methods that register hooks know their types. */
 export type Hook = (...args: never[]) => unknown
@@ -38,8 +38,21 @@ export function keepHeld(module: object, held: ReadonlyMap<string, Held>): void 
   internalsOf(module).held = held
 }
 
+/** Makes properties that hold an `nn.Buffer` buffers. They stay buffers when they are assigned another tensor. */
+function adoptBuffers(module: object): void {
+  for (const name of Object.keys(module)) {
+    const value: unknown = Object.getOwnPropertyDescriptor(module, name)?.value
+    if (!isTensorLike(value)) continue
+    const persistent: unknown = Reflect.get(value, BUFFER)
+    if (typeof persistent === 'boolean' && internals.get(module)?.buffers.has(name) !== true) buffersOf(module).set(name, persistent)
+  }
+}
+
 /** The buffers of a module; undefined if it has none. */
-export const knownBuffers = (module: object): ReadonlyMap<string, boolean> | undefined => internals.get(module)?.buffers
+export function knownBuffers(module: object): ReadonlyMap<string, boolean> | undefined {
+  adoptBuffers(module)
+  return internals.get(module)?.buffers
+}
 
 /** Hooks of a kind; undefined if there are none. */
 export function hooksOf(module: object, kind: HookKind): ReadonlySet<Hook> | undefined {
@@ -61,6 +74,7 @@ export function runHooks(module: object, kind: HookKind, ...args: readonly unkno
 
 /** Gives a copy what the original has. */
 export function copyInternals(from: object, to: object): void {
+  adoptBuffers(from)
   const own = internals.get(from)
   if (own !== undefined)
     internals.set(to, {

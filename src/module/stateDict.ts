@@ -122,8 +122,10 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     isObject(given) && !isTensorLike(given) && !(given instanceof Promise) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
   if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
     throw new ArgumentError(`loadStateDict: expected a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.`)
+  // The hooks first: lazy layers get the shapes of their tensors from the state.
+  const hooked = runAll(module, 'loadStateDictPre', copy)
   const own = collectState(module)
-  const source = byOwnName(runAll(module, 'loadStateDictPre', copy), own)
+  const source = byOwnName(hooked, own)
   const problems: string[] = []
   // The first name is enough for a tensor that has several, as in files that hold each tensor once.
   const found = new Set<TensorLike>()

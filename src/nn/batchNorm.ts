@@ -28,7 +28,7 @@ export interface BatchNormLayerOptions {
   readonly dtype?: DType
 }
 
-type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
+export type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
 
 const defaults = (): Required<BatchNormLayerOptions> => ({
   eps: 1e-5,

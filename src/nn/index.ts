@@ -1,6 +1,8 @@
 // nn: layers, losses, their functions (F) and initial values. PyTorch's torch.nn.
 export { Module, LoadStateError, functionalCall } from '../module/index.ts'
 export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
+export { Buffer } from './buffer.ts'
+export type { BufferOptions } from './buffer.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
 export {
@@ -88,6 +90,23 @@ export {
   SmoothL1Loss,
   SoftMarginLoss,
 } from './loss/loss.ts'
+export {
+  LazyBatchNorm1d,
+  LazyBatchNorm2d,
+  LazyBatchNorm3d,
+  LazyConv1d,
+  LazyConv2d,
+  LazyConv3d,
+  LazyConvTranspose1d,
+  LazyConvTranspose2d,
+  LazyConvTranspose3d,
+  LazyInstanceNorm1d,
+  LazyInstanceNorm2d,
+  LazyInstanceNorm3d,
+  LazyLinear,
+} from './lazy/layers.ts'
+export { UninitializedBuffer, UninitializedParameter } from './lazy/uninitialized.ts'
+export type { UninitializedOptions } from './lazy/uninitialized.ts'
 export { LinearCrossEntropyLoss } from './loss/linearCrossEntropy.ts'
 export type { LinearCrossEntropyLossOptions } from './loss/linearCrossEntropy.ts'
 export type { BCEWithLogitsLossOptions, CrossEntropyLossOptions, NLLLossOptions, WeightedLossOptions } from './loss/loss.ts'

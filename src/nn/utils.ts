@@ -7,3 +7,4 @@ export { oldSpectralNorm as spectralNorm, oldWeightNorm as weightNorm } from './
 export * as parametrizations from './parametrize/parametrizations.ts'
 export * as parametrize from './parametrize/parametrizeNamespace.ts'
 export * as rnn from './recurrent/packedSequence.ts'
+export * as prune from './prune/prune.ts'

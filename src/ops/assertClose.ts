@@ -2,7 +2,7 @@
 import { ArgumentError, NotCloseError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { checkOptions, isPlainObject, pyFloat, valueText } from '../protocol/index.ts'
+import { checkOptions, isFunction, isPlainObject, pyFloat, valueText } from '../protocol/index.ts'
 import { Tensor, exactElements, sameShape } from '../tensor/index.ts'
 import { isClose } from './compare.ts'
 import { abs, div, sub } from './pointwise/arithmetic.ts'
@@ -231,7 +231,7 @@ export function assertClose(actual: unknown, expected: unknown, options: AssertC
       throw new ArgumentError(`${where}: ${name} must be a number of at least 0, got ${valueText(value)}.`)
   const fail = (message: string, path: Path): never => {
     const generated = message + placeOf(path)
-    throw new NotCloseError(typeof msg === 'function' ? msg(generated) : (msg ?? generated))
+    throw new NotCloseError(isFunction(msg) ? msg(generated) : (msg ?? generated))
   }
   compare(actual, expected, [], { given: rtol === null || atol === null ? null : { rtol, atol }, equalNan, checkDtype, checkStride, fail })
 }

@@ -24,6 +24,9 @@ export function isTensorLike(value: unknown): value is TensorLike {
   return typeof value === 'object' && value !== null && (value as Partial<TensorLike>)[TENSOR] === true
 }
 
+/** Set on a tensor that becomes a buffer of the module that it is assigned to: whether it is persistent. PyTorch's nn.Buffer. */
+export const BUFFER: unique symbol = Symbol('buffer')
+
 /** Whether `value` is a parameter: a tensor that a module owns and an optimizer trains. PyTorch's nn.Parameter. */
 export function isParameter(value: unknown): value is TensorLike {
   return isTensorLike(value) && value.isParameter

@@ -30,7 +30,7 @@ export type PaddingMode = 'zeros' | 'reflect' | 'replicate' | 'circular'
 
 const PADDING_MODES: readonly unknown[] = ['zeros', 'reflect', 'replicate', 'circular']
 
-type ConvArguments = Trailing<
+export type ConvArguments = Trailing<
   [stride: Pair, padding: Pair | 'same' | 'valid', dilation: Pair, groups: number, bias: boolean, paddingMode: PaddingMode],
   ConvLayerOptions
 >

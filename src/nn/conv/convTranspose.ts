@@ -26,7 +26,7 @@ export interface ConvTransposeLayerOptions {
   readonly dtype?: DType
 }
 
-type Arguments = Trailing<
+export type ConvTransposeArguments = Trailing<
   [stride: Pair, padding: Pair, outputPadding: Pair, groups: number, bias: boolean, dilation: Pair, paddingMode: 'zeros'],
   ConvTransposeLayerOptions
 >
@@ -89,7 +89,7 @@ abstract class ConvTransposeLayer extends ConvNd {
 
 /** Transposed convolution over [N, inChannels, length]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose1d`. */
 export class ConvTranspose1d extends ConvTransposeLayer {
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose1d', 1, inChannels, outChannels, kernelSize, options)
   }
 
@@ -104,7 +104,7 @@ export class ConvTranspose1d extends ConvTransposeLayer {
  * @example new nn.ConvTranspose2d(3, 3, 2, { stride: 2 })(torch.ones([1, 3, 4, 4]), [9, 8]).shape // [1, 3, 9, 8]
  */
 export class ConvTranspose2d extends ConvTransposeLayer {
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose2d', 2, inChannels, outChannels, kernelSize, options)
   }
 
@@ -115,7 +115,7 @@ export class ConvTranspose2d extends ConvTransposeLayer {
 
 /** Transposed convolution over [N, inChannels, depth, height, width]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose3d`. */
 export class ConvTranspose3d extends ConvTransposeLayer {
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: Arguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose3d', 3, inChannels, outChannels, kernelSize, options)
   }
 

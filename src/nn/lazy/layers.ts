@@ -1,0 +1,375 @@
+// The lazy layers of torch.nn: inFeatures, inChannels and numFeatures follow from the first input.
+import { ShapeError } from '../../errors/index.ts'
+import type { Module } from '../../module/index.ts'
+import type { Pair } from '../../ops/index.ts'
+import { formatShape, getRngState } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d } from '../batchNorm.ts'
+import type { BatchNormArguments } from '../batchNorm.ts'
+import { Conv1d, Conv2d, Conv3d } from '../conv/conv.ts'
+import type { ConvArguments } from '../conv/conv.ts'
+import { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from '../conv/convTranspose.ts'
+import type { ConvTransposeArguments } from '../conv/convTranspose.ts'
+import { markLeaf } from '../leaf.ts'
+import { Linear } from '../linear.ts'
+import type { LinearOptions } from '../linear.ts'
+import type { OutputSize, Trailing } from '../options.ts'
+import { groupsIn, initialize, uninitialize } from './lazy.ts'
+import type { Lazy } from './lazy.ts'
+
+/** The channels of an input [N, C, ..], or [C, ..] where that is possible. */
+function channelsOf(where: string, input: Tensor, batched: readonly number[], unbatched: number | null): number {
+  const channels = batched.includes(input.ndim) ? input.shape[1] : input.ndim === unbatched ? input.shape[0] : undefined
+  if (channels !== undefined) return channels
+  const forms = [
+    ...(unbatched === null ? [] : [`${unbatched}D (unbatched)`]),
+    ...batched.map((n) => `${n}D${unbatched === null ? '' : ' (batched)'}`),
+  ]
+  throw new ShapeError(`nn.${where}: expected ${forms.join(' or ')} input, got shape ${formatShape(input.shape)}.`)
+}
+
+/** The options of a convolution, from its properties. */
+const convOptions = ({ stride, padding, dilation, groups, bias, paddingMode, weight }: Conv1d | Conv2d | Conv3d) => ({
+  stride,
+  padding,
+  dilation,
+  groups,
+  bias: bias !== null,
+  paddingMode,
+  dtype: weight.dtype,
+})
+
+const transposedOptions = ({
+  stride,
+  padding,
+  outputPadding,
+  dilation,
+  groups,
+  bias,
+  weight,
+}: ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) => ({
+  stride,
+  ...(typeof padding === 'string' ? {} : { padding }),
+  outputPadding,
+  dilation,
+  groups,
+  bias: bias !== null,
+  dtype: weight.dtype,
+})
+
+interface Norm {
+  readonly eps: number
+  readonly momentum: number | null
+  readonly affine: boolean
+  readonly trackRunningStats: boolean
+  readonly weight: Tensor | null
+  readonly bias: Tensor | null
+  readonly runningMean: Tensor | null
+}
+
+const normOptions = ({ eps, momentum, affine, trackRunningStats, weight, bias, runningMean }: Norm) => {
+  const like = weight ?? runningMean
+  return { eps, momentum, affine, trackRunningStats, bias: weight === null || bias !== null, ...(like === null ? {} : { dtype: like.dtype }) }
+}
+
+/** {@link Linear} whose `inFeatures` follows from the first input. PyTorch's `nn.LazyLinear`. */
+export class LazyLinear extends Linear implements Lazy {
+  constructor(outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+    const state = getRngState()
+    super(1, outFeatures, ...options)
+    uninitialize(this, 'inFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new Linear(size, this.outFeatures, { bias: this.bias !== null, dtype: this.weight.dtype })
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[1] ?? null) : null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, input.shape.at(-1) ?? 0)
+    return super.forward(input)
+  }
+}
+
+/** {@link Conv1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv1d`. */
+export class LazyConv1d extends Conv1d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new Conv1d(size, this.outChannels, this.kernelSize, convOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[1] ?? 0) * this.groups : null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyConv1d', input, [3], 2))
+    return super.forward(input)
+  }
+}
+
+/** {@link Conv2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv2d`. */
+export class LazyConv2d extends Conv2d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new Conv2d(size, this.outChannels, this.kernelSize, convOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[1] ?? 0) * this.groups : null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyConv2d', input, [4], 3))
+    return super.forward(input)
+  }
+}
+
+/** {@link Conv3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv3d`. */
+export class LazyConv3d extends Conv3d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new Conv3d(size, this.outChannels, this.kernelSize, convOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[1] ?? 0) * this.groups : null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyConv3d', input, [5], 4))
+    return super.forward(input)
+  }
+}
+
+/** {@link ConvTranspose1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose1d`. */
+export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new ConvTranspose1d(size, this.outChannels, this.kernelSize, transposedOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[0] ?? null) : null
+  }
+
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    initialize(this, channelsOf('LazyConvTranspose1d', input, [3], 2))
+    return super.forward(input, outputSize)
+  }
+}
+
+/** {@link ConvTranspose2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose2d`. */
+export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new ConvTranspose2d(size, this.outChannels, this.kernelSize, transposedOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[0] ?? null) : null
+  }
+
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    initialize(this, channelsOf('LazyConvTranspose2d', input, [4], 3))
+    return super.forward(input, outputSize)
+  }
+}
+
+/** {@link ConvTranspose3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose3d`. */
+export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+    const state = getRngState()
+    super(groupsIn(options), outChannels, kernelSize, ...options)
+    uninitialize(this, 'inChannels', state)
+  }
+
+  sized(size: number): Module {
+    return new ConvTranspose3d(size, this.outChannels, this.kernelSize, transposedOptions(this))
+  }
+
+  sizeIn(name: string, tensor: Tensor): number | null {
+    return name === 'weight' ? (tensor.shape[0] ?? null) : null
+  }
+
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    initialize(this, channelsOf('LazyConvTranspose3d', input, [5], 4))
+    return super.forward(input, outputSize)
+  }
+}
+
+/** {@link BatchNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm1d`. */
+export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new BatchNorm1d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyBatchNorm1d', input, [2, 3], null))
+    return super.forward(input)
+  }
+}
+
+/** {@link BatchNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm2d`. */
+export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new BatchNorm2d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyBatchNorm2d', input, [4], null))
+    return super.forward(input)
+  }
+}
+
+/** {@link BatchNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm3d`. */
+export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new BatchNorm3d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyBatchNorm3d', input, [5], null))
+    return super.forward(input)
+  }
+}
+
+/** {@link InstanceNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm1d`. */
+export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new InstanceNorm1d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyInstanceNorm1d', input, [3], 2))
+    return super.forward(input)
+  }
+}
+
+/** {@link InstanceNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm2d`. */
+export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new InstanceNorm2d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyInstanceNorm2d', input, [4], 3))
+    return super.forward(input)
+  }
+}
+
+/** {@link InstanceNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm3d`. */
+export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
+  constructor(...options: BatchNormArguments) {
+    const state = getRngState()
+    super(1, ...options)
+    uninitialize(this, 'numFeatures', state)
+  }
+
+  sized(size: number): Module {
+    return new InstanceNorm3d(size, normOptions(this))
+  }
+
+  sizeIn(_: string, tensor: Tensor): number | null {
+    return tensor.shape[0] ?? null
+  }
+
+  override forward(input: Tensor): Tensor {
+    initialize(this, channelsOf('LazyInstanceNorm3d', input, [5], 4))
+    return super.forward(input)
+  }
+}
+
+markLeaf(
+  LazyLinear,
+  LazyConv1d,
+  LazyConv2d,
+  LazyConv3d,
+  LazyConvTranspose1d,
+  LazyConvTranspose2d,
+  LazyConvTranspose3d,
+  LazyBatchNorm1d,
+  LazyBatchNorm2d,
+  LazyBatchNorm3d,
+  LazyInstanceNorm1d,
+  LazyInstanceNorm2d,
+  LazyInstanceNorm3d,
+)

@@ -1,0 +1,76 @@
+// Layers that learn the size of their input from the first one: they have parameters without a shape until then, and are layers of the ordinary class afterwards.
+import { withoutModes } from '../../dispatch/index.ts'
+import { InternalError } from '../../errors/index.ts'
+import { Module, addHook } from '../../module/index.ts'
+import { isPlainObject } from '../../protocol/index.ts'
+import type { getRngState } from '../../tensor/index.ts'
+import { Tensor, setRngState } from '../../tensor/index.ts'
+import { UninitializedBuffer, UninitializedParameter, isUninitialized } from './uninitialized.ts'
+
+/** What a lazy layer says about itself. */
+export interface Lazy {
+  /** The layer with inputs of that size, of the class that it becomes. */
+  sized(size: number): Module
+  /** The size that follows from the tensor of that name in a state dict; null if none does. */
+  sizeIn(name: string, tensor: Tensor): number | null
+}
+
+/** The names of a module's parameters and buffers. */
+const tensorNames = (module: Module): readonly string[] => [...module.ownParameters(), ...module.ownBuffers()].map(([name]) => name)
+
+const isLazy = (module: Module): module is Module & Lazy => 'sized' in module && 'sizeIn' in module
+
+/** Whether any parameter or buffer of the module has no shape. PyTorch's `has_uninitialized_params`. */
+export const hasUninitialized = (module: Module): boolean => tensorNames(module).some((name) => isUninitialized(Reflect.get(module, name)))
+
+/**
+ * Takes the shapes from a layer: its parameters and buffers, but counts, have none, and its property `size` is 0. The random numbers are as they were before it was made, at `state`: they are
+ * drawn when the layer gets its shapes.
+ */
+export function uninitialize(module: Module & Lazy, size: string, state: ReturnType<typeof getRngState>): void {
+  setRngState(state)
+  for (const name of tensorNames(module)) {
+    const value: unknown = Reflect.get(module, name)
+    if (!(value instanceof Tensor) || value.dtype === 'int64') continue
+    const { dtype } = value
+    Reflect.set(module, name, value.isParameter ? new UninitializedParameter({ dtype }) : new UninitializedBuffer({ dtype }))
+  }
+  Reflect.set(module, size, 0)
+  addHook(module, 'loadStateDictPre', loadShapes)
+}
+
+/** A state dict with shapes gives them to the layer. */
+function loadShapes(module: Module, state: ReadonlyMap<string, unknown>, prefix: string): void {
+  if (!isLazy(module)) return
+  for (const name of tensorNames(module)) {
+    const spellings = [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]
+    const given = spellings.map((spelling) => state.get(prefix + spelling)).find((value) => value instanceof Tensor)
+    if (!isUninitialized(Reflect.get(module, name)) || !(given instanceof Tensor) || isUninitialized(given)) continue
+    const size = module.sizeIn(name, given)
+    if (size === null) continue
+    initialize(module, size)
+    return
+  }
+}
+
+/** Gives a lazy layer parameters for inputs of that size. It is a layer of the ordinary class from then on. */
+export function initialize(module: Module & Lazy, size: number): void {
+  // Outside of traces and captures: the parameters are those of the program.
+  const layer = withoutModes(() => module.sized(size))
+  for (const [name, value] of Object.entries(layer)) {
+    const before: unknown = Reflect.get(module, name)
+    if (name !== 'training') Reflect.set(module, name, value)
+    if (value instanceof Tensor && before instanceof Tensor) value.requiresGrad = before.requiresGrad
+  }
+  if (hasUninitialized(module)) throw new InternalError(`${module.getName()} has not been fully initialized`)
+  const prototype: unknown = Object.getPrototypeOf(layer)
+  if (typeof prototype === 'object') Object.setPrototypeOf(module, prototype)
+}
+
+/** The number of groups among the options of a convolution, which come after the kernel size. */
+export function groupsIn(options: readonly unknown[]): number {
+  const last = options.at(-1)
+  const named: unknown = isPlainObject(last) ? Reflect.get(last, 'groups') : undefined
+  const groups = named ?? options[3]
+  return typeof groups === 'number' ? groups : 1
+}
