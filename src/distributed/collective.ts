@@ -11,6 +11,17 @@ export type ReduceOp = (typeof REDUCE_OPS)[number]
 /** The operators that backends know; an average is a sum, divided afterwards. */
 export type BackendReduceOp = Exclude<ReduceOp, 'avg'>
 
+/** For booleans a sum is "or", a product "and". */
+export const OF_BOOLEANS: Readonly<Record<BackendReduceOp, BackendReduceOp>> = {
+  sum: 'bor',
+  product: 'band',
+  min: 'band',
+  max: 'bor',
+  band: 'band',
+  bor: 'bor',
+  bxor: 'bxor',
+}
+
 /** The reduction operators by PyTorch's names: `ReduceOp.SUM`. */
 export const ReduceOp = {
   SUM: 'sum',

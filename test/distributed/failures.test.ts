@@ -80,7 +80,7 @@ test.each(worlds.includes('mpi') ? ['destroyed'] : [])(
   'mpi, %s: to wait for a collective of a group that is no more is an error, and no crash',
   async (way) => {
     const { code, output } = await run('mpi', way)
-    expect(output).toContain('DistributedError: the process group was destroyed before this all-reduce was over. Wait for every Work first.')
+    expect(output).toContain('DistributedError: the process group was destroyed before this collective was over. Wait for every Work first.')
     expect(code).toBe(0)
     expect(left(way)).toBe('')
   },

@@ -38,6 +38,11 @@ export const worlds: readonly ('threads' | 'mpi')[] = hasMpi ? ['threads', 'mpi'
 /** Open MPI refuses to run as root, in containers too, unless it is told twice. */
 export const MPI_ENV = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
 
+/**
+ * As if the two halves of the ranks were on machines of their own: groups with ranks of both share no memory, and Open MPI sends everything through sockets.
+ */
+export const SEVERAL_NODES = { TENSORFX_MPI_NODES: '2', OMPI_MCA_btl: 'tcp,self' }
+
 /** Open MPI wants to hear that ranks may share cores; MPICH does not know the option. */
 const mpirunOptions = (): string[] =>
   execFileSync(MPIRUN, ['--version'], { encoding: 'utf8' }).includes('Open MPI') ? ['--oversubscribe', '--bind-to', 'none'] : []
@@ -45,17 +50,22 @@ const mpirunOptions = (): string[] =>
 const RUN = at('scenarios/run.mjs')
 
 /** Collectives come first: only the first thousand of a group are all compared, and they look for what that finds. */
-const SCENARIOS = ['collectives', 'functional', 'ddp', 'fsdpTraining', 'fsdpApi', 'fsdpErrors', 'checkpoints', 'fullyShard']
+export const SCENARIOS: readonly string[] = ['collectives', 'functional', 'ddp', 'fsdpTraining', 'fsdpApi', 'fsdpErrors', 'checkpoints', 'fullyShard']
 
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */
 export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>
   world === 'threads' ? [process.execPath, args] : [MPIRUN, ['-n', String(size), ...mpirunOptions(), process.execPath, ...args]]
 
 /** Runs scenarios on `size` ranks of a world. */
-async function runScenarios(kind: 'threads' | 'mpi', size: number, scenarios: readonly string[]): Promise<readonly RankResults[]> {
+async function runScenarios(
+  kind: 'threads' | 'mpi',
+  size: number,
+  scenarios: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<readonly RankResults[]> {
   const args = [RUN, kind, String(size), ...scenarios.map((name) => at(`scenarios/${name}.mjs`))]
   const { stdout } = await promisify(execFile)(...command(kind, size, args), {
-    env: { ...process.env, ...MPI_ENV },
+    env: { ...process.env, ...MPI_ENV, ...env },
     timeout: 240_000,
     maxBuffer: 2 ** 28,
   })
@@ -64,16 +74,22 @@ async function runScenarios(kind: 'threads' | 'mpi', size: number, scenarios: re
   return JSON.parse(line.slice('RESULTS '.length)) as readonly RankResults[]
 }
 
-/** Starts a world, and runs suites on what its ranks found in the scenario files `scenarios`. */
-export function describeWorld(kind: 'threads' | 'mpi', size: number, suites: readonly ((world: World) => void)[], scenarios = SCENARIOS): void {
+/** Starts a world, and runs suites on what its ranks found in the scenario files `scenarios`. `env` is added to the environment of the ranks. */
+export function describeWorld(
+  kind: 'threads' | 'mpi',
+  size: number,
+  suites: readonly ((world: World) => void)[],
+  scenarios = SCENARIOS,
+  env: Readonly<Record<string, string>> = {},
+): void {
   if (!worlds.includes(kind)) {
     test(`${kind} is not installed here, so its world of ${size} is not tested`, () => expect(hasMpi).toBe(false))
     return
   }
-  describe(`${size} ranks on ${kind}`, () => {
+  describe(`${size} ranks on ${kind}${env === SEVERAL_NODES ? ' of two machines' : ''}`, () => {
     let ranks: readonly RankResults[] = []
     beforeAll(async () => {
-      ranks = await runScenarios(kind, size, scenarios)
+      ranks = await runScenarios(kind, size, scenarios, env)
     }, 240_000)
 
     test('no scenario fails', () => {

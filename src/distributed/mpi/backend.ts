@@ -1,18 +1,20 @@
-// The MPI world: every rank is a process that mpirun or srun started, and MPI moves the bytes. Calls are non-blocking, so that a collective that never ends can
-// be given up.
+// The MPI world: every rank is a process that mpirun or srun started. Ranks on one machine share memory, through which small and medium collectives go; MPI moves
+// all other bytes. Its calls are non-blocking, so that a collective that never ends can be given up.
 import { dtypeInfo, heapMemory } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Backend, Channel, Ended, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
+import { OF_BOOLEANS } from '../collective.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
-import { OF_BOOLEANS } from '../combine.ts'
 import { DistributedError } from '../errors.ts'
 import { boardOfJob } from '../failures/board.ts'
+import type { SharedGroup } from '../shared/sharedGroup.ts'
 import { loadMpi } from './library.ts'
 import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
 import { PIECE_BYTES, Requests } from './requests.ts'
-import { SharedWindow, WINDOW_BYTES } from './sharedWindow.ts'
+import { goesThroughMemory, shareMemory } from './sharedWindow.ts'
+import type { SharedWindow } from './sharedWindow.ts'
 
 export { isLaunchedByMpi } from './library.ts'
 
@@ -36,8 +38,8 @@ const THREADS = 0
 const UNDEFINED = -32766
 /** How long a rank waits for others to say where they are. Milliseconds. */
 const ANSWER_TIME = 500
-/** How often a rank asks MPI for a collective's end before it sleeps in between. */
-const SPINS = 2000
+/** How often a rank looks for a collective's end before it lets other processes run in between, and before it sleeps in between. */
+const [QUICK_LOOKS, LOOKS] = [100, 1000]
 /** Tags of the control communicator. */
 const [QUESTION, ANSWER] = [1, 2]
 
@@ -47,8 +49,8 @@ class MpiChannel implements Channel {
   readonly #control: Handle
   readonly #size: number
   readonly #rank: number
-  /** For small all-reduces; null if the ranks are on several machines. */
-  readonly #shared: Shared | null
+  /** The memory that the ranks share; null if they are on several machines. */
+  readonly #window: SharedWindow | null
   #started = 0
 
   constructor(backend: MpiBackend, comm: Handle, control: Handle, size: number, rank: number) {
@@ -57,22 +59,24 @@ class MpiChannel implements Channel {
     this.#control = control
     this.#size = size
     this.#rank = rank
-    this.#shared = backend.share(comm, size, rank)
+    this.#window = shareMemory(backend.mpi, backend, comm, size, rank)
   }
 
-  get window(): SharedWindow | null {
-    return this.#shared?.window ?? null
+  /** The ranks as those that share memory; null if they are on several machines. */
+  get shared(): SharedGroup | null {
+    return this.#window?.group ?? null
   }
 
   start(collective: Collective): Task {
-    if (collective.kind !== 'send' && collective.kind !== 'recv') this.#started++
+    if (collective.kind !== 'send' && collective.kind !== 'recv') {
+      this.#started++
+      if (this.#window !== null && goesThroughMemory(collective, this.#size)) return this.#window.group.start(collective)
+    }
     if (collective.kind === 'allreduce') return this.#allReduce(collective.data, collective.op)
     return this.#backend.requests.start((request) => this.#launch(collective, request), collective.kind === 'recv')
   }
 
   #allReduce(data: Tensor, op: BackendReduceOp): Task {
-    const small = this.#shared?.window.start(data, op) ?? null
-    if (small !== null) return small
     const { size } = dtypeInfo[data.dtype]
     const piece = PIECE_BYTES / size
     const type = this.#type(data)
@@ -212,18 +216,12 @@ class MpiChannel implements Channel {
   close(): void {
     this.#backend.forget(this)
     const { mpi } = this.#backend
-    if (this.#shared !== null) {
-      this.#shared.window.close()
-      mpi.call('MPI_Win_free', this.#backend.cell(this.#shared.handle))
+    if (this.#window !== null) {
+      this.#window.group.close()
+      mpi.call('MPI_Win_free', mpi.cell(this.#window.handle))
     }
-    for (const comm of [this.#comm, this.#control]) mpi.call('MPI_Comm_free', this.#backend.cell(comm))
+    for (const comm of [this.#comm, this.#control]) mpi.call('MPI_Comm_free', mpi.cell(comm))
   }
-}
-
-/** A window, and MPI's handle of it. */
-interface Shared {
-  readonly window: SharedWindow
-  readonly handle: Handle
 }
 
 /** A rank of MPI's world. */
@@ -254,7 +252,7 @@ class MpiBackend implements Backend {
   open(ranks: readonly number[]): Channel | null {
     const isMember = ranks.includes(this.rank)
     const split = (): Handle => {
-      const made = this.cell(0)
+      const made = this.mpi.cell(0)
       this.mpi.call('MPI_Comm_split', this.mpi.world, isMember ? 0 : UNDEFINED, this.rank, made)
       return Number(made[0] ?? 0)
     }
@@ -265,46 +263,17 @@ class MpiBackend implements Backend {
     return channel
   }
 
-  /** Memory that all ranks of a communicator share; null unless they are on one machine, which has some left. */
-  share(comm: Handle, size: number, rank: number): Shared | null {
-    if (size === 1) return null
-    const { mpi } = this
-    const [local, count] = [this.cell(0), new Int32Array(1)]
-    mpi.call('MPI_Comm_split_type', comm, mpi.typeShared, rank, mpi.noInfo, local)
-    mpi.call('MPI_Comm_size', Number(local[0]), count)
-    const [base, window] = [new BigInt64Array(1), this.cell(0)]
-    const isShared = count[0] === size && mpi.prepare('MPI_Win_allocate_shared')(WINDOW_BYTES, 1, mpi.noInfo, comm, base, window) === 0
-    mpi.call('MPI_Comm_free', local)
-    const handle = Number(window[0])
-    const parts = !isShared
-      ? []
-      : Array.from({ length: size }, (_, i) => {
-          mpi.call('MPI_Win_shared_query', handle, i, new BigInt64Array(1), count, base)
-          return mpi.memoryAt(Number(base[0]), WINDOW_BYTES)
-        })
-    const made = isShared ? new SharedWindow(parts, rank) : null
-    // Every rank must have it, and have emptied its part, before one uses it.
-    const agreed = Int32Array.of(made === null ? 0 : 1)
-    mpi.call('MPI_Allreduce', mpi.inPlace, agreed, 1, mpi.types.int32, mpi.ops.min, comm)
-    return made === null || agreed[0] === 0 ? null : { window: made, handle }
-  }
-
   progress(): void {
-    for (const { window } of this.#channels) window?.progress()
+    for (const { shared } of this.#channels) shared?.progress()
   }
 
   /** How many collectives are under way. */
   get pending(): number {
-    return [...this.#channels].reduce((sum, { window }) => sum + (window?.pending ?? 0), this.requests.pending)
+    return [...this.#channels].reduce((sum, { shared }) => sum + (shared?.pending ?? 0), this.requests.pending)
   }
 
   forget(channel: MpiChannel): void {
     this.#channels.delete(channel)
-  }
-
-  /** Memory for one handle, holding `value`. */
-  cell(value: Handle): BigInt64Array | Int32Array {
-    return this.mpi.wide ? BigInt64Array.of(BigInt(value)) : Int32Array.of(Number(value))
   }
 
   /** The address of a contiguous tensor's data. Never of a typed array: a detached one would be address 0. */
@@ -342,10 +311,12 @@ class MpiBackend implements Backend {
   }
 
   idle(attempt: number): void {
-    // MPI moves data only while it is asked: sleep when nothing has come for long.
-    if (this.requests.quiet(attempt) < SPINS) return
-    this.sleep()
+    const looks = this.requests.quiet(attempt)
+    if (looks < QUICK_LOOKS) return
+    // MPI moves data, also of collectives that others wait for, only while it is asked.
     if (attempt % 16 === 0) for (const channel of this.#channels) channel.answer()
+    if (looks < LOOKS) this.mpi.yield()
+    else this.sleep()
   }
 
   finalize(): void {

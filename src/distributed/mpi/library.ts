@@ -6,7 +6,8 @@ import { DistributedError } from '../errors.ts'
 
 /** The part of koffi that is used. */
 interface Koffi {
-  load(path: string, options: { readonly lazy: boolean; readonly global: boolean }): Library
+  /** null: the functions of this process. */
+  load(path: string | null, options?: { readonly lazy: boolean; readonly global: boolean }): Library
   address(value: unknown): bigint
   view(address: number, bytes: number): ArrayBuffer
   config(options: { readonly async_stack_size: number }): unknown
@@ -148,8 +149,12 @@ export interface Mpi extends Flavour {
   check(name: MpiFunction, code: unknown): void
   /** The address of a buffer's first byte. */
   addressOf(buffer: ArrayBufferLike): number
+  /** Memory for one handle, holding `value`. */
+  cell(value: Handle): BigInt64Array | Int32Array
   /** The memory at an address. */
   memoryAt(address: number, bytes: number): ArrayBuffer
+  /** Lets other processes run that wait for this one's core, as Open MPI does where ranks share cores. No effect on systems without `sched_yield`. */
+  yield(): void
   readonly file: string
 }
 
@@ -186,6 +191,14 @@ function findLibrary(koffi: Koffi): readonly [Library, string] {
   throw new DistributedError(
     `no MPI library could be loaded (${failures.join('; ')}). Install Open MPI or MPICH, or set TENSORFX_MPI_LIBRARY to the file of its library.`,
   )
+}
+
+function yieldOf(koffi: Koffi): () => void {
+  try {
+    return koffi.load(null).func('sched_yield', 'int', [])
+  } catch {
+    return () => undefined
+  }
 }
 
 const hasSymbol = (library: Library, name: string): boolean => {
@@ -232,8 +245,10 @@ export async function loadMpi(): Promise<Mpi> {
     file,
     prepare,
     check,
+    yield: yieldOf(koffi),
     call: (name, ...args) => check(name, prepare(name)(...args)),
     addressOf: (buffer) => Number(koffi.address(buffer)),
+    cell: (value) => (flavour.wide ? BigInt64Array.of(BigInt(value)) : Int32Array.of(value)),
     memoryAt: (address, bytes) => koffi.view(address, bytes),
   }
 }

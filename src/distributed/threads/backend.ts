@@ -1,13 +1,13 @@
 // The thread world: every rank is a worker thread, and bytes go through shared memory. For browsers, for machines without MPI, and for tests.
-import { withoutModes } from '../../dispatch/index.ts'
 import type { Backend, Channel, Ended, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import type { Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
+import { SharedGroup } from '../shared/sharedGroup.ts'
+import type { PartPlace } from '../shared/sharedGroup.ts'
 import { Messages } from './messages.ts'
 import type { Steps } from './messages.ts'
 import { SharedMemory } from './sharedMemory.ts'
-import { Group, stepsOf } from './steps.ts'
 
 /** What a worker gets to join its world. */
 export interface ThreadWorld {
@@ -16,6 +16,7 @@ export interface ThreadWorld {
   readonly size: number
 }
 
+/** A message under way. */
 class ThreadTask implements Task {
   readonly steps: Steps
   readonly #pump: () => void
@@ -58,17 +59,15 @@ function push(queue: Queue, task: ThreadTask): Task {
 class ThreadChannel implements Channel {
   readonly #backend: ThreadBackend
   readonly #id: number
-  readonly #group: Group
+  readonly #shared: SharedGroup
   readonly #ranks: readonly number[]
-  readonly #queue: Queue = []
-  #started = 0
 
-  constructor(backend: ThreadBackend, id: number, group: Group, ranks: readonly number[]) {
+  constructor(backend: ThreadBackend, id: number, parts: readonly PartPlace[], ranks: readonly number[]) {
     this.#backend = backend
     this.#id = id
-    this.#group = group
     this.#ranks = ranks
-    backend.queues.add(this.#queue)
+    this.#shared = new SharedGroup(parts, ranks.indexOf(backend.rank), { onPost: () => backend.memory.ring(), onWait: () => backend.pump() })
+    backend.groups.add(this.#shared)
   }
 
   start(collective: Collective): Task {
@@ -89,23 +88,16 @@ class ThreadChannel implements Channel {
       )
       return this.#backend.receive(task)
     }
-    this.#backend.memory.store(this.#own.started, ++this.#started)
-    const task = this.#task(() => stepsOf(this.#group, collective))
-    return push(this.#queue, task)
+    return this.#shared.start(collective)
   }
 
   absent(sequence: number): readonly number[] {
-    return this.#group.posts.flatMap(({ started }, rank) => (this.#backend.memory.load(started) < sequence ? [rank] : []))
+    return this.#shared.absent(sequence)
   }
 
   close(): void {
-    this.#backend.queues.delete(this.#queue)
-  }
-
-  get #own(): Group['posts'][number] {
-    const own = this.#group.posts[this.#group.me]
-    if (own === undefined) throw new DistributedError('this rank is not in the group')
-    return own
+    this.#backend.groups.delete(this.#shared)
+    this.#shared.close()
   }
 
   #task(steps: (task: ThreadTask) => Steps): ThreadTask {
@@ -125,10 +117,11 @@ export class ThreadBackend implements Backend {
   readonly size: number
   readonly memory: SharedMemory
   readonly messages: Messages
-  /** Tasks in progress: a queue per group, and one per receiver of messages. */
-  readonly queues: Set<Queue> = new Set()
+  /** The groups that this rank belongs to. */
+  readonly groups: Set<SharedGroup> = new Set()
   readonly #receives: Set<ThreadTask> = new Set()
-  readonly #outgoing: Queue[]
+  /** Messages that are sent, by receiver. */
+  readonly #outgoing: readonly Queue[]
   #channels = 0
   #heard = 0
 
@@ -138,14 +131,12 @@ export class ThreadBackend implements Backend {
     this.memory = new SharedMemory(buffer, size)
     this.messages = new Messages(this.memory, rank)
     this.#outgoing = Array.from({ length: size }, () => [])
-    for (const queue of this.#outgoing) this.queues.add(queue)
   }
 
   open(ranks: readonly number[]): Channel | null {
     const id = this.#channels++
-    const posts = this.memory.posts(ranks.length)
-    const own = posts[ranks.indexOf(this.rank)]
-    return own === undefined ? null : new ThreadChannel(this, id, new Group(this.memory, posts, own), ranks)
+    const parts = this.memory.parts(ranks.length)
+    return ranks.includes(this.rank) ? new ThreadChannel(this, id, parts, ranks) : null
   }
 
   /** The tasks that send to a world rank. */
@@ -161,16 +152,15 @@ export class ThreadBackend implements Backend {
     return task
   }
 
-  /** Lets every task make what progress it can. Throws DistributedError when another rank has ended. */
+  /** Lets everything that is under way make what progress it can. Throws DistributedError when another rank has ended. */
   pump(): void {
     this.#heard = this.memory.bell()
     const ended = this.memory.aborted()
     if (ended !== null && ended !== this.rank) throw new DistributedError(`rank ${ended} ended, so this collective cannot.`, { endedRank: ended })
     while (this.messages.collect());
-    withoutModes(() => {
-      for (const task of this.#receives) if (task.advance()) this.#receives.delete(task)
-      for (const queue of this.queues) while (queue[0]?.advance() === true) queue.shift()
-    })
+    for (const task of this.#receives) if (task.advance()) this.#receives.delete(task)
+    for (const queue of this.#outgoing) while (queue[0]?.advance() === true) queue.shift()
+    for (const group of this.groups) group.progress()
   }
 
   idle(attempt: number): void {
@@ -178,7 +168,7 @@ export class ThreadBackend implements Backend {
   }
 
   finalize(): void {
-    this.queues.clear()
+    this.groups.clear()
     this.#receives.clear()
   }
 

@@ -1,27 +1,18 @@
-// What the ranks of a thread world share: one SharedArrayBuffer with a bell, mailboxes for messages between two ranks, and one region per group.
+// What the ranks of a thread world share: one SharedArrayBuffer with a bell, mailboxes for messages between two ranks, and a part for each rank of each group.
 import { DistributedError } from '../errors.ts'
+import { PART_BYTES } from '../shared/sharedGroup.ts'
+import type { PartPlace } from '../shared/sharedGroup.ts'
 
-/** Bytes that a rank can post at a time in a group. */
-const SLOT_BYTES = 2 ** 20
 /** Bytes that a mailbox holds. */
 const MAILBOX_BYTES = 2 ** 16
-/** The counters of a rank in a group take one line of the cache each. */
+/** A line of the processor's cache. */
 const LINE = 64
 
 /** Bytes of shared memory. Pages that are never touched cost nothing. */
 export const SHARED_BYTES = 2 ** 28
 
 const MAILBOX_HEADER = LINE
-const [BELL, ABORTED] = [0, 1]
-
-/** One rank's counters and slot in a group. */
-export interface Post {
-  /** Steps that the rank has posted, steps that it has read, and collectives that it has started: indices into `control`. */
-  readonly posted: number
-  readonly read: number
-  readonly started: number
-  readonly slot: Uint8Array
-}
+const [BELL, ABORTED, SLEEPERS] = [0, 1, 2]
 
 /** Messages from one rank to another: a header, and the bytes of one piece. */
 export interface Mailbox {
@@ -67,13 +58,9 @@ export class SharedMemory {
     )
   }
 
-  /** The region of a group of `count` ranks. */
-  posts(count: number): readonly Post[] {
-    return Array.from({ length: count }, () => {
-      const counters = this.#take(3 * LINE) / 4
-      const slot = new Uint8Array(this.#buffer, this.#take(SLOT_BYTES), SLOT_BYTES)
-      return { posted: counters, read: counters + LINE / 4, started: counters + (2 * LINE) / 4, slot }
-    })
+  /** The parts of the ranks of a group of `count`. */
+  parts(count: number): readonly PartPlace[] {
+    return Array.from({ length: count }, () => ({ buffer: this.#buffer, start: this.#take(PART_BYTES) }))
   }
 
   load(index: number): number {
@@ -83,8 +70,13 @@ export class SharedMemory {
   /** Stores a value, and wakes all who wait. */
   store(index: number, value: number): void {
     Atomics.store(this.control, index, value)
+    this.ring()
+  }
+
+  /** Wakes all who wait. A rank that is about to wait has counted itself before it compares the bell, so it is woken or does not fall asleep. */
+  ring(): void {
     Atomics.add(this.control, BELL, 1)
-    Atomics.notify(this.control, BELL)
+    if (Atomics.load(this.control, SLEEPERS) > 0) Atomics.notify(this.control, BELL)
   }
 
   bell(): number {
@@ -93,7 +85,9 @@ export class SharedMemory {
 
   /** Waits until the bell has rung since it was `heard`, at most `ms` milliseconds. */
   wait(heard: number, ms: number): void {
+    Atomics.add(this.control, SLEEPERS, 1)
     Atomics.wait(this.control, BELL, heard, ms)
+    Atomics.sub(this.control, SLEEPERS, 1)
   }
 
   /** Says to all ranks that `rank` has ended. */
