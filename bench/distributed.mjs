@@ -1,124 +1,10 @@
 // Collectives against the same calls from C, the bytes that each strategy sends against theory, and the full parameters that a rank holds.
 //
 //   npm run bench:distributed                    two ranks on MPI; without MPI, only what needs no ranks
-//
-// C is compiled with mpicc (or the compiler that MPICC names). C and ours run in turns, each giving the smallest of many times; medians of the turns are printed.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { nn, optim, torch } from 'tensorfx'
 import * as dist from 'tensorfx/distributed'
 import { FullyShardedDataParallel, describeUnits, fullParameterStats, resetFullParameterStats } from 'tensorfx/distributed/fsdp'
-
-const SMALL = { elements: 2, calls: 500, rounds: 60 }
-const LARGE = { elements: 2 ** 24, calls: 1, rounds: 8 }
-const RANKS = 2
-const TURNS = 7
-const MISMATCHES = 50
-const MPICC = process.env.MPICC ?? 'mpicc'
-
-/** One rank under mpirun: the times of an all-reduce that is not checked. */
-async function rank() {
-  await dist.initProcessGroup()
-  const time = ({ elements, calls, rounds }) => {
-    const x = torch.ones([elements])
-    // A sum grows: halved by what it is added to, it stays.
-    dist.allReduce(x, { op: 'max' })
-    // The best of many short rounds: other programs only make calls slower.
-    let best = Infinity
-    for (let round = 0; round < rounds; round++) {
-      dist.barrier()
-      const start = performance.now()
-      for (let i = 0; i < calls; i++) dist.allReduce(x, { op: 'max' })
-      best = Math.min(best, ((performance.now() - start) * 1000) / calls)
-    }
-    return best
-  }
-  // The first thousand collectives of a group are compared, later ones only at powers of two.
-  const x = torch.ones([1])
-  for (let i = 0; i < 1100; i++) dist.allReduce(x)
-  const result = { small: time(SMALL), large: time(LARGE), mismatch: mismatch() }
-  if (dist.getRank() === 0) console.log(JSON.stringify(result))
-  dist.destroyProcessGroup()
-}
-
-/** Milliseconds from a call that does not fit those of the other ranks to its error: the median. */
-function mismatch() {
-  const group = dist.newGroup()
-  const x = torch.ones([4 + dist.getRank()])
-  const times = Array.from({ length: MISMATCHES }, () => {
-    dist.barrier()
-    const start = performance.now()
-    try {
-      dist.allReduce(x, { group })
-    } catch (error) {
-      if (error instanceof dist.CollectiveMismatchError) return performance.now() - start
-      throw error
-    }
-    throw new Error('ranks with different sizes have run an all-reduce')
-  })
-  return median(times)
-}
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-
-const mpirun = (...command) =>
-  JSON.parse(
-    execFileSync('mpirun', ['-n', String(RANKS), '--oversubscribe', '--bind-to', 'none', ...command], {
-      encoding: 'utf8',
-      env: { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' },
-    }),
-  )
-
-const runs = (command) => {
-  try {
-    execFileSync(command, ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-function latency() {
-  for (const command of ['mpirun', MPICC])
-    if (!runs(command))
-      return console.log(`${command} is not installed, so all-reduce is not compared with C (apt-get install openmpi-bin libopenmpi-dev)`)
-  const folder = mkdtempSync(join(tmpdir(), 'tensorfx-bench-'))
-  try {
-    const program = join(folder, 'allreduce')
-    try {
-      execFileSync(MPICC, ['-O2', fileURLToPath(new URL('allreduce.c', import.meta.url)), '-o', program], { stdio: 'pipe' })
-    } catch (error) {
-      return console.log(`${MPICC} cannot compile MPI programs (${error.stderr.toString().split('\n')[0]}), so all-reduce is not compared with C`)
-    }
-    const sizes = [SMALL, LARGE].flatMap(({ elements, calls, rounds }) => [elements, calls, rounds]).map(String)
-    const inC = () => mpirun(program, ...sizes)
-    const own = () => mpirun(process.execPath, fileURLToPath(import.meta.url), 'rank')
-    // In turns: what else the machine does changes slowly.
-    const turns = Array.from({ length: TURNS }, () => ({ c: inC(), js: own() }))
-    for (const [size, title, digits] of [
-      ['small', '8 bytes', 2],
-      ['large', '64 MiB', 0],
-    ]) {
-      const against = (name) => {
-        const more = median(turns.map(({ c, js }) => js[size] - c[name]))
-        const times = median(turns.map(({ c, js }) => js[size] / c[name]))
-        const time = median(turns.map(({ c }) => c[name])).toFixed(digits)
-        return `${time} µs (${size === 'small' ? `${more.toFixed(2)} µs more` : `${times.toFixed(2)} times`})`
-      }
-      const time = median(turns.map(({ js }) => js[size])).toFixed(digits)
-      console.log(
-        `all-reduce of ${title}, ${RANKS} ranks: tensorfx ${time} µs; C with MPI_Allreduce ${against(size)}, with MPI_Iallreduce and MPI_Test ${against(`${size}Tested`)}`,
-      )
-    }
-    const slowest = Math.max(...turns.map(({ js }) => js.mismatch))
-    console.log(`from a call that does not fit to CollectiveMismatchError: ${slowest.toFixed(2)} ms`)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+import { compareCollectives } from './collectives.mjs'
 
 class Block extends nn.Module {
   up = new nn.Linear(64, 256)
@@ -192,8 +78,5 @@ async function strategies() {
   }
 }
 
-if (process.argv[2] === 'rank') await rank()
-else {
-  latency()
-  await strategies()
-}
+await compareCollectives()
+await strategies()
