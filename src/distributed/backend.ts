@@ -33,6 +33,12 @@ export interface Ended {
   readonly progress: Progress | null
 }
 
+/** Short texts in numbered places of this rank, which all ranks can read, also while this one hangs. */
+export interface SlotStore {
+  write(slot: number, text: string): void
+  read(rank: number): readonly string[]
+}
+
 /** A world: this rank among all, and how to connect some of them. */
 export interface Backend {
   readonly name: 'mpi' | 'threads' | 'fake' | 'single'
@@ -50,6 +56,8 @@ export interface Backend {
   abort(code: number): void
   /** Collectives that are under way, which the end of this process would break. */
   readonly pending?: number
+  /** Makes places for texts of at most `slotBytes` bytes; null if the ranks have nothing in common that could hold them. */
+  openSlots?(slots: number, slotBytes: number): SlotStore | null
   /** How another rank of the world has ended, as far as it is known here; null while it has not. */
   ended?(rank: number): Ended | null
 }

@@ -28,9 +28,18 @@ function hashOf(sequence: number, description: Description): number {
 /**
  * Starts to compare what the ranks are about to do. The task is over when they agree; polling it throws CollectiveMismatchError on all ranks if they do not.
  *
+ * `difference` is what is known beside that, as further lines.
+ *
  * The maximum of a number over all ranks, and that of its negative, are opposites only if the number is the same everywhere.
  */
-export function startCheck(group: string, size: number, sequence: number, description: Description, start: StartUnchecked): Task {
+export function startCheck(
+  group: string,
+  size: number,
+  sequence: number,
+  description: Description,
+  start: StartUnchecked,
+  difference: () => string,
+): Task {
   const hash = hashOf(sequence, description)
   const words = Tensor.empty([2], 'float64')
   const values = (): Float64Array => {
@@ -49,7 +58,7 @@ export function startCheck(group: string, size: number, sequence: number, descri
         texts = gatherTexts(descriptionText(description), size, start)
       }
       if (!texts.task.poll()) return false
-      throw new CollectiveMismatchError(mismatchText(group, sequence, texts.read()))
+      throw new CollectiveMismatchError(`${mismatchText(group, sequence, texts.read())}${difference()}`)
     },
   }
 }

@@ -11,6 +11,7 @@ import { checkEnded } from './failures/ended.ts'
 import { lastWords, watchRank } from './failures/watch.ts'
 import { FakeBackend } from './fake/backend.ts'
 import { isChecked, startCheck } from './fingerprint.ts'
+import { History, KEPT, SLOT_BYTES } from './history.ts'
 import { countCollective } from './stats.ts'
 import { Work } from './work.ts'
 
@@ -46,6 +47,8 @@ interface World {
   readonly backend: Backend
   readonly timeout: number
   debugLevel: DebugLevel
+  /** The last collectives of the ranks; null unless the debug level is 'detail'. */
+  history: History | null
   readonly groups: Map<string, ProcessGroup>
   /** Groups with collectives that are not started yet. */
   readonly starting: Set<ProcessGroup>
@@ -167,7 +170,8 @@ export class ProcessGroup {
     return kind === 'send' || kind === 'recv' ? 0 : ++this.#sequence
   }
 
-  #count({ backend }: World, collective: Collective, sequence: number, finish: (() => void) | null): (() => void) | null {
+  #count({ backend, history }: World, collective: Collective, sequence: number, finish: (() => void) | null): (() => void) | null {
+    if (history !== null) history.add(this.name, sequence, descriptionText(describe(collective)))
     const over = countCollective(collective, this.name, sequence, this.ranks.length, this.rank, backend.rank)
     if (over === null) return finish
     return () => {
@@ -184,7 +188,16 @@ export class ProcessGroup {
       if (first.advance === undefined || first.advance()) return first
     }
     const started = first
-    const check = isCheckedNow ? startCheck(this.name, this.size, sequence, describe(collective), (control) => this.#control.start(control)) : null
+    const check = isCheckedNow
+      ? startCheck(
+          this.name,
+          this.size,
+          sequence,
+          describe(collective),
+          (control) => this.#control.start(control),
+          () => this.#difference(),
+        )
+      : null
     const queued = new QueuedTask(check, () => started ?? this.#channel.start(collective))
     this.#queue.push(queued)
     starting.add(this)
@@ -202,7 +215,7 @@ export class ProcessGroup {
     const timeout = ownTimeout ?? usual
     const what = (): string =>
       `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
-    const describeTimeout = (): string => this.#timeoutText(what(), sequence, timeout)
+    const describeTimeout = (): string => `${this.#timeoutText(what(), sequence, timeout)}${this.#difference()}`
     const isAbsent = (rank: number): boolean => sequence === 0 || this.#absent(sequence).includes(rank)
     const checkOthers = (): void => checkEnded(backend, { what: what(), group: this.name, ranks: this.ranks, sequence, isAbsent })
     const progress = (): void => {
@@ -216,6 +229,12 @@ export class ProcessGroup {
   pump(): boolean {
     while (this.#queue[0]?.tryToStart() === true) this.#queue.shift()
     return this.#queue.length === 0
+  }
+
+  /** The first collective that the ranks of the group did not call alike, as lines that follow a message. */
+  #difference(): string {
+    const text = this.#world().history?.difference({ name: this.name, ranks: this.ranks }) ?? ''
+    return text === '' ? '' : `\n${text}`
   }
 
   #timeoutText(what: string, sequence: number, timeout: number): string {
@@ -291,9 +310,23 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
   const ranks = Array.from({ length: backend.size }, (_, i) => i)
   const main = openGroup(backend, '0', ranks)
   if (main === null) throw new DistributedError('initProcessGroup: this rank is not in its own world')
-  world = { backend, timeout, debugLevel, groups: new Map([['0', main]]), starting: new Set(), main, made: 0 }
+  world = {
+    backend,
+    timeout,
+    debugLevel,
+    history: historyOf(backend, debugLevel),
+    groups: new Map([['0', main]]),
+    starting: new Set(),
+    main,
+    made: 0,
+  }
   joined = true
   if (backend.name === 'mpi') watchProcess(backend)
+}
+
+function historyOf(backend: Backend, level: DebugLevel): History | null {
+  const store = level === 'detail' ? (backend.openSlots?.(KEPT, SLOT_BYTES) ?? null) : null
+  return store === null ? null : new History(store)
 }
 
 /** How far this rank had come when it left the world. */
@@ -388,7 +421,9 @@ export const getDebugLevel = (): DebugLevel => world?.debugLevel ?? 'off'
 
 /** Changes the debug level; all ranks must do so. PyTorch's `set_debug_level`. */
 export function setDebugLevel(level: DebugLevel): void {
-  theWorld().debugLevel = readDebugLevel(level)
+  const own = theWorld()
+  own.debugLevel = readDebugLevel(level)
+  own.history = own.debugLevel === 'detail' ? (own.history ?? historyOf(own.backend, 'detail')) : null
 }
 
 /**

@@ -3,9 +3,10 @@ import { environmentVariable } from '../../protocol/index.ts'
 import { decode, integer, object, record } from '../../protocol/decode.ts'
 import type { Decoder } from '../../protocol/decode.ts'
 import { parseJson } from '../../protocol/jsonText.ts'
-import type { Progress } from '../backend.ts'
+import type { Progress, SlotStore } from '../backend.ts'
 import { RANK_FAILURE } from './report.ts'
 import type { RankFailure } from './report.ts'
+import { FileSlots } from './slots.ts'
 
 /** A rank that has ended, and how far it came. */
 export interface Departure {
@@ -65,6 +66,11 @@ export class Board {
   /** How a rank has ended; null if it has not. */
   departure(rank: number): Departure | null {
     return this.#read(departureFile(rank), DEPARTURE)
+  }
+
+  /** Places for texts of a rank. */
+  openSlots(rank: number, slotBytes: number): SlotStore {
+    return new FileSlots(this.folder, this.#fs, rank, slotBytes)
   }
 
   #read<T>(name: string, decoder: Decoder<T>): T | null {

@@ -3,7 +3,7 @@
 import { dtypeInfo, heapMemory } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { Backend, Channel, Ended, Task } from '../backend.ts'
+import type { Backend, Channel, Ended, SlotStore, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import { OF_BOOLEANS } from '../collective.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
@@ -329,6 +329,10 @@ class MpiBackend implements Backend {
     if (this.#isOver) return
     this.#isOver = true
     this.mpi.call('MPI_Abort', this.mpi.world, code)
+  }
+
+  openSlots(_slots: number, slotBytes: number): SlotStore | null {
+    return boardOfJob()?.openSlots(this.rank, slotBytes) ?? null
   }
 
   ended(rank: number): Ended | null {

@@ -1,8 +1,9 @@
 // The thread world: every rank is a worker thread, and bytes go through shared memory. For browsers, for machines without MPI, and for tests.
-import type { Backend, Channel, Ended, Task } from '../backend.ts'
+import type { Backend, Channel, Ended, SlotStore, Task } from '../backend.ts'
 import { tensorBytes } from '../bytes.ts'
 import type { Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
+import { MemorySlots } from '../failures/slots.ts'
 import { SharedGroup } from '../shared/sharedGroup.ts'
 import type { PartPlace } from '../shared/sharedGroup.ts'
 import { Messages } from './messages.ts'
@@ -174,6 +175,10 @@ export class ThreadBackend implements Backend {
 
   abort(): void {
     this.memory.abort(this.rank)
+  }
+
+  openSlots(slots: number, slotBytes: number): SlotStore {
+    return new MemorySlots(this.rank, slotBytes, this.memory.texts(slots * slotBytes))
   }
 
   ended(rank: number): Ended | null {

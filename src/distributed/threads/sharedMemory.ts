@@ -29,18 +29,20 @@ export class SharedMemory {
   /** Index of a word for each rank: 1 when it has left. */
   readonly #left: number
   #next = LINE
+  #end: number
 
   constructor(buffer: SharedArrayBuffer, size: number) {
     this.#buffer = buffer
     this.size = size
     this.control = new Int32Array(buffer)
+    this.#end = buffer.byteLength
     this.#left = this.#take(4 * size) / 4
   }
 
   #take(bytes: number): number {
     const start = this.#next
     this.#next += Math.ceil(bytes / LINE) * LINE
-    if (this.#next > this.#buffer.byteLength)
+    if (this.#next > this.#end)
       throw new DistributedError(
         `the thread world's shared memory (${this.#buffer.byteLength} bytes) is used up. Make fewer groups, or pass a larger sharedBytes to runRanks.`,
       )
@@ -56,6 +58,15 @@ export class SharedMemory {
         return { full: start / 4, data: new Uint8Array(this.#buffer, start + MAILBOX_HEADER, MAILBOX_BYTES) }
       }),
     )
+  }
+
+  /** Bytes of each rank for texts. They are taken from the end, since ranks may ask for them at different times. */
+  texts(bytes: number): (rank: number) => Uint8Array {
+    const start = this.#buffer.byteLength - bytes * this.size
+    this.#end = start
+    if (start < this.#next)
+      throw new DistributedError(`the thread world's shared memory (${this.#buffer.byteLength} bytes) is too small for a history.`)
+    return (rank) => new Uint8Array(this.#buffer, start + rank * bytes, bytes)
   }
 
   /** The parts of the ranks of a group of `count`. */
