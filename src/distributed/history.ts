@@ -2,7 +2,7 @@
 import { captureStack } from '../provenance/index.ts'
 import { decode, integer, object, string } from '../protocol/decode.ts'
 import type { Decoded } from '../protocol/decode.ts'
-import type { SlotStore } from './backend.ts'
+import type { Backend, SlotStore } from './backend.ts'
 
 /** How many collectives of each rank are kept. */
 export const KEPT = 100
@@ -85,6 +85,12 @@ export class History {
     })
     return records.toSorted((a, b) => a.count - b.count)
   }
+}
+
+/** The history of this rank's collectives; null if other ranks could not read it. */
+export function openHistory(backend: Backend): History | null {
+  const store = backend.openSlots?.(KEPT, SLOT_BYTES) ?? null
+  return store === null ? null : new History(store)
 }
 
 const placeText = ({ at }: CollectiveRecord): string => (at === '' ? '' : ` at ${at}`)

@@ -11,7 +11,9 @@ import { checkEnded } from './failures/ended.ts'
 import { lastWords, watchRank } from './failures/watch.ts'
 import { FakeBackend } from './fake/backend.ts'
 import { isChecked, startCheck } from './fingerprint.ts'
-import { History, KEPT, SLOT_BYTES } from './history.ts'
+import { openHistory } from './history.ts'
+import type { History } from './history.ts'
+import { QueuedTask } from './queuedTask.ts'
 import { countCollective } from './stats.ts'
 import { Work } from './work.ts'
 
@@ -69,40 +71,6 @@ let offered: Backend | null = null
 /** Makes a thread world known to {@link initProcessGroup}. @internal */
 export function offerBackend(backend: Backend): void {
   offered = backend
-}
-
-/** A collective that waits for its check, and for those before it. */
-class QueuedTask implements Task {
-  readonly #check: Task | null
-  readonly #start: () => Task
-  #started: Task | null = null
-  #failure: unknown = null
-
-  constructor(check: Task | null, start: () => Task) {
-    this.#check = check
-    this.#start = start
-  }
-
-  /** Whether it has left the queue: all of it was started, or its check has failed. */
-  tryToStart(): boolean {
-    try {
-      if (this.#started === null && this.#check?.poll() === false) return false
-      this.#started ??= this.#start()
-      return this.#started.advance?.() !== false
-    } catch (error) {
-      this.#failure = error
-    }
-    return true
-  }
-
-  poll(): boolean {
-    if (this.#failure !== null) throw this.#failure
-    return this.#started?.poll() === true
-  }
-
-  get source(): number | undefined {
-    return this.#started?.source
-  }
 }
 
 /** Lets all groups start what they can: a rank may wait for one while the others need it in another. */
@@ -314,7 +282,7 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
     backend,
     timeout,
     debugLevel,
-    history: historyOf(backend, debugLevel),
+    history: debugLevel === 'detail' ? openHistory(backend) : null,
     groups: new Map([['0', main]]),
     starting: new Set(),
     main,
@@ -322,11 +290,6 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
   }
   joined = true
   if (backend.name === 'mpi') watchProcess(backend)
-}
-
-function historyOf(backend: Backend, level: DebugLevel): History | null {
-  const store = level === 'detail' ? (backend.openSlots?.(KEPT, SLOT_BYTES) ?? null) : null
-  return store === null ? null : new History(store)
 }
 
 /** How far this rank had come when it left the world. */
@@ -423,7 +386,7 @@ export const getDebugLevel = (): DebugLevel => world?.debugLevel ?? 'off'
 export function setDebugLevel(level: DebugLevel): void {
   const own = theWorld()
   own.debugLevel = readDebugLevel(level)
-  own.history = own.debugLevel === 'detail' ? (own.history ?? historyOf(own.backend, 'detail')) : null
+  own.history = own.debugLevel === 'detail' ? (own.history ?? openHistory(own.backend)) : null
 }
 
 /**
