@@ -5,6 +5,7 @@
 const base = ['errors', 'protocol', 'provenance']
 const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
 const capture = [...tensors, 'autograd', 'module', 'events', 'pipeline', 'fx']
+const aot = [...capture, 'guards']
 const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
 const fxCore = ['graph', 'text', 'values', 'run', 'trace']
 
@@ -37,11 +38,16 @@ export const layers = [
   { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module', 'nn'] },
   { place: 'func', holds: '`torch.func`: derivatives and vmap as functions', imports: [...tensors, 'autograd', 'module'] },
   { place: 'rewriter', holds: 'rewriting of sources, so that tracers see conditions', imports: [...wings(), 'fx', 'nn'] },
-  { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: capture },
+  {
+    place: 'guards',
+    holds: 'what a recorded call relies on: one list of kinds of state',
+    imports: [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'autograd', 'module'],
+  },
+  { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: aot },
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },
   { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
-  { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...capture, 'nn', 'aot'] },
+  { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
   { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop'] },
   { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },

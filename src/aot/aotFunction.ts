@@ -1,11 +1,16 @@
 // aotFunction: forward and backward of a function, traced ahead of time and compiled by compilers of your own.
-import { isGradEnabled, noGrad } from '../autograd/index.ts'
+import { anomaly, backwardState, noGrad } from '../autograd/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
+import { announce, emit, wants } from '../events/index.ts'
+import { GuardedCache, guardedCall, watchingModules } from '../guards/index.ts'
+import type { Change } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_ } from '../ops/index.ts'
-import { checkOptions, isFunction, isObject } from '../protocol/index.ts'
+import { checkOptions } from '../protocol/index.ts'
+import { captureStack } from '../provenance/index.ts'
+import type { Frame } from '../provenance/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
-import { Tensor, asTensor, getDefaultDtype } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import { watchMemory } from './callTape.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
@@ -13,27 +18,22 @@ import { memoryRead } from './partition.ts'
 import type { JointGraph } from './partition.ts'
 
 /**
- * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph; calls with other shapes,
- * under another grad mode, or after `requiresGrad_` of a tensor from outside are traced again. Numbers and other values are constants of the graph, and other ones are traced again; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph. It is traced again when something that its graphs
+ * rely on has changed: the shapes, dtypes and gradients of its arguments and of tensors from outside, numbers and other values, the grad mode, the default dtype, the mode and the parameters of
+ * modules, their hooks (docs/guide/compile.md has the list). Numbers and other values are constants of the graph; tensors that are no arguments are further inputs. Random operators draw anew at each
  * call: the graphs take seeds and offsets as inputs. `fn` runs while it is traced only, and a second time if it writes to arguments that share memory. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
  */
 export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) => R, options: JointOptions): (...args: A) => R {
   checkOptions('aotFunction', options, { fwCompiler: true, bwCompiler: true, partition: true })
-  const compiled = new Map<string, Entry>()
+  const name = fn.name === '' ? 'aot' : fn.name
+  const cache = new GuardedCache<Entry>()
   return (...args) => {
-    const { leaves, spec } = treeFlatten(args)
-    const tensors = leaves.filter((leaf) => leaf instanceof Tensor)
-    const key = JSON.stringify([
-      spec,
-      getDefaultDtype(),
-      isGradEnabled(),
-      leaves.map((leaf) => (leaf instanceof Tensor ? [leaf.dtype, leaf.shape, leaf.strides, leaf.requiresGrad] : constantKey(leaf))),
-      sharing(tensors),
-    ])
-    const known = compiled.get(key)
-    const entry = known?.isCurrent() === true ? known : compileFor()
+    const call = guardedCall(args)
+    const { leaves, spec, tensors } = call
+    const entry = cache.find(call) ?? compileFor()
+    if (entry === EAGER) return fn(...args)
     const { template, run } = entry
     const results = run(tensors)
     let next = 0
@@ -43,12 +43,17 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
     ) as R
 
     function compileFor(): Entry {
+      const missed = cache.missed(call)
+      if (missed !== null) announceRetrace(name, missed)
+      const backwards = backwardState.started
+      let walked = false
       const templates: Template[] = []
       const flat = (...given: readonly Tensor[]): readonly Tensor[] => {
         let position = 0
         const filled = leaves.map((leaf) => (leaf instanceof Tensor ? given[position++] : leaf))
         // The structure is that of `args`, filled with tensors for tensors.
         const template = treeFlatten(fn(...(treeUnflatten(filled, spec) as A)))
+        walked ||= backwardState.started > backwards
         templates.push(template)
         return template.leaves.filter((leaf) => leaf instanceof Tensor)
       }
@@ -59,18 +64,24 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
         return { joint: traceJoint((...fakes) => flat(...parts(fakes)), inputs, { keepAliases: true }), inputs }
       }
       let split = unique
-      let { joint, inputs } = attempt(split)
-      // If one of several inputs that share memory is written, the memory is the input, and they are views of it.
-      if ([...joint.writeBacks.values()].some((i) => sharesMemory(inputs, i))) {
+      const traced = watchingModules([fn, ...leaves], () => {
+        const first = attempt(split)
+        if (![...first.joint.writeBacks.values()].some((i) => sharesMemory(first.inputs, i))) return first
+        // If one of several inputs that share memory is written, the memory is the input, and they are views of it.
         split = whole
-        ;({ joint, inputs } = attempt(split))
-      }
-      const { run } = compileJoint(joint, inputs, fn.name === '' ? 'aot' : fn.name, options)
-      const read = memoryRead(joint)
+        return attempt(split)
+      })
+      const { joint, inputs } = traced.result
       const outer = joint.constants ?? []
-      const needs = outer.map(({ requiresGrad }) => requiresGrad)
-      const made: Entry = {
-        isCurrent: () => outer.every(({ requiresGrad }, i) => requiresGrad === needs[i]),
+      const remember = (made: Entry): Entry => {
+        cache.add(call, { outer, modules: traced.modules }, made)
+        return made
+      }
+      // A graph cannot look for NaN in a backward of its own, nor see what is written to a tensor from outside through an argument.
+      if ((anomaly.enabled && walked) || writesAcross(joint, tensors, outer)) return remember(EAGER)
+      const { run } = compileJoint(joint, inputs, name, options)
+      const read = memoryRead(joint)
+      return remember({
         run: (all) => {
           const given = split(all).inputs
           const every = [...given, ...outer]
@@ -80,27 +91,27 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
           return withAliases(results, every, joint)
         },
         template: present(templates.at(-1), 'what the function returned'),
-      }
-      compiled.set(key, made)
-      return made
+      })
     }
   }
 }
 
-const identities = new WeakMap<object, number>()
-let objects = 0
+/** Whether a graph that writes gets one memory as an argument and from outside. */
+const writesAcross = ({ writeBacks }: JointGraph, tensors: readonly Tensor[], outer: readonly Tensor[]): boolean =>
+  writeBacks.size > 0 && tensors.some((tensor) => outer.some((other) => sharesMemory([tensor, other], 0)))
 
-/** What a constant of a graph is known by: an object of a class by itself, since it may hold tensors. */
-function constantKey(leaf: unknown): unknown {
-  if (!(isObject(leaf) || isFunction(leaf))) return [typeof leaf, Object.is(leaf, -0) ? '-0' : String(leaf)]
-  const known = identities.get(leaf) ?? objects++
-  identities.set(leaf, known)
-  return known
+function announceRetrace(name: string, { expected, actual, text }: Change): void {
+  const user = (): Frame | null => captureStack().userFrame ?? null
+  if (wants('guard')) emit({ kind: 'guard', what: 'state', expected, actual, user: user() })
+  announce({ kind: 'recompile', reason: text }, () => ({ kind: 'recompile', name, reason: text, expected, actual, user: user() }))
 }
 
-interface Entry {
-  /** Whether the tensors from outside want gradients as they did when the function was traced. */
-  readonly isCurrent: () => boolean
+/** How calls like the traced one are answered; EAGER: by the function itself. */
+type Entry = Compiled | typeof EAGER
+
+const EAGER = 'eager'
+
+interface Compiled {
   readonly run: (tensors: readonly Tensor[]) => readonly unknown[]
   readonly template: Template
 }
@@ -112,14 +123,6 @@ type Template = ReturnType<typeof treeFlatten>
 interface Inputs {
   readonly inputs: readonly Tensor[]
   readonly parts: (inputs: readonly Tensor[]) => readonly Tensor[]
-}
-
-/** Which arguments are one tensor, and where those lie that share memory. */
-function sharing(tensors: readonly Tensor[]): readonly unknown[] {
-  return tensors.map((tensor, i) => {
-    const first = tensors.findIndex((other) => other === tensor || (other.storage !== null && other.storage === tensor.storage))
-    return first === i && !sharesMemory(tensors, i) ? null : [first, tensors.indexOf(tensor), tensor.offset]
-  })
 }
 
 const sharesMemory = (tensors: readonly (Tensor | undefined)[], i: number): boolean =>

@@ -4,6 +4,7 @@ import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { makeGraphModule } from '../fx/index.ts'
 import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
+import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { checkArgument, checkOptions, isCallable, isClass, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
@@ -13,6 +14,7 @@ import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 import type { Decomposition } from './proxyMode.ts'
 import { SourceRecorder } from './sources.ts'
+import { noteGuards } from './traceGuards.ts'
 
 /** Options of {@link makeFx}. */
 export interface MakeFxOptions {
@@ -53,6 +55,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
   // Arguments have the types that `fn` takes, or its own checks fail.
   const run = (...args: readonly unknown[]): unknown => Reflect.apply(fn, undefined, args)
   return (...args) => {
+    const call = guardedCall(args)
     const sources = new SourceRecorder(fn)
     const mode = new ProxyTensorMode({
       ...(options.decompose !== undefined && { decompose: options.decompose }),
@@ -75,6 +78,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
         return leaf
       })
     })
+    let gm: GraphModule
     try {
       const result = withoutDrawing(
         () => sources.within(() => withMode(mode, () => run(...fakes))),
@@ -87,10 +91,12 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       mode.graph.output(nodes)
       if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
       const name = fn instanceof Module ? fn.getName() : fn.name
-      return makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
+      gm = makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)
     } finally {
       mode.restoreHistories()
     }
+    noteGuards(gm, call, [...mode.constants.values()], modulesBelow([fn, ...call.leaves, ...sources.called]))
+    return gm
   }
 }
 

@@ -8,6 +8,8 @@ export type SourceFnStack = readonly (readonly [name: string, source: unknown])[
 /** Notes where nodes come from while a program runs. */
 export class SourceRecorder {
   readonly #paths: ReadonlyMap<Module, string>
+  /** The modules that were called. */
+  readonly called = new Set<Module>()
   readonly #calls = new Map<string, number>()
   #sources: SourceFnStack = []
   #modules: ReadonlyMap<string, readonly [string, string]> = new Map()
@@ -35,6 +37,7 @@ export class SourceRecorder {
   }
 
   #call(module: Module, forward: () => unknown): unknown {
+    this.called.add(module)
     const before = [this.#sources, this.#modules] as const
     const type = module.getName()
     const path = this.#paths.get(module) ?? type

@@ -1,9 +1,9 @@
 // Comparing the arguments of a call with those of a recorded one.
-import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
+import { changeOf, metTensorState, operatorState } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { ArgStep, InputSpec, NumberKind, Step } from './traceTree.ts'
+import type { ArgStep, NumberKind, Step } from './traceTree.ts'
 
 const isInt32 = (value: number): boolean => (value | 0) === value && !Object.is(value, -0)
 
@@ -51,11 +51,8 @@ const mismatch = (expected: string, actual: string, text: string): Mismatch => (
 export function describeDifference(other: Step, op: OpDef, args: readonly Arg[]): Mismatch {
   const recorded = other.op?.qualname ?? 'nothing'
   if (other.op !== op) return mismatch(recorded, op.qualname, `expected ${recorded}, got ${op.qualname}`)
-  if (other.recording !== dispatchState.recording) {
-    const how = (recording: boolean): string => (recording ? 'with' : 'without')
-    const [was, is] = [how(other.recording), how(!other.recording)]
-    return mismatch(`${was} gradients`, `${is} gradients`, `${op.qualname} was called ${was} gradients, is now called ${is}`)
-  }
+  const change = changeOf(operatorState, null, other.state)
+  if (change !== null) return mismatch(change.expected, change.actual, `${op.qualname} ${change.text}`)
   const name = (i: number): string => `argument '${op.schema.args[i]?.name ?? i}' of ${op.qualname}`
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
@@ -66,21 +63,8 @@ export function describeDifference(other: Step, op: OpDef, args: readonly Arg[])
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
     if (r.kind !== 'input' || !(arg instanceof Tensor)) continue
-    const found = specDifference(r.spec, arg)
-    if (found !== null) return { ...found, text: `${name(i)} ${found.text}` }
+    const found = changeOf(metTensorState, arg, r.spec.state)
+    if (found !== null) return mismatch(found.expected, found.actual, `${name(i)} ${found.text}`)
   }
   return mismatch('the recorded operands', 'other ones', `other operands of ${op.qualname}`)
-}
-
-/** How a tensor differs from the recorded one. */
-function specDifference(spec: InputSpec, arg: Tensor): Mismatch | null {
-  if (arg.dtype !== spec.dtype) return mismatch(spec.dtype, arg.dtype, `had dtype ${spec.dtype}, now has ${arg.dtype}`)
-  const list = (values: readonly number[]): string => `[${values.join(', ')}]`
-  for (const what of ['shape', 'strides'] as const) {
-    const [was, is] = [list(spec[what]), list(arg[what])]
-    if (was !== is) return mismatch(`${what} ${was}`, `${what} ${is}`, `had ${what} ${was}, now has ${is}`)
-  }
-  if (arg.requiresGrad === spec.requiresGrad) return null
-  const how = (requiresGrad: boolean): string => (requiresGrad ? 'requires grad' : 'does not require grad')
-  return mismatch(how(spec.requiresGrad), how(arg.requiresGrad), arg.requiresGrad ? 'now requires grad' : 'no longer requires grad')
 }

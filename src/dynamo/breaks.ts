@@ -1,5 +1,5 @@
 // The causes of graph breaks.
-
+import { agreesWith, segmentState } from '../guards/index.ts'
 import type { BreakReason } from './explain.ts'
 
 /** Why a graph has to end: a short name, and what explain and the logs say. */
@@ -7,14 +7,11 @@ export type BreakCause = Pick<BreakReason, 'code' | 'reason'>
 
 const cause = (code: string, reason: string): BreakCause => ({ code, reason })
 
-export const breakCauses: Readonly<
-  Record<'read' | 'indices' | 'rejectsData' | 'window' | 'defaultDtype' | 'sharedMemory' | 'standIn' | 'graphBreak', BreakCause>
-> = {
+export const breakCauses: Readonly<Record<'read' | 'indices' | 'rejectsData' | 'window' | 'sharedMemory' | 'standIn' | 'graphBreak', BreakCause>> = {
   read: cause('read', 'the value of a tensor is read (item(), toArray(), printing)'),
   indices: cause('indices', 'indices that the graph computes are checked'),
   rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
   window: cause('window', 'as_strided sees memory beyond its argument'),
-  defaultDtype: cause('defaultDtype', 'the default dtype was changed'),
   sharedMemory: cause('sharedMemory', 'an in-place operator on memory that several tensors share'),
   standIn: cause('standIn', 'an operator gets a tensor that was overwritten after it was saved'),
   graphBreak: cause('graphBreak', 'graphBreak()'),
@@ -22,3 +19,9 @@ export const breakCauses: Readonly<
 
 /** The cause where a program calls a function that `disable` returned. */
 export const disabledCall = (name: string): BreakCause => cause('disabled', `call of a disabled function (${name === '' ? 'anonymous' : name})`)
+
+/** The cause where the state has changed that a graph belongs to; `values`: those of the graph. */
+export function stateChange(values: readonly unknown[]): BreakCause {
+  const kind = segmentState.find((known, i) => !agreesWith([known], null, [values[i]]))
+  return cause(kind?.code ?? 'state', `${kind?.name ?? 'the state'} was changed`)
+}

@@ -4,11 +4,11 @@ import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '.
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Tensor, asTensor, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { describeDifference } from './arguments.ts'
 import type { Mismatch } from './arguments.ts'
-import { breakCauses } from './breaks.ts'
+import { breakCauses, stateChange } from './breaks.ts'
 import type { BreakCause } from './breaks.ts'
 import type { BackendChoice } from './compileSegment.ts'
 import { config } from './config.ts'
@@ -21,7 +21,7 @@ import type { Demand } from './plan.ts'
 import type { Reports } from './reports.ts'
 import { Segment, castOp } from './segment.ts'
 import { pathInto } from './sharedWrites.ts'
-import { Step } from './traceTree.ts'
+import { Step, under } from './traceTree.ts'
 import type { CallWatch } from './watch.ts'
 
 /** The paths taken by calls with arguments of one kind. */
@@ -75,7 +75,7 @@ export class Capture implements DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result {
     if (this.#segment.hasStaleViews) for (const tensor of tensorsOf(args)) this.#refresh(tensor)
     if (this.#eager) return this.#runNow(op, args)
-    if (this.#segment.cursor.defaultDtype !== getDefaultDtype()) this.#changeDefault()
+    if (!this.#segment.cursor.isCurrent) this.#changeState()
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
     if (op.tags.has('rejectsData') && !this.#call.fullgraph) return this.#runAlone(op, args, breakCauses.rejectsData)
     if (!isWindow(op, args)) return this.#runAlone(op, args, breakCauses.window)
@@ -83,11 +83,11 @@ export class Capture implements DispatchMode {
     return step === null ? this.#runNow(op, args) : this.#segment.results(step)
   }
 
-  /** The default dtype has changed: a segment has one, under which it is compiled. */
-  #changeDefault(): void {
+  /** The state has changed under which the segment is compiled. */
+  #changeState(): void {
     const { cursor } = this.#segment
     if (cursor.op === null) this.#segment = this.#start(cursor)
-    else this.breakGraph([], breakCauses.defaultDtype)
+    else this.breakGraph([], stateChange(cursor.underState))
   }
 
   /** Records an in-place operator as the functional one; the tensor stands for its result from here on. */
@@ -302,9 +302,7 @@ export class Capture implements DispatchMode {
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)
-    const { defaultDtype } = segment.cursor
-    if (defaultDtype === getDefaultDtype()) endSegment(ended, demand, earlier, this.#call)
-    else withDefaultDtype(defaultDtype, () => endSegment(ended, demand, earlier, this.#call))
+    under(segment.cursor, () => endSegment(ended, demand, earlier, this.#call))
   }
 
   /** When a path is new, the tensors that arguments and modules hold by now are results, too. */

@@ -3,12 +3,15 @@
 import { hookState, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState, withMode } from '../dispatch/index.ts'
 import { count, eventState } from '../events/index.ts'
+import { callState, changeOf, keyOf, metTensorState, readState, structureState, tensorState, watchingModules } from '../guards/index.ts'
+import type { StateKind } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
-import { Tensor, getDefaultDtype } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { Mismatch } from './arguments.ts'
 import { Capture } from './capture.ts'
 import type { CapturedCall, Tree } from './capture.ts'
 import type { BackendChoice } from './compileSegment.ts'
@@ -35,6 +38,13 @@ interface FunctionTree extends Tree {
   readonly index: number
   /** The arguments that it is for. */
   readonly leavesText: string
+  readonly state: CallState
+}
+
+/** What a tree is chosen by besides the structure of the arguments: the values of `callState`, and of `metTensorState` for each leaf (null: no tensor). */
+interface CallState {
+  readonly process: readonly unknown[]
+  readonly leaves: readonly (readonly unknown[] | null)[]
 }
 
 export class CompiledFunction {
@@ -42,8 +52,6 @@ export class CompiledFunction {
   readonly #options: CompiledFunctionOptions
   readonly #trees = new Map<string, FunctionTree>()
   readonly reports: Reports
-
-  #moduleList: readonly Module[] | null = null
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
@@ -91,7 +99,7 @@ export class CompiledFunction {
       watch?.answered('shortcut', tree.index)
       return hit.result
     }
-    return this.#capture(tree, self, args, leaves, watch)
+    return this.#options.skipReplay ? this.#remember(tree, self, args, leaves, watch) : this.#capture(tree, self, args, watch)
   }
 
   /** The function itself. `compile` promises that callers give the arguments that it takes. */
@@ -99,7 +107,18 @@ export class CompiledFunction {
     return Reflect.apply(this.#target, self, args)
   }
 
-  #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[], watch: CallWatch | null): unknown {
+  /** A call from which later ones may be answered. */
+  #remember(tree: FunctionTree, self: unknown, args: readonly unknown[], leaves: readonly unknown[], watch: CallWatch | null): unknown {
+    const before = tensorStates(leaves)
+    let capture: Capture | null = null
+    const { result, modules } = watchingModules([this.#target, ...leaves], () => this.#capture(tree, self, args, watch, (made) => (capture = made)))
+    const shortcut = capture === null ? null : Shortcut.from(capture, { leaves, before, modules }, result)
+    if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
+    return result
+  }
+
+  /** `onEnd` gets the capture when the call has returned all that it will. */
+  #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], watch: CallWatch | null, onEnd?: (capture: Capture) => void): unknown {
     const capture = new Capture(new Call(tree, this.#options, this.reports, watch, this.#target, self, args))
     const hooks = hookState.inner
     let result: unknown
@@ -122,10 +141,7 @@ export class CompiledFunction {
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
     if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
-    if (this.#options.skipReplay) {
-      const shortcut = Shortcut.from(capture, leaves, result)
-      if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
-    }
+    onEnd?.(capture)
     return result
   }
 
@@ -135,41 +151,44 @@ export class CompiledFunction {
     watch?.answered(isEager ? 'eager' : isFresh ? 'recorded' : 'replayed', index, ended)
   }
 
-  /** The modules whose mode a call depends on: the target and all below it, as they were at the first call. */
-  #modules(): readonly Module[] {
-    return (this.#moduleList ??= this.#target instanceof Module ? [...this.#target.modules()] : [])
-  }
-
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
     const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
-    let key = `${isGradEnabled() ? 'g' : ''}|${isFlat ? '' : JSON.stringify(spec)}`
-    if (this.#options.skipReplay) for (const module of this.#modules()) key += module.training ? 't' : 'e'
-    if (this.#options.skipReplay) key += getDefaultDtype()
-    for (const leaf of leaves) {
-      if (!(leaf instanceof Tensor)) {
-        key += `|${typeof leaf}`
-        continue
-      }
-      key += `|${leaf.dtype}[${leaf.sizes.join()}]`
-      if (!leaf.contiguousLayout) key += leaf.steps.join()
-      if (leaf.requiresGrad) key += 'g'
-    }
+    let key = `${keyOf(callState, null)}|${isFlat ? '' : keyOf(structureState, spec)}`
+    for (const leaf of leaves) key += leaf instanceof Tensor ? `|${keyOf(metTensorState, leaf)}` : `|${typeof leaf}`
     let tree = this.#trees.get(key)
     if (tree !== undefined) return tree
     const index = this.#trees.size
     const leavesText = describeLeaves(leaves).join(', ')
-    if (index > 0) {
+    const state: CallState = { process: readState(callState, null), leaves: tensorStates(leaves, metTensorState) }
+    const latest = [...this.#trees.values()].at(-1)
+    if (latest !== undefined) {
       const isAllowed = index <= config.recompileLimit
-      const text = `arguments of other shapes, dtypes or structure${isAllowed ? `: ${leavesText}` : ''}`
-      const expected = [...this.#trees.values()].at(-1)?.leavesText ?? ''
-      this.reports.missed('arguments', { expected, actual: leavesText, text }, isAllowed)
+      this.reports.missed('arguments', newArguments(latest, leaves, leavesText, isAllowed), isAllowed)
       if (!isAllowed) return null
     }
-    tree = { root: Step.root(), branches: 0, shortcuts: [], index, leavesText }
+    tree = { root: Step.root(), branches: 0, shortcuts: [], index, leavesText, state }
     this.#trees.set(key, tree)
     return tree
   }
+}
+
+/** The state of the tensors among leaves; null for other values. */
+const tensorStates = (leaves: readonly unknown[], kinds: readonly StateKind<Tensor>[] = tensorState): readonly (readonly unknown[] | null)[] =>
+  leaves.map((leaf) => (leaf instanceof Tensor ? readState(kinds, leaf) : null))
+
+/** How arguments differ from those of the latest tree. */
+function newArguments({ leavesText: expected, state }: FunctionTree, leaves: readonly unknown[], actual: string, isAllowed: boolean): Mismatch {
+  const text = `arguments of other shapes, dtypes or structure${isAllowed ? `: ${actual}` : ''}`
+  if (expected !== actual) return { expected, actual, text }
+  const change = changeOf(callState, null, state.process)
+  if (change !== null) return change
+  for (const [i, leaf] of leaves.entries()) {
+    const known = state.leaves[i] ?? null
+    const found = leaf instanceof Tensor && known !== null ? changeOf(metTensorState, leaf, known) : null
+    if (found !== null) return { ...found, text: `argument ${i} ${found.text}` }
+  }
+  return { expected, actual, text }
 }
 
 /** The tensors and other leaves of values, and their structure. Values that contain themselves have none, and are leaves as they are. */

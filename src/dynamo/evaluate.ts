@@ -2,8 +2,8 @@
 import { noGrad } from '../autograd/index.ts'
 import { runKernel, withoutModes } from '../dispatch/index.ts'
 import type { Arg } from '../dispatch/index.ts'
-import { Tensor, asTensor, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
-import { neededSteps } from './traceTree.ts'
+import { Tensor, asTensor } from '../tensor/index.ts'
+import { neededSteps, under } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
 /** The value of an argument; `at` gives the values of slots, tensors and numbers. */
@@ -36,7 +36,8 @@ export function runSteps(
         })
       }
     })
-  withDefaultDtype(steps[0]?.defaultDtype ?? getDefaultDtype(), () => withoutModes(run))
+  const [first] = steps
+  if (first !== undefined) under(first, () => withoutModes(run))
   return values
 }
 

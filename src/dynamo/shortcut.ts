@@ -1,17 +1,18 @@
 // skipReplay: a call whose whole effect is known runs the compiled graph alone, not the function.
 import { noGrad } from '../autograd/index.ts'
+import { Guards, agreesWith, tensorState } from '../guards/index.ts'
+import type { Module } from '../module/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from './segment.ts'
-import { fitsSpec } from './traceTree.ts'
-import type { CompiledSegment, InputSpec } from './traceTree.ts'
+import type { CompiledSegment } from './traceTree.ts'
 import { takeResults } from './values.ts'
 
 /** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
-type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor; readonly spec: InputSpec }
+type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor }
 type Output =
   | { readonly kind: 'value'; readonly position: number }
   | { readonly kind: 'leaf'; readonly leaf: number }
@@ -28,6 +29,15 @@ interface Recipe {
   readonly spec: TreeSpec
   /** The leaves of the recorded call: for a tensor the first leaf that is the same tensor, otherwise the value. */
   readonly leaves: readonly Leaf[]
+  readonly guards: Guards
+}
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly leaves: readonly unknown[]
+  /** For each leaf the values of `tensorState` before the call; null if it is no tensor. */
+  readonly before: readonly (readonly unknown[] | null)[]
+  readonly modules: readonly Module[]
 }
 
 /**
@@ -42,7 +52,7 @@ export class Shortcut {
   }
 
   /** The shortcut for a call that has ended; null if the function must run each time. */
-  static from(capture: Capture, leaves: readonly unknown[], result: unknown): Shortcut | null {
+  static from(capture: Capture, { leaves, before, modules }: EndedCall, result: unknown): Shortcut | null {
     const [ended, ...more] = capture.ended
     if (
       ended === undefined ||
@@ -55,6 +65,12 @@ export class Shortcut {
       return null
     const { segment, compiled } = ended
     if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null
+    // The call itself changed a tensor in another way than by a write to its data.
+    if (!leaves.every((leaf, i) => !(leaf instanceof Tensor) || agreesWith(tensorState, leaf, before[i] ?? [])) || !segment.inputsAreAsMet)
+      return null
+    // These may be what the program takes from outside by itself, too.
+    const held = new Set<unknown>(modules.flatMap((module) => Object.values(module)))
+    const isState = (leaf: Tensor): boolean => leaf.isParameter || held.has(leaf)
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {
       if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
@@ -64,11 +80,9 @@ export class Shortcut {
       const value = segment.bound[slot]
       if (!(value instanceof Tensor)) return null
       const leaf = firstLeaf.get(value)
-      const { shape, dtype, strides, requiresGrad } = value
-      inputs.push(
-        leaf === undefined ? { kind: 'outside', tensor: value, spec: { shape, dtype, strides, requiresGrad, name: null } } : { kind: 'leaf', leaf },
-      )
+      inputs.push(leaf === undefined ? { kind: 'outside', tensor: value } : { kind: 'leaf', leaf })
     }
+    const outer = segment.bound.filter((value) => value instanceof Tensor).filter((tensor) => !firstLeaf.has(tensor))
     const { leaves: results, spec } = treeFlatten(result)
     const outputs: Output[] = []
     for (const value of results) {
@@ -84,8 +98,9 @@ export class Shortcut {
       outputs,
       spec,
       leaves: leaves.map((leaf): Leaf =>
-        leaf instanceof Tensor ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1 } : { kind: 'constant', value: leaf },
+        leaf instanceof Tensor && !isState(leaf) ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1 } : { kind: 'constant', value: leaf },
       ),
+      guards: new Guards({ args: leaves.filter((leaf) => leaf instanceof Tensor), outer, modules }),
     })
   }
 
@@ -111,12 +126,12 @@ export class Shortcut {
   }
 
   #agrees(leaves: readonly unknown[]): boolean {
-    const { leaves: recorded, inputs } = this.#recipe
+    const { leaves: recorded, guards } = this.#recipe
     for (const [i, expected] of recorded.entries()) {
       const leaf = leaves[i]
       if (expected.kind === 'constant' ? !Object.is(leaf, expected.value) : expected.first !== leaves.indexOf(leaf)) return false
     }
-    return inputs.every((input) => input.kind === 'leaf' || fitsSpec(input.tensor, input.spec))
+    return guards.hold(leaves.filter((leaf) => leaf instanceof Tensor))
   }
 }
 

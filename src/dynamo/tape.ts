@@ -1,10 +1,11 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { AutogradError, GradNode, FunctionNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
+import { AutogradError, GradNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
+import { tapeState } from '../guards/index.ts'
 import { present } from '../errors/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -76,12 +77,13 @@ export function tapeOf(segment: Segment, heads: readonly Tensor[]): readonly unk
   }
   for (const node of nodes) {
     if (!isKnown) return null
-    if (node instanceof OpNode) {
-      list.push(node.op)
-      for (const output of node.outputs) list.push(segment.slotOf(output))
-    } else if (node instanceof FunctionNode && node.identity !== null) list.push(node.identity)
-    else return null
-    list.push(node.released)
+    for (const kind of tapeState) {
+      const value = kind.read(node)
+      // Only running the node tells what it does.
+      if (value === null) return null
+      list.push(value)
+    }
+    if (node instanceof OpNode) for (const output of node.outputs) list.push(segment.slotOf(output))
     node.targets.forEach((target, k) => {
       edge(target)
       list.push(node.outputNrs?.[k] ?? 0)

@@ -3,8 +3,8 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
-import type { DType } from '../kernels/index.ts'
-import { getDefaultDtype, numelOf, sameShape } from '../tensor/index.ts'
+import { agreesWith, operatorState, readState, segmentState } from '../guards/index.ts'
+import { numelOf } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 import type { BreakReason } from './explain.ts'
@@ -26,9 +26,11 @@ export type ArgStep =
 /** What the graph relies on of a number that may change: nothing, or that it is an integer of 32 bits. A number of neither kind is a constant. */
 export type NumberKind = 'any' | 'int32'
 
-/** What of an outside tensor must agree with the recorded one. */
+/** An outside tensor as it was recorded. */
 export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
   readonly requiresGrad: boolean
+  /** What must agree with it: the values of `metTensorState`. */
+  readonly state: readonly unknown[]
   /** A name for the placeholder, if one is known. */
   readonly name: string | null
 }
@@ -68,8 +70,10 @@ export class Step {
   readonly sourceOffset: number
   /** Whether the library made the call, in a backward or an optimizer's step. */
   readonly internal: boolean = dispatchState.internal
-  /** The default dtype at the call, which promotes integers: all steps of a segment have the same. */
-  readonly defaultDtype: DType = getDefaultDtype()
+  /** What an operator must agree in: the values of `operatorState`. */
+  readonly state: readonly unknown[] = readState(operatorState, null)
+  /** The values of `segmentState` at the call: all steps of a segment have the same. */
+  readonly underState: readonly unknown[]
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []
@@ -79,7 +83,7 @@ export class Step {
   readonly learned = new Set<number>()
   /** How many segments have ended here. */
   calls = 0
-  /** For the start of a segment: its starts under other default dtypes. */
+  /** For the start of a segment: its starts under other state. */
   #others: Step[] | null = null
   readonly #kept = new Map<boolean, readonly number[]>()
   /** The start of the segment after a graph break here. */
@@ -108,6 +112,7 @@ export class Step {
     this.stack = stack
     this.recording = recording
     this.sourceOffset = sourceOffset
+    this.underState = parent?.underState ?? readState(segmentState, null)
   }
 
   /** The start of a segment. */
@@ -115,12 +120,16 @@ export class Step {
     return new Step(null, [], [], true, 0, 0, null, null, false, 0)
   }
 
-  /** For the start of a segment: that under the present default dtype. */
+  /** Whether code runs under the state that its segment belongs to. */
+  get isCurrent(): boolean {
+    return agreesWith(segmentState, null, this.underState)
+  }
+
+  /** For the start of a segment: that under the present state. */
   now(): Step {
-    const dtype = getDefaultDtype()
-    if (this.defaultDtype === dtype) return this
+    if (this.isCurrent) return this
     this.#others ??= []
-    const known = this.#others.find((other) => other.defaultDtype === dtype)
+    const known = this.#others.find((other) => other.isCurrent)
     if (known !== undefined) return known
     const made = Step.root()
     this.#others.push(made)
@@ -192,12 +201,6 @@ export function neededSteps(
   return { steps: steps.reverse(), slots }
 }
 
-/** Whether an outside tensor agrees with the recorded one. */
-export function fitsSpec(tensor: Tensor, spec: InputSpec): boolean {
-  return (
-    tensor.dtype === spec.dtype &&
-    tensor.requiresGrad === spec.requiresGrad &&
-    sameShape(tensor.shape, spec.shape) &&
-    sameShape(tensor.strides, spec.strides)
-  )
-}
+/** Runs `fn` under the state that a segment belongs to. */
+export const under = <T>({ underState, isCurrent }: Step, fn: () => T): T =>
+  isCurrent ? fn() : segmentState.reduce<() => T>((inner, kind, i) => () => kind.within(underState[i], inner), fn)()

@@ -68,7 +68,7 @@ export interface RecordEvent {
 /** A call does not agree with what was recorded: with no trace tree (`arguments`), or with none of the steps that may follow (`step`). */
 export interface GuardEvent {
   readonly kind: 'guard'
-  readonly what: 'arguments' | 'step'
+  readonly what: 'arguments' | 'step' | 'state'
   readonly expected: string
   readonly actual: string
   readonly user: Frame | null

@@ -1,4 +1,4 @@
-// What a module has besides its properties: which of them are buffers, what they held when it was last used, and hooks.
+// What a module has besides its properties: which of them are buffers, what they held when it was last used, hooks, and whether its code was made anew.
 import { BUFFER, isTensorLike, remembered } from '../protocol/index.ts'
 
 /** Any hook; the methods that register hooks know their types. */
@@ -16,6 +16,8 @@ interface Internals {
   readonly hooks: Map<HookKind, Set<Hook>>
   /** The names of parameters and children when the module was last looked at; null before it was used. */
   held: ReadonlyMap<string, Held> | null
+  /** How often the code of its forward was made anew. */
+  codeVersion: number
 }
 
 /** Undoes a registration. */
@@ -25,7 +27,8 @@ export interface RemovableHandle {
 
 const internals = new WeakMap<object, Internals>()
 
-const internalsOf = (module: object): Internals => remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null }))
+const internalsOf = (module: object): Internals =>
+  remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null, codeVersion: 0 }))
 
 /** The buffers of a module, to add one. */
 export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers
@@ -72,6 +75,12 @@ export function runHooks(module: object, kind: HookKind, ...args: readonly unkno
   for (const hook of hooksOf(module, kind) ?? []) Reflect.apply(hook, undefined, [module, ...args])
 }
 
+/** How often the code of a module's forward was made anew: not at all, unless it is generated. */
+export const codeVersion = (module: object): number => internals.get(module)?.codeVersion ?? 0
+
+/** Notes that the forward of a module has other code from now on. */
+export const noteNewCode = (module: object): void => void internalsOf(module).codeVersion++
+
 /** Gives a copy what the original has. */
 export function copyInternals(from: object, to: object): void {
   adoptBuffers(from)
@@ -81,5 +90,6 @@ export function copyInternals(from: object, to: object): void {
       buffers: new Map(own.buffers),
       hooks: new Map([...own.hooks].map(([kind, hooks]) => [kind, new Set(hooks)])),
       held: own.held,
+      codeVersion: own.codeVersion,
     })
 }

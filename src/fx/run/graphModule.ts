@@ -1,6 +1,6 @@
 // GraphModule: a Module whose forward is generated from a Graph. It holds the parameters, buffers and submodules that the graph refers to.
 import { ArgumentError, recordedStack } from '../../errors/index.ts'
-import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath } from '../../module/index.ts'
+import { attributeAt, getAttribute, Module, ownAttribute, setAttribute, splitPath, noteNewCode } from '../../module/index.ts'
 import {
   canGenerateCode,
   checkArgument,
@@ -159,6 +159,7 @@ export class GraphModule extends Module {
     this.#generated = null
     this.#kept = null
     this.#edits = this.#graph.edits
+    noteNewCode(this)
   }
 
   /**
